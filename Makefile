@@ -1,0 +1,67 @@
+# Every target sets up what it needs. Python 3.11 or newer, make and pip are all it takes.
+#
+#   make test ARGS="-k tape -x"    more arguments for pytest (likewise for demo and bench)
+#   make test WORKERS=8            more processes
+#   make demo PYTHON=python3.13    another interpreter, for a new environment
+
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+ARGS ?=
+
+# The first interpreter that runs and is new enough.
+PYTHON ?= $(shell for name in python3.11 python3 python; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && \
+	echo $$name && break; done)
+
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint format docs bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1|/' | \
+		while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+demo: $(VENV)/.demo  ## train a small classifier and draw what it learned
+	$(BIN)/python examples/spirals.py $(ARGS)
+
+test: $(VENV)/.dev  ## run the tests
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+lint: $(VENV)/.dev  ## check code style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.dev  ## put the code in the house's format
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.dev  ## run the examples in the documentation and build it into site/
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' src/retrograde docs README.md
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(VENV)/.demo  ## measure against TensorFlow, PyTorch, JAX and autograd
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+clean:  ## remove the environment and everything that was made
+	rm -rf $(VENV) site demo build dist .pytest_cache .ruff_cache .hypothesis
+	find . -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# Some systems ship venv without ensurepip; there the interpreter's own pip fills the environment.
+$(VENV)/.python:
+	@test -n "$(PYTHON)" || { \
+		echo "Found no Python 3.11 or newer. Install one, or name it: make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV) >/dev/null || { \
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		$(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.python pyproject.toml
+	$(PIP_INSTALL) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.python pyproject.toml
+	$(PIP_INSTALL) --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Benchmarks of retrograde against its peers; start them with `python benchmarks/run.py`."""

@@ -1,0 +1,148 @@
+"""The command line: measure, print tables, and on request write docs/benchmarks.md."""
+
+import argparse
+import contextlib
+import dataclasses
+import datetime
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import import_time, machine, memory, rounds
+from benchmarks.environments import python_of
+from benchmarks.goals import GOALS
+from benchmarks.peers import PEER_BY_NAME, ROOT
+from benchmarks.processes import PeerError, WorkerProcess
+from benchmarks.report import Report, disagreements, page
+from benchmarks.workloads import DESCRIPTIONS, IMPORTS, MEMORY, STEPS
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+FULL = (rounds.Effort(rounds=7, loops=8, seconds=0.02), import_time.Effort(runs=11, peer_runs=3))
+QUICK = (rounds.Effort(rounds=2, loops=3, seconds=0.01), import_time.Effort(runs=3, peer_runs=1))
+
+
+def say(text):
+    """Progress, on stderr with the time of day; stdout has the tables only."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def names_from(known):
+    """A converter for `argparse`: a list with commas, each name being one of `known`."""
+
+    def convert(text):
+        names = text.split(",")
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(
+                f"unknown: {', '.join(unknown)}. Expected some of: {', '.join(known)}."
+            )
+        return [name for name in known if name in names]
+
+    return convert
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/run.py",
+        description="Measure retrograde against its peers.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="workloads:\n" + "\n".join(f"  {n:18}{d}" for n, d in DESCRIPTIONS.items()),
+    )
+    add = parser.add_argument
+    add("--only", type=names_from(DESCRIPTIONS), default=list(DESCRIPTIONS), metavar="WORKLOAD,...")
+    add("--peers", type=names_from(PEER_BY_NAME), default=list(PEER_BY_NAME), metavar="PEER,...")
+    add("--rounds", type=int, help=f"turns of each peer (default {FULL[0].rounds})")
+    add("--quick", action="store_true", help="few and short turns, for a first look")
+    add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    add("--cores", type=int, metavar="N", help="run all peers on N cores (default: all)")
+    add(
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        help="take DIR/PEER/bin/python where it exists, as it is, instead of .bench/PEER",
+    )
+    options = parser.parse_args(arguments)
+    for name in ("rounds", "cores"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name}: got {value}, expected at least 1")
+    return options
+
+
+def find_pythons(names, ready):
+    """The Python of each peer, and the reasons for those that have none."""
+    pythons, unavailable = {}, {}
+    for name in names:
+        try:
+            pythons[name] = python_of(PEER_BY_NAME[name], ready, say)
+        except (PeerError, OSError) as e:
+            unavailable[name] = str(e)
+    return pythons, unavailable
+
+
+def find_versions(workers):
+    """The versions in each worker, and the reasons for those that cannot import their library."""
+    versions, unavailable = {}, {}
+    for name, worker in workers.items():
+        say(f"starting {name}")
+        try:
+            versions[name] = worker.ask("versions")
+        except (PeerError, OSError) as e:
+            unavailable[name] = str(e)
+    return versions, unavailable
+
+
+def measure_all(names, pythons, workers, step_effort, import_effort):
+    """A result for each workload. The workers end before memory and imports are measured."""
+    steps = [name for name in names if name in STEPS]
+    results = [rounds.measure(name, workers, step_effort, say) for name in steps]
+    for worker in workers.values():
+        worker.stop()
+    results += [memory.measure(name, pythons, say) for name in names if name in MEMORY]
+    if any(name in IMPORTS for name in names):
+        results.append(import_time.measure(pythons, import_effort, say))
+    return results
+
+
+def run(options, step_effort, import_effort):
+    pythons, unavailable = find_pythons(options.peers, options.environments)
+    with contextlib.ExitStack() as stack:
+        workers = {
+            name: stack.enter_context(WorkerProcess(python, PEER_BY_NAME[name]))
+            for name, python in pythons.items()
+        }
+        versions, silent = find_versions(workers)
+        usable = {name: workers[name] for name in versions}
+        pythons = {name: pythons[name] for name in versions}
+        results = measure_all(options.only, pythons, usable, step_effort, import_effort)
+    return Report(options.peers, results, unavailable | silent, versions, GOALS)
+
+
+def efforts_of(options):
+    steps, imports = QUICK if options.quick else FULL
+    if options.rounds is not None:
+        steps = dataclasses.replace(steps, rounds=options.rounds)
+    return steps, imports
+
+
+def main(arguments=None):
+    """Return 0, or 1 if the peers computed different results."""
+    options = parse_arguments(arguments)
+    if options.cores is not None:
+        machine.limit_cores(options.cores)
+    facts = machine.facts()
+    say(", ".join(facts.values()))
+    step_effort, import_effort = efforts_of(options)
+    report = run(options, step_effort, import_effort)
+    print(report.text())
+    if options.write:
+        PAGE.parent.mkdir(exist_ok=True)
+        today = datetime.date.today().isoformat()
+        PAGE.write_text(page(report, facts, today, step_effort.rounds))
+        say(f"wrote {PAGE.relative_to(ROOT)}")
+    return 1 if disagreements(report.results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

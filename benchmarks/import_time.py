@@ -1,0 +1,71 @@
+"""How long an import takes in a fresh interpreter."""
+
+import statistics
+import subprocess
+import time
+from dataclasses import dataclass
+
+from benchmarks.peers import ROOT
+from benchmarks.processes import child_environment
+from benchmarks.report import Result
+
+BARE = "pass"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many fresh interpreters: `runs` for retrograde and NumPy, `peer_runs` for the others."""
+
+    runs: int
+    peer_runs: int
+
+
+def measure(pythons, effort, say):
+    """Median seconds of `import retrograde`, `import numpy` and the peers, less a bare start.
+
+    retrograde and NumPy run in turn, in the same environment, and the slow peers in theirs.
+    `pythons` maps names of peers to the Python that has them.
+    """
+    result = Result("import", "s")
+    if "retrograde" in pythons:
+        _measure_group(result, pythons["retrograde"], ["numpy", "retrograde"], effort.runs, say)
+    for name in pythons:
+        if name != "retrograde":
+            _measure_group(result, pythons[name], [name], effort.peer_runs, say)
+    return result
+
+
+def _measure_group(result, python, packages, runs, say):
+    say(f"import: {' and '.join(packages)}, runs: {runs}")
+    programs = {BARE: BARE} | {package: f"import {package}" for package in packages}
+    try:
+        times = interleaved(python, programs, runs)
+    except subprocess.SubprocessError as e:
+        result.failures[packages[-1]] = str(e)
+        return
+    bare = statistics.median(times.pop(BARE))
+    for package, seconds in times.items():
+        result.values[package] = statistics.median(seconds) - bare
+
+
+def interleaved(python, programs, runs):
+    """Seconds of each run of each program; the first turn fills the caches and is dropped."""
+    times = {name: [] for name in programs}
+    for _ in range(runs + 1):
+        for name, program in programs.items():
+            times[name].append(_seconds(python, program))
+    return {name: seconds[1:] for name, seconds in times.items()}
+
+
+def _seconds(python, program):
+    start = time.perf_counter()
+    subprocess.run(
+        [python, "-c", program],
+        cwd=ROOT,
+        env=child_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+        timeout=300,
+    )
+    return time.perf_counter() - start

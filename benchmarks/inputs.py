@@ -1,0 +1,61 @@
+"""The inputs of the workloads: NumPy arrays in float32, the same in each process."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+LEARNING_RATE = 0.01
+SMALL_MLP = (32, (16, 32, 32, 4))
+MNIST_MLP = (128, (784, 512, 512, 10))
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A batch with its labels (int32), and the weights and biases of a network for it."""
+
+    x: np.ndarray
+    labels: np.ndarray
+    weights: list[np.ndarray]
+    biases: list[np.ndarray]
+
+
+def _normal(generator, shape, scale=1.0):
+    values = generator.standard_normal(shape, dtype=np.float32)
+    values *= np.float32(scale)
+    return values
+
+
+def pair_of_vectors():
+    generator = np.random.default_rng(1)
+    return _normal(generator, 8), _normal(generator, 8)
+
+
+def chain_vector():
+    return np.linspace(0.5, 1.5, 8, dtype=np.float32)
+
+
+def long_vector():
+    return _normal(np.random.default_rng(2), 1_000_000)
+
+
+def classification(batch, sizes):
+    generator = np.random.default_rng(3)
+    layers = list(itertools.pairwise(sizes))
+    return Classification(
+        x=_normal(generator, (batch, sizes[0])),
+        labels=generator.integers(0, sizes[-1], batch, dtype=np.int32),
+        weights=[_normal(generator, (m, n), (2 / m) ** 0.5) for m, n in layers],
+        biases=[_normal(generator, n, 0.1) for _, n in layers],
+    )
+
+
+def deep_input():
+    return _normal(np.random.default_rng(4), (1024, 1024))
+
+
+def deep_weights():
+    """Yield the 50 weights one by one, so that no second copy of all of them is alive."""
+    generator = np.random.default_rng(5)
+    for _ in range(50):
+        yield _normal(generator, (1024, 1024), 1 / 32)

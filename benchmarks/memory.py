@@ -1,0 +1,28 @@
+"""Peak memory: a fresh process for each peer."""
+
+from benchmarks.peers import PEER_BY_NAME
+from benchmarks.processes import PeerError, WorkerProcess
+from benchmarks.report import Result
+
+
+def measure(workload, pythons, say):
+    """Megabytes by which the peak of a process grows after the import of its library.
+
+    `pythons` maps names of peers to the Python that has them.
+    """
+    result = Result(workload, "MB")
+    for name, python in pythons.items():
+        say(f"{workload}: {name}")
+        try:
+            _measure_one(result, name, python)
+        except PeerError as e:
+            result.failures[name] = str(e)
+    return result
+
+
+def _measure_one(result, name, python):
+    with WorkerProcess(python, PEER_BY_NAME[name]) as worker:
+        worker.ask("versions")  # imports the library, so that it is not counted
+        answer = worker.ask("memory", workload=result.workload)
+    result.values[name] = answer["megabytes"]
+    result.checksums[name] = answer["checksum"]

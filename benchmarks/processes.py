@@ -1,0 +1,99 @@
+"""The driver's side of a worker process."""
+
+import json
+import os
+import subprocess
+import tempfile
+import threading
+
+from benchmarks.peers import ROOT
+
+# Every peer computes on the processor, and TensorFlow keeps its notices to itself.
+SETTINGS = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
+TIME_LIMIT = 600.0
+
+
+class PeerError(Exception):
+    """A peer could not do what was asked; the message goes below the table."""
+
+
+def child_environment():
+    return os.environ | SETTINGS
+
+
+class WorkerProcess:
+    """A worker that runs until `stop`, or until the end of a `with` block.
+
+    A worker that has ended (a crash, a time limit) starts anew with the next request.
+    """
+
+    def __init__(self, python, peer, time_limit=TIME_LIMIT):
+        self.python = python
+        self.peer = peer
+        self.time_limit = time_limit
+        self.process = None
+        self.errors = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.stop()
+
+    def ask(self, action, **arguments):
+        """Send a request and return the answer, or raise `PeerError`."""
+        if self.process is None:
+            self._start()
+        reply = self._exchange(json.dumps({"action": action, **arguments}))
+        if "error" in reply:
+            raise PeerError(reply["error"])
+        return reply
+
+    def stop(self):
+        if self.process is None:
+            return
+        self.process.kill()
+        self.process.communicate()
+        self.errors.close()
+        self.process = None
+
+    def _start(self):
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed in stop
+        self.process = subprocess.Popen(
+            [self.python, "-m", "benchmarks.worker", self.peer.name],
+            cwd=ROOT,
+            env=child_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+        )
+
+    def _exchange(self, line):
+        late = threading.Event()
+        alarm = threading.Timer(self.time_limit, self._end_late, [late])
+        alarm.start()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            reply = self.process.stdout.readline()
+        except BrokenPipeError:
+            reply = ""
+        finally:
+            alarm.cancel()
+        if reply:
+            return json.loads(reply)
+        last_words = self._last_words()
+        self.stop()
+        raise PeerError(f"no answer within {self.time_limit:g} s" if late.is_set() else last_words)
+
+    def _end_late(self, late):
+        late.set()  # before the end of the process wakes the reader
+        self.process.kill()
+
+    def _last_words(self):
+        status = self.process.wait()
+        self.errors.seek(0)
+        lines = self.errors.read().decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "no message")
+        return f"the process ended with status {status}: {last}"

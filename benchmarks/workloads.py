@@ -1,0 +1,26 @@
+"""What is measured, in the order of the table.
+
+To add a workload, add a line here and a function of that name to each `workloads_*.py`. The
+function takes the library, does the set-up, and returns a step: a function without arguments
+that does the work and returns a list of results. The driver compares the results of the first
+two steps over all peers.
+"""
+
+STEPS = {
+    "square": "gradient of `x * x` at a scalar variable",
+    "add8": "`a + b` of two tensors with 8 elements, nothing recorded",
+    "chain": "gradient of 100 sines in a row on 8 elements, summed",
+    "small_mlp": "training step (SGD) of a 16-32-32-4 network, batch of 32",
+    "mnist_mlp": "training step (SGD) of a 784-512-512-10 network, batch of 128",
+    "elementwise_1m": "gradient of `sum(sin(x) * exp(x) + tanh(x))` on 1,000,000 elements",
+}
+
+MEMORY = {
+    "memory_50_layers": "peak memory of 50 layers `tanh(h @ w)`, 1024 x 1024, and all gradients",
+}
+
+IMPORTS = {
+    "import": "start of a fresh interpreter with the import, less the bare start",
+}
+
+DESCRIPTIONS = STEPS | MEMORY | IMPORTS

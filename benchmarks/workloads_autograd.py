@@ -1,0 +1,119 @@
+"""The workloads for autograd."""
+
+import numpy
+
+from benchmarks import inputs
+from benchmarks.registry import Registry
+
+workload = Registry()
+
+
+def to_numpy(value):
+    return numpy.asarray(value)
+
+
+def _gradient_step(autograd, f, x):
+    value_and_gradient = autograd.value_and_grad(f)
+
+    def step():
+        return [*value_and_gradient(x)]
+
+    return step
+
+
+@workload
+def square(autograd):
+    return _gradient_step(autograd, lambda x: x * x, numpy.float32(3.0))
+
+
+@workload
+def add8(autograd):
+    np = autograd.numpy
+    a, b = (np.array(value) for value in inputs.pair_of_vectors())
+
+    def step():
+        return [a + b]
+
+    return step
+
+
+@workload
+def chain(autograd):
+    np = autograd.numpy
+
+    def f(h):
+        for _ in range(100):
+            h = np.sin(h)
+        return np.sum(h)
+
+    return _gradient_step(autograd, f, inputs.chain_vector())
+
+
+def _training(autograd, batch, sizes):
+    np = autograd.numpy
+    data = inputs.classification(batch, sizes)
+    # autograd's own examples take targets as rows of zeros with a single one.
+    targets = numpy.eye(sizes[-1], dtype=numpy.float32)[data.labels]
+    parameters = data.weights + data.biases
+
+    def loss_of(parameters):
+        depth = len(sizes) - 1
+        *hidden, (last_w, last_b) = zip(parameters[:depth], parameters[depth:], strict=True)
+        h = data.x
+        for w, b in hidden:
+            h = np.maximum(np.dot(h, w) + b, 0.0)
+        logits = np.dot(h, last_w) + last_b
+        shifted = logits - np.max(logits, axis=1, keepdims=True)
+        scores = shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
+        return -np.sum(scores * targets) / batch
+
+    value_and_gradient = autograd.value_and_grad(loss_of)
+
+    def step():
+        loss, gradients = value_and_gradient(parameters)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter -= inputs.LEARNING_RATE * gradient
+        return [loss, *gradients]
+
+    return step
+
+
+@workload
+def small_mlp(autograd):
+    return _training(autograd, *inputs.SMALL_MLP)
+
+
+@workload
+def mnist_mlp(autograd):
+    return _training(autograd, *inputs.MNIST_MLP)
+
+
+@workload
+def elementwise_1m(autograd):
+    np = autograd.numpy
+    return _gradient_step(
+        autograd,
+        lambda x: np.sum(np.sin(x) * np.exp(x) + np.tanh(x)),
+        inputs.long_vector(),
+    )
+
+
+@workload
+def memory_50_layers(autograd):
+    np = autograd.numpy
+    x = inputs.deep_input()
+    weights = list(inputs.deep_weights())
+
+    def f(weights):
+        h = x
+        for w in weights:
+            h = np.tanh(np.dot(h, w))
+        return np.sum(h)
+
+    value_and_gradient = autograd.value_and_grad(f)
+
+    def step():
+        y, gradients = value_and_gradient(weights)
+        return [y, *gradients]
+
+    return step

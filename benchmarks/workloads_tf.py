@@ -1,0 +1,109 @@
+"""The workloads as programs for TensorFlow; retrograde runs the same lines."""
+
+from benchmarks import inputs
+from benchmarks.registry import Registry
+
+workload = Registry()
+
+
+def to_numpy(value):
+    return value.numpy()
+
+
+@workload
+def square(tf):
+    x = tf.Variable(3.0)
+
+    def step():
+        with tf.GradientTape() as tape:
+            y = x * x
+        return [y, tape.gradient(y, x)]
+
+    return step
+
+
+@workload
+def add8(tf):
+    a, b = (tf.constant(value) for value in inputs.pair_of_vectors())
+
+    def step():
+        return [a + b]
+
+    return step
+
+
+@workload
+def chain(tf):
+    x = tf.Variable(inputs.chain_vector())
+
+    def step():
+        with tf.GradientTape() as tape:
+            h = x
+            for _ in range(100):
+                h = tf.sin(h)
+            y = tf.reduce_sum(h)
+        return [y, tape.gradient(y, x)]
+
+    return step
+
+
+def _training(tf, batch, sizes):
+    data = inputs.classification(batch, sizes)
+    x, labels = tf.constant(data.x), tf.constant(data.labels)
+    weights = [tf.Variable(value) for value in data.weights]
+    biases = [tf.Variable(value) for value in data.biases]
+    *hidden, (last_w, last_b) = zip(weights, biases, strict=True)
+    variables = weights + biases
+
+    def step():
+        with tf.GradientTape() as tape:
+            h = x
+            for w, b in hidden:
+                h = tf.nn.relu(h @ w + b)
+            logits = h @ last_w + last_b
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+            loss = tf.reduce_mean(losses)
+        gradients = tape.gradient(loss, variables)
+        for variable, gradient in zip(variables, gradients, strict=True):
+            variable.assign_sub(inputs.LEARNING_RATE * gradient)
+        return [loss, *gradients]
+
+    return step
+
+
+@workload
+def small_mlp(tf):
+    return _training(tf, *inputs.SMALL_MLP)
+
+
+@workload
+def mnist_mlp(tf):
+    return _training(tf, *inputs.MNIST_MLP)
+
+
+@workload
+def elementwise_1m(tf):
+    x = tf.Variable(inputs.long_vector())
+
+    def step():
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.sin(x) * tf.exp(x) + tf.tanh(x))
+        return [y, tape.gradient(y, x)]
+
+    return step
+
+
+@workload
+def memory_50_layers(tf):
+    x = tf.constant(inputs.deep_input())
+    weights = [tf.Variable(value) for value in inputs.deep_weights()]
+
+    def step():
+        with tf.GradientTape() as tape:
+            h = x
+            for w in weights:
+                h = tf.tanh(h @ w)
+            y = tf.reduce_sum(h)
+        return [y, *tape.gradient(y, weights)]
+
+    return step

@@ -1,0 +1,108 @@
+"""The workloads for PyTorch: leaves that require gradients, `torch.autograd.grad`."""
+
+from benchmarks import inputs
+from benchmarks.registry import Registry
+
+workload = Registry()
+
+
+def to_numpy(value):
+    return value.detach().numpy()
+
+
+def _leaf(torch, value):
+    return torch.tensor(value, requires_grad=True)
+
+
+@workload
+def square(torch):
+    x = _leaf(torch, 3.0)
+
+    def step():
+        y = x * x
+        return [y, *torch.autograd.grad(y, x)]
+
+    return step
+
+
+@workload
+def add8(torch):
+    a, b = (torch.tensor(value) for value in inputs.pair_of_vectors())
+
+    def step():
+        return [a + b]
+
+    return step
+
+
+@workload
+def chain(torch):
+    x = _leaf(torch, inputs.chain_vector())
+
+    def step():
+        h = x
+        for _ in range(100):
+            h = torch.sin(h)
+        y = torch.sum(h)
+        return [y, *torch.autograd.grad(y, x)]
+
+    return step
+
+
+def _training(torch, batch, sizes):
+    data = inputs.classification(batch, sizes)
+    x, labels = torch.tensor(data.x), torch.tensor(data.labels, dtype=torch.int64)
+    weights = [_leaf(torch, value) for value in data.weights]
+    biases = [_leaf(torch, value) for value in data.biases]
+    *hidden, (last_w, last_b) = zip(weights, biases, strict=True)
+    leaves = weights + biases
+
+    def step():
+        h = x
+        for w, b in hidden:
+            h = torch.relu(h @ w + b)
+        logits = h @ last_w + last_b
+        loss = torch.nn.functional.cross_entropy(logits, labels)
+        gradients = torch.autograd.grad(loss, leaves)
+        with torch.no_grad():
+            for leaf, gradient in zip(leaves, gradients, strict=True):
+                leaf -= inputs.LEARNING_RATE * gradient
+        return [loss, *gradients]
+
+    return step
+
+
+@workload
+def small_mlp(torch):
+    return _training(torch, *inputs.SMALL_MLP)
+
+
+@workload
+def mnist_mlp(torch):
+    return _training(torch, *inputs.MNIST_MLP)
+
+
+@workload
+def elementwise_1m(torch):
+    x = _leaf(torch, inputs.long_vector())
+
+    def step():
+        y = torch.sum(torch.sin(x) * torch.exp(x) + torch.tanh(x))
+        return [y, *torch.autograd.grad(y, x)]
+
+    return step
+
+
+@workload
+def memory_50_layers(torch):
+    x = torch.tensor(inputs.deep_input())
+    weights = [_leaf(torch, value) for value in inputs.deep_weights()]
+
+    def step():
+        h = x
+        for w in weights:
+            h = torch.tanh(h @ w)
+        y = torch.sum(h)
+        return [y, *torch.autograd.grad(y, weights)]
+
+    return step

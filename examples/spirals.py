@@ -1,0 +1,202 @@
+"""Three spirals, told apart by a small network and a plain GradientTape loop.
+
+Run it with `make demo`. It trains for a few seconds, prints loss and accuracy, and draws the loss
+curve and the regions that the network found. The training code is what one writes for TensorFlow:
+change the import below to `import tensorflow as tf` and it runs there too.
+"""
+
+import argparse
+import itertools
+import pathlib
+import sys
+import time
+
+import numpy as np
+
+import retrograde as tf
+
+CLASSES = 3
+WIDTHS = (2, 64, 64, CLASSES)
+REACH = 1.15  # the picture covers [-REACH, REACH] on both axes
+COLOURS = ("#2a6f97", "#e07a1f", "#5b8c3a")
+
+
+def make_spirals(points, seed):
+    """Returns `points` noisy points for each class, shuffled: float32 positions, int32 labels."""
+    random = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(CLASSES, dtype=np.int32), points)
+    radius = np.sqrt(random.uniform(0.01, 1.0, labels.size))
+    turn = 2 * np.pi * (labels / CLASSES + 1.1 * radius)
+    angle = turn + random.normal(0.0, 0.22, labels.size)
+    positions = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    order = random.permutation(labels.size)
+    return positions[order].astype(np.float32), labels[order]
+
+
+class Network:
+    """A multilayer perceptron: tanh between the layers, logits at the end."""
+
+    def __init__(self, widths, seed):
+        random = np.random.default_rng(seed)
+        self.weights = []
+        self.biases = []
+        for i, (fan_in, fan_out) in enumerate(itertools.pairwise(widths)):
+            start = random.normal(0.0, fan_in**-0.5, (fan_in, fan_out)).astype(np.float32)
+            self.weights.append(tf.Variable(start, name=f"w{i}"))
+            self.biases.append(tf.Variable(np.zeros(fan_out, np.float32), name=f"b{i}"))
+
+    @property
+    def variables(self):
+        return [*self.weights, *self.biases]
+
+    def __call__(self, x):
+        for w, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = tf.tanh(x @ w + b)
+        return x @ self.weights[-1] + self.biases[-1]
+
+
+class Adam:
+    """Adam, written out: two running means for each variable."""
+
+    def __init__(self, variables, rate=0.005, decay=0.9, decay_squares=0.999):
+        self.rate, self.decay, self.decay_squares = rate, decay, decay_squares
+        self.steps = 0
+        self.slots = [self._slots(v) for v in variables]
+
+    @staticmethod
+    def _slots(variable):
+        zeros = np.zeros(variable.shape, np.float32)
+        return variable, tf.Variable(zeros, trainable=False), tf.Variable(zeros, trainable=False)
+
+    def apply(self, gradients):
+        self.steps += 1
+        correction = (1 - self.decay_squares**self.steps) ** 0.5 / (1 - self.decay**self.steps)
+        for gradient, (variable, mean, squares) in zip(gradients, self.slots, strict=True):
+            mean.assign_add((1 - self.decay) * (gradient - mean))
+            squares.assign_add((1 - self.decay_squares) * (tf.square(gradient) - squares))
+            variable.assign_sub(self.rate * correction * mean / (tf.sqrt(squares) + 1e-8))
+
+
+def loss_of(network, x, labels):
+    """Returns the mean cross entropy of the network's answers, a scalar tensor."""
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=network(x))
+    return tf.reduce_mean(losses)
+
+
+def accuracy_of(network, x, labels):
+    """Returns the share of points that the network puts in the right class, a scalar tensor."""
+    answers = tf.argmax(network(x), axis=1, output_type=tf.int32)
+    return tf.reduce_mean(tf.cast(tf.equal(answers, labels), tf.float32))
+
+
+def train_step(network, optimizer, x, labels):
+    """Moves the variables once, and returns the loss before the move."""
+    with tf.GradientTape() as tape:
+        loss = loss_of(network, x, labels)
+    optimizer.apply(tape.gradient(loss, network.variables))
+    return loss
+
+
+def train(network, training, testing, epochs, batch, seed, report):
+    """Trains on shuffled batches; returns one pair of losses (training, test) for each epoch."""
+    random = np.random.default_rng(seed)
+    optimizer = Adam(network.variables)
+    x, labels = map(tf.constant, training)
+    x_test, labels_test = map(tf.constant, testing)
+    curve = []
+    for epoch in range(1, epochs + 1):
+        start = time.perf_counter()
+        batches = random.permutation(len(training[1])).reshape(-1, batch)
+        for rows in batches:
+            train_step(network, optimizer, tf.gather(x, rows), tf.gather(labels, rows))
+        speed = len(batches) / (time.perf_counter() - start)
+
+        loss = float(loss_of(network, x, labels))
+        curve.append((loss, float(loss_of(network, x_test, labels_test))))
+        report(epoch, epochs, loss, float(accuracy_of(network, x, labels)), speed)
+    return curve
+
+
+def show_progress(epoch, epochs, loss, accuracy, speed):
+    """Writes one line: over the last one on a terminal, now and then into a file."""
+    done = 24 * epoch // epochs
+    line = (
+        f"epoch {epoch:3d}/{epochs}  {'█' * done}{'░' * (24 - done)}"
+        f"  loss {loss:.4f}  accuracy {accuracy:.3f}  {speed:5.0f} steps/s"
+    )
+    if sys.stdout.isatty():
+        print(f"\r{line}", end="\n" if epoch == epochs else "", flush=True)
+    elif epoch == 1 or epoch % 20 == 0 or epoch == epochs:
+        print(line, flush=True)
+
+
+def regions(network, size=400):
+    """Returns the class probabilities on a grid over the picture, shape (size, size, CLASSES)."""
+    line = np.linspace(-REACH, REACH, size, dtype=np.float32)
+    grid = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
+    return tf.nn.softmax(network(tf.constant(grid))).numpy().reshape(size, size, CLASSES)
+
+
+def draw(path, network, curve, points, labels):
+    """Draws the loss curve and the regions with the test points in them."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    style = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False}
+    with plt.rc_context(style):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
+        draw_curve(left, np.array(curve))
+        draw_regions(right, regions(network), points, labels)
+        figure.savefig(path, dpi=150)
+        plt.close(figure)
+
+
+def draw_curve(axes, curve):
+    epochs = np.arange(1, len(curve) + 1)
+    for column, label, colour in ((0, "training", "#22333b"), (1, "test", "#c8553d")):
+        axes.semilogy(epochs, curve[:, column], color=colour, linewidth=1.8, label=label)
+    axes.set(title="Loss", xlabel="epoch", ylabel="mean cross entropy", xlim=(0, len(curve)))
+    axes.grid(axis="y", which="both", color="#000000", alpha=0.08)
+    axes.legend(frameon=False)
+
+
+def draw_regions(axes, probabilities, points, labels):
+    from matplotlib.colors import to_rgb
+
+    colours = np.array([to_rgb(colour) for colour in COLOURS])
+    tint = 1 - 0.45 * (1 - probabilities @ colours)  # a pale mixture: sure where it is colourful
+    extent = (-REACH, REACH, -REACH, REACH)
+    axes.imshow(tint, origin="lower", extent=extent, interpolation="bilinear")
+    axes.scatter(*points.T, c=colours[labels], s=16, edgecolors="white", linewidths=0.5)
+    axes.set(title="Regions found, with the test points", xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=80, help="passes over the training points")
+    parser.add_argument("--seed", type=int, default=7, help="for the points, the start, the order")
+    parser.add_argument("--out", type=pathlib.Path, default="demo", help="folder for the picture")
+    options = parser.parse_args()
+
+    training = make_spirals(500, options.seed)
+    testing = make_spirals(150, options.seed + 1)
+    network = Network(WIDTHS, options.seed)
+    print(f"{len(training[1])} training points, {len(testing[1])} test points, {CLASSES} spirals")
+
+    curve = train(network, training, testing, options.epochs, 100, options.seed, show_progress)
+
+    print(f"final loss         {curve[-1][0]:.4f}")
+    print(f"training accuracy  {float(accuracy_of(network, *training)):.3f}")
+    print(f"test accuracy      {float(accuracy_of(network, *testing)):.3f}")
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    picture = options.out / "spirals.png"
+    draw(picture, network, curve, *testing)
+    print(f"picture            {picture}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The machine: tensors, variables, recorders, the tape. It defines no operation."""

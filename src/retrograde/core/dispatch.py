@@ -1,0 +1,193 @@
+"""Primitive, and apply: the one place where operations happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes, namespaces
+from retrograde.core.errors import OpError, invalid
+from retrograde.core.recorders import thread
+from retrograde.core.rules import Plan, Rule, plan_for
+from retrograde.core.shapes import broadcast
+from retrograde.core.tensor import Tensor, next_id
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+NO_ATTRS: dict[str, Any] = {}
+
+
+class Primitive:
+    """One operation, as every part of retrograde sees it.
+
+    `kernel(xp, *inputs, **attrs)` computes on raw arrays with `xp`, either `numpy` or
+    `jax.numpy`; where both have a function that does it, its name is enough.
+
+    `vjps` holds one rule for each input, `rule(g, y, *inputs, **attrs)`, or `None` where no
+    gradient flows, to one input or to all. Where the work for several inputs is shared, or their
+    number is free, `joint(needed, g, y, *inputs, **attrs)` stands in their place and returns a
+    cotangent for each input that `needed` marks, `None` for the others. A rule parameter whose
+    name starts with an underscore arrives as a `Spec`: the tape keeps its shape and dtype and lets
+    the array go.
+
+    `batch(batched, *inputs, **attrs)` runs the primitive over a leading batch axis of the inputs
+    that `batched` marks. `linear` says that y is linear in all its inputs together.
+
+    `accepts` are the dtypes it works with, one and the same for all inputs; `None` leaves that to
+    the kernel. With `outputs`, the kernel returns a tuple. `complain(*specs, **attrs)` words
+    the error when the kernel fails, or returns `None` for the general wording.
+
+    `partials`, for elementwise primitives, are the rules as they are while no input is broadcast.
+    """
+
+    __slots__ = (
+        "accepts",
+        "batch",
+        "complain",
+        "joint",
+        "kernel",
+        "linear",
+        "name",
+        "on_numpy",
+        "outputs",
+        "partials",
+        "plans",
+        "vjps",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        kernel: Callable | str,
+        *,
+        vjps: tuple[Rule | None, ...] | None = None,
+        joint: Rule | None = None,
+        partials: tuple[Rule | None, ...] | None = None,
+        batch: Callable | None,
+        linear: bool = False,
+        accepts: frozenset | None = None,
+        outputs: bool = False,
+        complain: Callable | None = None,
+        on_numpy: Callable | None = None,
+    ) -> None:
+        if name in PRIMITIVES:
+            raise ValueError(f"There is a primitive named {name!r} already.")
+        PRIMITIVES[name] = self
+        self.name = name
+        self.kernel = _by_name(kernel) if isinstance(kernel, str) else kernel
+        native = getattr(np, kernel) if isinstance(kernel, str) else partial(kernel, np)
+        self.on_numpy = on_numpy or native
+        self.vjps = vjps
+        self.joint = joint
+        self.partials = partials
+        self.batch = batch
+        self.linear = linear
+        self.accepts = accepts
+        self.outputs = outputs
+        self.complain = complain
+        self.plans: dict[tuple, Plan | None] = {}
+
+    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+        """Runs on Tensors as `apply` does; on raw arrays, the kernel alone. For rules."""
+        for x in inputs:
+            if isinstance(x, Tensor):
+                return apply(self, tuple([boxed(x) for x in inputs]), attrs)
+        if namespaces.foreign:
+            return self.kernel(namespaces.namespace_of(inputs), *inputs, **attrs)
+        return self.on_numpy(*inputs, **attrs)
+
+    def plan(self, connected: tuple[bool, ...], aligned: bool = False) -> Plan | None:
+        """What a tape does with a call; `aligned` says that no input is broadcast."""
+        key = (aligned, *connected)
+        if key not in self.plans:
+            rules = self.partials if aligned and self.partials is not None else self.vjps
+            unconnected = rules is None and self.joint is None
+            self.plans[key] = None if unconnected else plan_for(rules, self.joint, connected)
+        return self.plans[key]
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+
+def _by_name(name: str) -> Callable:
+    return lambda xp, *inputs, **attrs: getattr(xp, name)(*inputs, **attrs)
+
+
+def boxed(x: Any) -> Tensor:
+    """`x` as a Tensor, if it is a raw array."""
+    return x if isinstance(x, Tensor) else Tensor(x)
+
+
+_new = object.__new__
+
+
+def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
+    """Runs `primitive` on tensors, tells the recorders, returns a tensor or a tuple of them."""
+    arrays = [x._array for x in inputs]
+    accepts = primitive.accepts
+    if accepts is not None:
+        dtype = arrays[0].dtype
+        if dtype not in accepts:
+            raise _wrong_dtype(primitive, arrays)
+        for array in arrays:
+            if array.dtype is not dtype and array.dtype != dtype:
+                raise _wrong_dtype(primitive, arrays)
+    try:
+        if namespaces.foreign:
+            value = thread.quietly(
+                primitive.kernel, namespaces.namespace_of(arrays), *arrays, **attrs
+            )
+        else:
+            value = thread.quietly(primitive.on_numpy, *arrays, **attrs)
+    except Exception as error:
+        value = _recover(primitive, arrays, attrs, error)
+    if primitive.outputs:
+        y = tuple([Tensor(v) for v in value])
+    else:
+        y = _new(Tensor)
+        y._array = value
+        y._id = next_id()
+    for recorder in reversed(thread.recorders):
+        recorder.record(primitive, inputs, attrs, y)
+    return y
+
+
+def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) -> Any:
+    """Raises what a failed kernel means to the user; or computes it if nothing was wrong with it."""
+    if isinstance(error, RuntimeError) and str(error).startswith("cannot enter context"):
+        # A signal handler or finaliser ran inside a kernel of this same thread: quiet already.
+        return primitive.kernel(namespaces.namespace_of(arrays), *arrays, **attrs)
+    if isinstance(error, OpError) or not isinstance(error, ValueError | TypeError | IndexError):
+        raise error
+    message = primitive.complain and primitive.complain(*arrays, **attrs)
+    raise invalid(message or _general_complaint(primitive, arrays, error)) from None
+
+
+def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> str:
+    shapes = [tuple(array.shape) for array in arrays]
+    if primitive.partials is not None and broadcast(*shapes) is None:
+        return (
+            f"{primitive.name}: incompatible shapes {' and '.join(map(str, shapes))}. "
+            "Expected shapes that broadcast: aligned at their last axes, each pair of "
+            "dimensions is equal or one of them is 1."
+        )
+    received = ", ".join(f"{shape} {dtypes.of(a.dtype).name}" for shape, a in zip(shapes, arrays))
+    return f"{primitive.name}: {error}. Received: {received}."
+
+
+def _wrong_dtype(primitive: Primitive, arrays: list) -> OpError:
+    names = [dtypes.of(array.dtype).name for array in arrays]
+    first = arrays[0].dtype
+    if first in primitive.accepts:
+        position = next(i for i, array in enumerate(arrays) if array.dtype != first)
+        return invalid(
+            f"cannot compute {primitive.name} as input #{position}(zero-based) was expected to be a "
+            f"{names[0]} tensor but is a {names[position]} tensor. Use tf.cast on one of them."
+        )
+    allowed = [d.name for d in dtypes.ALL if d.numpy_dtype in primitive.accepts]
+    return invalid(
+        f"{primitive.name}: dtype {names[0]} is not supported. Expected one of {', '.join(allowed)}."
+    )

@@ -1,0 +1,128 @@
+"""TensorFlow's exception names. Every message says what came, what was expected, what to do."""
+
+from __future__ import annotations
+
+
+class OpError(Exception):
+    """The base of the errors that operations raise.
+
+    The constructor is TensorFlow's, so that programs which raise these errors themselves
+    keep working; `node_def` and `op` belong to graphs and are `None` here.
+    """
+
+    error_code: int | None = None
+
+    def __init__(self, node_def=None, op=None, message: str = "", error_code=None) -> None:
+        super().__init__(message)
+        self.node_def = node_def
+        self.op = op
+        self.message = message
+        if error_code is not None:
+            self.error_code = error_code
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple:
+        return type(self), (None, None, self.message)
+
+
+class CancelledError(OpError):
+    """An operation was cancelled."""
+
+    error_code = 1
+
+
+class UnknownError(OpError):
+    """An error of no other class."""
+
+    error_code = 2
+
+
+class InvalidArgumentError(OpError):
+    """An operation received a value, a shape or a dtype that it cannot work with."""
+
+    error_code = 3
+
+
+class DeadlineExceededError(OpError):
+    """An operation did not finish in time."""
+
+    error_code = 4
+
+
+class NotFoundError(OpError):
+    """Something that was named does not exist."""
+
+    error_code = 5
+
+
+class AlreadyExistsError(OpError):
+    """Something that should be made exists already."""
+
+    error_code = 6
+
+
+class PermissionDeniedError(OpError):
+    """The caller may not do this."""
+
+    error_code = 7
+
+
+class ResourceExhaustedError(OpError):
+    """Memory or another resource ran out."""
+
+    error_code = 8
+
+
+class FailedPreconditionError(OpError):
+    """The state does not allow the operation."""
+
+    error_code = 9
+
+
+class AbortedError(OpError):
+    """An operation was aborted."""
+
+    error_code = 10
+
+
+class OutOfRangeError(OpError):
+    """An iterator or a reader is at its end."""
+
+    error_code = 11
+
+
+class UnimplementedError(OpError):
+    """The operation is not there for these inputs."""
+
+    error_code = 12
+
+
+class InternalError(OpError):
+    """An invariant of the library was broken."""
+
+    error_code = 13
+
+
+class UnavailableError(OpError):
+    """A service cannot be reached."""
+
+    error_code = 14
+
+
+class DataLossError(OpError):
+    """Stored data are damaged."""
+
+    error_code = 15
+
+
+class UnauthenticatedError(OpError):
+    """The caller did not say who it is."""
+
+    error_code = 16
+
+
+def invalid(message: str) -> InvalidArgumentError:
+    """An `InvalidArgumentError` that carries `message`."""
+    return InvalidArgumentError(None, None, message)

@@ -1,0 +1,105 @@
+"""IndexedSlices: a gradient that is zero but for some rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.dtypes import DType
+from retrograde.core.shapes import TensorShape
+from retrograde.core.tensor import Tensor
+
+
+class IndexedSlices:
+    """Rows `values` at `indices` of a tensor that is zero elsewhere; repeated rows add up.
+
+    The gradient of `tf.gather` comes in this form, so that an optimizer need touch only
+    the rows that were read.
+
+    >>> table = tf.Variable([[1.0], [2.0], [3.0]])
+    >>> with tf.GradientTape() as tape:
+    ...     y = tf.gather(table, [2, 2])
+    >>> g = tape.gradient(y, table)
+    >>> g.indices.numpy(), tf.convert_to_tensor(g).numpy().ravel()
+    (array([2, 2], dtype=int32), array([0., 0., 2.], dtype=float32))
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Tensor:
+        """The rows."""
+        return self._values
+
+    @property
+    def indices(self) -> Tensor:
+        """Which rows they are."""
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        """The shape of the whole, or `None` if it is not known."""
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole, as far as it is known."""
+        if self._dense_shape is None:
+            return TensorShape([None, *self._values.shape[1:]])
+        return TensorShape(getattr(self._dense_shape, "_array", self._dense_shape))
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the rows."""
+        return self._values.dtype
+
+    @property
+    def device(self) -> str:
+        """Where the rows live."""
+        return self._values.device
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)
+
+    def __repr__(self) -> str:
+        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+
+# Tapes meet these between rules, so they may hold raw arrays there. Summing them takes
+# primitives, which core knows by name only.
+
+
+def dense(slices: IndexedSlices) -> Any:
+    """The whole tensor, or array: repeated rows added, zeros elsewhere."""
+    if slices._dense_shape is None:
+        raise ValueError(
+            f"Tensor conversion requested for IndexedSlices without dense_shape: {slices!r}. "
+            "Pass dense_shape when you make them."
+        )
+    shape = tuple(map(int, getattr(slices._dense_shape, "_array", slices._dense_shape)))
+    return PRIMITIVES["scatter_add"](slices._values, slices._indices, shape=shape)
+
+
+def add(a: Any, b: Any) -> Any:
+    """The sum of two cotangents; of two IndexedSlices, the rows of both."""
+    if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):
+        concat = PRIMITIVES["concat"]
+        indices = concat(a._indices, b._indices, axis=0)
+        return IndexedSlices(concat(a._values, b._values, axis=0), indices, a._dense_shape)
+    a = dense(a) if isinstance(a, IndexedSlices) else a
+    return a + (dense(b) if isinstance(b, IndexedSlices) else b)
+
+
+def for_user(slices: IndexedSlices) -> IndexedSlices:
+    """The same with Tensors inside."""
+    parts = (slices._values, slices._indices, slices._dense_shape)
+    values, indices, shape = (p if isinstance(p, Tensor) else Tensor(np.asarray(p)) for p in parts)
+    return IndexedSlices(values, indices, Tensor(shape._array.astype(np.int32)))

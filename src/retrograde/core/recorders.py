@@ -1,0 +1,81 @@
+"""Who listens: a stack of recorders for each thread."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+class Recorder:
+    """Watches finished calls and changes nothing.
+
+    `record` hears every applied primitive; `read`, every variable that a call reads; `escape`,
+    every value that leaves for Python or NumPy, where it can no longer be followed.
+    """
+
+    __slots__ = ()
+
+    def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
+        """Hears that `primitive` made `y`, a tensor or a tuple of them, out of `inputs`."""
+
+    def read(self, variable: Any) -> None:
+        """Hears that the value of `variable` is about to be used."""
+
+    def escape(self, tensor: Any, how: str) -> None:
+        """Hears that the value of `tensor` leaves, by `bool`, `numpy`, `assign` and the like."""
+
+
+class _Thread(threading.local):
+    """What belongs to one thread: its recorders, and a context in which NumPy does not warn."""
+
+    def __init__(self) -> None:
+        self.recorders: list[Recorder] = []
+        self.quietly: Callable = quiet_context().run
+
+
+def quiet_context() -> contextvars.Context:
+    """A context in which NumPy computes inf and nan without warnings, as TensorFlow does."""
+    context = contextvars.Context()
+    context.run(np.seterr, all="ignore")
+    return context
+
+
+thread = _Thread()
+
+
+def escape(tensor: Any, how: str) -> None:
+    """Tells the recorders that the value of `tensor` leaves."""
+    for recorder in reversed(thread.recorders):
+        recorder.escape(tensor, how)
+
+
+def notify(primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
+    """Tells the recorders of a finished call, innermost first."""
+    for recorder in reversed(thread.recorders):
+        recorder.record(primitive, inputs, attrs, y)
+
+
+def notify_read(variable: Any) -> None:
+    """Tells the recorders that `variable` is read."""
+    for recorder in reversed(thread.recorders):
+        recorder.read(variable)
+
+
+@contextlib.contextmanager
+def listening(recorders: list[Recorder]) -> Iterator[None]:
+    """Puts `recorders` in the place of this thread's own for the time of a block."""
+    before, thread.recorders = thread.recorders, recorders
+    try:
+        yield
+    finally:
+        thread.recorders = before
+
+
+def unheard() -> contextlib.AbstractContextManager[None]:
+    """A block that no recorder hears."""
+    return listening([])

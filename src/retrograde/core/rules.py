@@ -1,0 +1,106 @@
+"""What a rule reads, and so what a tape keeps."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Rule = Callable[..., Any]
+
+UNREAD, SHAPE, ARRAY = range(3)
+
+
+class Spec(NamedTuple):
+    """The shape and dtype of an array that the tape let go, or of one yet to come."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def _array(self) -> Spec:
+        """Itself, so that what a tape saved can be unwrapped in one sweep."""
+        return self
+
+    @classmethod
+    def of(cls, value: Any) -> Spec:
+        """The Spec of a Tensor or of an array."""
+        array = getattr(value, "_array", value)
+        return cls(array.shape, array.dtype)
+
+
+class _Nothing:
+    """Stands in place of a value of which a rule reads nothing, not even the shape."""
+
+    _array = None
+
+
+NOTHING = _Nothing()
+
+
+class Plan(NamedTuple):
+    """What a tape does with calls whose inputs are connected to it in one certain way.
+
+    `save((NOTHING, y, *inputs))` picks what the rules read. `rules` pairs the position of an
+    input with its rule; or `joint` is one rule for all of them. `user_code` says that the rule
+    is not ours, as in `custom_gradient`, and has to be given Tensors.
+    """
+
+    save: Callable
+    rules: tuple[tuple[int, Rule], ...]
+    joint: Rule | None = None
+    user_code: bool = False
+
+
+def plan_for(rules: tuple, joint: Rule | None, connected: tuple[bool, ...]) -> Plan | None:
+    """The plan for a call with these inputs connected; `None` if no gradient flows to them."""
+    if joint is not None:
+        return Plan(saver(what_is_read(joint, len(connected), skip=2)), (), joint)
+    pairs = zip(rules, connected, strict=True)
+    chosen = tuple((i, rule) for i, (rule, wanted) in enumerate(pairs) if wanted and rule)
+    if not chosen:
+        return None
+    reads = [what_is_read(rule, len(connected), skip=1) for _, rule in chosen]
+    return Plan(saver([max(column) for column in zip(*reads, strict=True)]), chosen)
+
+
+def what_is_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
+    """How much of y and of each input `rule` reads: by the names of its parameters.
+
+    A rule that wraps another says so itself, in an attribute `reads`.
+    """
+    if hasattr(rule, "reads"):
+        return rule.reads
+    code = rule.__code__
+    names = list(code.co_varnames[skip : code.co_argcount])
+    if code.co_flags & 0x04:  # the rule ends in *inputs
+        star = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        names += [star] * (1 + num_inputs - len(names))
+    if len(names) != 1 + num_inputs:
+        raise TypeError(
+            f"The rule at {code.co_filename}:{code.co_firstlineno} takes {names} after its "
+            f"cotangent. Expected y and {num_inputs} inputs."
+        )
+    return [SHAPE if name.startswith("_") else ARRAY for name in names]
+
+
+def saver(reads: list[int]) -> Callable[[tuple], tuple]:
+    """A function that picks from `(NOTHING, y, *inputs)` what is read."""
+    if SHAPE in reads:
+        return partial(_save, reads)
+    return operator.itemgetter(*(i if read else 0 for i, read in enumerate(reads, 1)))
+
+
+def _save(reads: list[int], values: tuple) -> tuple:
+    kept = []
+    for read, value in zip(reads, values[1:], strict=True):
+        kept.append(value if read == ARRAY else Spec.of(value) if read == SHAPE else NOTHING)
+    return tuple(kept)

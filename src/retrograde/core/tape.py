@@ -1,0 +1,439 @@
+"""GradientTape: writes down what happens, and rewinds it."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import linecache
+import logging
+import operator
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes, indexed_slices, nest
+from retrograde.core.conversion import as_array, held_by
+from retrograde.core.dispatch import PRIMITIVES, Primitive
+from retrograde.core.errors import invalid
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.recorders import Recorder, listening, thread
+from retrograde.core.rules import NOTHING, Plan, Spec
+from retrograde.core.shapes import broadcast
+from retrograde.core.tensor import Tensor
+
+_log = logging.getLogger("retrograde")
+_array_of = operator.attrgetter("_array")
+_ONLY = (True,)
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `gradient` returns for a source that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape(Recorder):
+    """Records operations inside a `with` block, for differentiation afterwards.
+
+    Trainable variables are watched when they are read, unless `watch_accessed_variables` is
+    false; other tensors have to be watched by hand. A tape gives gradients once, and lets go of
+    what it holds while it does; a `persistent` tape may be asked again.
+
+    >>> x = tf.Variable(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     y = x * x
+    >>> tape.gradient(y, x).numpy()
+    np.float32(6.0)
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_connected",
+        "_entries",
+        "_persistent",
+        "_recording",
+        "_roots",
+        "_spent_at",
+        "_variables",
+        "_watch_accessed_variables",
+    )
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._recording = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self._entries: list[tuple] | None = []
+        self._connected: set[int] = set()  # ids of all tensors that a root leads to
+        self._roots: set[int] = set()  # ids of what is watched
+        self._variables: dict[int, Any] = {}
+        self._spent_at: tuple[str, int] | None = None
+
+    def __enter__(self) -> GradientTape:
+        if self._recording:
+            raise ValueError(
+                "Tape is still recording. This can happen if you try to re-enter an "
+                "already-active tape."
+            )
+        if self._entries is None:
+            self._clear()
+        self._start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._recording:
+            self._stop()
+
+    def _start(self) -> None:
+        thread.recorders.append(self)
+        self._recording = True
+
+    def _stop(self) -> None:
+        self._recording = False
+        with contextlib.suppress(ValueError):  # another thread's stack, or one set aside
+            thread.recorders.remove(self)
+
+    def watch(self, tensor: Any) -> None:
+        """Follows `tensor`, a Tensor or Variable or a structure of them, from here on.
+
+        >>> x = tf.constant(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x**3
+        >>> tape.gradient(y, x).numpy()
+        np.float32(27.0)
+        """
+        held = [_tensor_or_variable(leaf, "watch") for leaf in nest.flatten(tensor)]
+        for x in held:
+            if x.dtype.numpy_dtype not in dtypes.INEXACT:
+                _log.warning(
+                    "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
+                    x.dtype,
+                )
+                continue
+            self._connected.add(x._id)
+            self._roots.add(x._id)
+            if not isinstance(x, Tensor):
+                self._variables[x._id] = x
+
+    def watched_variables(self) -> tuple:
+        """The variables that are watched, in the order in which they came to be."""
+        return tuple(self._variables.values())
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """A block that this tape does not record; other tapes do.
+
+        >>> x = tf.Variable(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     with tape.stop_recording():
+        ...         y = x * x
+        >>> print(tape.gradient(y, x))
+        None
+        """
+        if not self._recording:
+            raise ValueError("Tape is not recording: there is nothing to stop.")
+        self._recording = False
+        try:
+            with listening([r for r in thread.recorders if r is not self]):
+                yield
+        finally:
+            self._recording = True
+
+    def reset(self) -> None:
+        """Forgets all that was recorded and watched, and goes on recording."""
+        if not self._recording:
+            raise ValueError("Tape is not recording: reset() belongs inside its `with` block.")
+        self._clear()
+
+    # Recording
+
+    def read(self, variable: Any) -> None:
+        """Watches a trainable variable that is read while the tape runs."""
+        if self._watch_accessed_variables and variable._id not in self._connected:
+            if variable.trainable and variable.dtype.numpy_dtype in dtypes.INEXACT:
+                self._connected.add(variable._id)
+                self._roots.add(variable._id)
+                self._variables[variable._id] = variable
+
+    def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:
+        """Writes down a call if one of its inputs is connected to what is watched."""
+        connected = self._connected
+        if len(inputs) == 1:
+            ids = (inputs[0]._id,)
+            if ids[0] not in connected:
+                return
+            plan = primitive.plan(_ONLY)
+        else:
+            ids = tuple([x._id for x in inputs])
+            if connected.isdisjoint(ids):
+                return
+            plan = primitive.plan(tuple([i in connected for i in ids]), _aligned(primitive, inputs))
+        if plan is None:
+            return
+        if type(y) is tuple:
+            specs = [Spec.of(t) for t in y]
+            out = tuple([(t._id, spec) for t, spec in zip(y, specs, strict=True)])
+            connected.update(i for i, spec in out if spec.dtype in dtypes.INEXACT)
+        else:
+            out = y._id
+            connected.add(out)
+        self._entries.append((plan, ids, out, plan.save((NOTHING, y, *inputs)), attrs))
+
+    # Rewinding
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The derivative of the sum of `target` with respect to each of `sources`.
+
+        `target` and `sources` may be structures; the result has the structure of `sources`.
+        `output_gradients` weighs the targets. A source that no target depends on gives `None`,
+        or zeros with `unconnected_gradients="zero"`.
+
+        >>> x, y = tf.Variable(2.0), tf.Variable(5.0)
+        >>> with tf.GradientTape() as tape:
+        ...     z = x * x * y
+        >>> [g.numpy() for g in tape.gradient(z, [x, y])]
+        [np.float32(20.0), np.float32(4.0)]
+        """
+        if self._entries is None:
+            raise RuntimeError(_spent_message(*self._spent_at))
+        unconnected = _unconnected(unconnected_gradients)
+        targets = [_tensor_or_variable(leaf, "target") for leaf in nest.flatten(target)]
+        leaves, pack = nest.flatten_with_pack(sources)
+        held = [_tensor_or_variable(leaf, "source") for leaf in leaves]
+        weights = _weights(output_gradients, target, len(targets))
+        boxed = bool(thread.recorders) and (self._persistent or thread.recorders != [self])
+        cotangents = _Cotangents(boxed)
+        for x, weight in zip(targets, weights, strict=True):
+            if x._array.dtype in dtypes.INEXACT:
+                cotangents.deposit(x._id, _seed(x, weight, boxed))
+        if self._persistent:
+            self._rewind(cotangents, {x._id for x in held}, list(self._entries))
+        else:
+            entries = self._spend(sys._getframe(1))
+            self._rewind(cotangents, {x._id for x in held}, entries)
+        return pack([_result(cotangents.get(x._id), x, unconnected) for x in held])
+
+    def _spend(self, frame: Any) -> list[tuple]:
+        """Ends the life of the tape, remembers where, and hands over what it recorded."""
+        if self._recording:
+            self._stop()
+        entries, self._entries = self._entries, None
+        self._connected = set()
+        self._spent_at = (frame.f_code.co_filename, frame.f_lineno)
+        return entries
+
+    def _rewind(self, cotangents: _Cotangents, wanted: set[int], entries: list[tuple]) -> None:
+        """Empties `entries` from the back, turning cotangents of targets into those of sources."""
+        leads = None if self._roots <= wanted else _leading_to(wanted, entries)
+        boxed = cotangents.boxed
+        run = _run if boxed else thread.quietly
+        while entries:
+            plan, ids, out, saved, attrs = entries.pop()
+            if type(out) is tuple:
+                g = cotangents.of_outputs(out, wanted)
+            else:
+                g = cotangents.get(out) if out in wanted else cotangents.pop(out, None)
+            if g is None:
+                continue
+            if type(g) is IndexedSlices:
+                g = indexed_slices.dense(g)
+            if plan.joint is not None:
+                needed = tuple([leads is None or i in leads for i in ids])
+                for i, result in zip(
+                    ids, run_joint(plan, needed, g, saved, attrs, run), strict=True
+                ):
+                    cotangents.deposit(i, result)
+                continue
+            values = saved if boxed else [*map(_array_of, saved)]
+            for position, rule in plan.rules:
+                if leads is None or ids[position] in leads:
+                    cotangents.deposit(ids[position], run(rule, g, *values, **attrs))
+
+
+class _Cotangents(dict):
+    """Cotangents by the id of their tensor; what arrives for one id adds up.
+
+    They are raw arrays, or Tensors if `boxed`: while someone records, the walk is made of
+    operations that can be recorded.
+    """
+
+    __slots__ = ("_owned", "boxed")
+
+    def __init__(self, boxed: bool) -> None:
+        self.boxed = boxed
+        self._owned: set[int] = set()  # those that are sums made here, so may be added to in place
+
+    def deposit(self, key: int, value: Any) -> None:
+        """Adds `value` to what is there."""
+        before = self.get(key)
+        if before is None:
+            if value is not None:
+                self[key] = value
+        elif key in self._owned and type(value) is np.ndarray:
+            thread.quietly(np.add, before, value, before)
+        elif value is not None:
+            self[key] = total = (
+                indexed_slices.add(before, value)
+                if self.boxed
+                else thread.quietly(indexed_slices.add, before, value)
+            )
+            if type(total) is np.ndarray:
+                self._owned.add(key)
+
+    def of_outputs(self, out: tuple, wanted: set[int]) -> tuple | None:
+        """The cotangents of all outputs of one call; zeros for those that were not used."""
+        found = [self.get(i) if i in wanted else self.pop(i, None) for i, _ in out]
+        if all(g is None for g in found):
+            return None
+        whole = []
+        for g, (_, spec) in zip(found, out, strict=True):
+            if g is None:
+                zeros = np.zeros(spec.shape, spec.dtype)
+                g = Tensor(zeros) if self.boxed else zeros
+            whole.append(indexed_slices.dense(g) if type(g) is IndexedSlices else g)
+        return tuple(whole)
+
+
+def _run(rule: Any, *values: Any, **attrs: Any) -> Any:
+    return rule(*values, **attrs)
+
+
+def run_joint(plan: Plan, needed: tuple, g: Any, saved: tuple, attrs: dict, run: Any) -> tuple:
+    """The cotangents for all inputs of a call, by its one rule.
+
+    The rule of a `custom_gradient` is the user's own and computes with tensors in any case.
+    """
+    boxed = run is _run
+    if not plan.user_code:
+        return run(plan.joint, needed, g, *(saved if boxed else map(_array_of, saved)), **attrs)
+    if boxed:
+        return plan.joint(needed, g, *saved, **attrs)
+    g = tuple(map(Tensor, g)) if type(g) is tuple else Tensor(g)
+    return [_unboxed(result) for result in plan.joint(needed, g, *saved, **attrs)]
+
+
+def _unboxed(result: Any) -> Any:
+    if isinstance(result, IndexedSlices):
+        return IndexedSlices(result.values._array, result.indices._array, result.dense_shape)
+    return None if result is None else result._array
+
+
+def _leading_to(wanted: set[int], entries: list[tuple]) -> set[int]:
+    """The ids of all tensors that depend on `wanted`: only through these need a walk go."""
+    leads = set(wanted)
+    for _, ids, out, _, _ in entries:
+        if not leads.isdisjoint(ids):
+            if type(out) is tuple:
+                leads.update([i for i, _ in out])
+            else:
+                leads.add(out)
+    return leads
+
+
+def _aligned(primitive: Primitive, inputs: tuple) -> bool:
+    """Whether this is an elementwise call in which no input is broadcast."""
+    if primitive.partials is None:
+        return False
+    shape = inputs[0]._array.shape
+    for x in inputs:
+        if x._array.shape != shape:
+            return False
+    return True
+
+
+def _tensor_or_variable(leaf: Any, role: str) -> Any:
+    held = held_by(leaf)
+    if held is not None:
+        return held
+    if role == "watch":
+        raise ValueError(
+            f"Passed in object {leaf!r} of type {type(leaf).__name__!r}, not tf.Tensor or "
+            "tf.Variable. Convert it with tf.constant first, and use that tensor from then on."
+        )
+    raise TypeError(
+        f"A {role} of gradient() must be a tensor or a variable. Received: {leaf!r} of type "
+        f"{type(leaf).__name__!r}."
+    )
+
+
+def _unconnected(value: Any) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise ValueError(
+            f"Unknown value for unconnected_gradients: {value!r}. Expected 'none' or 'zero'."
+        ) from None
+
+
+def _weights(output_gradients: Any, target: Any, count: int) -> list:
+    """One output gradient, or `None` for ones, for each target."""
+    if output_gradients is None:
+        return [None] * count
+    if not isinstance(target, list | tuple | dict):
+        return [output_gradients]
+    weights = nest.flatten(output_gradients)
+    if len(weights) != count:
+        raise ValueError(
+            f"gradient() received {len(weights)} output_gradients for {count} targets. "
+            "Expected one for each target; None stands for ones."
+        )
+    return weights
+
+
+def _seed(target: Any, weight: Any, boxed: bool) -> Any:
+    """The cotangent a walk starts with."""
+    shape, dtype = target._array.shape, target._array.dtype
+    if weight is None:
+        ones = np.ones(shape, dtype) if shape else dtype.type(1)
+        return Tensor(ones) if boxed else ones
+    if isinstance(weight, IndexedSlices):
+        weight = indexed_slices.dense(weight)
+    held = held_by(weight)
+    g = held._read() if held is not None else Tensor(as_array(weight, hint=dtype))
+    if g._array.dtype != dtype:
+        raise invalid(
+            f"gradient: an output gradient has dtype {g.dtype.name}, its target {target.dtype.name}. "
+            "Expected the same dtype: use tf.cast."
+        )
+    if g._array.shape != shape:
+        if broadcast(g._array.shape, shape) != shape:
+            raise invalid(
+                f"gradient: incompatible shapes: an output gradient has shape {g._array.shape}, its "
+                f"target {shape}. Expected the same shape."
+            )
+        g = PRIMITIVES["broadcast_to"](g, shape=shape)
+    return g if boxed else g._array
+
+
+def _result(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
+    """What the user sees of a cotangent."""
+    if g is None:
+        if unconnected is UnconnectedGradients.NONE:
+            return None
+        return Tensor(np.zeros(source._array.shape, source._array.dtype))
+    if isinstance(g, IndexedSlices):
+        return indexed_slices.for_user(g)
+    return g if isinstance(g, Tensor) else Tensor(g)
+
+
+def _spent_message(filename: str, line: int) -> str:
+    code = linecache.getline(filename, line).strip()
+    return (
+        "A non-persistent GradientTape can only be used to compute one set of gradients (or "
+        f"jacobians), and this one was used at {filename}:{line}"
+        f"{': ' + code if code else ''}.\n"
+        "Ask for all gradients in one call, gradient(target, [source_1, source_2, ...]), or make "
+        "the tape with tf.GradientTape(persistent=True)."
+    )

@@ -1,0 +1,257 @@
+"""Tensor: an immutable handle on one array."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes, namespaces
+from retrograde.core.dtypes import DType
+from retrograde.core.recorders import escape
+from retrograde.core.shapes import TensorShape
+
+next_id = itertools.count(1).__next__
+
+_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+class Tensor:
+    """An immutable array with TensorFlow's semantics, and a place on the tape.
+
+    A tensor holds one array, a `numpy.ndarray` or a `jax.Array`; without axes it may hold a
+    NumPy scalar, which is quicker. `_id` names the tensor on tapes. Operators are bound in
+    `retrograde.ops.operators`.
+
+    >>> x = tf.constant([[1.0, 2.0]])
+    >>> x.shape, x.dtype, (x @ tf.transpose(x)).numpy()
+    (TensorShape([1, 2]), tf.float32, array([[5.]], dtype=float32))
+    """
+
+    __slots__ = ("__weakref__", "_array", "_id")
+    __array_priority__ = 100
+    __hash__ = None
+
+    def __init__(self, array: Any, tensor_id: int | None = None) -> None:
+        namespaces.admit(array)
+        self._array = array
+        self._id = next_id() if tensor_id is None else tensor_id
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return TensorShape(self._array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return dtypes.of(self._array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._array.ndim
+
+    @property
+    def device(self) -> str:
+        """Where the array lives, as TensorFlow writes it."""
+        if isinstance(self._array, np.ndarray | np.generic):
+            return _CPU
+        (device,) = self._array.devices()
+        return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
+
+    def get_shape(self) -> TensorShape:
+        """The shape, as a method."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape agrees with `shape`; a tensor's own shape never changes."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"Tensor's shape {self.shape} is not compatible with supplied shape "
+                f"{TensorShape(shape)}."
+            )
+
+    def _read(self) -> Tensor:
+        """Itself: what a Variable answers with the tensor that it holds now."""
+        return self
+
+    def ref(self) -> Reference:
+        """A hashable stand-in, equal to other references to this same tensor."""
+        return Reference(self)
+
+    def numpy(self) -> Any:
+        """A copy of the values: an array, or a NumPy scalar if there are no axes."""
+        escape(self, "numpy")
+        array = self._array
+        if array.ndim:
+            return np.array(array)
+        return array.item() if array.dtype == object else np.asarray(array)[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        escape(self, "__array__")
+        return readable(self._array, dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        escape(self, "__dlpack__")
+        return _exportable(self._array).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple:
+        return _exportable(self._array).__dlpack_device__()
+
+    def __buffer__(self, flags: int) -> memoryview:
+        escape(self, "__buffer__")
+        return readable(self._array).__buffer__(flags)
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("Scalar tensor has no `len()`: it has no axes.")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._array.ndim:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[i] for i in range(self._array.shape[0]))
+
+    def __bool__(self) -> bool:
+        escape(self, "bool")
+        if self._array.size > 1:
+            raise ValueError(
+                f"The truth value of a tensor of shape {self._array.shape} is ambiguous. "
+                "Expected one element: use tf.reduce_any or tf.reduce_all first."
+            )
+        return bool(self._array.size and self._array.reshape(-1)[0])
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "iub":
+            raise TypeError(
+                f"Only integer tensors can be used as an index. Received: dtype {self.dtype.name}."
+            )
+        return int(self._scalar("index"))
+
+    def _scalar(self, what: str) -> Any:
+        """The one value of a tensor without axes, on its way out to Python."""
+        escape(self, what)
+        if self._array.ndim:
+            raise TypeError(
+                f"Only tensors without axes can be converted to Python scalars. "
+                f"Received: shape {self._array.shape}. Index one element first."
+            )
+        return self._array.item()
+
+    def __format__(self, spec: str) -> str:
+        escape(self, "format")
+        return format(self._array if self._array.ndim else self._array.item(), spec)
+
+    def __repr__(self) -> str:
+        return (
+            f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, "
+            f"numpy={text_of(self._array, repr)}>"
+        )
+
+    def __str__(self) -> str:
+        values = text_of(self._array, str)
+        start = "\n" if "\n" in values else ""
+        return f"tf.Tensor({start}{values}, shape={self._array.shape}, dtype={self.dtype.name})"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(_missing_attribute(name))
+
+    def __copy__(self) -> Tensor:
+        return Tensor(self._array)
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        return Tensor(self._array)
+
+    def __reduce__(self) -> tuple:
+        return _restore, (np.asarray(self._array),)
+
+
+def _restore(array: np.ndarray) -> Tensor:
+    return Tensor(array)
+
+
+class Reference:
+    """A hashable reference to a tensor or variable, which themselves compare by value."""
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def deref(self) -> Any:
+        """The tensor or variable that is referred to."""
+        return self._wrapped
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._wrapped is other._wrapped
+
+    def __hash__(self) -> int:
+        return id(self._wrapped)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._wrapped!r}>"
+
+
+_GRAPH_ATTRIBUTES = frozenset({"op", "graph", "name", "consumers", "value_index"})
+_NUMPY_ATTRIBUTES = {
+    "T": "tf.transpose(x)",
+    "astype": "tf.cast(x, dtype)",
+    "reshape": "tf.reshape(x, shape)",
+    "sum": "tf.reduce_sum(x)",
+    "mean": "tf.reduce_mean(x)",
+    "max": "tf.reduce_max(x)",
+    "min": "tf.reduce_min(x)",
+    "size": "tf.size(x)",
+    "item": "float(x) or x.numpy()",
+    "tolist": "x.numpy().tolist()",
+    "copy": "tf.identity(x)",
+    "clip": "tf.clip_by_value(x, low, high)",
+}
+
+
+def _missing_attribute(name: str) -> str:
+    if name in _GRAPH_ATTRIBUTES:
+        return f"Tensor.{name} is undefined when eager execution is enabled."
+    if name in _NUMPY_ATTRIBUTES:
+        return f"Tensor has no attribute {name!r}, as in TensorFlow: use {_NUMPY_ATTRIBUTES[name]}."
+    return f"Tensor has no attribute {name!r}."
+
+
+def text_of(array: Any, form: Any) -> str:
+    """How TensorFlow prints the values of `array`; `form` is `repr` or `str`."""
+    if array.ndim:
+        return form(np.asarray(array))
+    if array.dtype.kind in "Ob":
+        return form(array.item())
+    return str(np.asarray(array)[()])
+
+
+def readable(array: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """A read-only NumPy view of `array`; a copy only where one is asked for or needed."""
+    result = np.asarray(array)
+    if dtype is not None and np.dtype(dtype) != result.dtype:
+        if copy is False:
+            raise ValueError(f"A view of a {result.dtype} tensor cannot have dtype {dtype}.")
+        return result.astype(dtype)
+    if copy:
+        return result.copy()
+    result = result.view()
+    result.flags.writeable = False
+    return result
+
+
+def _exportable(array: Any) -> Any:
+    """What speaks DLPack: JAX arrays do; NumPy arrays do, but its scalars do not."""
+    return np.asarray(array) if isinstance(array, np.generic) else array

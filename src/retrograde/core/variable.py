@@ -1,0 +1,500 @@
+"""Variable: a named, mutable holder of one tensor."""
+
+from __future__ import annotations
+
+import enum
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.conversion import as_array, held_by
+from retrograde.core.dispatch import PRIMITIVES, apply
+from retrograde.core.dtypes import DType
+from retrograde.core.errors import invalid
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.recorders import escape, notify_read, thread
+from retrograde.core.shapes import TensorShape
+from retrograde.core.tensor import Reference, Tensor, next_id, readable, text_of
+
+
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable on several devices would be brought together."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How copies of a variable on several devices would be brought together."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+class Variable:
+    """A tensor that can be assigned to, and that tapes watch when they see it read.
+
+    `initial_value` is anything that converts to a tensor, or a function without arguments that
+    returns it. `shape` may leave dimensions open, for values of changing shape. `constraint` is
+    kept for optimizers.
+
+    What a variable hands out never changes under its holder: an assignment writes into the
+    present array only if nobody else holds it. Several threads may read and assign; each
+    read sees one whole value.
+
+    >>> v = tf.Variable([1.0, 2.0])
+    >>> before = v.value()
+    >>> v.assign_add([10.0, 10.0]).numpy(), before.numpy()
+    (array([11., 12.], dtype=float32), array([1., 2.], dtype=float32))
+    """
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_aggregation",
+        "_constraint",
+        "_id",
+        "_lock",
+        "_name",
+        "_shape",
+        "_synchronization",
+        "_tensor",
+        "_trainable",
+    )
+    __array_priority__ = 100
+    __hash__ = None
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Callable | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+        **_: Any,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified. Pass a value, or a "
+                "function without arguments that returns one."
+            )
+        if callable(initial_value) and held_by(initial_value) is None:
+            initial_value = initial_value()
+        array = _initial_array(initial_value, dtype)
+        self._shape = None if shape is None else TensorShape(shape)
+        if self._shape is not None and not self._shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"In this `tf.Variable` creation, the initial value's shape ({array.shape}) is not "
+                f"compatible with the explicitly supplied `shape` argument ({shape})."
+            )
+        self._id = next_id()
+        self._tensor: Tensor | None = Tensor(array, self._id)
+        self._lock = threading.Lock()
+        self._name = name or "Variable"
+        self._trainable = trainable is not False
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+
+    @property
+    def name(self) -> str:
+        """The name, with TensorFlow's `:0` behind it."""
+        return f"{self._name}:0"
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype, which assignments cannot change."""
+        return dtypes.of(self._array.dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape; partly or wholly unknown if the variable was made so."""
+        return TensorShape(self._array.shape) if self._shape is None else self._shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of the present value."""
+        return self._array.ndim
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch this variable without being told to."""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable | None:
+        """A function that an optimizer applies to the value after each update."""
+        return self._constraint
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """Kept for programs that ask."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """Kept for programs that ask."""
+        return self._aggregation
+
+    @property
+    def device(self) -> str:
+        """Where the array lives."""
+        return self._current().device
+
+    # Reading
+
+    def _current(self) -> Tensor:
+        """The tensor held now. Waits while another thread writes into it."""
+        tensor = self._tensor
+        if tensor is None:
+            with self._lock:
+                tensor = self._tensor
+        return tensor
+
+    @property
+    def _array(self) -> Any:
+        return self._current()._array
+
+    def _read(self) -> Tensor:
+        """The tensor held now, for use as an input. It goes by the id of the variable itself."""
+        if thread.recorders:
+            notify_read(self)
+        return self._current()
+
+    def __retrograde_tensor__(self) -> Variable:
+        return self
+
+    def value(self) -> Tensor:
+        """The present value, a tensor of its own."""
+        return apply(PRIMITIVES["identity"], (self._read(),))
+
+    def read_value(self) -> Tensor:
+        """The present value, a tensor of its own."""
+        return self.value()
+
+    def numpy(self) -> Any:
+        """A copy of the present value."""
+        return self._read().numpy()
+
+    def is_initialized(self) -> Tensor:
+        """True: a variable is born with a value."""
+        return Tensor(np.True_)
+
+    def get_shape(self) -> TensorShape:
+        """The shape, as a method."""
+        return self.shape
+
+    def ref(self) -> Reference:
+        """A hashable stand-in, equal to other references to this same variable."""
+        return Reference(self)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """The rows at `indices`, as `tf.gather` gives them."""
+        return PRIMITIVES["gather"](self._read(), _index_tensor(indices), axis=0, batch_dims=0)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """The slices at `indices`, as `tf.gather_nd` gives them."""
+        return PRIMITIVES["gather_nd"](self._read(), _index_tensor(indices), batch_dims=0)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        tensor = self._read()
+        escape(tensor, "__array__")
+        return readable(tensor._array, dtype, copy)
+
+    def __bool__(self) -> bool:
+        return bool(self._read())
+
+    def __int__(self) -> int:
+        return int(self._read())
+
+    def __float__(self) -> float:
+        return float(self._read())
+
+    def __complex__(self) -> complex:
+        return complex(self._read())
+
+    def __index__(self) -> int:
+        return self._read().__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(self._read(), spec) if spec else str(self)
+
+    def __iter__(self) -> Any:
+        return iter(self.value())
+
+    def __repr__(self) -> str:
+        values = text_of(self._array, repr)
+        start = "\n" if "\n" in values else ""
+        return (
+            f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}, "
+            f"numpy={start}{values}>"
+        )
+
+    # Assigning
+
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable | None:
+        """Makes `value` the new value. Returns the variable."""
+        array = self._operand(value, "assign")
+        if self._shape is None and array.shape != self._array.shape:
+            raise ValueError(self._shape_message(array.shape))
+        if self._shape is not None and not self._shape.is_compatible_with(array.shape):
+            raise ValueError(self._shape_message(array.shape))
+        with self._lock:
+            self._tensor = Tensor(array, self._id)
+        return self if read_value else None
+
+    def assign_add(
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable | None:
+        """Adds `delta` to the value. Returns the variable."""
+        return self._update(np.add, "add", delta, "assign_add", read_value)
+
+    def assign_sub(
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable | None:
+        """Subtracts `delta` from the value. Returns the variable."""
+        return self._update(np.subtract, "subtract", delta, "assign_sub", read_value)
+
+    def _operand(self, value: Any, how: str) -> Any:
+        """The array of `value` in this variable's dtype, on its way into the variable."""
+        if thread.recorders:
+            held = held_by(value)
+            if held is not None:
+                escape(held._read(), how)
+        return as_array(value, self._array.dtype)
+
+    def _shape_message(self, shape: tuple) -> str:
+        return (
+            f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable shape "
+            f"{self.shape}, and the assigned value shape {shape} are incompatible."
+        )
+
+    def _update(self, ufunc: Any, name: str, delta: Any, how: str, read_value: bool) -> Any:
+        array = self._operand(delta, how)
+        if self._array.dtype.kind in "bO":
+            raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
+        if array.shape != self._array.shape:
+            raise ValueError(self._shape_message(array.shape))
+        self._replace(lambda old, out: thread.quietly(ufunc, old, array, out))
+        return self if read_value else None
+
+    def _replace(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
+        """Puts `write(old, out)` in the place of the array `old`.
+
+        `out` is `old` itself if this variable holds it alone, and may be written into; else it is
+        `None`, and `write` makes a new array. While that goes on, `_tensor` is `None`, so that
+        a reader waits rather than see half of it.
+        """
+        with self._lock:
+            tensor, self._tensor = self._tensor, None
+            try:
+                array = tensor._array
+                alone = _references(tensor, array) == _ALONE
+                value = write(array, array if alone and _writable(array) else None)
+                if value is not array:
+                    tensor = Tensor(value, self._id)
+            finally:
+                self._tensor = tensor
+
+    # Scattering
+
+    def scatter_add(
+        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+    ) -> Variable:
+        """Adds rows given as IndexedSlices; repeated rows add up."""
+        return self._scatter(np.add.at, sparse_delta)
+
+    def scatter_sub(
+        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+    ) -> Variable:
+        """Subtracts rows given as IndexedSlices; repeated rows add up."""
+        return self._scatter(np.subtract.at, sparse_delta)
+
+    def scatter_mul(
+        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+    ) -> Variable:
+        """Multiplies by rows given as IndexedSlices."""
+        return self._scatter(np.multiply.at, sparse_delta)
+
+    def scatter_div(
+        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+    ) -> Variable:
+        """Divides by rows given as IndexedSlices."""
+        return self._scatter(np.divide.at, sparse_delta)
+
+    def scatter_min(
+        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+    ) -> Variable:
+        """Lowers rows to those given as IndexedSlices."""
+        return self._scatter(np.minimum.at, sparse_delta)
+
+    def scatter_max(
+        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+    ) -> Variable:
+        """Raises rows to those given as IndexedSlices."""
+        return self._scatter(np.maximum.at, sparse_delta)
+
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+    ) -> Variable:
+        """Replaces rows by those given as IndexedSlices."""
+        return self._scatter(_put, sparse_delta)
+
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+    ) -> Variable:
+        """Replaces rows within each batch: `v[b, indices[b, i]] = values[b, i]`."""
+        indices, values = self._slices(sparse_delta)
+        batch = np.ix_(*map(range, indices.shape[:-1]))
+        key = (*(axis[..., None] for axis in batch), indices) if batch else indices
+        self._check_range(indices, self._array.shape[indices.ndim - 1])
+        return self._write_at(_put, key, values)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: Any = None) -> Variable:
+        """Adds `updates` at the positions `indices`, as `tf.tensor_scatter_nd_add`."""
+        return self._scatter_nd(np.add.at, indices, updates)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: Any = None) -> Variable:
+        """Subtracts `updates` at the positions `indices`."""
+        return self._scatter_nd(np.subtract.at, indices, updates)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: Any = None) -> Variable:
+        """Replaces what is at the positions `indices` by `updates`."""
+        return self._scatter_nd(_put, indices, updates)
+
+    def _slices(self, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(
+                f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received: {sparse_delta!r}."
+            )
+        indices = np.asarray(as_array(sparse_delta.indices))
+        return indices, self._operand(sparse_delta.values, "scatter")
+
+    def _scatter(self, write_at: Callable, sparse_delta: Any) -> Variable:
+        indices, values = self._slices(sparse_delta)
+        self._check_range(indices, self._array.shape[0])
+        return self._write_at(write_at, indices, values)
+
+    def _scatter_nd(self, write_at: Callable, indices: Any, updates: Any) -> Variable:
+        indices = np.asarray(as_array(indices))
+        for axis in range(indices.shape[-1]):
+            self._check_range(indices[..., axis], self._array.shape[axis])
+        key = tuple(np.moveaxis(indices, -1, 0))
+        return self._write_at(write_at, key, self._operand(updates, "scatter"))
+
+    def _check_range(self, indices: np.ndarray, size: int) -> None:
+        wrong = np.flatnonzero((indices < 0) | (indices >= size))
+        if wrong.size:
+            raise invalid(
+                f"indices[{wrong[0]}] = {indices.ravel()[wrong[0]]} is not in [0, {size}), the "
+                f"rows of variable '{self.name}' of shape {self._array.shape}."
+            )
+
+    def _write_at(self, write_at: Callable, key: Any, values: Any) -> Variable:
+        expected = np.broadcast_shapes(self._array[key].shape)
+        if values.shape != expected and values.shape != ():
+            raise invalid(
+                f"scatter: updates of shape {values.shape} do not fit. Expected {expected} for "
+                f"variable '{self.name}' of shape {self._array.shape}."
+            )
+
+        def write(old: Any, out: np.ndarray | None) -> np.ndarray:
+            array = np.array(old) if out is None else out
+            thread.quietly(write_at, array, key, values)
+            return array
+
+        self._replace(write)
+        return self
+
+    # Copying
+
+    def __copy__(self) -> Variable:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict) -> Variable:
+        copied = _restore(np.array(self._array), self._settings())
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> tuple:
+        return _restore, (np.array(self._array), self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "trainable": self._trainable,
+            "name": self._name,
+            "constraint": self._constraint,
+            "synchronization": self._synchronization,
+            "aggregation": self._aggregation,
+            "shape": self._shape,
+        }
+
+
+def _restore(array: np.ndarray, settings: dict) -> Variable:
+    return Variable(Tensor(array), **settings)
+
+
+def _initial_array(value: Any, dtype: Any) -> Any:
+    wanted = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
+    if isinstance(value, IndexedSlices):
+        raise ValueError("A variable needs a whole tensor. Received: IndexedSlices.")
+    held = held_by(value)
+    if held is not None:
+        escape(held._read(), "Variable")
+    return as_array(value, wanted)
+
+
+def _references(tensor: Tensor, array: Any) -> tuple[int, int]:
+    return sys.getrefcount(tensor), sys.getrefcount(array)
+
+
+def _references_if_alone() -> tuple[int, int]:
+    """What `_references` counts in `_replace` if nobody but the variable holds the tensor."""
+    variable = Variable(np.zeros(2))
+    tensor, variable._tensor = variable._tensor, None
+    array = tensor._array
+    return _references(tensor, array)
+
+
+_ALONE = _references_if_alone()
+
+
+def _writable(array: Any) -> bool:
+    return type(array) is np.ndarray and array.base is None and array.flags.writeable
+
+
+def _put(array: np.ndarray, key: Any, values: Any) -> None:
+    array[key] = values
+
+
+def _index_tensor(indices: Any) -> Tensor:
+    return Tensor(np.asarray(as_array(indices)))

@@ -1,0 +1,1 @@
+"""Every primitive: kernel, vjp rules and batch rule side by side."""

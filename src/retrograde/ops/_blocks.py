@@ -1,0 +1,90 @@
+"""Elementwise work on large arrays: in blocks that stay in cache, over threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.recorders import quiet_context
+
+BLOCK = 1 << 14  # elements: a few such float32 blocks fit the second-level cache
+LARGE = 1 << 17  # elements from which on it is worth to wake the threads
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def threads() -> int:
+    """How many threads share the work: the cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_blocks(f: Callable) -> Callable:
+    """`f`, an elementwise function of arrays, made to take large ones block by block."""
+
+    def run(first: Any, *others: Any, **attrs: Any) -> Any:
+        if type(first) is np.ndarray and first.size >= LARGE:
+            return run_in_blocks(f, first, *others, **attrs)
+        return f(first, *others, **attrs)
+
+    return run
+
+
+def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:
+    """`f(*arrays, **attrs)`, by blocks if all arrays have the shape of the first or no axes."""
+    shape, size = arrays[0].shape, arrays[0].size
+    flat = [_flat(array, shape) for array in arrays]
+    if any(a is NotImplemented for a in flat):
+        return f(*arrays, **attrs)
+    head = f(*_cut(flat, 0, BLOCK), **attrs)
+    out = np.empty(size, head.dtype)
+    out[:BLOCK] = head
+
+    def work(start: int, stop: int) -> None:
+        for i in range(start, stop, BLOCK):
+            j = min(i + BLOCK, stop)
+            out[i:j] = f(*_cut(flat, i, j), **attrs)
+
+    share = -(-size // (threads() * BLOCK)) * BLOCK
+    others = [
+        _executor().submit(quiet_context().run, work, start, min(start + share, size))
+        for start in range(share, size, share)
+    ]
+    work(BLOCK, min(share, size))
+    for other in others:
+        other.result()
+    return out.reshape(shape)
+
+
+def _flat(array: Any, shape: tuple) -> Any:
+    """`array` along one axis, or without axes if it is one element all over."""
+    if array is None or not array.ndim:
+        return array
+    if array.shape != shape:
+        return NotImplemented
+    if not any(array.strides):
+        return array.flat[0]
+    return array.reshape(-1) if array.flags.c_contiguous else NotImplemented
+
+
+def _cut(flat: list, start: int, stop: int) -> list:
+    return [a[start:stop] if a is not None and a.ndim else a for a in flat]
+
+
+def _executor() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max(1, threads() - 1), thread_name_prefix="retrograde-blocks")
+    return _pool
+
+
+def _forget_pool() -> None:
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)

@@ -1,0 +1,135 @@
+"""What primitives of one kind have in common: broadcasting, conjugates, axes, batch rules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.core.rules import ARRAY, SHAPE, UNREAD, what_is_read
+from retrograde.ops._blocks import LARGE, in_blocks, run_in_blocks
+from retrograde.ops.shaping import align, broadcast_to, reshape, sum_to
+
+
+def elementwise(
+    name,
+    kernel,
+    *partials,
+    accepts=dtypes.NUMERIC,
+    holomorphic=True,
+    costly=False,
+    linear=False,
+    complain=None,
+):
+    """A primitive that works element by element and broadcasts its inputs against each other.
+
+    `partials`, one for each input, are `lambda g, y, *inputs: g * dy/dx`, or `None` where no
+    gradient flows. They never meet a broadcast, which is undone here; an underscored parameter
+    is nothing at all. They are written as for real numbers: if the primitive is `holomorphic`, the
+    conjugates of TensorFlow's convention are put in here. `costly` work on large arrays is done
+    block by block.
+    """
+    num_inputs = len(partials)
+    rules = tuple(_rule(p, num_inputs, holomorphic, costly) for p in partials)
+
+    def batch(batched, *xs, **attrs):
+        return primitive(*_aligned(batched, xs), **attrs)
+
+    primitive = Primitive(
+        name,
+        kernel,
+        vjps=tuple(_summed(rule, i, num_inputs) for i, rule in enumerate(rules)),
+        partials=rules,
+        batch=batch,
+        accepts=accepts,
+        linear=linear,
+        complain=complain,
+    )
+    if costly:
+        primitive.on_numpy = in_blocks(primitive.on_numpy)
+    return primitive
+
+
+def _rule(partial, num_inputs, holomorphic, costly):
+    """The partial, with conjugates and blocks as the family needs them."""
+    if partial is None:
+        return None
+    reads = [
+        ARRAY if read == ARRAY else UNREAD for read in what_is_read(partial, num_inputs, skip=1)
+    ]
+
+    def plain(g, *values, **attrs):
+        if g.dtype.kind == "c":
+            return conj(partial(conj(g), *values, **attrs))
+        return partial(g, *values, **attrs)
+
+    def blocked(g, *values, **attrs):
+        if type(g) is np.ndarray and g.size >= LARGE:
+            return run_in_blocks(plain, g, *values, **attrs)
+        return plain(g, *values, **attrs)
+
+    rule = blocked if costly else plain if holomorphic else partial
+    rule.reads = reads
+    return rule
+
+
+def _summed(rule, position, num_inputs):
+    """The rule for one input, its result summed to the shape that the input had."""
+    if rule is None or num_inputs == 1:
+        return rule
+
+    def summed(g, *values, **attrs):
+        shape = values[1 + position].shape
+        result = rule(g, *values, **attrs)
+        return result if result.shape == shape else sum_to(result, shape=tuple(shape))
+
+    summed.reads = list(rule.reads)
+    summed.reads[1 + position] = max(SHAPE, summed.reads[1 + position])
+    return summed
+
+
+def _aligned(batched, xs):
+    ndim = max(x.ndim - b for x, b in zip(xs, batched, strict=True))
+    return [align(x, ndim) if b else x for x, b in zip(xs, batched, strict=True)]
+
+
+conjugate = elementwise(
+    "conjugate", "conjugate", lambda g, _y, _x: conj(g), holomorphic=False, linear=True
+)
+
+
+def conj(x):
+    """The complex conjugate; of real numbers, they themselves."""
+    return conjugate(x) if x.dtype.kind == "c" else x
+
+
+def reduction(name, kernel, rule, *, accepts=dtypes.NUMERIC, linear=False):
+    """A primitive `(x, *, axis, keepdims)` that reduces a tuple of axes.
+
+    `rule` is a vjp rule as for any primitive; `spread` brings g to the shape of x.
+    """
+
+    def batch(_, x, *, axis, keepdims):
+        return primitive(x, axis=tuple(a + 1 for a in axis), keepdims=keepdims)
+
+    primitive = Primitive(
+        name,
+        kernel,
+        vjps=None if rule is None else (rule,),
+        batch=batch,
+        accepts=accepts,
+        linear=linear,
+    )
+    return primitive
+
+
+def kept(g, x, axis, keepdims):
+    """`g`, the cotangent of a reduction of `x`, with the reduced axes put back as ones."""
+    if keepdims:
+        return g
+    return reshape(g, shape=tuple(1 if i in axis else n for i, n in enumerate(x.shape)))
+
+
+def spread(g, x, axis, keepdims):
+    """`g`, the cotangent of a reduction of `x`, repeated over the axes that were reduced."""
+    return broadcast_to(kept(g, x, axis, keepdims), shape=tuple(x.shape))

@@ -1,0 +1,219 @@
+"""Arithmetic, comparison, logic and selection."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.errors import invalid
+from retrograde.ops._families import conj, elementwise
+from retrograde.ops.casting import ones_like, zeros_like
+
+add = elementwise(
+    "add",
+    "add",
+    lambda g, _y, _x1, _x2: g,
+    lambda g, _y, _x1, _x2: g,
+    holomorphic=False,
+    linear=True,
+)
+subtract = elementwise(
+    "subtract",
+    "subtract",
+    lambda g, _y, _x1, _x2: g,
+    lambda g, _y, _x1, _x2: -g,
+    holomorphic=False,
+    linear=True,
+)
+multiply = elementwise(
+    "multiply",
+    "multiply",
+    lambda g, _y, _x1, x2: g * x2,
+    lambda g, _y, x1, _x2: g * x1,
+)
+negative = elementwise("negative", "negative", lambda g, _y, _x: -g, holomorphic=False, linear=True)
+
+
+# The guarded zero: where a local derivative is not finite and the cotangent is exactly zero, the
+# contribution is zero, so that the branch that `where` did not take cannot poison the other.
+
+
+def _no_nan(xp, g, result):
+    if xp is np and np.count_nonzero(g) == g.size:
+        return result
+    return xp.where(g == 0, xp.zeros((), result.dtype), result)
+
+
+guarded_multiply = elementwise(  # g * d, and 0 where g is 0, whatever d is
+    "guarded_multiply",
+    lambda xp, g, d: _no_nan(xp, g, g * d),
+    lambda h, _y, _g, d: guarded_multiply(h, d),
+    lambda h, _y, g, _d: guarded_multiply(g, h),
+    accepts=dtypes.INEXACT,
+)
+guarded_divide = elementwise(  # g / d, and 0 where g is 0, whatever d is
+    "guarded_divide",
+    lambda xp, g, d: _no_nan(xp, g, g / d),
+    lambda h, _y, _g, d: guarded_divide(h, d),
+    lambda h, y, _g, d: -guarded_divide(guarded_multiply(y, h), d),
+    accepts=dtypes.INEXACT,
+)
+
+divide = elementwise(
+    "divide",
+    "divide",
+    lambda g, _y, _x1, x2: guarded_divide(g, x2),
+    lambda g, y, _x1, x2: -guarded_divide(guarded_multiply(g, y), x2),  # y: one array fewer
+    accepts=dtypes.INEXACT,
+)
+divide_no_nan = elementwise(
+    "divide_no_nan",
+    lambda xp, x1, x2: xp.where(x2 == 0, xp.zeros((), x1.dtype), x1 / x2),
+    lambda g, _y, _x1, x2: divide_no_nan(g, x2),
+    lambda g, y, _x1, x2: -g * divide_no_nan(y, x2),
+    accepts=dtypes.INEXACT,
+)
+
+
+def _refuse_zero(xp, x1, x2):
+    """TensorFlow refuses to divide integers by zero; compiled code cannot look."""
+    if xp is np and x1.dtype.kind in "iu" and np.count_nonzero(x2) != x2.size:
+        raise invalid("Integer division by zero. Expected a divisor without zeros.")
+
+
+def _floor_divide_kernel(xp, x1, x2):
+    _refuse_zero(xp, x1, x2)
+    return xp.floor_divide(x1, x2) if x1.dtype.kind in "iu" else xp.floor(x1 / x2)
+
+
+def _mod_kernel(xp, x1, x2):
+    _refuse_zero(xp, x1, x2)
+    return xp.mod(x1, x2)
+
+
+def _truncate_divide_kernel(xp, x1, x2):
+    _refuse_zero(xp, x1, x2)
+    if x1.dtype.kind in "iu":
+        return ((x1 - xp.fmod(x1, x2)) // x2).astype(x1.dtype)
+    return xp.trunc(x1 / x2)
+
+
+floor_divide = elementwise("floor_divide", _floor_divide_kernel, None, None, accepts=dtypes.REAL)
+truncate_divide = elementwise(
+    "truncate_divide", _truncate_divide_kernel, None, None, accepts=dtypes.REAL
+)
+mod = elementwise(
+    "mod",
+    _mod_kernel,
+    lambda g, _y, _x1, _x2: g,
+    lambda g, _y, x1, x2: -g * floor_divide(x1, x2),
+    accepts=dtypes.REAL,
+)
+truncate_mod = elementwise(
+    "truncate_mod",
+    lambda xp, x1, x2: (_refuse_zero(xp, x1, x2), xp.fmod(x1, x2))[1],
+    lambda g, _y, _x1, _x2: g,
+    lambda g, _y, x1, x2: -g * truncate_divide(x1, x2),
+    accepts=dtypes.REAL,
+)
+
+
+log = elementwise(
+    "log",
+    "log",
+    lambda g, _y, x: guarded_divide(g, x),
+    accepts=dtypes.INEXACT,
+    costly=True,
+)
+
+
+def _log_of_base(x):
+    """log(x) where a power of x has a derivative by its exponent, else 0: no nan below 0."""
+    usable = not_equal(x, zeros_like(x)) if x.dtype.kind == "c" else x > 0
+    return mask(log(select(usable, x, ones_like(x))), usable)
+
+
+power = elementwise(
+    "power",
+    "power",
+    lambda g, _y, x1, x2: guarded_multiply(g, x2 * power(x1, x2 - 1)),
+    lambda g, y, x1, _x2: guarded_multiply(g, y * _log_of_base(x1)),
+    costly=True,
+)
+square = elementwise("square", "square", lambda g, _y, x: g * (x + x))
+reciprocal = elementwise(
+    "reciprocal",
+    lambda _, x: 1 / x,
+    lambda g, y, _x: -guarded_multiply(guarded_multiply(g, y), y),
+    accepts=dtypes.INEXACT,
+)
+squared_difference = elementwise(
+    "squared_difference",
+    lambda _, x1, x2: (x1 - x2) * conj(x1 - x2),
+    lambda g, _y, x1, x2: g * (x1 - x2) * 2,
+    lambda g, _y, x1, x2: g * (x2 - x1) * 2,
+    holomorphic=False,
+)
+
+sign = elementwise("sign", "sign", lambda g, _y, _x: zeros_like(g), holomorphic=False)
+absolute = elementwise("absolute", "absolute", lambda g, _y, x: g * sign(x), accepts=dtypes.REAL)
+
+# At a tie the whole gradient goes to the first input.
+maximum = elementwise(
+    "maximum",
+    "maximum",
+    lambda g, _y, x1, x2: mask(g, x1 >= x2),
+    lambda g, _y, x1, x2: mask(g, x1 < x2),
+    accepts=dtypes.REAL,
+)
+minimum = elementwise(
+    "minimum",
+    "minimum",
+    lambda g, _y, x1, x2: mask(g, x1 <= x2),
+    lambda g, _y, x1, x2: mask(g, x1 > x2),
+    accepts=dtypes.REAL,
+)
+
+# Comparison and logic: no gradient flows
+
+equal = elementwise("equal", "equal", None, None, accepts=dtypes.ANY)
+not_equal = elementwise("not_equal", "not_equal", None, None, accepts=dtypes.ANY)
+less = elementwise("less", "less", None, None, accepts=dtypes.REAL)
+less_equal = elementwise("less_equal", "less_equal", None, None, accepts=dtypes.REAL)
+greater = elementwise("greater", "greater", None, None, accepts=dtypes.REAL)
+greater_equal = elementwise("greater_equal", "greater_equal", None, None, accepts=dtypes.REAL)
+
+logical_and = elementwise("logical_and", "logical_and", None, None, accepts=dtypes.BOOL)
+logical_or = elementwise("logical_or", "logical_or", None, None, accepts=dtypes.BOOL)
+logical_xor = elementwise("logical_xor", "logical_xor", None, None, accepts=dtypes.BOOL)
+logical_not = elementwise("logical_not", "logical_not", None, accepts=dtypes.BOOL)
+
+bitwise_and = elementwise("bitwise_and", "bitwise_and", None, None, accepts=dtypes.INTEGER)
+bitwise_or = elementwise("bitwise_or", "bitwise_or", None, None, accepts=dtypes.INTEGER)
+bitwise_xor = elementwise("bitwise_xor", "bitwise_xor", None, None, accepts=dtypes.INTEGER)
+invert = elementwise("invert", "invert", None, accepts=dtypes.INTEGER)
+
+is_nan = elementwise("is_nan", "isnan", None, accepts=dtypes.INEXACT)
+is_inf = elementwise("is_inf", "isinf", None, accepts=dtypes.INEXACT)
+is_finite = elementwise("is_finite", "isfinite", None, accepts=dtypes.INEXACT)
+
+
+# Selection
+
+mask = elementwise(  # x where keep is true, else 0
+    "mask",
+    lambda xp, x, keep: xp.where(keep, x, xp.zeros((), x.dtype)),
+    lambda g, _y, _x, keep: mask(g, keep),
+    None,
+    accepts=None,
+    holomorphic=False,
+)
+select = elementwise(  # x1 where condition is true, else x2
+    "select",
+    lambda xp, condition, x1, x2: xp.where(condition, x1, x2),
+    None,
+    lambda g, _y, condition, _x1, _x2: mask(g, condition),
+    lambda g, _y, condition, _x1, _x2: mask(g, logical_not(condition)),
+    accepts=None,
+    holomorphic=False,
+)

@@ -1,0 +1,67 @@
+"""Changing the dtype, or nothing at all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.ops._families import elementwise
+
+
+def _cast_kernel(xp, x, *, dtype):
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = xp.real(x)
+    if dtype.kind in "iu" and x.dtype.kind not in "iub" and xp is np:
+        return _float_to_integer(x, dtype)
+    return x.astype(dtype)
+
+
+def _float_to_integer(x, dtype):
+    """Truncated and wrapped, as TensorFlow's CPU kernels do it."""
+    if dtype.itemsize >= 4:
+        return x.astype(dtype)
+    return x.astype(np.int32).astype(dtype)
+
+
+cast = Primitive(
+    "cast",
+    _cast_kernel,
+    vjps=(lambda g, _y, _x, **_: cast(g, dtype=_x.dtype),),
+    batch=lambda _, x, *, dtype: cast(x, dtype=dtype),
+    linear=True,
+)
+
+cast_discrete = Primitive(  # to integers and bool, where the gradient ends
+    "cast_discrete",
+    _cast_kernel,
+    vjps=None,
+    batch=lambda _, x, *, dtype: cast_discrete(x, dtype=dtype),
+)
+
+
+def to_dtype(x, dtype):
+    """`x` cast to a NumPy dtype, by the one of the two primitives that fits."""
+    if x.dtype == dtype:
+        return x
+    return cast(x, dtype=dtype) if dtype in dtypes.INEXACT else cast_discrete(x, dtype=dtype)
+
+
+identity = elementwise(
+    "identity",
+    lambda _, x: x,
+    lambda g, _y, _x: g,
+    accepts=dtypes.ANY,
+    holomorphic=False,
+    linear=True,
+)
+
+stop_gradient = elementwise("stop_gradient", lambda _, x: x, None, accepts=dtypes.ANY)
+
+zeros_like = elementwise(
+    "zeros_like", lambda xp, x: xp.zeros(x.shape, x.dtype), None, accepts=dtypes.ANY
+)
+
+ones_like = elementwise(
+    "ones_like", lambda xp, x: xp.ones(x.shape, x.dtype), None, accepts=dtypes.NUMERIC | dtypes.BOOL
+)

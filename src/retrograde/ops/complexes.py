@@ -1,0 +1,49 @@
+"""Complex numbers and their parts. The gradient of a real L by z = x + iy is dL/dx + i dL/dy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.ops._families import elementwise
+from retrograde.ops.arithmetic import sign
+from retrograde.ops.casting import cast, zeros_like
+
+
+def _complex_kernel(xp, x1, x2):
+    dtype = np.dtype(np.complex64 if x1.dtype == np.float32 else np.complex128)
+    return (x1 + xp.asarray(1j, dtype) * x2).astype(dtype)
+
+
+make_complex = elementwise(
+    "make_complex",
+    _complex_kernel,
+    lambda g, _y, _x1, _x2: real(g),
+    lambda g, _y, _x1, _x2: imag(g),
+    accepts=frozenset({np.dtype(np.float32), np.dtype(np.float64)}),
+    holomorphic=False,
+    linear=True,
+)
+real = elementwise(
+    "real",
+    "real",
+    lambda g, _y, _x: make_complex(g, zeros_like(g)),
+    accepts=dtypes.COMPLEX,
+    holomorphic=False,
+    linear=True,
+)
+imag = elementwise(
+    "imag",
+    "imag",
+    lambda g, _y, _x: make_complex(zeros_like(g), g),
+    accepts=dtypes.COMPLEX,
+    holomorphic=False,
+    linear=True,
+)
+complex_abs = elementwise(
+    "complex_abs",
+    "absolute",
+    lambda g, _y, x: cast(g, dtype=x.dtype) * sign(x),  # sign is z / |z|, and 0 at 0
+    accepts=dtypes.COMPLEX,
+    holomorphic=False,
+)

@@ -1,0 +1,81 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.ops._arrays import widened
+from retrograde.ops._families import conj
+from retrograde.ops.shaping import align, sum_to
+
+
+def _matmul_kernel(xp, a, b, *, transpose_a, transpose_b):
+    if a.ndim < 2 or b.ndim < 2:
+        raise ValueError("two axes are needed")
+    dtype = a.dtype
+    if xp is np:  # BLAS has no half precision
+        a, b = widened(a), widened(b)
+    if transpose_a:
+        a = a.mT
+    if transpose_b:
+        b = b.mT
+    return xp.matmul(a, b).astype(dtype, copy=False)
+
+
+def _matmul_complaint(a, b, *, transpose_a, transpose_b):
+    if a.ndim < 2 or b.ndim < 2:
+        return (
+            f"matmul: In[0] has ndims {a.ndim} and In[1] has ndims {b.ndim}. Expected at least 2 "
+            "axes each: use tf.linalg.matvec or tf.tensordot for vectors."
+        )
+    inner = a.shape[-2 if transpose_a else -1], b.shape[-1 if transpose_b else -2]
+    if inner[0] == inner[1]:
+        return f"matmul: the batch axes of {a.shape} and {b.shape} do not broadcast."
+    message = (
+        f"matmul: the inner dimensions differ, {inner[0]} and {inner[1]}.\n"
+        f"  a: shape {a.shape}{', transposed' if transpose_a else ''}\n"
+        f"  b: shape {b.shape}{', transposed' if transpose_b else ''}\n"
+        "Expected a.shape[-1] == b.shape[-2]."
+    )
+    if not (transpose_a or transpose_b):
+        if a.shape[-1] == b.shape[-1]:
+            message += " They agree with transpose_b=True."
+        elif a.shape[-2] == b.shape[-2]:
+            message += " They agree with transpose_a=True."
+    return message
+
+
+def _product(a, b, transpose_a, transpose_b, shape):
+    """A matrix product, summed over the batch axes along which its factor was broadcast."""
+    y = matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    return y if tuple(y.shape) == tuple(shape) else sum_to(y, shape=tuple(shape))
+
+
+def _vjp_a(g, _y, _a, b, *, transpose_a, transpose_b):
+    if transpose_a:
+        return _product(conj(b), g, transpose_b, True, _a.shape)
+    return _product(g, conj(b), False, not transpose_b, _a.shape)
+
+
+def _vjp_b(g, _y, a, _b, *, transpose_a, transpose_b):
+    if transpose_b:
+        return _product(g, conj(a), True, transpose_a, _b.shape)
+    return _product(conj(a), g, not transpose_a, False, _b.shape)
+
+
+def _matmul_batch(batched, a, b, **attrs):
+    ndim = max(x.ndim - flag for x, flag in zip((a, b), batched, strict=True))
+    a, b = (align(x, ndim) if flag else x for x, flag in zip((a, b), batched, strict=True))
+    return matmul(a, b, **attrs)
+
+
+matmul = Primitive(
+    "matmul",
+    _matmul_kernel,
+    vjps=(_vjp_a, _vjp_b),
+    batch=_matmul_batch,
+    accepts=dtypes.NUMERIC,
+    complain=_matmul_complaint,
+)

@@ -1,0 +1,69 @@
+"""Values become tensors: what every public function does first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes, indexed_slices
+from retrograde.core.conversion import as_array, held_by, refuse_dtype
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.tensor import Tensor
+from retrograde.ops.shaping import stack
+
+
+def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Tensor:
+    """`value` as a tensor for use as an input.
+
+    Nested lists that hold tensors are stacked, which tapes can follow. A Variable gives the tensor
+    it holds, which goes by the variable's own name on tapes: hand out `identity` of it, never
+    that tensor itself.
+    """
+    if type(value) is Tensor and dtype is None:
+        return value
+    held = held_by(value)
+    if held is not None:
+        tensor = held._read()
+        refuse_dtype(tensor._array, dtype)
+        return tensor
+    if isinstance(value, IndexedSlices):
+        return as_tensor(indexed_slices.dense(value), dtype)
+    if isinstance(value, list | tuple) and _holds_tensor(value):
+        return _packed(value, dtype, hint)
+    return Tensor(as_array(value, dtype, hint))
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_tensor(element) for element in value)
+    return held_by(value) is not None
+
+
+def _packed(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
+    """A list with tensors in it, stacked; the numbers beside them take their dtype."""
+    if dtype is None:
+        dtype = _dtype_within(value)
+    elements = [as_tensor(element, dtype, hint) for element in value]
+    return stack(*elements, axis=0)
+
+
+def _dtype_within(value: Any) -> np.dtype | None:
+    if isinstance(value, list | tuple):
+        return next(filter(None, map(_dtype_within, value)), None)
+    held = held_by(value)
+    return None if held is None else held._array.dtype
+
+
+def same_dtype(*values: Any) -> tuple[Tensor, ...]:
+    """Tensors of `values`; the first that has a dtype of its own lends it to Python numbers."""
+    hint = next((v._array.dtype for v in map(held_by, values) if v is not None), None)
+    if hint is None:
+        first = as_tensor(values[0])
+        return (first, *(as_tensor(v, hint=first._array.dtype) for v in values[1:]))
+    return tuple([as_tensor(v, hint=hint) for v in values])
+
+
+def numpy_dtype(dtype: Any) -> np.dtype | None:
+    """The NumPy dtype that a `dtype` argument names; `None` stays `None`."""
+    return None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype

@@ -1,0 +1,111 @@
+"""Elementary functions, rounding, and the activations that have a rule of their own."""
+
+from __future__ import annotations
+
+from retrograde.core import dtypes
+from retrograde.ops._arrays import special, widened
+from retrograde.ops._families import elementwise
+from retrograde.ops.arithmetic import guarded_divide, guarded_multiply, log, mask, select
+
+__all__ = ["log"]
+
+
+def function(name, kernel, partial, accepts=dtypes.INEXACT):
+    """A costly elementwise function of one input."""
+    return elementwise(name, kernel, partial, accepts=accepts, costly=True)
+
+
+exp = function("exp", "exp", lambda g, y, _x: g * y)
+expm1 = function("expm1", "expm1", lambda g, y, _x: g * (y + 1))
+log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
+sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
+rsqrt = function(
+    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, y, _x: guarded_multiply(g, y * y * y) * -0.5
+)
+
+sin = function("sin", "sin", lambda g, _y, x: g * cos(x))
+cos = function("cos", "cos", lambda g, _y, x: -g * sin(x))
+tan = function("tan", "tan", lambda g, y, _x: g * (y * y + 1))
+asin = function("asin", "arcsin", lambda g, _y, x: guarded_divide(g, sqrt(1 - x * x)))
+acos = function("acos", "arccos", lambda g, _y, x: -guarded_divide(g, sqrt(1 - x * x)))
+atan = function("atan", "arctan", lambda g, _y, x: g / (x * x + 1))
+sinh = function("sinh", "sinh", lambda g, _y, x: g * cosh(x))
+cosh = function("cosh", "cosh", lambda g, _y, x: g * sinh(x))
+tanh = function("tanh", "tanh", lambda g, y, _x: g * (1 - y * y))
+asinh = function("asinh", "arcsinh", lambda g, y, _x: g / cosh(y))
+acosh = function("acosh", "arccosh", lambda g, y, _x: guarded_divide(g, sinh(y)))
+atanh = function("atanh", "arctanh", lambda g, _y, x: guarded_divide(g, 1 - x * x))
+atan2 = elementwise(
+    "atan2",
+    "arctan2",
+    lambda g, _y, x1, x2: guarded_divide(g * x2, x1 * x1 + x2 * x2),
+    lambda g, _y, x1, x2: -guarded_divide(g * x1, x1 * x1 + x2 * x2),
+    accepts=dtypes.FLOATING,
+    costly=True,
+)
+
+_TWO_OVER_SQRT_PI = 1.1283791670955126
+
+erf = function(
+    "erf",
+    lambda xp, x: special(xp, "erf")(widened(x)).astype(x.dtype),
+    lambda g, _y, x: g * exp(-x * x) * _TWO_OVER_SQRT_PI,
+    accepts=dtypes.FLOATING,
+)
+
+sigmoid = function("sigmoid", lambda xp, x: 1 / (xp.exp(-x) + 1), lambda g, y, _x: g * y * (1 - y))
+softplus = function(
+    "softplus",
+    lambda xp, x: xp.logaddexp(x, xp.zeros((), x.dtype)),
+    lambda g, _y, x: g * sigmoid(x),
+    accepts=dtypes.FLOATING,
+)
+
+relu = elementwise(
+    "relu",
+    lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)),
+    lambda g, y, _x: mask(g, y > 0),
+    accepts=dtypes.REAL,
+    holomorphic=False,
+)
+relu6 = elementwise(
+    "relu6",
+    lambda xp, x: xp.clip(x, 0, 6).astype(x.dtype),
+    lambda g, y, _x: mask(mask(g, y > 0), y < 6),
+    accepts=dtypes.REAL,
+    holomorphic=False,
+)
+leaky_relu = elementwise(
+    "leaky_relu",
+    lambda xp, x, *, alpha: xp.where(x > 0, x, x * alpha),
+    lambda g, _y, x, *, alpha: select(x > 0, g, g * alpha),
+    accepts=dtypes.FLOATING,
+    holomorphic=False,
+)
+elu = elementwise(
+    "elu",
+    lambda xp, x: xp.where(x < 0, xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))), x),
+    lambda g, y, _x: select(y < 0, g * (y + 1), g),
+    accepts=dtypes.FLOATING,
+    costly=True,
+    holomorphic=False,
+)
+
+_SELU_SCALE = 1.0507009873554805
+_SELU_SCALE_ALPHA = 1.7580993408473766
+
+selu = elementwise(
+    "selu",
+    lambda xp, x: xp.where(
+        x < 0, xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))) * _SELU_SCALE_ALPHA, x * _SELU_SCALE
+    ),
+    lambda g, y, _x: select(y < 0, g * (y + _SELU_SCALE_ALPHA), g * _SELU_SCALE),
+    accepts=dtypes.FLOATING,
+    costly=True,
+    holomorphic=False,
+)
+
+floor = elementwise("floor", "floor", None, accepts=dtypes.REAL)
+ceil = elementwise("ceil", "ceil", None, accepts=dtypes.REAL)
+round_ = elementwise("round", "round", None, accepts=dtypes.NUMERIC)
+rint = elementwise("rint", "rint", None, accepts=dtypes.FLOATING)

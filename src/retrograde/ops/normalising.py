@@ -1,0 +1,110 @@
+"""Softmax and the cross entropies that take logits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.core.errors import invalid
+from retrograde.ops import reduction
+from retrograde.ops._arrays import wide
+from retrograde.ops.elementary import exp
+from retrograde.ops.indexing import one_hot
+from retrograde.ops.shaping import everywhere, reshape
+
+
+def _along(name, kernel, rule):
+    """A primitive `(x, *, axis)` that works along one axis and keeps the shape."""
+
+    def batch(_, x, *, axis):
+        return primitive(x, axis=axis + 1)
+
+    primitive = Primitive(name, kernel, vjps=(rule,), batch=batch, accepts=dtypes.FLOATING)
+    return primitive
+
+
+def _total(x, axis):
+    return reduction.sum(x, axis=(axis,), keepdims=True)
+
+
+def _shifted(xp, x, axis):
+    top = xp.max(x, axis=axis, keepdims=True) if x.shape[axis] else xp.zeros((), x.dtype)
+    return x - top
+
+
+def _softmax_kernel(xp, x, *, axis):
+    e = xp.exp(_shifted(xp, x, axis))
+    return e / xp.sum(e, axis=axis, keepdims=True, dtype=wide(x.dtype)).astype(x.dtype)
+
+
+def _log_softmax_kernel(xp, x, *, axis):
+    s = _shifted(xp, x, axis)
+    total = xp.sum(xp.exp(s), axis=axis, keepdims=True, dtype=wide(x.dtype))
+    return s - xp.log(total).astype(x.dtype)
+
+
+softmax = _along(
+    "softmax", _softmax_kernel, lambda g, y, _x, *, axis: (g - _total(g * y, axis)) * y
+)
+log_softmax = _along(
+    "log_softmax", _log_softmax_kernel, lambda g, y, _x, *, axis: g - exp(y) * _total(g, axis)
+)
+
+
+def _column(g):
+    """`g` with an axis behind, to meet the classes."""
+    return reshape(g, shape=(*g.shape, 1))
+
+
+def _cross_entropy_kernel(xp, labels, logits):
+    logs = _log_softmax_kernel(xp, logits, axis=logits.ndim - 1)
+    # A label of 0 counts nothing, even where its class has no probability at all.
+    terms = xp.where(labels == 0, xp.zeros((), logs.dtype), labels * logs)
+    return -xp.sum(terms, axis=-1, dtype=wide(logits.dtype)).astype(logits.dtype)
+
+
+def _vjp_logits(g, _y, labels, logits):
+    axis = logits.ndim - 1
+    return _column(g) * (softmax(logits, axis=axis) * _total(labels, axis) - labels)
+
+
+softmax_cross_entropy = Primitive(
+    "softmax_cross_entropy",
+    _cross_entropy_kernel,
+    vjps=(
+        lambda g, _y, _labels, logits: -_column(g) * log_softmax(logits, axis=logits.ndim - 1),
+        _vjp_logits,
+    ),
+    batch=lambda batched, *xs: softmax_cross_entropy(*everywhere(batched, xs)),
+    accepts=dtypes.FLOATING,
+)
+
+
+def _sparse_kernel(xp, labels, logits):
+    num_classes = logits.shape[-1]
+    if xp is np and labels.size and not (0 <= labels.min() and labels.max() < num_classes):
+        wrong = labels[(labels < 0) | (labels >= num_classes)].ravel()[0]
+        raise invalid(
+            f"Received a label value of {wrong} which is outside the valid range of [0, "
+            f"{num_classes}): the logits have {num_classes} classes."
+        )
+    logs = _log_softmax_kernel(xp, logits, axis=logits.ndim - 1)
+    return -xp.take_along_axis(logs, labels[..., None], axis=-1)[..., 0]
+
+
+def _sparse_vjp(g, _y, labels, logits):
+    hits = one_hot(labels, depth=logits.shape[-1], dtype=_numpy_dtype(logits))
+    return _column(g) * (softmax(logits, axis=logits.ndim - 1) - hits)
+
+
+def _numpy_dtype(x):
+    return getattr(x.dtype, "numpy_dtype", x.dtype)
+
+
+sparse_softmax_cross_entropy = Primitive(
+    "sparse_softmax_cross_entropy",
+    _sparse_kernel,
+    vjps=(None, _sparse_vjp),
+    batch=lambda batched, *xs: sparse_softmax_cross_entropy(*everywhere(batched, xs)),
+)

@@ -1,0 +1,172 @@
+"""Python's operators on Tensor and Variable: bound here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.shapes import broadcast
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.ops import arithmetic as ar
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.complexes import complex_abs
+from retrograde.ops.contraction import matmul
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.slicing import get_item
+
+
+def operand(other: Any, like: Tensor) -> Tensor:
+    """`other` as a tensor beside `like`: numbers and arrays take its dtype if they can."""
+    dtype = like._array.dtype
+    kind = type(other)
+    if (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING):
+        return Tensor(dtype.type(other))
+    tensor = as_tensor(other, hint=dtype)
+    if tensor._array.dtype == object != dtype:
+        raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
+    return tensor
+
+
+def _binary(primitive: Primitive) -> Any:
+    def method(self, other):
+        if type(other) is not Tensor:
+            other = operand(other, self)
+        return apply(primitive, (self, other))
+
+    return method
+
+
+def _reflected(method: Any) -> Any:
+    def reflected(self, other):
+        return method(operand(other, self), self)
+
+    return reflected
+
+
+def _with_read(method: Any) -> Any:
+    """The method of a Tensor, on the tensor that a Variable holds."""
+
+    def on_variable(self, *args):
+        return method(self._read(), *args)
+
+    return on_variable
+
+
+def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
+    """`x1 / x2`; integers as floats: of 8 and 16 bits as float32, larger ones as float64."""
+    dtype = x1._array.dtype
+    if dtype.kind in "iu" and x2._array.dtype == dtype:
+        wide = np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)
+        x1, x2 = to_dtype(x1, wide), to_dtype(x2, wide)
+    return apply(ar.divide, (x1, x2))
+
+
+def _truediv(self, other):
+    if type(other) is not Tensor:
+        other = operand(other, self)
+    if self._array.dtype in dtypes.INEXACT:
+        return apply(ar.divide, (self, other))
+    return true_divide(self, other)
+
+
+def _pow(self, other):
+    if (type(other) is int or type(other) is float) and other == 2:
+        return apply(ar.square, (self,))
+    return apply(ar.power, (self, other if type(other) is Tensor else operand(other, self)))
+
+
+def _matmul(self, other):
+    other = operand(other, self)
+    return apply(matmul, (self, other), {"transpose_a": False, "transpose_b": False})
+
+
+def _logical_or_bitwise(logical: Primitive, bitwise: Primitive) -> Any:
+    def method(self, other):
+        other = operand(other, self)
+        return apply(logical if self._array.dtype == bool else bitwise, (self, other))
+
+    return method
+
+
+def _invert(self):
+    return apply(ar.logical_not if self._array.dtype == bool else ar.invert, (self,))
+
+
+def absolute_of(x: Tensor) -> Tensor:
+    """`|x|`, which is real for complex numbers too."""
+    return apply(complex_abs if x._array.dtype.kind == "c" else ar.absolute, (x,))
+
+
+def _equality(primitive: Primitive, if_incomparable: bool) -> Any:
+    def method(self, other):
+        if other is None:
+            return if_incomparable
+        other = operand(other, self)
+        if broadcast(self._array.shape, other._array.shape) is None:
+            return Tensor(np.bool_(if_incomparable))
+        return apply(primitive, (self, other))
+
+    return method
+
+
+_ARITHMETIC = {
+    "add": _binary(ar.add),
+    "sub": _binary(ar.subtract),
+    "mul": _binary(ar.multiply),
+    "truediv": _truediv,
+    "floordiv": _binary(ar.floor_divide),
+    "mod": _binary(ar.mod),
+    "pow": _pow,
+    "matmul": _matmul,
+    "and": _logical_or_bitwise(ar.logical_and, ar.bitwise_and),
+    "or": _logical_or_bitwise(ar.logical_or, ar.bitwise_or),
+    "xor": _logical_or_bitwise(ar.logical_xor, ar.bitwise_xor),
+}
+_METHODS = {
+    **{f"__{name}__": method for name, method in _ARITHMETIC.items()},
+    **{f"__r{name}__": _reflected(method) for name, method in _ARITHMETIC.items()},
+    "__eq__": _equality(ar.equal, False),
+    "__ne__": _equality(ar.not_equal, True),
+    "__lt__": _binary(ar.less),
+    "__le__": _binary(ar.less_equal),
+    "__gt__": _binary(ar.greater),
+    "__ge__": _binary(ar.greater_equal),
+    "__neg__": lambda self: apply(ar.negative, (self,)),
+    "__abs__": absolute_of,
+    "__invert__": _invert,
+    "__getitem__": get_item,
+}
+
+
+def _refuse(sign: str, instead: str) -> Any:
+    def method(self, _):
+        raise RuntimeError(
+            f"`var {sign}= value` with `tf.Variable`s is not supported. Use {instead} to modify the "
+            f"variable, or `out = var {sign} value` if you need to get a new output Tensor."
+        )
+
+    return method
+
+
+_IN_PLACE = {
+    "__iadd__": _refuse("+", "`var.assign_add(value)`"),
+    "__isub__": _refuse("-", "`var.assign_sub(value)`"),
+    "__imul__": _refuse("*", "`var.assign(var * value)`"),
+    "__itruediv__": _refuse("/", "`var.assign(var / value)`"),
+    "__ipow__": _refuse("**", "`var.assign(var ** value)`"),
+}
+
+
+def _bind() -> None:
+    for name, method in _METHODS.items():
+        setattr(Tensor, name, method)
+        setattr(Variable, name, _with_read(method))
+    for name, method in _IN_PLACE.items():
+        setattr(Variable, name, method)
+
+
+_bind()

@@ -1,0 +1,174 @@
+"""Reductions over a tuple of axes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.core.errors import invalid
+from retrograde.ops._arrays import wide
+from retrograde.ops._families import kept, reduction, spread
+from retrograde.ops.arithmetic import equal
+from retrograde.ops.casting import cast, ones_like
+from retrograde.ops.elementary import exp
+from retrograde.ops.shaping import concat, reshape, take_slice, transpose
+
+
+def _sum_kernel(xp, x, *, axis, keepdims):
+    y = xp.sum(x, axis=axis, keepdims=keepdims, dtype=wide(x.dtype))
+    return y.astype(x.dtype, copy=False)
+
+
+sum = reduction(
+    "sum",
+    _sum_kernel,
+    lambda g, _y, _x, *, axis, keepdims: spread(g, _x, axis, keepdims),
+    linear=True,
+)
+
+
+def count(x, axis):
+    """How many elements of `x` go into one of the result."""
+    return math.prod(x.shape[a] for a in axis)
+
+
+def _mean_kernel(xp, x, *, axis, keepdims):
+    n = count(x, axis)
+    total = xp.sum(x, axis=axis, keepdims=keepdims, dtype=wide(x.dtype))
+    if x.dtype.kind in "iu":
+        return (total // n if n else total).astype(x.dtype)
+    return (total / (n or math.nan)).astype(x.dtype, copy=False)
+
+
+mean = reduction(
+    "mean",
+    _mean_kernel,
+    lambda g, _y, _x, *, axis, keepdims: spread(
+        g / (count(_x, axis) or math.nan), _x, axis, keepdims
+    ),
+    linear=True,
+)
+
+
+def _products_of_the_others(x):
+    """Along the last axis, the product of all elements but the one in each place.
+
+    By halves: that of pairs, times the other one of the pair. Nothing is divided, so zeros
+    are no trouble.
+    """
+    n = x.shape[-1]
+    if n < 2:
+        return ones_like(x)
+    half = (n + 1) // 2
+    a, b = _part(x, 0, half), _part(x, half, n)
+    if n % 2:
+        b = concat(b, ones_like(_part(x, 0, 1)), axis=x.ndim - 1)
+    others = _products_of_the_others(a * b)
+    return concat(others * b, _part(others * a, 0, n - half), axis=x.ndim - 1)
+
+
+def _part(x, start, stop):
+    return take_slice(x, where=(*((0, n, 1) for n in x.shape[:-1]), (start, stop, 1)))
+
+
+def _prod_vjp(g, _y, x, *, axis, keepdims):
+    free = tuple(i for i in range(x.ndim) if i not in axis)
+    perm = (*free, *axis)
+    shape = tuple(x.shape[i] for i in perm)
+    flat = reshape(transpose(x, perm=perm), shape=(*shape[: len(free)], count(x, axis)))
+    others = reshape(_products_of_the_others(flat), shape=shape)
+    back = tuple(sorted(range(len(perm)), key=perm.__getitem__))
+    return spread(g, x, axis, keepdims) * transpose(others, perm=back)
+
+
+def _prod_kernel(xp, x, *, axis, keepdims):
+    y = xp.prod(x, axis=axis, keepdims=keepdims, dtype=wide(x.dtype))
+    return y.astype(x.dtype, copy=False)
+
+
+prod = reduction("prod", _prod_kernel, _prod_vjp)
+
+
+def _extreme_vjp(g, y, x, *, axis, keepdims):
+    """Shared evenly among all elements that tie."""
+    hits = equal(x, kept(y, x, axis, keepdims))
+    hits = cast(hits, dtype=_numpy_dtype(g))
+    share = kept(g, x, axis, keepdims) / sum(hits, axis=axis, keepdims=True)
+    return hits * share
+
+
+def _numpy_dtype(x):
+    return getattr(x.dtype, "numpy_dtype", x.dtype)
+
+
+def _extreme_kernel(function, identity):
+    """`xp.max` or `xp.min`, that of nothing being `identity` or the like of it for integers."""
+
+    def kernel(xp, x, *, axis, keepdims):
+        options = {}
+        if not count(x, axis):
+            limits = np.iinfo(x.dtype) if x.dtype.kind in "iu" else None
+            empty = identity if limits is None else (limits.min if identity < 0 else limits.max)
+            options["initial"] = x.dtype.type(empty)
+        return getattr(xp, function)(x, axis=axis, keepdims=keepdims, **options)
+
+    return kernel
+
+
+max = reduction("max", _extreme_kernel("max", -math.inf), _extreme_vjp, accepts=dtypes.REAL)
+min = reduction("min", _extreme_kernel("min", math.inf), _extreme_vjp, accepts=dtypes.REAL)
+
+any = reduction(
+    "any",
+    lambda xp, x, *, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims),
+    None,
+    accepts=dtypes.BOOL,
+)
+all = reduction(
+    "all",
+    lambda xp, x, *, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims),
+    None,
+    accepts=dtypes.BOOL,
+)
+
+
+def _logsumexp_kernel(xp, x, *, axis, keepdims):
+    if not count(x, axis):
+        return _extreme_kernel("max", -math.inf)(xp, x, axis=axis, keepdims=keepdims)
+    top = xp.max(x, axis=axis, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, xp.zeros((), x.dtype))
+    total = xp.sum(xp.exp(x - top), axis=axis, keepdims=True, dtype=wide(x.dtype))
+    y = xp.log(total).astype(x.dtype, copy=False) + top
+    return y if keepdims else y.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axis))
+
+
+logsumexp = reduction(
+    "logsumexp",
+    _logsumexp_kernel,
+    lambda g, y, x, *, axis, keepdims: (
+        kept(g, x, axis, keepdims) * exp(x - kept(y, x, axis, keepdims))
+    ),
+    accepts=dtypes.FLOATING,
+)
+
+
+def _arg_extreme(name):
+    """The first place of the largest or smallest element along one axis."""
+
+    def kernel(xp, x, *, axis, dtype):
+        if not x.shape[axis]:
+            raise invalid(f"{name}: reduction axis {axis} is empty in shape {x.shape}.")
+        return getattr(xp, name)(x, axis=axis).astype(dtype)
+
+    def batch(_, x, *, axis, dtype):
+        return primitive(x, axis=axis + 1, dtype=dtype)
+
+    primitive = Primitive(name, kernel, vjps=None, batch=batch, accepts=dtypes.REAL | dtypes.BOOL)
+    return primitive
+
+
+argmax = _arg_extreme("argmax")
+argmin = _arg_extreme("argmin")

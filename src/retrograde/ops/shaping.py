@@ -1,0 +1,212 @@
+"""Moving elements about. Linear primitives stand in pairs, each the transpose of its neighbour."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from retrograde.core.dispatch import Primitive
+
+
+def _reshape_complaint(x, *, shape):
+    return (
+        f"reshape: a tensor of shape {x.shape} has {math.prod(x.shape)} values, but the requested "
+        f"shape {tuple(shape)} has {math.prod(shape)}. Expected as many; -1 stands for the rest."
+    )
+
+
+reshape = Primitive(
+    "reshape",
+    lambda _, x, *, shape: x.reshape(shape),
+    vjps=(lambda g, _y, _x, **_: reshape(g, shape=_x.shape),),
+    batch=lambda _, x, *, shape: reshape(x, shape=(x.shape[0], *shape)),
+    linear=True,
+    complain=_reshape_complaint,
+)
+
+
+def _inverse(perm):
+    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
+
+
+transpose = Primitive(
+    "transpose",
+    lambda _, x, *, perm: x.transpose(perm),
+    vjps=(lambda g, _y, _x, *, perm: transpose(g, perm=_inverse(perm)),),
+    batch=lambda _, x, *, perm: transpose(x, perm=(0, *(p + 1 for p in perm))),
+    linear=True,
+)
+
+reverse = Primitive(
+    "reverse",
+    lambda xp, x, *, axis: xp.flip(x, axis),
+    vjps=(lambda g, _y, _x, *, axis: reverse(g, axis=axis),),
+    batch=lambda _, x, *, axis: reverse(x, axis=tuple(a + 1 for a in axis)),
+    linear=True,
+)
+
+
+def align(x, ndim):
+    """`x` with axes of size 1 put in behind its batch axis, until `ndim` follow it."""
+    missing = ndim + 1 - x.ndim
+    return x if missing <= 0 else reshape(x, shape=(x.shape[0], *(1,) * missing, *x.shape[1:]))
+
+
+_SMALL = 4096
+
+
+def _broadcast_to_kernel(xp, x, *, shape):
+    if xp is np and math.prod(shape) < _SMALL:  # sooner written out than made a view
+        y = np.empty(shape, x.dtype)
+        y[...] = x
+        return y
+    return xp.broadcast_to(x, shape)
+
+
+broadcast_to = Primitive(
+    "broadcast_to",
+    _broadcast_to_kernel,
+    vjps=(lambda g, _y, _x, **_: sum_to(g, shape=_x.shape),),
+    batch=lambda _, x, *, shape: broadcast_to(align(x, len(shape)), shape=(x.shape[0], *shape)),
+    linear=True,
+    complain=lambda x, *, shape: (
+        f"broadcast_to: shape {x.shape} does not broadcast to {tuple(shape)}. Expected each "
+        "dimension, from the last, to be 1 or that of the new shape."
+    ),
+)
+
+
+def _sum_to_kernel(xp, x, *, shape):
+    """Undo a broadcast: sum over the axes it added and those it stretched."""
+    added = x.ndim - len(shape)
+    stretched = [i for i, n in enumerate(shape, added) if n == 1 and x.shape[i] != 1]
+    return xp.sum(x, axis=(*range(added), *stretched), dtype=x.dtype).reshape(shape)
+
+
+def _sum_to_batch(_, x, *, shape):
+    size, added = x.shape[0], x.ndim - 1 - len(shape)
+    return reshape(sum_to(x, shape=(size, *(1,) * added, *shape)), shape=(size, *shape))
+
+
+sum_to = Primitive(
+    "sum_to",
+    _sum_to_kernel,
+    vjps=(lambda g, _y, _x, **_: broadcast_to(g, shape=_x.shape),),
+    batch=_sum_to_batch,
+    linear=True,
+)
+
+
+# A strided slice is given by one triple (start, stop, step) for each axis, as Python's
+# `slice.indices` writes them; with a negative step, a stop of -1 means "to the front".
+
+
+def _key(where):
+    return tuple(slice(a, None if b < 0 else b, s) for a, b, s in where)
+
+
+def _shifted(where, size):
+    return ((0, size, 1), *where)
+
+
+take_slice = Primitive(
+    "take_slice",
+    lambda _, x, *, where: x[_key(where)],
+    vjps=(lambda g, _y, _x, *, where: put_slice(g, shape=_x.shape, where=where),),
+    batch=lambda _, x, *, where: take_slice(x, where=_shifted(where, x.shape[0])),
+    linear=True,
+)
+
+
+def _put_slice_kernel(xp, x, *, shape, where):
+    """Zeros of `shape`, with `x` at `where`."""
+    y = xp.zeros(shape, x.dtype)
+    if xp is not np:
+        return y.at[_key(where)].set(x)
+    y[_key(where)] = x
+    return y
+
+
+put_slice = Primitive(
+    "put_slice",
+    _put_slice_kernel,
+    vjps=(lambda g, _y, _x, *, shape, where: take_slice(g, where=where),),  # noqa: ARG005
+    batch=lambda _, x, *, shape, where: put_slice(
+        x, shape=(x.shape[0], *shape), where=_shifted(where, x.shape[0])
+    ),
+    linear=True,
+)
+
+
+def everywhere(batched, xs):
+    """All of `xs` with a batch axis, those that had none repeated along it."""
+    size = next(x.shape[0] for x, b in zip(xs, batched, strict=True) if b)
+    return [
+        x if b else broadcast_to(x, shape=(size, *x.shape))
+        for x, b in zip(xs, batched, strict=True)
+    ]
+
+
+def _concat_vjp(needed, g, _y, *_xs, axis):
+    parts = split(g, sizes=tuple(x.shape[axis] for x in _xs), axis=axis)
+    return tuple(part if wanted else None for part, wanted in zip(parts, needed, strict=True))
+
+
+def _concat_complaint(*xs, axis):
+    shapes = ", ".join(str(x.shape) for x in xs)
+    return (
+        f"concat: shapes {shapes} cannot be joined along axis {axis}. Expected equal shapes and "
+        "dtypes but for that axis."
+    )
+
+
+concat = Primitive(
+    "concat",
+    lambda xp, *xs, axis: xp.concatenate(xs, axis),
+    joint=_concat_vjp,
+    batch=lambda batched, *xs, axis: concat(*everywhere(batched, xs), axis=axis + 1),
+    linear=True,
+    complain=_concat_complaint,
+)
+
+
+def _split_kernel(xp, x, *, sizes, axis):
+    return tuple(xp.split(x, list(itertools.accumulate(sizes))[:-1], axis))
+
+
+split = Primitive(
+    "split",
+    _split_kernel,
+    vjps=(lambda gs, _y, _x, *, sizes, axis: concat(*gs, axis=axis),),  # noqa: ARG005
+    batch=lambda _, x, *, sizes, axis: split(x, sizes=sizes, axis=axis + 1),
+    linear=True,
+    outputs=True,
+)
+
+
+def _stack_vjp(needed, g, _y, *_xs, axis):
+    parts = unstack(g, axis=axis)
+    return tuple(part if wanted else None for part, wanted in zip(parts, needed, strict=True))
+
+
+stack = Primitive(
+    "stack",
+    lambda xp, *xs, axis: xp.stack(xs, axis),
+    joint=_stack_vjp,
+    batch=lambda batched, *xs, axis: stack(*everywhere(batched, xs), axis=axis + 1),
+    linear=True,
+    complain=lambda *xs, **_: (
+        f"stack: shapes {', '.join(str(x.shape) for x in xs)} differ. Expected equal shapes."
+    ),
+)
+
+unstack = Primitive(
+    "unstack",
+    lambda xp, x, *, axis: tuple(xp.moveaxis(x, axis, 0)),
+    vjps=(lambda gs, _y, _x, *, axis: stack(*gs, axis=axis),),
+    batch=lambda _, x, *, axis: unstack(x, axis=axis + 1),
+    linear=True,
+    outputs=True,
+)

@@ -1,0 +1,196 @@
+"""The benchmark report: tables, goals, comparison of results, and when to reinstall."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import benchmarks
+from benchmarks import environments, processes, report
+from benchmarks.goals import GOALS, Goal
+from benchmarks.peers import PEERS
+from benchmarks.report import Report, Result
+from benchmarks.workloads import DESCRIPTIONS, MEMORY, STEPS
+
+FOLDER = Path(benchmarks.__file__).parent
+
+
+@pytest.fixture
+def square():
+    return Result("square", "s", {"retrograde": 2e-5, "tensorflow": 5e-4, "torch": 1.5e-5})
+
+
+def workloads_of(path):
+    """The names of the functions with the decorator `@workload`."""
+    functions = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)]
+    return {
+        f.name for f in functions if any(ast.unparse(d) == "workload" for d in f.decorator_list)
+    }
+
+
+@pytest.mark.parametrize("module", sorted({peer.workloads for peer in PEERS}))
+def test_every_module_has_every_workload(module):
+    path = FOLDER / f"{module.removeprefix('benchmarks.')}.py"
+
+    assert workloads_of(path) == set(STEPS | MEMORY)
+
+
+def test_goals_name_known_workloads():
+    assert {goal.workload for goal in GOALS} <= set(DESCRIPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (2.5, "s", "2.50 s"),
+        (0.0456, "s", "45.6 ms"),
+        (0.000999, "s", "999 us"),
+        (0.0009999, "s", "1.00 ms"),
+        (5.74e-7, "s", "574 ns"),
+        (653.7, "MB", "654 MB"),
+    ],
+)
+def test_value_has_three_digits_and_a_unit(value, unit, expected):
+    assert report.format_value(value, unit) == expected
+
+
+def test_ratio_is_peer_over_retrograde(square):
+    assert square.ratio("tensorflow", "retrograde") == pytest.approx(25)
+
+
+def test_ratio_of_a_missing_or_failed_peer_is_none(square):
+    square.failures["torch"] = "it fell over"
+
+    assert square.ratio("jax", "retrograde") is None
+    assert square.ratio("torch", "retrograde") is None
+
+
+def test_value_table_shows_a_dash_for_a_missing_peer(square):
+    assert report.value_table([square], ["retrograde", "tensorflow", "jax"]) == (
+        "| workload | retrograde | tensorflow | ratio | jax | ratio |\n"
+        "| -------- | ---------: | ---------: | ----: | --: | ----: |\n"
+        "| square   |    20.0 us |     500 us |  25.0 |   - |     - |"
+    )
+
+
+def test_goal_table_judges_each_goal(square):
+    goals = [
+        Goal("square", "tensorflow", "retrograde", 20),
+        Goal("square", "torch", "retrograde", 1),
+        Goal("square", "retrograde", "torch", 1.5, at_most=True),
+        Goal("square", "jax", "retrograde", 1),
+        Goal("import", "retrograde", "numpy", 1.5, at_most=True),
+    ]
+
+    rows = report.goal_table(goals, [square]).splitlines()[2:]
+
+    assert [[cell.strip() for cell in row.strip("|").split("|")] for row in rows] == [
+        ["square", "tensorflow / retrograde >= 20", "25.0", "met"],
+        ["square", "torch / retrograde >= 1", "0.75", "not met"],
+        ["square", "retrograde / torch <= 1.5", "1.33", "met"],
+        ["square", "jax / retrograde >= 1", "-", "not measured"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "expected"),
+    [
+        ([[1.0, 1.0]], [[1.0005, 1.0005]], True),
+        ([[1.0, 1.0]], [[1.002, 1.002]], False),
+        ([[1e-9, 5.0]], [[-1e-9, 5.0]], True),  # sums that cancel
+        ([[1.0, 1.0]], [[1.0, 1.0], [2.0, 2.0]], False),
+        ([[float("nan"), float("nan")]], [[1.0, 1.0]], False),
+    ],
+)
+def test_checksums_are_compared_relative_to_the_magnitudes(one, two, expected):
+    assert report.checksums_agree(one, two) is expected
+
+
+def test_the_peer_that_differs_is_named(square):
+    good, bad = [[1.0, 1.0]], [[2.0, 2.0]]
+    square.checksums = {"retrograde": bad, "tensorflow": good, "torch": good}
+
+    assert report.disagreements([square]) == ["square: retrograde differs from tensorflow."]
+
+
+def test_agreement_names_what_was_compared(square):
+    square.checksums = {"retrograde": [[1.0, 1.0]], "torch": [[1.0, 1.0]]}
+
+    assert report.agreement_text([square]) == (
+        "All peers computed the same results in square (relative tolerance 0.001)."
+    )
+    assert report.agreement_text([Result("import", "s")]) == "No results were compared."
+
+
+def test_unsteady_values_are_listed(square):
+    square.turns = {"torch": [4e-3, 90e-3, 120e-3], "jax": [1e-3, 1.1e-3, 1.2e-3]}
+
+    assert report.unsteady_lines([square]) == ["- square, torch: best turn 4.00 ms, median 90.0 ms"]
+
+
+def test_relative_line():
+    memory = Result("memory_50_layers", "MB", {"torch": 600.0, "jax": 900.0})
+
+    assert report.relative_line(memory, "torch") == (
+        "memory_50_layers, relative to torch (600 MB): jax 1.50."
+    )
+    assert report.relative_line(memory, "numpy") is None
+
+
+def test_text_has_the_reasons_for_dashes(square):
+    square.failures["torch"] = "it fell over"
+    text = Report(["retrograde", "torch", "jax"], [square], {"jax": "not there"}, {}, GOALS).text()
+
+    assert "- jax: not there\n- square, torch: it fell over" in text
+
+
+def test_page_has_machine_versions_and_date(square):
+    versions = {"torch": {"version": "2.13.0", "numpy": "2.4.6"}}
+    run = Report(["retrograde", "torch"], [square], {}, versions, GOALS)
+
+    text = report.page(run, {"Memory": "24 GB"}, "2026-01-31", rounds=7)
+
+    assert "- Memory: 24 GB" in text
+    assert "| torch |  2.13.0 | 2.4.6 |" in text
+    assert text.endswith("Measured on 2026-01-31.\n")
+
+
+def test_environment_is_current_only_with_the_same_marker(tmp_path):
+    wanted = environments.marker_text(("torch==2.13.0",), "3.11.7")
+    assert not environments.is_current(tmp_path, wanted)
+
+    (tmp_path / environments.MARKER).write_text(wanted)
+    assert environments.is_current(tmp_path, wanted)
+    assert not environments.is_current(
+        tmp_path, environments.marker_text(("torch==2.14.0",), "3.11.7")
+    )
+    assert not environments.is_current(
+        tmp_path, environments.marker_text(("torch==2.13.0",), "3.12.0")
+    )
+
+
+def fake_python(folder, script):
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_process_that_ends_is_reported_with_its_last_line(tmp_path):
+    python = fake_python(tmp_path, "echo first >&2; echo last >&2; exit 3")
+
+    with (
+        processes.WorkerProcess(python, PEERS[0]) as worker,
+        pytest.raises(processes.PeerError, match=r"^the process ended with status 3: last$"),
+    ):
+        worker.ask("versions")
+
+
+def test_a_process_that_does_not_answer_is_ended(tmp_path):
+    python = fake_python(tmp_path, "exec sleep 60")
+
+    with (
+        processes.WorkerProcess(python, PEERS[0], time_limit=0.2) as worker,
+        pytest.raises(processes.PeerError, match=r"^no answer within 0\.2 s$"),
+    ):
+        worker.ask("versions")
