@@ -9,7 +9,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
-from retrograde.core.tensor import Tensor
+from retrograde.core.tensor import Holder
 
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -22,7 +22,7 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
     Without `dtype`, Python numbers become int32, float32, bool or complex128 and NumPy values
     keep their dtype, as in TensorFlow. `hint` is a dtype to use if the value fits it.
     """
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(value, dtype or hint)
     held = held_by(value)
     if held is not None:
@@ -34,9 +34,9 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
             return as_array(value)
     if isinstance(value, _PYTHON_NUMBERS):
         return _from_number(value, dtype)
-    if isinstance(value, str | bytes):
+    if isinstance(value, (str, bytes)):
         return _from_leaves(np.array(value, object), value, dtype)
-    if isinstance(value, list | tuple | range):
+    if isinstance(value, (list, tuple, range)):
         return _from_sequence(value, dtype)
     return _from_object(value, dtype)
 
@@ -145,7 +145,7 @@ def _common_dtype(leaves: list, arrays: list) -> np.dtype:
 def shape_of_nested(value: Any) -> tuple[int, ...]:
     """The shape of nested lists and tuples, read along their first elements."""
     shape = []
-    while isinstance(value, list | tuple | range):
+    while isinstance(value, (list, tuple, range)):
         shape.append(len(value))
         if not value:
             break
@@ -154,12 +154,12 @@ def shape_of_nested(value: Any) -> tuple[int, ...]:
 
 
 def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> None:
-    nested = isinstance(value, list | tuple | range)
+    nested = isinstance(value, (list, tuple, range))
     if nested != bool(shape) or (nested and len(value) != shape[0]):
         raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
     if not nested:
         leaves.append(value)
-    elif len(shape) == 1 and not any(isinstance(v, list | tuple | range) for v in value):
+    elif len(shape) == 1 and not any(isinstance(v, (list, tuple, range)) for v in value):
         leaves.extend(value)
     else:
         for element in value:
@@ -215,10 +215,7 @@ def held_by(value: Any) -> Any:
     Objects of other libraries take part by a method `__retrograde_tensor__` that returns the
     Tensor or Variable they hold.
     """
-    if isinstance(value, Tensor):
+    if isinstance(value, Holder):
         return value
     method = getattr(type(value), "__retrograde_tensor__", None)
-    if method is None:
-        return None
-    inner = method(value)
-    return inner if inner is value else held_by(inner)
+    return None if method is None else held_by(method(value))

@@ -13,7 +13,7 @@ from retrograde.core.errors import OpError, invalid
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Plan, Rule, plan_for
 from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.tensor import Tensor, next_id, wrap
 
 PRIMITIVES: dict[str, Primitive] = {}
 
@@ -88,24 +88,29 @@ class Primitive:
         self.accepts = accepts
         self.outputs = outputs
         self.complain = complain
-        self.plans: dict[tuple, Plan | None] = {}
+        self.plans: dict[tuple[bool, ...], Plan | bool] = {}
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Runs on Tensors as `apply` does; on raw arrays, the kernel alone. For rules."""
         for x in inputs:
             if isinstance(x, Tensor):
-                return apply(self, tuple([boxed(x) for x in inputs]), attrs)
+                whole = inputs if len(inputs) == 1 else tuple([boxed(x) for x in inputs])
+                return apply(self, whole, attrs)
         if namespaces.foreign:
             return self.kernel(namespaces.namespace_of(inputs), *inputs, **attrs)
         return self.on_numpy(*inputs, **attrs)
 
-    def plan(self, connected: tuple[bool, ...], aligned: bool = False) -> Plan | None:
-        """What a tape does with a call; `aligned` says that no input is broadcast."""
-        key = (aligned, *connected)
+    def plan(self, key: tuple[bool, ...]) -> Plan | bool:
+        """What a tape does with a call; `False` if no gradient flows.
+
+        `key` says whether no input is broadcast, and then of each input whether it is connected.
+        """
         if key not in self.plans:
+            aligned, *connected = key
             rules = self.partials if aligned and self.partials is not None else self.vjps
             unconnected = rules is None and self.joint is None
-            self.plans[key] = None if unconnected else plan_for(rules, self.joint, connected)
+            plan = None if unconnected else plan_for(rules, self.joint, tuple(connected))
+            self.plans[key] = plan or False
         return self.plans[key]
 
     def __repr__(self) -> str:
@@ -126,47 +131,62 @@ _new = object.__new__
 
 def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
     """Runs `primitive` on tensors, tells the recorders, returns a tensor or a tuple of them."""
-    arrays = [x._array for x in inputs]
+    # One and two inputs are written out: a loop would cost as much as a small kernel.
     accepts = primitive.accepts
-    if accepts is not None:
-        dtype = arrays[0].dtype
-        if dtype not in accepts:
-            raise _wrong_dtype(primitive, arrays)
-        for array in arrays:
-            if array.dtype is not dtype and array.dtype != dtype:
-                raise _wrong_dtype(primitive, arrays)
+    if len(inputs) == 2:
+        x1, x2 = inputs
+        arrays = (x1._array, x2._array)
+        if accepts is not None:
+            dtype = arrays[0].dtype
+            if arrays[1].dtype is not dtype or dtype not in accepts:
+                _check_dtypes(primitive, arrays)
+    elif len(inputs) == 1:
+        arrays = (inputs[0]._array,)
+        if accepts is not None and arrays[0].dtype not in accepts:
+            _check_dtypes(primitive, arrays)
+    else:
+        arrays = tuple([x._array for x in inputs])
+        if accepts is not None:
+            _check_dtypes(primitive, arrays)
+    recorders = thread.recorders
     try:
         if namespaces.foreign:
-            value = thread.quietly(
-                primitive.kernel, namespaces.namespace_of(arrays), *arrays, **attrs
-            )
+            xp = namespaces.namespace_of(arrays)
+            value = recorders.quietly(primitive.kernel, xp, *arrays, **attrs)
         else:
-            value = thread.quietly(primitive.on_numpy, *arrays, **attrs)
+            value = recorders.quietly(primitive.on_numpy, *arrays, **attrs)
     except Exception as error:
         value = _recover(primitive, arrays, attrs, error)
     if primitive.outputs:
-        y = tuple([Tensor(v) for v in value])
+        y = tuple([wrap(v) for v in value])
     else:
-        y = _new(Tensor)
+        y = _new(Tensor)  # what wrap does, without the call
         y._array = value
         y._id = next_id()
-    for recorder in reversed(thread.recorders):
-        recorder.record(primitive, inputs, attrs, y)
+    if recorders:
+        for recorder in reversed(recorders):
+            recorder.record(primitive, inputs, attrs, y)
     return y
 
 
-def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) -> Any:
+def _check_dtypes(primitive: Primitive, arrays: tuple) -> None:
+    dtype = arrays[0].dtype
+    if dtype not in primitive.accepts or any(array.dtype != dtype for array in arrays):
+        raise _wrong_dtype(primitive, arrays)
+
+
+def _recover(primitive: Primitive, arrays: tuple, attrs: dict, error: Exception) -> Any:
     """Raises what a failed kernel means to the user; or computes it if nothing was wrong with it."""
     if isinstance(error, RuntimeError) and str(error).startswith("cannot enter context"):
         # A signal handler or finaliser ran inside a kernel of this same thread: quiet already.
         return primitive.kernel(namespaces.namespace_of(arrays), *arrays, **attrs)
-    if isinstance(error, OpError) or not isinstance(error, ValueError | TypeError | IndexError):
+    if isinstance(error, OpError) or not isinstance(error, (ValueError, TypeError, IndexError)):
         raise error
     message = primitive.complain and primitive.complain(*arrays, **attrs)
     raise invalid(message or _general_complaint(primitive, arrays, error)) from None
 
 
-def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> str:
+def _general_complaint(primitive: Primitive, arrays: tuple, error: Exception) -> str:
     shapes = [tuple(array.shape) for array in arrays]
     if primitive.partials is not None and broadcast(*shapes) is None:
         return (
@@ -178,7 +198,7 @@ def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> 
     return f"{primitive.name}: {error}. Received: {received}."
 
 
-def _wrong_dtype(primitive: Primitive, arrays: list) -> OpError:
+def _wrong_dtype(primitive: Primitive, arrays: tuple) -> OpError:
     names = [dtypes.of(array.dtype).name for array in arrays]
     first = arrays[0].dtype
     if first in primitive.accepts:

@@ -18,11 +18,11 @@ def flatten_with_pack(structure: Any) -> tuple[list, Callable[[list], Any]]:
     kind = type(structure)
     if kind is list or kind is tuple:
         for element in structure:
-            if isinstance(element, list | tuple | dict):
+            if isinstance(element, (list, tuple, dict)):
                 break
         else:
             return list(structure), list if kind is list else tuple
-    elif not isinstance(structure, list | tuple | dict):
+    elif not isinstance(structure, (list, tuple, dict)):
         return [structure], _only
     import optree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,19 +30,30 @@ class Recorder:
         """Hears that the value of `tensor` leaves, by `bool`, `numpy`, `assign` and the like."""
 
 
-class _Thread(threading.local):
-    """What belongs to one thread: its recorders, and a context in which NumPy does not warn."""
-
-    def __init__(self) -> None:
-        self.recorders: list[Recorder] = []
-        self.quietly: Callable = quiet_context().run
-
-
 def quiet_context() -> contextvars.Context:
     """A context in which NumPy computes inf and nan without warnings, as TensorFlow does."""
     context = contextvars.Context()
     context.run(np.seterr, all="ignore")
     return context
+
+
+class Recorders(list):
+    """The recorders of one thread, outermost first.
+
+    `quietly(f, *args)` calls `f` where NumPy does not warn. It lives here so that an operation
+    finds all it needs of its thread in one look.
+    """
+
+    __slots__ = ("quietly",)
+
+    def __init__(self, recorders: Iterable[Recorder] = (), quietly: Callable | None = None) -> None:
+        super().__init__(recorders)
+        self.quietly = quietly or quiet_context().run
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.recorders = Recorders()
 
 
 thread = _Thread()
@@ -60,16 +71,11 @@ def notify(primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
         recorder.record(primitive, inputs, attrs, y)
 
 
-def notify_read(variable: Any) -> None:
-    """Tells the recorders that `variable` is read."""
-    for recorder in reversed(thread.recorders):
-        recorder.read(variable)
-
-
 @contextlib.contextmanager
-def listening(recorders: list[Recorder]) -> Iterator[None]:
+def listening(recorders: Iterable[Recorder]) -> Iterator[None]:
     """Puts `recorders` in the place of this thread's own for the time of a block."""
-    before, thread.recorders = thread.recorders, recorders
+    before = thread.recorders
+    thread.recorders = Recorders(recorders, before.quietly)
     try:
         yield
     finally:

@@ -50,20 +50,21 @@ class Plan(NamedTuple):
     """What a tape does with calls whose inputs are connected to it in one certain way.
 
     `save((NOTHING, y, *inputs))` picks what the rules read. `rules` pairs the position of an
-    input with its rule; or `joint` is one rule for all of them. `user_code` says that the rule
-    is not ours, as in `custom_gradient`, and has to be given Tensors.
+    input with its rule; or `joint` is one rule for all inputs that are `connected`. `user_code`
+    says that the rule is not ours, as in `custom_gradient`, and has to be given Tensors.
     """
 
     save: Callable
     rules: tuple[tuple[int, Rule], ...]
     joint: Rule | None = None
+    connected: tuple[bool, ...] = ()
     user_code: bool = False
 
 
 def plan_for(rules: tuple, joint: Rule | None, connected: tuple[bool, ...]) -> Plan | None:
     """The plan for a call with these inputs connected; `None` if no gradient flows to them."""
     if joint is not None:
-        return Plan(saver(what_is_read(joint, len(connected), skip=2)), (), joint)
+        return Plan(saver(what_is_read(joint, len(connected), skip=2)), (), joint, connected)
     pairs = zip(rules, connected, strict=True)
     chosen = tuple((i, rule) for i, (rule, wanted) in enumerate(pairs) if wanted and rule)
     if not chosen:
@@ -89,18 +90,30 @@ def what_is_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
             f"The rule at {code.co_filename}:{code.co_firstlineno} takes {names} after its "
             f"cotangent. Expected y and {num_inputs} inputs."
         )
-    return [SHAPE if name.startswith("_") else ARRAY for name in names]
+    return [_read_of(name) for name in names]
+
+
+def _read_of(name: str) -> int:
+    """Of y nothing is left to read but the array: its shape and dtype are those of g."""
+    if not name.startswith("_"):
+        return ARRAY
+    return UNREAD if name == "_y" else SHAPE
 
 
 def saver(reads: list[int]) -> Callable[[tuple], tuple]:
     """A function that picks from `(NOTHING, y, *inputs)` what is read."""
-    if SHAPE in reads:
-        return partial(_save, reads)
-    return operator.itemgetter(*(i if read else 0 for i, read in enumerate(reads, 1)))
+    picks = [(i if read else 0, read == SHAPE) for i, read in enumerate(reads, 1)]
+    if SHAPE not in reads:
+        return operator.itemgetter(*(i for i, _ in picks))
+
+    def save(values: tuple) -> tuple:
+        return tuple([_spec_of(values[i]._array) if spec else values[i] for i, spec in picks])
+
+    return save
 
 
-def _save(reads: list[int], values: tuple) -> tuple:
-    kept = []
-    for read, value in zip(reads, values[1:], strict=True):
-        kept.append(value if read == ARRAY else Spec.of(value) if read == SHAPE else NOTHING)
-    return tuple(kept)
+_make = tuple.__new__
+
+
+def _spec_of(array: Any) -> Spec:
+    return _make(Spec, (array.shape, array.dtype))

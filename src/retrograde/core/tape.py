@@ -21,11 +21,11 @@ from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.rules import NOTHING, Plan, Spec
 from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Tensor
+from retrograde.core.tensor import Tensor, wrap
 
 _log = logging.getLogger("retrograde")
 _array_of = operator.attrgetter("_array")
-_ONLY = (True,)
+_ONLY = (True, True)
 
 
 class UnconnectedGradients(enum.Enum):
@@ -95,8 +95,9 @@ class GradientTape(Recorder):
 
     def _stop(self) -> None:
         self._recording = False
-        with contextlib.suppress(ValueError):  # another thread's stack, or one set aside
-            thread.recorders.remove(self)
+        recorders = thread.recorders
+        if self in recorders:  # else it was entered in another thread
+            recorders.remove(self)
 
     def watch(self, tensor: Any) -> None:
         """Follows `tensor`, a Tensor or Variable or a structure of them, from here on.
@@ -155,11 +156,13 @@ class GradientTape(Recorder):
 
     def read(self, variable: Any) -> None:
         """Watches a trainable variable that is read while the tape runs."""
-        if self._watch_accessed_variables and variable._id not in self._connected:
-            if variable.trainable and variable.dtype.numpy_dtype in dtypes.INEXACT:
-                self._connected.add(variable._id)
-                self._roots.add(variable._id)
-                self._variables[variable._id] = variable
+        key = variable._id
+        if key in self._connected or not (self._watch_accessed_variables and variable._trainable):
+            return
+        if variable._array.dtype in dtypes.INEXACT:
+            self._connected.add(key)
+            self._roots.add(key)
+            self._variables[key] = variable
 
     def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:
         """Writes down a call if one of its inputs is connected to what is watched."""
@@ -168,18 +171,30 @@ class GradientTape(Recorder):
             ids = (inputs[0]._id,)
             if ids[0] not in connected:
                 return
-            plan = primitive.plan(_ONLY)
+            key = _ONLY
+        elif len(inputs) == 2:
+            x1, x2 = inputs
+            ids = (x1._id, x2._id)
+            key = (
+                primitive.partials is not None and x1._array.shape == x2._array.shape,
+                ids[0] in connected,
+                ids[1] in connected,
+            )
+            if not (key[1] or key[2]):
+                return
         else:
             ids = tuple([x._id for x in inputs])
             if connected.isdisjoint(ids):
                 return
-            plan = primitive.plan(tuple([i in connected for i in ids]), _aligned(primitive, inputs))
+            key = (_aligned(primitive, inputs), *[i in connected for i in ids])
+        plan = primitive.plans.get(key)
         if plan is None:
+            plan = primitive.plan(key)
+        if plan is False:
             return
         if type(y) is tuple:
-            specs = [Spec.of(t) for t in y]
-            out = tuple([(t._id, spec) for t, spec in zip(y, specs, strict=True)])
-            connected.update(i for i, spec in out if spec.dtype in dtypes.INEXACT)
+            out = tuple([(t._id, Spec.of(t)) for t in y])
+            connected.update([i for i, spec in out if spec.dtype in dtypes.INEXACT])
         else:
             out = y._id
             connected.add(out)
@@ -238,7 +253,7 @@ class GradientTape(Recorder):
         """Empties `entries` from the back, turning cotangents of targets into those of sources."""
         leads = None if self._roots <= wanted else _leading_to(wanted, entries)
         boxed = cotangents.boxed
-        run = _run if boxed else thread.quietly
+        run = _run if boxed else thread.recorders.quietly
         while entries:
             plan, ids, out, saved, attrs = entries.pop()
             if type(out) is tuple:
@@ -250,7 +265,9 @@ class GradientTape(Recorder):
             if type(g) is IndexedSlices:
                 g = indexed_slices.dense(g)
             if plan.joint is not None:
-                needed = tuple([leads is None or i in leads for i in ids])
+                needed = plan.connected
+                if leads is not None:
+                    needed = tuple([c and i in leads for c, i in zip(needed, ids, strict=True)])
                 for i, result in zip(
                     ids, run_joint(plan, needed, g, saved, attrs, run), strict=True
                 ):
@@ -282,12 +299,12 @@ class _Cotangents(dict):
             if value is not None:
                 self[key] = value
         elif key in self._owned and type(value) is np.ndarray:
-            thread.quietly(np.add, before, value, before)
+            thread.recorders.quietly(np.add, before, value, before)
         elif value is not None:
             self[key] = total = (
                 indexed_slices.add(before, value)
                 if self.boxed
-                else thread.quietly(indexed_slices.add, before, value)
+                else thread.recorders.quietly(indexed_slices.add, before, value)
             )
             if type(total) is np.ndarray:
                 self._owned.add(key)
@@ -369,6 +386,8 @@ def _tensor_or_variable(leaf: Any, role: str) -> Any:
 
 
 def _unconnected(value: Any) -> UnconnectedGradients:
+    if isinstance(value, UnconnectedGradients):
+        return value
     try:
         return UnconnectedGradients(value)
     except ValueError:
@@ -381,7 +400,7 @@ def _weights(output_gradients: Any, target: Any, count: int) -> list:
     """One output gradient, or `None` for ones, for each target."""
     if output_gradients is None:
         return [None] * count
-    if not isinstance(target, list | tuple | dict):
+    if not isinstance(target, (list, tuple, dict)):
         return [output_gradients]
     weights = nest.flatten(output_gradients)
     if len(weights) != count:
@@ -423,9 +442,9 @@ def _result(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
         if unconnected is UnconnectedGradients.NONE:
             return None
         return Tensor(np.zeros(source._array.shape, source._array.dtype))
-    if isinstance(g, IndexedSlices):
-        return indexed_slices.for_user(g)
-    return g if isinstance(g, Tensor) else Tensor(g)
+    if isinstance(g, Tensor):
+        return g
+    return indexed_slices.for_user(g) if isinstance(g, IndexedSlices) else wrap(g)
 
 
 def _spent_message(filename: str, line: int) -> str:

@@ -18,7 +18,17 @@ next_id = itertools.count(1).__next__
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
-class Tensor:
+class Holder:
+    """What holds a value of ours and has a place on tapes: a Tensor or a Variable.
+
+    Both have `_array`, the value now; `_id`, their name on tapes; and `_read()`, the tensor to use
+    as an input.
+    """
+
+    __slots__ = ()
+
+
+class Tensor(Holder):
     """An immutable array with TensorFlow's semantics, and a place on the tape.
 
     A tensor holds one array, a `numpy.ndarray` or a `jax.Array`; without axes it may hold a
@@ -35,9 +45,10 @@ class Tensor:
     __hash__ = None
 
     def __init__(self, array: Any, tensor_id: int | None = None) -> None:
-        namespaces.admit(array)
+        if type(array) is not np.ndarray:
+            namespaces.admit(array)
         self._array = array
-        self._id = next_id() if tensor_id is None else tensor_id
+        self._id = tensor_id or next_id()
 
     @property
     def shape(self) -> TensorShape:
@@ -57,7 +68,7 @@ class Tensor:
     @property
     def device(self) -> str:
         """Where the array lives, as TensorFlow writes it."""
-        if isinstance(self._array, np.ndarray | np.generic):
+        if isinstance(self._array, (np.ndarray, np.generic)):
             return _CPU
         (device,) = self._array.devices()
         return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
@@ -176,6 +187,17 @@ class Tensor:
 
     def __reduce__(self) -> tuple:
         return _restore, (np.asarray(self._array),)
+
+
+_new = object.__new__
+
+
+def wrap(array: Any) -> Tensor:
+    """A tensor around what a kernel returned: as `Tensor(array)`, and quicker."""
+    tensor = _new(Tensor)
+    tensor._array = array
+    tensor._id = next_id()
+    return tensor
 
 
 def _restore(array: np.ndarray) -> Tensor:

@@ -16,9 +16,9 @@ from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.recorders import escape, notify_read, thread
+from retrograde.core.recorders import escape, thread
 from retrograde.core.shapes import TensorShape
-from retrograde.core.tensor import Reference, Tensor, next_id, readable, text_of
+from retrograde.core.tensor import Holder, Reference, Tensor, next_id, readable, text_of
 
 
 class VariableSynchronization(enum.Enum):
@@ -39,7 +39,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable:
+class Variable(Holder):
     """A tensor that can be assigned to, and that tapes watch when they see it read.
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that
@@ -172,12 +172,12 @@ class Variable:
 
     def _read(self) -> Tensor:
         """The tensor held now, for use as an input. It goes by the id of the variable itself."""
-        if thread.recorders:
-            notify_read(self)
-        return self._current()
-
-    def __retrograde_tensor__(self) -> Variable:
-        return self
+        recorders = thread.recorders
+        if recorders:
+            for recorder in reversed(recorders):
+                recorder.read(self)
+        tensor = self._tensor
+        return self._current() if tensor is None else tensor
 
     def value(self) -> Tensor:
         """The present value, a tensor of its own."""
@@ -304,7 +304,7 @@ class Variable:
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
         if array.shape != self._array.shape:
             raise ValueError(self._shape_message(array.shape))
-        self._replace(lambda old, out: thread.quietly(ufunc, old, array, out))
+        self._replace(lambda old, out: thread.recorders.quietly(ufunc, old, array, out))
         return self if read_value else None
 
     def _replace(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
@@ -429,7 +429,7 @@ class Variable:
 
         def write(old: Any, out: np.ndarray | None) -> np.ndarray:
             array = np.array(old) if out is None else out
-            thread.quietly(write_at, array, key, values)
+            thread.recorders.quietly(write_at, array, key, values)
             return array
 
         self._replace(write)

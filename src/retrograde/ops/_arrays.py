@@ -19,6 +19,21 @@ def widened(x):
     return x.astype(np.float32) if x.dtype in _HALF else x
 
 
+def total(xp, x, axis, keepdims=False):
+    """The sum over `axis`, added up in `wide` precision and given back in the dtype of `x`."""
+    dtype = x.dtype
+    if xp is np and dtype not in _HALF:  # past the wrappers of np.sum
+        return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return xp.sum(x, axis=axis, dtype=wide(dtype), keepdims=keepdims).astype(dtype)
+
+
+def largest(xp, x, axis, keepdims=False):
+    """The maximum over `axis`, which must not be empty."""
+    if xp is np:
+        return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
+    return xp.max(x, axis=axis, keepdims=keepdims)
+
+
 def special(xp, name):
     """A function of `scipy.special`, or of its twin in JAX."""
     if xp is np:

@@ -30,7 +30,12 @@ def in_blocks(f: Callable) -> Callable:
             return run_in_blocks(f, first, *others, **attrs)
         return f(first, *others, **attrs)
 
-    return run
+    def run_ufunc(x: Any) -> Any:
+        if type(x) is np.ndarray and x.size >= LARGE:
+            return run_in_blocks(f, x)
+        return f(x)
+
+    return run_ufunc if isinstance(f, np.ufunc) and f.nin == 1 else run
 
 
 def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:

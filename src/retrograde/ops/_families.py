@@ -58,19 +58,43 @@ def _rule(partial, num_inputs, holomorphic, costly):
         ARRAY if read == ARRAY else UNREAD for read in what_is_read(partial, num_inputs, skip=1)
     ]
 
-    def plain(g, *values, **attrs):
+    def conjugated(g, *values, **attrs):
         if g.dtype.kind == "c":
             return conj(partial(conj(g), *values, **attrs))
         return partial(g, *values, **attrs)
 
     def blocked(g, *values, **attrs):
         if type(g) is np.ndarray and g.size >= LARGE:
-            return run_in_blocks(plain, g, *values, **attrs)
-        return plain(g, *values, **attrs)
+            return run_in_blocks(conjugated, g, *values, **attrs)
+        return conjugated(g, *values, **attrs)
 
-    rule = blocked if costly else plain if holomorphic else partial
+    # The two usual cases, with nothing to pack and unpack.
+
+    def conjugated_operator(g, y, x1, x2):
+        if g.dtype.kind == "c":
+            return conj(partial(conj(g), y, x1, x2))
+        return partial(g, y, x1, x2)
+
+    def blocked_function(g, y, x):
+        if type(g) is np.ndarray and g.size >= LARGE:
+            return run_in_blocks(conjugated, g, y, x)
+        if g.dtype.kind == "c":
+            return conj(partial(conj(g), y, x))
+        return partial(g, y, x)
+
+    rule = blocked if costly else conjugated if holomorphic else partial
+    if not _has_attrs(partial):
+        if rule is blocked and num_inputs == 1:
+            rule = blocked_function
+        elif rule is conjugated and num_inputs == 2:
+            rule = conjugated_operator
     rule.reads = reads
     return rule
+
+
+def _has_attrs(partial):
+    code = partial.__code__
+    return bool(code.co_kwonlyargcount or code.co_flags & 0x08)
 
 
 def _summed(rule, position, num_inputs):

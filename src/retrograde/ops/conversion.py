@@ -29,13 +29,13 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
         return tensor
     if isinstance(value, IndexedSlices):
         return as_tensor(indexed_slices.dense(value), dtype)
-    if isinstance(value, list | tuple) and _holds_tensor(value):
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
         return _packed(value, dtype, hint)
     return Tensor(as_array(value, dtype, hint))
 
 
 def _holds_tensor(value: Any) -> bool:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return any(_holds_tensor(element) for element in value)
     return held_by(value) is not None
 
@@ -49,7 +49,7 @@ def _packed(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor
 
 
 def _dtype_within(value: Any) -> np.dtype | None:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return next(filter(None, map(_dtype_within, value)), None)
     held = held_by(value)
     return None if held is None else held._array.dtype

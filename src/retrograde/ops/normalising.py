@@ -8,7 +8,7 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.ops import reduction
-from retrograde.ops._arrays import wide
+from retrograde.ops._arrays import largest, total, wide
 from retrograde.ops.elementary import exp
 from retrograde.ops.indexing import one_hot
 from retrograde.ops.shaping import everywhere, reshape
@@ -29,19 +29,17 @@ def _total(x, axis):
 
 
 def _shifted(xp, x, axis):
-    top = xp.max(x, axis=axis, keepdims=True) if x.shape[axis] else xp.zeros((), x.dtype)
-    return x - top
+    return x - largest(xp, x, axis, keepdims=True) if x.size else x
 
 
 def _softmax_kernel(xp, x, *, axis):
     e = xp.exp(_shifted(xp, x, axis))
-    return e / xp.sum(e, axis=axis, keepdims=True, dtype=wide(x.dtype)).astype(x.dtype)
+    return e / total(xp, e, axis, keepdims=True)
 
 
 def _log_softmax_kernel(xp, x, *, axis):
     s = _shifted(xp, x, axis)
-    total = xp.sum(xp.exp(s), axis=axis, keepdims=True, dtype=wide(x.dtype))
-    return s - xp.log(total).astype(x.dtype)
+    return s - xp.log(total(xp, xp.exp(s), axis, keepdims=True))
 
 
 softmax = _along(

@@ -9,7 +9,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Tensor
+from retrograde.core.tensor import Holder, Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import to_dtype
@@ -21,6 +21,8 @@ from retrograde.ops.slicing import get_item
 
 def operand(other: Any, like: Tensor) -> Tensor:
     """`other` as a tensor beside `like`: numbers and arrays take its dtype if they can."""
+    if isinstance(other, Holder):
+        return other._read()
     dtype = like._array.dtype
     kind = type(other)
     if (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING):
@@ -79,9 +81,13 @@ def _pow(self, other):
     return apply(ar.power, (self, other if type(other) is Tensor else operand(other, self)))
 
 
+_PLAIN_MATMUL = {"transpose_a": False, "transpose_b": False}
+
+
 def _matmul(self, other):
-    other = operand(other, self)
-    return apply(matmul, (self, other), {"transpose_a": False, "transpose_b": False})
+    if type(other) is not Tensor:
+        other = operand(other, self)
+    return apply(matmul, (self, other), _PLAIN_MATMUL)
 
 
 def _logical_or_bitwise(logical: Primitive, bitwise: Primitive) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
-from retrograde.ops._arrays import wide
+from retrograde.ops._arrays import total, wide, widened
 from retrograde.ops._families import kept, reduction, spread
 from retrograde.ops.arithmetic import equal
 from retrograde.ops.casting import cast, ones_like
@@ -17,14 +17,9 @@ from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import concat, reshape, take_slice, transpose
 
 
-def _sum_kernel(xp, x, *, axis, keepdims):
-    y = xp.sum(x, axis=axis, keepdims=keepdims, dtype=wide(x.dtype))
-    return y.astype(x.dtype, copy=False)
-
-
 sum = reduction(
     "sum",
-    _sum_kernel,
+    lambda xp, x, *, axis, keepdims: total(xp, x, axis, keepdims),
     lambda g, _y, _x, *, axis, keepdims: spread(g, _x, axis, keepdims),
     linear=True,
 )
@@ -37,10 +32,10 @@ def count(x, axis):
 
 def _mean_kernel(xp, x, *, axis, keepdims):
     n = count(x, axis)
-    total = xp.sum(x, axis=axis, keepdims=keepdims, dtype=wide(x.dtype))
     if x.dtype.kind in "iu":
-        return (total // n if n else total).astype(x.dtype)
-    return (total / (n or math.nan)).astype(x.dtype, copy=False)
+        y = total(xp, x, axis, keepdims)
+        return (y // n if n else y).astype(x.dtype)
+    return (total(xp, widened(x), axis, keepdims) / (n or math.nan)).astype(x.dtype, copy=False)
 
 
 mean = reduction(

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from retrograde.core.dispatch import Primitive
+from retrograde.ops._arrays import total
 
 
 def _reshape_complaint(x, *, shape):
@@ -82,7 +83,7 @@ def _sum_to_kernel(xp, x, *, shape):
     """Undo a broadcast: sum over the axes it added and those it stretched."""
     added = x.ndim - len(shape)
     stretched = [i for i, n in enumerate(shape, added) if n == 1 and x.shape[i] != 1]
-    return xp.sum(x, axis=(*range(added), *stretched), dtype=x.dtype).reshape(shape)
+    return total(xp, x, (*range(added), *stretched)).reshape(shape)
 
 
 def _sum_to_batch(_, x, *, shape):

@@ -47,7 +47,7 @@ def boolean_mask(x: Tensor, mask: np.ndarray, axis: int = 0) -> Tensor:
 
 def resolve(shape: tuple[int, ...], key: Any) -> tuple[tuple, tuple[int, ...]]:
     """The strided slice that `key` cuts out of `shape`, and the shape to give it then."""
-    elements = list(key) if isinstance(key, tuple | list) else [key]
+    elements = list(key) if isinstance(key, (tuple, list)) else [key]
     dots = [i for i, k in enumerate(elements) if k is Ellipsis]
     if len(dots) > 1:
         raise ValueError("Multiple ellipses are not allowed in an index.")

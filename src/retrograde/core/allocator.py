@@ -1,0 +1,30 @@
+"""Keeps memory warm: arrays of a few megabytes are reused instead of mapped anew.
+
+glibc hands a large block back to the kernel as soon as it is freed, and takes a page fault for
+every 4 KiB of the next one. For arrays that come and go at each step that costs more than the
+arithmetic. So retrograde raises glibc's thresholds when it is imported, for the whole process. Set
+`RETROGRADE_MALLOC=default` in the environment to leave them as they are. On other systems, and
+with other allocators, nothing is done.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters, from malloc.h
+_LARGEST_REUSED = 32 << 20  # bytes: the most that glibc accepts
+_KEPT_FREE = 512 << 20
+
+
+def keep_memory_warm() -> bool:
+    """Raises the thresholds. Whether it did."""
+    if os.environ.get("RETROGRADE_MALLOC") == "default" or not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "gnu_get_libc_version"):
+        return False
+    kept = libc.mallopt(_MMAP_THRESHOLD, _LARGEST_REUSED)
+    return bool(kept and libc.mallopt(_TRIM_THRESHOLD, _KEPT_FREE))

@@ -1,0 +1,224 @@
+"""Gradients that users write: custom_gradient, grad_pass_through, recompute_grad."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from retrograde.core import dtypes, nest, random_state
+from retrograde.core.conversion import as_array, held_by
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.recorders import Recorder, listening, notify, thread
+from retrograde.core.rules import Plan
+from retrograde.core.tape import GradientTape
+from retrograde.core.tensor import Tensor
+
+
+class CustomCall:
+    """Stands where tapes expect a primitive; its one rule is the user's."""
+
+    __slots__ = ("name", "rule")
+    partials = None
+    plans: ClassVar[dict] = {}
+
+    def __init__(self, name: str, rule: Callable) -> None:
+        self.name = name
+        self.rule = rule
+
+    def plan(self, key: tuple[bool, ...]) -> Plan:
+        """A plan that runs the user's rule."""
+        return Plan(_save_nothing, (), self.rule, key[1:], user_code=True)
+
+
+def _save_nothing(_: tuple) -> tuple:
+    return ()
+
+
+class VariableWatcher(Recorder):
+    """Takes note of the trainable variables that are read."""
+
+    __slots__ = ("variables",)
+
+    def __init__(self) -> None:
+        self.variables: dict[int, Any] = {}
+
+    def read(self, variable: Any) -> None:
+        """Notes `variable` down."""
+        if variable.trainable:
+            self.variables[variable._id] = variable
+
+
+def custom_gradient(f: Callable | None = None) -> Callable:
+    """Decorates a function that returns its result and the gradient function to use for it.
+
+    `f(*args)` returns `(result, grad_fn)`. `grad_fn` gets one upstream gradient for each tensor in
+    `result` and returns one gradient, or `None`, for each of `args`. If `f` reads variables that are
+    not among its arguments, `grad_fn` must take them by a keyword `variables` and return a pair:
+    the gradients of the arguments, and a list with one gradient for each variable. Whatever
+    `grad_fn` computes can be differentiated again.
+
+    >>> @tf.custom_gradient
+    ... def log1pexp(x):
+    ...     e = tf.exp(x)
+    ...     return tf.math.log(1.0 + e), lambda upstream: upstream * (1.0 - 1.0 / (1.0 + e))
+    >>> x = tf.constant(100.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = log1pexp(x)
+    >>> tape.gradient(y, x).numpy()
+    np.float32(1.0)
+    """
+    return custom_gradient if f is None else _Decorated(f)
+
+
+class _Decorated:
+    """A function with a gradient of its own. As a method, it is bound to its object first."""
+
+    def __init__(self, f: Callable) -> None:
+        self._f = f
+        functools.update_wrapper(self, f)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else _Decorated(self._f.__get__(instance, owner))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        watcher = VariableWatcher()
+        with listening([*thread.recorders, watcher]):
+            result, grad_fn = self._f(*args, **kwargs)
+        inputs = nest.flatten(list(args))
+        variables = _besides(watcher.variables, inputs)
+        if variables and not _takes_variables(grad_fn):
+            raise TypeError(
+                "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since "
+                f"function uses variables: {variables}"
+            )
+
+        def rule(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
+            upstream = g if type(g) is tuple else (g,)
+            if not variables:
+                return _one_each(grad_fn(*upstream), inputs)
+            gradients, of_variables = grad_fn(*upstream, variables=variables)
+            if len(of_variables) != len(variables):
+                raise ValueError(
+                    "Must return gradient for each variable from @custom_gradient grad_fn. "
+                    f"Received {len(of_variables)} for {len(variables)} variables."
+                )
+            return _one_each(gradients, inputs) + _converted(of_variables, variables)
+
+        return record_custom(getattr(self, "__name__", "custom"), rule, inputs + variables, result)
+
+
+def _besides(variables: dict[int, Any], inputs: list) -> list:
+    given = {x._id for x in map(held_by, inputs) if x is not None}
+    return [v for key, v in variables.items() if key not in given]
+
+
+def _takes_variables(grad_fn: Callable) -> bool:
+    parameters = inspect.signature(grad_fn).parameters.values()
+    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _one_each(gradients: Any, inputs: list) -> list:
+    """What a gradient function returned, as a list with one for each input."""
+    flat = nest.flatten(gradients)
+    if len(flat) != len(inputs):
+        raise ValueError(
+            f"custom_gradient function expected to return {len(inputs)} gradients, but returned "
+            f"{len(flat)} instead."
+        )
+    return _converted(flat, inputs)
+
+
+def _converted(gradients: list, inputs: list) -> list:
+    return [_tensor(g, x) for g, x in zip(gradients, inputs, strict=True)]
+
+
+def _tensor(g: Any, x: Any) -> Any:
+    """A gradient as a tensor; a plain number takes the dtype of the input."""
+    if g is None or isinstance(g, IndexedSlices):
+        return g
+    held, of = held_by(g), held_by(x)
+    if held is not None:
+        return held._read()
+    return Tensor(as_array(g, hint=None if of is None else of._array.dtype))
+
+
+def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
+    """`result` in tensors of their own, which tapes reach from `inputs` by `rule` alone."""
+    leaves, pack = nest.flatten_with_pack(result)
+    outputs = [Tensor(as_array(leaf)) for leaf in leaves]
+    if thread.recorders and any(y._array.dtype in dtypes.INEXACT for y in outputs):
+        sources = tuple([_source(x) for x in inputs])
+        y = outputs[0] if len(outputs) == 1 else tuple(outputs)
+        notify(CustomCall(name, rule), sources, {}, y)
+    return pack(outputs)
+
+
+def _source(x: Any) -> Tensor:
+    held = held_by(x)
+    return Tensor(np.False_) if held is None else held._read()
+
+
+def grad_pass_through(f: Callable) -> Callable:
+    """`f` with the gradient of the identity: the straight-through estimator.
+
+    >>> x = tf.constant(1.7)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = tf.grad_pass_through(tf.round)(x) * 10.0
+    >>> y.numpy(), tape.gradient(y, x).numpy()
+    (np.float32(20.0), np.float32(10.0))
+    """
+
+    @custom_gradient
+    @functools.wraps(f)
+    def passed_through(*args: Any, **kwargs: Any) -> Any:
+        def grad(*upstream: Any, variables: Any = None) -> Any:
+            return upstream if variables is None else (upstream, [None] * len(variables))
+
+        return f(*args, **kwargs), grad
+
+    return passed_through
+
+
+def recompute_grad(f: Callable) -> Callable:
+    """`f`, run again when its gradient is asked for instead of being kept on the tape.
+
+    It saves the memory of everything inside `f` and costs one more run. Random numbers are the
+    same in both; variables are read anew. Higher derivatives work as for any function.
+
+    >>> f = tf.recompute_grad(lambda x: tf.sin(x) * x)
+    >>> x = tf.Variable(0.0)
+    >>> with tf.GradientTape() as outer:
+    ...     with tf.GradientTape() as inner:
+    ...         y = f(x)
+    ...     dy = inner.gradient(y, x)
+    >>> outer.gradient(dy, x).numpy()
+    np.float32(2.0)
+    """
+
+    @functools.wraps(f)
+    def recomputing(*args: Any, **kwargs: Any) -> Any:
+        draws = random_state.state()
+        watcher = VariableWatcher()
+        others = [r for r in thread.recorders if isinstance(r, VariableWatcher)]
+        with listening([*others, watcher]):
+            result = f(*args, **kwargs)
+        inputs = nest.flatten([args, kwargs])
+        variables = _besides(watcher.variables, inputs)
+
+        def rule(needed: tuple[bool, ...], g: Any) -> list:
+            sources = [x for x, n in zip(inputs + variables, needed, strict=True) if n]
+            with GradientTape(watch_accessed_variables=False) as tape, random_state.replaying(draws):
+                tape.watch(sources)
+                again = nest.flatten(f(*args, **kwargs))
+            found = iter(tape.gradient(again, sources, list(g) if type(g) is tuple else [g]))
+            return [next(found) if n else None for n in needed]
+
+        return record_custom(getattr(f, "__name__", "f"), rule, inputs + variables, result)
+
+    return recomputing

@@ -1,0 +1,109 @@
+"""Where random numbers come from: each draw has a key and a counter of its own.
+
+Numbers are a function of key and counter alone (`numpy.random.Philox`), so to draw the same ones
+again it is enough to be at the same place of the same stream. Every thread has its own stream: what
+one draws does not depend on what others do meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_WORD = 1 << 64
+_UNSEEDED = 87654321  # stands for the global seed beside a seed given to one call alone
+
+
+class Draw(NamedTuple):
+    """What determines the numbers of one draw: two words of 64 bits each."""
+
+    key: tuple[int, int]
+    counter: tuple[int, int]
+
+
+class State(NamedTuple):
+    """A place in a stream: the seed, whose stream it is, and how often each key was drawn from."""
+
+    seed: int | None
+    stream: int
+    counts: dict[int | None, int]
+
+
+class _Global:
+    """The seed of the process, and how many threads draw since it was set."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.entropy = int.from_bytes(os.urandom(8), "little")
+        self.restart(None)
+
+    def restart(self, seed: int | None) -> None:
+        self.seed = seed
+        self.epoch = object()
+        self.streams = 0
+
+
+class _Thread(threading.local):
+    epoch: object = None
+    state: State
+    replayed: State | None = None
+
+
+_global = _Global()
+_thread = _Thread()
+
+
+def set_seed(seed: int | None) -> None:
+    """Starts all streams anew from `seed`. The caller's thread has the first of them."""
+    with _global.lock:
+        _global.restart(seed)
+        _join()
+
+
+def _join() -> None:
+    """Gives this thread a stream of its own under the present seed."""
+    _thread.epoch = _global.epoch
+    _thread.state = State(_global.seed, _global.streams, {})
+    _global.streams += 1
+
+
+def _current() -> State:
+    if _thread.replayed is not None:
+        return _thread.replayed
+    if _thread.epoch is not _global.epoch:
+        with _global.lock:
+            _join()
+    return _thread.state
+
+
+def draw_key(seed: int | None = None) -> Draw:
+    """The key and counter of the next draw. Draws with a `seed` of their own count apart."""
+    state = _current()
+    count = state.counts.get(seed, 0)
+    state.counts[seed] = count + 1
+    if seed is None:
+        first = _global.entropy if state.seed is None else state.seed
+        return Draw((first % _WORD, 0), (count, state.stream))
+    first = _UNSEEDED if state.seed is None else state.seed
+    return Draw((first % _WORD, seed % _WORD), (count, state.stream + _WORD // 2))
+
+
+def state() -> State:
+    """Where this thread is in its stream now."""
+    seed, stream, counts = _current()
+    return State(seed, stream, dict(counts))
+
+
+@contextlib.contextmanager
+def replaying(saved: State) -> Iterator[None]:
+    """A block in which this thread draws as it did from `saved` on; afterwards it goes on as if
+    nothing had been drawn in between."""
+    before = _thread.replayed
+    _thread.replayed = State(saved.seed, saved.stream, dict(saved.counts))
+    try:
+        yield
+    finally:
+        _thread.replayed = before
