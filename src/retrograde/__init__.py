@@ -1,6 +1,115 @@
 """retrograde: TensorFlow's GradientTape programming model, on NumPy."""
 
+import retrograde.ops.operators  # binds Python's operators
+from retrograde import autodiff, dtypes, errors, nest, random
+from retrograde.arrays import (
+    argsort,
+    bitcast,
+    boolean_mask,
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+    cast,
+    complex,
+    concat,
+    constant,
+    convert_to_tensor,
+    dynamic_partition,
+    dynamic_stitch,
+    ensure_shape,
+    expand_dims,
+    eye,
+    fill,
+    gather,
+    gather_nd,
+    get_static_value,
+    identity,
+    identity_n,
+    is_tensor,
+    linspace,
+    meshgrid,
+    one_hot,
+    ones,
+    ones_like,
+    pad,
+    range,
+    rank,
+    repeat,
+    reshape,
+    reverse,
+    reverse_sequence,
+    roll,
+    saturate_cast,
+    scatter_nd,
+    searchsorted,
+    sequence_mask,
+    shape,
+    shape_n,
+    size,
+    slice,
+    sort,
+    split,
+    squeeze,
+    stack,
+    stop_gradient,
+    strided_slice,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+    tile,
+    transpose,
+    type_spec_from_value,
+    unique,
+    unique_with_counts,
+    unravel_index,
+    unstack,
+    where,
+    zeros,
+    zeros_like,
+)
+from retrograde.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
+from retrograde.core.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
+from retrograde.core.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from retrograde.core.dtypes import bool_ as bool
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.shapes import TensorShape
+from retrograde.core.spec import TensorSpec
+from retrograde.core.tape import GradientTape, UnconnectedGradients
 from retrograde.core.tensor import Tensor
-from retrograde.core.variable import Variable
-from retrograde.core.tape import GradientTape
-import retrograde.ops.operators
+from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
+from retrograde.scopes import (
+    control_dependencies,
+    device,
+    executing_eagerly,
+    get_current_name_scope,
+    group,
+    init_scope,
+    inside_function,
+    name_scope,
+    no_op,
+)
+
+newaxis = None
+__version__ = "0.1.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
     """The array that a Python or NumPy value becomes; a fresh one, that nobody else can change.
 
     Without `dtype`, Python numbers become int32, float32, bool or complex128 and NumPy values
-    keep their dtype, as in TensorFlow. `hint` is a dtype to use if the value fits it.
+    keep their dtype, but for integers inside lists, as in TensorFlow. `hint` is a dtype to use if
+    the value fits it.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(value, dtype or hint)
@@ -57,25 +59,55 @@ def _from_numpy(value: Any, dtype: np.dtype | None) -> Any:
         value = np.asarray(value, object)
         return _from_leaves(value, value, dtype)
     if kind == "O":
-        return _from_sequence(value.tolist(), dtype)
-    if dtype is not None and kind == "c" and dtype.kind != "c":
+        return as_array(value.tolist(), dtype)
+    if dtype is not None and (dtype.kind == "O" or (kind == "c" and dtype.kind != "c")):
         raise TypeError(f"Cannot convert a {value.dtype} array to dtype {dtypes.of(dtype).name}.")
-    target = dtype or dtypes.as_dtype(value.dtype).numpy_dtype
+    target = dtype or _dtype_of(value)
     with np.errstate(all="ignore"):
         return (
             value.astype(target, order="C") if value.ndim else np.asarray(value).astype(target)[()]
         )
 
 
+def _dtype_of(value: Any) -> np.dtype:
+    try:
+        return dtypes.as_dtype(value.dtype).numpy_dtype
+    except TypeError:
+        raise ValueError(
+            f"Cannot convert a NumPy array of dtype {value.dtype} to a tensor. Use astype with one "
+            f"of {', '.join(d.name for d in dtypes.ALL)} first."
+        ) from None
+
+
 def _from_number(value: Any, dtype: np.dtype | None) -> Any:
+    python_type = next(t for t in _PYTHON_NUMBERS if isinstance(value, t))
     if dtype is None:
-        dtype = _natural_dtype(type(value), value, value)
-    elif not _fits(type(value), dtype):
+        dtype = _natural_dtype(python_type, [value])
+    elif not _fits(python_type, dtype):
         raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtypes.of(dtype).name}.")
+    if dtype.kind in "iu":
+        return _integers(int(value), dtype)[()]
     with np.errstate(all="ignore"):
-        if type(value) is int and dtype.kind in "iu":
-            return np.asarray(value, np.int64).astype(dtype)[()]
-        return dtype.type(value)
+        try:
+            return dtype.type(value)
+        except OverflowError:
+            raise _out_of_range(value, dtype) from None
+
+
+def _integers(values: Any, dtype: np.dtype) -> np.ndarray:
+    """Python integers as `dtype`, wrapped around if they fit 64 bits."""
+    try:
+        return np.array(values, np.uint64 if dtype == np.uint64 else np.int64).astype(dtype)
+    except OverflowError:
+        pass
+    try:
+        return np.array(values, np.int64).astype(dtype)
+    except OverflowError:
+        raise _out_of_range(values, dtype) from None
+
+
+def _out_of_range(values: Any, dtype: np.dtype) -> ValueError:
+    return ValueError(f"A Python integer in {values} is out of range for {dtypes.of(dtype).name}.")
 
 
 def _fits(python_type: type, dtype: np.dtype) -> bool:
@@ -89,57 +121,88 @@ def _fits(python_type: type, dtype: np.dtype) -> bool:
     return dtype.kind not in "O"
 
 
-def _natural_dtype(python_type: type, low: Any, high: Any) -> np.dtype:
-    """What TensorFlow makes of Python numbers between `low` and `high`."""
+def _natural_dtype(python_type: type, values: list) -> np.dtype:
+    """What TensorFlow makes of Python numbers, the widest of which is of `python_type`."""
     if python_type is bool:
         return dtypes.bool_.numpy_dtype
     if python_type is complex:
         return dtypes.complex128.numpy_dtype
     if python_type is float:
-        for end in (low, high):
-            if _FLOAT32_MAX < abs(end) < float("inf"):
+        for value in values:
+            if _FLOAT32_MAX < abs(value) < float("inf"):
                 raise ValueError(
-                    f"The Python float {end!r} is out of range for float32. "
+                    f"The Python float {value!r} is out of range for float32. "
                     "Pass dtype=tf.float64 to keep it."
                 )
         return dtypes.float32.numpy_dtype
-    if _INT32_MIN <= low and high <= _INT32_MAX:
+    return _integer_dtype(min(values), max(values))
+
+
+def _integer_dtype(low: int, high: int) -> np.dtype:
+    if low >= _INT32_MIN and high <= _INT32_MAX:
         return dtypes.int32.numpy_dtype
-    if -(2**63) <= low and high < 2**63:
+    if low >= -(2**63) and high < 2**63:
         return dtypes.int64.numpy_dtype
     raise ValueError(f"Python integers from {low} to {high} are out of range for int64.")
 
 
 def _from_sequence(value: Any, dtype: np.dtype | None) -> Any:
     leaves, shape = [], shape_of_nested(value)
-    _collect(value, shape, leaves)
+    rectangular = _collect(value, shape, leaves)
     types = {type(leaf) for leaf in leaves}
-    if types <= {bool, int, float, complex}:
+    if rectangular and types <= {bool, int, float, complex}:
         return _from_numbers(leaves, types, shape, value, dtype)
-    if types <= {str, bytes}:
+    if rectangular and types <= {str, bytes}:
         return _from_leaves(np.array(leaves, object).reshape(shape), value, dtype)
-    if any(t in types for t in (bool, int, float, complex, str, bytes)) and (
-        types & {str, bytes, type(None)}
-    ):
-        raise ValueError(
-            f"Can't convert a Python sequence with mixed types to a tensor: {_names(types)}."
-        )
+    return _from_parts(value, dtype)
+
+
+def _from_parts(value: Any, dtype: np.dtype | None) -> np.ndarray:
+    """The array of a sequence that holds NumPy values or objects which become such."""
+    leaves = list(_leaves(value))
     arrays = [as_array(leaf) for leaf in leaves]
-    target = dtype or _common_dtype(leaves, arrays)
-    arrays = [as_array(leaf, target) for leaf in leaves]
-    return np.stack(arrays).reshape((*shape, *arrays[0].shape))
+    if dtype is None:
+        dtype = _common_dtype(leaves, arrays)
+    elif dtype.kind in "biu" and any(array.dtype in dtypes.INEXACT for array in arrays):
+        raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtypes.of(dtype).name}.")
+    parts = [as_array(element, dtype) for element in value]
+    if len({part.shape for part in parts}) != 1:
+        raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
+    return np.stack(parts)
 
 
-def _names(types: set) -> str:
-    return ", ".join(sorted(t.__name__ for t in types))
+def _leaves(value: Any) -> Iterator[Any]:
+    for element in value:
+        if isinstance(element, (list, tuple, range)):
+            yield from _leaves(element)
+        else:
+            yield element
 
 
 def _common_dtype(leaves: list, arrays: list) -> np.dtype:
-    """The dtype of the first leaf that has one of its own; Python numbers take it."""
-    for leaf, array in zip(leaves, arrays, strict=True):
-        if not isinstance(leaf, _PYTHON_NUMBERS):
-            return array.dtype
-    return arrays[0].dtype
+    """What TensorFlow makes of a list of NumPy values: it reads them as if they were Python's.
+
+    So integers become int32 or int64, and floats float32, unless the first has a float dtype of
+    its own. A tensor lends its dtype to all the others.
+    """
+    for held in map(held_by, leaves):
+        if held is not None:
+            return held._array.dtype
+    found = [array.dtype for array in arrays]
+    families = {d.kind if d.kind in "Ob" else "number" for d in found}
+    if len(families) > 1 and ("O" in families or found[0].kind == "b"):
+        names = ", ".join(sorted({dtypes.of(d).name for d in found}))
+        raise ValueError(f"Can't convert a Python sequence with mixed types to a tensor: {names}.")
+    if any(d.kind == "c" for d in found):
+        return dtypes.complex128.numpy_dtype
+    if any(d in dtypes.FLOATING for d in found):
+        return found[0] if found[0] in dtypes.FLOATING else dtypes.float32.numpy_dtype
+    if found[0].kind not in "iu":
+        return found[0]
+    filled = [array for array in arrays if array.size]
+    low = min((int(array.min()) for array in filled), default=0)
+    high = max((int(array.max()) for array in filled), default=0)
+    return _integer_dtype(low, high)
 
 
 def shape_of_nested(value: Any) -> tuple[int, ...]:
@@ -153,17 +216,18 @@ def shape_of_nested(value: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> None:
+def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> bool:
+    """Appends what is in nested lists to `leaves`; whether the lists have `shape`."""
     nested = isinstance(value, (list, tuple, range))
     if nested != bool(shape) or (nested and len(value) != shape[0]):
-        raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
+        return False
     if not nested:
         leaves.append(value)
-    elif len(shape) == 1 and not any(isinstance(v, (list, tuple, range)) for v in value):
+        return True
+    if len(shape) == 1 and not any(isinstance(v, (list, tuple, range)) for v in value):
         leaves.extend(value)
-    else:
-        for element in value:
-            _collect(element, shape[1:], leaves)
+        return True
+    return all(_collect(element, shape[1:], leaves) for element in value)
 
 
 def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any) -> np.ndarray:
@@ -175,20 +239,20 @@ def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any
         )
     widest = next(t for t in (complex, float, int, bool) if t in types)
     if dtype is None:
-        ordered = widest in (int, float)
-        finite = [v for v in leaves if abs(v) != float("inf")] if ordered else leaves
-        low, high = (min(finite, default=0), max(finite, default=0)) if ordered else (0, 0)
-        dtype = _natural_dtype(widest, low, high)
+        dtype = _natural_dtype(widest, leaves)
     elif not _fits(widest, dtype):
         raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtypes.of(dtype).name}.")
+    if dtype.kind in "iu":
+        return _integers(leaves, dtype).reshape(shape)
     with np.errstate(all="ignore"):
-        if widest is int and dtype.kind in "iu":
-            return np.array(leaves, np.int64).astype(dtype).reshape(shape)
-        return np.array(leaves, dtype).reshape(shape)
+        try:
+            return np.array(leaves, dtype).reshape(shape)
+        except OverflowError:
+            raise _out_of_range(value, dtype) from None
 
 
 def _from_leaves(array: np.ndarray, value: Any, dtype: np.dtype | None) -> np.ndarray:
-    if dtype is not None and dtype != object:
+    if dtype is not None and dtype.kind != "O":
         raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtypes.of(dtype).name}.")
     encode = np.frompyfunc(lambda s: s.encode() if isinstance(s, str) else s, 1, 1)
     return np.asarray(encode(array), object)
@@ -203,6 +267,8 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
         return np.array(value.as_list(), dtype or np.int32)
+    if isinstance(value, Sequence):
+        return _from_sequence(list(value), dtype)
     raise ValueError(
         f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
         "tensor. Expected a number, a string, a nested list of these, or an array."

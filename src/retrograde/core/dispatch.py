@@ -164,7 +164,7 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
         y._array = value
         y._id = next_id()
     if recorders:
-        for recorder in reversed(recorders):
+        for recorder in recorders:
             recorder.record(primitive, inputs, attrs, y)
     return y
 

@@ -27,8 +27,8 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> type:
-        """The NumPy scalar type, as `numpy.float32`."""
-        return self.numpy_dtype.type
+        """The NumPy scalar type, as `numpy.float32`; for strings `object`."""
+        return object if self is string else self.numpy_dtype.type
 
     @property
     def base_dtype(self) -> DType:
@@ -79,8 +79,8 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes in one element; 1 for strings, as in TensorFlow."""
-        return 1 if self is string else self.numpy_dtype.itemsize
+        """Bytes in one element; 0 for strings, as in TensorFlow."""
+        return 0 if self is string else self.numpy_dtype.itemsize
 
     @property
     def min(self) -> Any:
@@ -94,14 +94,14 @@ class DType:
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """`(min, max)`."""
-        return self.min, self.max
+        """The intensities of an image of this dtype: 0 to 1 for floats, else 0 to `max`."""
+        return (0, 1) if self.is_floating else (0, self.max)
 
     def _limit(self, end: str) -> Any:
         if self.is_integer:
             return int(getattr(np.iinfo(self.numpy_dtype), end))
         if self.is_floating:
-            return float(getattr(ml_dtypes.finfo(self.numpy_dtype), end))
+            return self.as_numpy_dtype(getattr(ml_dtypes.finfo(self.numpy_dtype), end))
         raise TypeError(
             f"{self.name} has no {end} value: expected an integer or a real float dtype."
         )
@@ -179,7 +179,7 @@ def as_dtype(type_value: Any) -> DType:
         return type_value
     try:
         found = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value)
-        found = found or _BY_NUMPY.get(np.dtype(type_value).newbyteorder("="))
+        found = found or _by_numpy(np.dtype(type_value))
     except TypeError:
         found = None
     if found is None or type_value is None:
@@ -188,6 +188,10 @@ def as_dtype(type_value: Any) -> DType:
             f"dtype, a Python number type, or one of {', '.join(sorted(_BY_NAME))}."
         )
     return found
+
+
+def _by_numpy(dtype: np.dtype) -> DType | None:
+    return string if dtype.kind in "SU" else _BY_NUMPY.get(dtype.newbyteorder("="))
 
 
 def of(numpy_dtype: np.dtype) -> DType:

@@ -32,10 +32,10 @@ def push_forward(
     if primitive.linear and all(moves):
         return primitive(*tangents, **attrs)
     if primitive.partials is not None and _is_real(y, *inputs):
-        return _by_partials(primitive.plan(moves, aligned=True), inputs, attrs, y, tangents)
+        return _by_partials(primitive.plan((True, *moves)), inputs, attrs, y, tangents)
     if primitive.linear:
         return primitive(*map(_tangent_or_zeros, tangents, inputs), **attrs)
-    return _by_transposing(primitive.plan(moves), inputs, attrs, y, tangents)
+    return _by_transposing(primitive.plan((False, *moves)), inputs, attrs, y, tangents)
 
 
 def _is_real(*tensors: Tensor) -> bool:
@@ -52,9 +52,9 @@ def _zeros_like(x: Tensor) -> Tensor:
 
 
 def _by_partials(
-    plan: Plan | None, inputs: tuple, attrs: dict, y: Tensor, tangents: Sequence
+    plan: Plan | bool, inputs: tuple, attrs: dict, y: Tensor, tangents: Sequence
 ) -> Tensor | None:
-    if plan is None:
+    if not plan:
         return None
     saved = plan.save((NOTHING, y, *inputs))
     shape = y._array.shape
@@ -69,14 +69,14 @@ def _by_partials(
 
 
 def _by_transposing(
-    plan: Plan | None, inputs: tuple, attrs: dict, y: Any, tangents: Sequence
+    plan: Plan | bool, inputs: tuple, attrs: dict, y: Any, tangents: Sequence
 ) -> Any:
     """Pulls back a cotangent under a tape, then rewinds that with the tangents.
 
     No conjugates are needed for complex numbers: TensorFlow's gradient is the adjoint with respect
     to the real and imaginary parts, and the adjoint of the adjoint is the derivative.
     """
-    if plan is None:
+    if not plan:
         return None
     several = isinstance(y, tuple)
     cotangents = [_zeros_like(output) for output in (y if several else (y,))]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.conversion import as_array
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
@@ -29,9 +30,11 @@ class IndexedSlices:
     __slots__ = ("_dense_shape", "_indices", "_values")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
-        self._values = values
-        self._indices = indices
-        self._dense_shape = dense_shape
+        # Arrays stay as they are, which is all that tapes put in here; lists become tensors.
+        self._values = values if hasattr(values, "dtype") else Tensor(as_array(values))
+        self._indices = indices if hasattr(indices, "dtype") else Tensor(as_array(indices))
+        listed = type(dense_shape) is list
+        self._dense_shape = Tensor(as_array(dense_shape)) if listed else dense_shape
 
     @property
     def values(self) -> Tensor:
@@ -69,8 +72,8 @@ class IndexedSlices:
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
 
     def __repr__(self) -> str:
-        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
-        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"
+        return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{shape})"
 
 
 # Tapes meet these between rules, so they may hold raw arrays there. Summing them takes

@@ -61,13 +61,13 @@ thread = _Thread()
 
 def escape(tensor: Any, how: str) -> None:
     """Tells the recorders that the value of `tensor` leaves."""
-    for recorder in reversed(thread.recorders):
+    for recorder in thread.recorders:
         recorder.escape(tensor, how)
 
 
 def notify(primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
-    """Tells the recorders of a finished call, innermost first."""
-    for recorder in reversed(thread.recorders):
+    """Tells the recorders of a finished call, outermost first."""
+    for recorder in thread.recorders:
         recorder.record(primitive, inputs, attrs, y)
 
 

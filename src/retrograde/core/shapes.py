@@ -91,6 +91,14 @@ class TensorShape:
             return TensorShape(None)
         return TensorShape(self._dims + other._dims)
 
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The shape that knows what both agree on."""
+        other = TensorShape(other)
+        if self.rank is None or self.rank != other.rank:
+            return TensorShape(None)
+        pairs = zip(self._dims, other._dims, strict=True)
+        return TensorShape([a if a == b else None for a, b in pairs])
+
     def with_rank(self, rank: int) -> TensorShape:
         """This shape, checked to have `rank` axes."""
         if self.rank not in (None, rank):
@@ -142,9 +150,9 @@ class TensorShape:
         return len(self._known())
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            return TensorShape(None if self._dims is None else self._dims[key])
-        return None if self._dims is None else self._dims[key]
+        if self._dims is not None:
+            return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
+        return _unknown_part(key) if isinstance(key, slice) else None
 
     def __add__(self, other: Any) -> TensorShape:
         return self.concatenate(other)
@@ -174,6 +182,14 @@ class TensorShape:
 
     def __reduce__(self) -> tuple:
         return TensorShape, (self._dims,)
+
+
+def _unknown_part(key: slice) -> TensorShape:
+    """What `key` cuts out of a shape of unknown rank."""
+    start, stop = key.start or 0, key.stop
+    if stop is None or start < 0 or stop < 0:
+        return TensorShape(None)
+    return TensorShape([None] * max(0, stop - start))
 
 
 def normalise_axis(axis: Any, ndim: int, what: str) -> int:

@@ -86,8 +86,7 @@ class GradientTape(Recorder):
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self._recording:
-            self._stop()
+        self._stop()
 
     def _start(self) -> None:
         thread.recorders.append(self)
@@ -96,7 +95,7 @@ class GradientTape(Recorder):
     def _stop(self) -> None:
         self._recording = False
         recorders = thread.recorders
-        if self in recorders:  # else it was entered in another thread
+        if self in recorders:  # not if gradient() took it off, or runs in another thread
             recorders.remove(self)
 
     def watch(self, tensor: Any) -> None:
@@ -138,7 +137,7 @@ class GradientTape(Recorder):
         None
         """
         if not self._recording:
-            raise ValueError("Tape is not recording: there is nothing to stop.")
+            raise RuntimeError("Tape is not recording: there is nothing to stop.")
         self._recording = False
         try:
             with listening([r for r in thread.recorders if r is not self]):
@@ -190,7 +189,7 @@ class GradientTape(Recorder):
         plan = primitive.plans.get(key)
         if plan is None:
             plan = primitive.plan(key)
-        if plan is False:
+        if plan is False or self._entries is None:  # spent by another thread
             return
         if type(y) is tuple:
             out = tuple([(t._id, Spec.of(t)) for t in y])

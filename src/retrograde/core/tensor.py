@@ -42,7 +42,6 @@ class Tensor(Holder):
 
     __slots__ = ("__weakref__", "_array", "_id")
     __array_priority__ = 100
-    __hash__ = None
 
     def __init__(self, array: Any, tensor_id: int | None = None) -> None:
         if type(array) is not np.ndarray:
@@ -105,9 +104,9 @@ class Tensor(Holder):
         escape(self, "__array__")
         return readable(self._array, dtype, copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **options: Any) -> Any:
         escape(self, "__dlpack__")
-        return _exportable(self._array).__dlpack__(**options)
+        return _exportable(self._array, max_version).__dlpack__(max_version=max_version, **options)
 
     def __dlpack_device__(self) -> tuple:
         return _exportable(self._array).__dlpack_device__()
@@ -115,6 +114,10 @@ class Tensor(Holder):
     def __buffer__(self, flags: int) -> memoryview:
         escape(self, "__buffer__")
         return readable(self._array).__buffer__(flags)
+
+    def __bytes__(self) -> bytes:
+        escape(self, "bytes")
+        return readable(self._array).tobytes()
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -145,7 +148,7 @@ class Tensor(Holder):
         return complex(self._scalar("complex"))
 
     def __index__(self) -> int:
-        if self._array.dtype.kind not in "iub":
+        if self._array.dtype.kind not in "iu":
             raise TypeError(
                 f"Only integer tensors can be used as an index. Received: dtype {self.dtype.name}."
             )
@@ -168,22 +171,25 @@ class Tensor(Holder):
     def __repr__(self) -> str:
         return (
             f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, "
-            f"numpy={text_of(self._array, repr)}>"
+            f"numpy={representation(self._array)}>"
         )
 
     def __str__(self) -> str:
-        values = text_of(self._array, str)
+        values = str(np.asarray(self._array)[()])
         start = "\n" if "\n" in values else ""
         return f"tf.Tensor({start}{values}, shape={self._array.shape}, dtype={self.dtype.name})"
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(_missing_attribute(name))
 
+    def __hash__(self) -> int:
+        raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
+
     def __copy__(self) -> Tensor:
-        return Tensor(self._array)
+        return self
 
     def __deepcopy__(self, memo: dict) -> Tensor:
-        return Tensor(self._array)
+        return self
 
     def __reduce__(self) -> tuple:
         return _restore, (np.asarray(self._array),)
@@ -217,7 +223,12 @@ class Reference:
         return self._wrapped
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and self._wrapped is other._wrapped
+        if not isinstance(other, Reference):
+            raise TypeError(
+                f"Cannot compare a reference with {other!r} of type {type(other).__name__!r}. "
+                "Expected another reference: use ref() on it too."
+            )
+        return self._wrapped is other._wrapped
 
     def __hash__(self) -> int:
         return id(self._wrapped)
@@ -251,13 +262,12 @@ def _missing_attribute(name: str) -> str:
     return f"Tensor has no attribute {name!r}."
 
 
-def text_of(array: Any, form: Any) -> str:
-    """How TensorFlow prints the values of `array`; `form` is `repr` or `str`."""
-    if array.ndim:
-        return form(np.asarray(array))
-    if array.dtype.kind in "Ob":
-        return form(array.item())
-    return str(np.asarray(array)[()])
+def representation(array: Any) -> str:
+    """The values of `array` as TensorFlow writes them in a repr: without axes, Python's."""
+    if not array.ndim:
+        return repr(np.asarray(array).item())
+    values = repr(np.asarray(array))
+    return f"\n{values}" if "\n" in values else values
 
 
 def readable(array: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -274,6 +284,11 @@ def readable(array: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
     return result
 
 
-def _exportable(array: Any) -> Any:
-    """What speaks DLPack: JAX arrays do; NumPy arrays do, but its scalars do not."""
-    return np.asarray(array) if isinstance(array, np.generic) else array
+def _exportable(array: Any, max_version: tuple[int, int] | None = None) -> Any:
+    """What speaks DLPack: JAX arrays do; of NumPy, arrays, but not scalars.
+
+    Only its version 1 can say that memory is read-only; a consumer of an older one gets a copy.
+    """
+    if not isinstance(array, (np.ndarray, np.generic)):
+        return array
+    return readable(array, copy=max_version is None or max_version[0] < 1)

@@ -15,10 +15,10 @@ from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import invalid
-from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import escape, thread
-from retrograde.core.shapes import TensorShape
-from retrograde.core.tensor import Holder, Reference, Tensor, next_id, readable, text_of
+from retrograde.core.shapes import TensorShape, broadcast
+from retrograde.core.tensor import Holder, Reference, Tensor, next_id, readable, representation
 
 
 class VariableSynchronization(enum.Enum):
@@ -68,9 +68,9 @@ class Variable(Holder):
         "_synchronization",
         "_tensor",
         "_trainable",
+        "_written",
     )
     __array_priority__ = 100
-    __hash__ = None
 
     def __init__(
         self,
@@ -95,6 +95,10 @@ class Variable(Holder):
             )
         if callable(initial_value) and held_by(initial_value) is None:
             initial_value = initial_value()
+        if constraint is not None and not callable(constraint):
+            raise ValueError(
+                f"Argument `constraint` must be None or a callable. Received: {constraint!r}."
+            )
         array = _initial_array(initial_value, dtype)
         self._shape = None if shape is None else TensorShape(shape)
         if self._shape is not None and not self._shape.is_compatible_with(array.shape):
@@ -104,9 +108,12 @@ class Variable(Holder):
             )
         self._id = next_id()
         self._tensor: Tensor | None = Tensor(array, self._id)
-        self._lock = threading.Lock()
+        self._written: Tensor | None = None
+        self._lock = threading.RLock()
         self._name = name or "Variable"
-        self._trainable = trainable is not False
+        if trainable is None:
+            trainable = synchronization is not VariableSynchronization.ON_READ
+        self._trainable = bool(trainable)
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
@@ -163,7 +170,8 @@ class Variable(Holder):
         tensor = self._tensor
         if tensor is None:
             with self._lock:
-                tensor = self._tensor
+                # `None` still, if a signal handler reads while this thread writes.
+                tensor = self._written if self._tensor is None else self._tensor
         return tensor
 
     @property
@@ -174,7 +182,7 @@ class Variable(Holder):
         """The tensor held now, for use as an input. It goes by the id of the variable itself."""
         recorders = thread.recorders
         if recorders:
-            for recorder in reversed(recorders):
+            for recorder in recorders:
                 recorder.read(self)
         tensor = self._tensor
         return self._current() if tensor is None else tensor
@@ -205,7 +213,7 @@ class Variable(Holder):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `tf.gather` gives them."""
-        return PRIMITIVES["gather"](self._read(), _index_tensor(indices), axis=0, batch_dims=0)
+        return PRIMITIVES["gather"](self._read(), _index_tensor(indices), axis=0)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """The slices at `indices`, as `tf.gather_nd` gives them."""
@@ -238,11 +246,14 @@ class Variable(Holder):
         return iter(self.value())
 
     def __repr__(self) -> str:
-        values = text_of(self._array, repr)
-        start = "\n" if "\n" in values else ""
         return (
             f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}, "
-            f"numpy={start}{values}>"
+            f"numpy={representation(self._array)}>"
+        )
+
+    def __hash__(self) -> int:
+        raise TypeError(
+            f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})"
         )
 
     # Assigning
@@ -286,6 +297,8 @@ class Variable(Holder):
 
     def _operand(self, value: Any, how: str) -> Any:
         """The array of `value` in this variable's dtype, on its way into the variable."""
+        if isinstance(value, IndexedSlices):
+            value = dense(value)
         if thread.recorders:
             held = held_by(value)
             if held is not None:
@@ -303,7 +316,10 @@ class Variable(Holder):
         if self._array.dtype.kind in "bO":
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
         if array.shape != self._array.shape:
-            raise ValueError(self._shape_message(array.shape))
+            raise invalid(
+                f"{how}: cannot update variable '{self.name}' of shape {self._array.shape} with a "
+                f"value of shape {array.shape}. Expected the same shape: there is no broadcasting."
+            )
         self._replace(lambda old, out: thread.recorders.quietly(ufunc, old, array, out))
         return self if read_value else None
 
@@ -315,15 +331,34 @@ class Variable(Holder):
         a reader waits rather than see half of it.
         """
         with self._lock:
-            tensor, self._tensor = self._tensor, None
+            tensor = self._written = self._tensor
             try:
+                self._tensor = None
                 array = tensor._array
                 alone = _references(tensor, array) == _ALONE
                 value = write(array, array if alone and _writable(array) else None)
                 if value is not array:
                     tensor = Tensor(value, self._id)
             finally:
-                self._tensor = tensor
+                self._tensor, self._written = tensor, None
+
+    def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
+        """Writes `value`, broadcast to `shape`, into the part of the array that `key` cuts out."""
+        array = self._operand(value, "assign")
+        if broadcast(array.shape, shape) != shape:
+            raise invalid(
+                f"assign: cannot broadcast a value of shape {array.shape} into a slice of shape "
+                f"{shape} of variable '{self.name}'."
+            )
+
+        def write(old: Any, out: np.ndarray | None) -> np.ndarray:
+            whole = np.array(old) if out is None else out
+            part = whole[key]
+            part[...] = np.broadcast_to(array, shape).reshape(part.shape)
+            return whole
+
+        self._replace(write)
+        return self
 
     # Scattering
 
@@ -349,7 +384,7 @@ class Variable(Holder):
         self, sparse_delta: Any, use_locking: bool = False, name: Any = None
     ) -> Variable:
         """Divides by rows given as IndexedSlices."""
-        return self._scatter(np.divide.at, sparse_delta)
+        return self._scatter(_divide_at, sparse_delta)
 
     def scatter_min(
         self, sparse_delta: Any, use_locking: bool = False, name: Any = None
@@ -391,12 +426,22 @@ class Variable(Holder):
         """Replaces what is at the positions `indices` by `updates`."""
         return self._scatter_nd(_put, indices, updates)
 
+    def scatter_nd_max(self, indices: Any, updates: Any, name: Any = None) -> Variable:
+        """Raises what is at the positions `indices` to `updates`."""
+        return self._scatter_nd(np.maximum.at, indices, updates)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: Any = None) -> Variable:
+        """Lowers what is at the positions `indices` to `updates`."""
+        return self._scatter_nd(np.minimum.at, indices, updates)
+
     def _slices(self, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(
                 f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received: {sparse_delta!r}."
             )
-        indices = np.asarray(as_array(sparse_delta.indices))
+        indices = _indices(sparse_delta.indices)
+        if not self._array.ndim:
+            raise invalid(f"scatter: variable '{self.name}' has no axes, so it has no rows.")
         return indices, self._operand(sparse_delta.values, "scatter")
 
     def _scatter(self, write_at: Callable, sparse_delta: Any) -> Variable:
@@ -405,7 +450,13 @@ class Variable(Holder):
         return self._write_at(write_at, indices, values)
 
     def _scatter_nd(self, write_at: Callable, indices: Any, updates: Any) -> Variable:
-        indices = np.asarray(as_array(indices))
+        indices = _indices(indices)
+        if not indices.ndim or indices.shape[-1] > self._array.ndim:
+            raise invalid(
+                f"scatter: indices of shape {indices.shape} do not point into variable "
+                f"'{self.name}' of shape {self._array.shape}. Expected a last axis of at most "
+                f"{self._array.ndim}."
+            )
         for axis in range(indices.shape[-1]):
             self._check_range(indices[..., axis], self._array.shape[axis])
         key = tuple(np.moveaxis(indices, -1, 0))
@@ -438,7 +489,7 @@ class Variable(Holder):
     # Copying
 
     def __copy__(self) -> Variable:
-        return self.__deepcopy__({})
+        return self  # as in TensorFlow, where both would share one value
 
     def __deepcopy__(self, memo: dict) -> Variable:
         copied = _restore(np.array(self._array), self._settings())
@@ -480,7 +531,8 @@ def _references(tensor: Tensor, array: Any) -> tuple[int, int]:
 def _references_if_alone() -> tuple[int, int]:
     """What `_references` counts in `_replace` if nobody but the variable holds the tensor."""
     variable = Variable(np.zeros(2))
-    tensor, variable._tensor = variable._tensor, None
+    tensor = variable._written = variable._tensor
+    variable._tensor = None
     array = tensor._array
     return _references(tensor, array)
 
@@ -496,5 +548,26 @@ def _put(array: np.ndarray, key: Any, values: Any) -> None:
     array[key] = values
 
 
+def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:
+    """Divides in place; integers towards zero, as TensorFlow does here."""
+    if array.dtype.kind not in "iu":
+        np.divide.at(array, key, values)
+        return
+    if not np.all(values):
+        raise invalid("scatter_div: the updates contain 0. Expected other integers.")
+    signs, magnitudes = np.sign(array), np.abs(array)
+    np.multiply.at(signs, key, np.sign(values))
+    np.floor_divide.at(magnitudes, key, np.abs(values))
+    np.multiply(signs, magnitudes, array)
+
+
+def _indices(indices: Any) -> np.ndarray:
+    array = np.asarray(as_array(indices))
+    if array.dtype.kind not in "iu":
+        name = dtypes.of(array.dtype).name
+        raise invalid(f"Indices must be integers. Received: dtype {name}. Use tf.cast.")
+    return array
+
+
 def _index_tensor(indices: Any) -> Tensor:
-    return Tensor(np.asarray(as_array(indices)))
+    return Tensor(_indices(indices))

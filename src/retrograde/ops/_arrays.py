@@ -51,3 +51,15 @@ def add_at(xp, y, indices, values):
         return y.at[indices].add(values)
     np.add.at(y, indices, values)
     return y
+
+
+def write_at(xp, x, indices, values, how):
+    """`x` with `values` written at `indices` of its first axis: "set", or the "max" or "min"."""
+    if xp is not np:
+        return getattr(x.at[indices], how)(values)
+    y = x.copy()
+    if how == "set":
+        y[indices] = values
+    else:
+        {"max": np.maximum, "min": np.minimum}[how].at(y, indices, values)
+    return y

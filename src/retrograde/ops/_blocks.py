@@ -47,11 +47,15 @@ def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:
     head = f(*_cut(flat, 0, BLOCK), **attrs)
     out = np.empty(size, head.dtype)
     out[:BLOCK] = head
+    into = isinstance(f, np.ufunc)  # those write where they are told, without a copy
 
     def work(start: int, stop: int) -> None:
         for i in range(start, stop, BLOCK):
             j = min(i + BLOCK, stop)
-            out[i:j] = f(*_cut(flat, i, j), **attrs)
+            if into:
+                f(*_cut(flat, i, j), out=out[i:j], **attrs)
+            else:
+                out[i:j] = f(*_cut(flat, i, j), **attrs)
 
     share = -(-size // (threads() * BLOCK)) * BLOCK
     others = [

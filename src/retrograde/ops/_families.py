@@ -156,4 +156,6 @@ def kept(g, x, axis, keepdims):
 
 def spread(g, x, axis, keepdims):
     """`g`, the cotangent of a reduction of `x`, repeated over the axes that were reduced."""
+    if len(axis) == x.ndim:  # one number, for all of x
+        return broadcast_to(g, shape=tuple(x.shape))
     return broadcast_to(kept(g, x, axis, keepdims), shape=tuple(x.shape))

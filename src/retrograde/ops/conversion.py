@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,23 +30,23 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
         return tensor
     if isinstance(value, IndexedSlices):
         return as_tensor(indexed_slices.dense(value), dtype)
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
         return _packed(value, dtype, hint)
     return Tensor(as_array(value, dtype, hint))
 
 
-def _holds_tensor(value: Any) -> bool:
+def holds_tensor(value: Any) -> bool:
+    """Whether a tensor or variable is, or is somewhere in, nested lists."""
     if isinstance(value, (list, tuple)):
-        return any(_holds_tensor(element) for element in value)
+        return any(holds_tensor(element) for element in value)
     return held_by(value) is not None
 
 
 def _packed(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
     """A list with tensors in it, stacked; the numbers beside them take their dtype."""
     if dtype is None:
-        dtype = _dtype_within(value)
-    elements = [as_tensor(element, dtype, hint) for element in value]
-    return stack(*elements, axis=0)
+        return stack(*one_dtype(value), axis=0)
+    return stack(*(as_tensor(element, dtype, hint) for element in value), axis=0)
 
 
 def _dtype_within(value: Any) -> np.dtype | None:
@@ -62,6 +63,19 @@ def same_dtype(*values: Any) -> tuple[Tensor, ...]:
         first = as_tensor(values[0])
         return (first, *(as_tensor(v, hint=first._array.dtype) for v in values[1:]))
     return tuple([as_tensor(v, hint=hint) for v in values])
+
+
+def one_dtype(values: Sequence[Any]) -> list[Tensor]:
+    """Tensors of `values`; what is no tensor must be able to take the dtype of the first that is.
+
+    Unlike `same_dtype`, a Python float beside an integer tensor is a `TypeError`.
+    """
+    dtype = _dtype_within(list(values))
+    tensors = []
+    for value in values:
+        tensors.append(as_tensor(value, None if held_by(value) is not None else dtype))
+        dtype = tensors[0]._array.dtype if dtype is None else dtype
+    return tensors
 
 
 def numpy_dtype(dtype: Any) -> np.dtype | None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from retrograde.core import dtypes
 from retrograde.ops._arrays import special, widened
 from retrograde.ops._families import elementwise
-from retrograde.ops.arithmetic import guarded_divide, guarded_multiply, log, mask, select
+from retrograde.ops.arithmetic import (
+    absolute,
+    guarded_divide,
+    guarded_multiply,
+    log,
+    mask,
+    select,
+    square,
+)
 
 __all__ = ["log"]
 
@@ -58,6 +66,12 @@ softplus = function(
     "softplus",
     lambda xp, x: xp.logaddexp(x, xp.zeros((), x.dtype)),
     lambda g, _y, x: g * sigmoid(x),
+    accepts=dtypes.FLOATING,
+)
+softsign = elementwise(
+    "softsign",
+    lambda xp, x: x / (xp.abs(x) + 1),
+    lambda g, _y, x: g / square(absolute(x) + 1),
     accepts=dtypes.FLOATING,
 )
 

@@ -10,13 +10,15 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.ops._arrays import add_at
+from retrograde.ops._arrays import add_at, write_at
+from retrograde.ops.arithmetic import equal
+from retrograde.ops.casting import cast, zeros_like
 from retrograde.ops.shaping import everywhere, reshape, transpose
 
 
 def _check_range(indices, size):
     """TensorFlow refuses indices outside [0, size); so NumPy's negative ones too."""
-    if indices.size and not (0 <= indices.min() and indices.max() < size):
+    if indices.size and not (indices.min() >= 0 and indices.max() < size):
         flat = np.ravel(indices)
         position = int(np.flatnonzero((flat < 0) | (flat >= size))[0])
         place = [int(i) for i in np.unravel_index(position, np.shape(indices))]
@@ -75,6 +77,8 @@ gather = Primitive(
 
 
 def _offset_kernel(xp, indices, *, size, axis):
+    if xp is np:
+        _check_range(indices, size)
     steps = (xp.arange(indices.shape[axis]) * size).astype(indices.dtype)
     return indices + steps.reshape((-1,) + (1,) * (indices.ndim - 1 - axis))
 
@@ -127,4 +131,169 @@ one_hot = Primitive(
     vjps=None,
     batch=lambda _, indices, **attrs: one_hot(indices, **attrs),
     accepts=dtypes.INTEGER,
+)
+
+
+# Coordinates: the last axis of `indices` holds where to look along that many axes of x. The first
+# `batch_dims` axes of x and of indices go together.
+
+
+def _positions(xp, indices, shape, batch_dims):
+    """Where `indices` point in an array of `shape`, its axes up to the last named laid flat.
+
+    Returns the positions, and the shape of that flat array.
+    """
+    end = batch_dims + indices.shape[-1]
+    sizes = shape[batch_dims:end]
+    if xp is np:
+        _check_coordinates(indices, sizes)
+        indices = indices.astype(np.int64)
+    positions = xp.zeros(indices.shape[:-1], indices.dtype)
+    for i, size in enumerate(sizes):
+        positions = positions * size + indices[..., i]
+    if batch_dims:
+        batch = shape[:batch_dims]
+        rows = xp.arange(math.prod(batch)).astype(indices.dtype) * math.prod(sizes)
+        positions = positions + rows.reshape(batch + (1,) * (positions.ndim - batch_dims))
+    return positions, (math.prod(shape[:end]), *shape[end:])
+
+
+def _check_coordinates(indices, sizes):
+    wrong = ((indices < 0) | (indices >= np.array(sizes, np.int64))).any(-1)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise invalid(
+            f"indices{list(place)} = {indices[place].tolist()} does not index into shape "
+            f"{tuple(sizes)}. Expected 0 <= index < size along each axis."
+        )
+
+
+def _gather_nd_kernel(xp, x, indices, *, batch_dims):
+    positions, flat = _positions(xp, indices, x.shape, batch_dims)
+    rows = x.reshape(flat)
+    return rows.take(positions, 0) if xp is np else xp.take(rows, positions, 0, mode="clip")
+
+
+def _gather_nd_vjp(g, _y, _x, indices, *, batch_dims):
+    """Whole; of rows along the first axis, IndexedSlices."""
+    if batch_dims or indices.shape[-1] != 1:
+        return scatter_nd(g, indices, shape=tuple(_x.shape), batch_dims=batch_dims)
+    size = math.prod(indices.shape)
+    rows = reshape(g, shape=(size, *_x.shape[1:]))
+    return IndexedSlices(rows, reshape(indices, shape=(size,)), _x.shape)
+
+
+def _batch_axis_last(x):
+    return transpose(x, perm=(*range(1, x.ndim), 0))
+
+
+def _batch_axis_first(y):
+    return transpose(y, perm=(y.ndim - 1, *range(y.ndim - 1)))
+
+
+def _gather_nd_batch(batched, x, indices, *, batch_dims):
+    if batched == (True, False):
+        return _batch_axis_first(gather_nd(_batch_axis_last(x), indices, batch_dims=batch_dims))
+    return gather_nd(*everywhere(batched, (x, indices)), batch_dims=batch_dims + 1)
+
+
+gather_nd = Primitive(
+    "gather_nd",
+    _gather_nd_kernel,
+    vjps=(_gather_nd_vjp, None),
+    batch=_gather_nd_batch,
+)
+
+
+def _scatter_nd_kernel(xp, values, indices, *, shape, batch_dims):
+    positions, flat = _positions(xp, indices, shape, batch_dims)
+    return add_at(xp, xp.zeros(flat, values.dtype), positions, values).reshape(shape)
+
+
+def _scatter_nd_batch(batched, values, indices, *, shape, batch_dims):
+    size = (values if batched[0] else indices).shape[0]
+    if batched == (True, False):
+        values = _batch_axis_last(values)
+        y = scatter_nd(values, indices, shape=(*shape, size), batch_dims=batch_dims)
+        return _batch_axis_first(y)
+    values, indices = everywhere(batched, (values, indices))
+    return scatter_nd(values, indices, shape=(size, *shape), batch_dims=batch_dims + 1)
+
+
+scatter_nd = Primitive(  # zeros of `shape` with `values` added at `indices`
+    "scatter_nd",
+    _scatter_nd_kernel,
+    vjps=(
+        lambda g, _y, _values, indices, *, shape, batch_dims: gather_nd(  # noqa: ARG005
+            g, indices, batch_dims=batch_dims
+        ),
+        None,
+    ),
+    batch=_scatter_nd_batch,
+)
+
+
+def _writing_nd(name, how, **rules):
+    """A primitive `(x, values, indices, *, batch_dims)`: x with `values` written at `indices`.
+
+    `how` is "set", "max" or "min": what becomes of the elements that were there.
+    """
+
+    def kernel(xp, x, values, indices, *, batch_dims):
+        positions, flat = _positions(xp, indices, x.shape, batch_dims)
+        return write_at(xp, x.reshape(flat), positions, values, how).reshape(x.shape)
+
+    def batch(batched, *xs, batch_dims):
+        return primitive(*everywhere(batched, xs), batch_dims=batch_dims + 1)
+
+    primitive = Primitive(name, kernel, batch=batch, **rules)
+    return primitive
+
+
+def _put_nd_vjp(g, _y, _x, _values, indices, *, batch_dims):
+    rows = gather_nd(g, indices, batch_dims=batch_dims)
+    return put_nd(g, zeros_like(rows), indices, batch_dims=batch_dims)
+
+
+put_nd = _writing_nd(
+    "put_nd",
+    "set",
+    vjps=(
+        _put_nd_vjp,
+        lambda g, _y, _x, _values, indices, **attrs: gather_nd(g, indices, **attrs),
+        None,
+    ),
+)
+
+
+def _extreme_nd_vjp(needed, g, y, x, values, indices, *, batch_dims):  # noqa: ARG001
+    """Shared evenly among all that tie."""
+    dtype = getattr(g.dtype, "numpy_dtype", g.dtype)
+    hits = cast(equal(x, y), dtype=dtype)
+    rows = cast(equal(values, gather_nd(y, indices, batch_dims=batch_dims)), dtype=dtype)
+    ties = hits + scatter_nd(rows, indices, shape=tuple(x.shape), batch_dims=batch_dims)
+    share = g / ties
+    return hits * share, rows * gather_nd(share, indices, batch_dims=batch_dims), None
+
+
+max_nd = _writing_nd("max_nd", "max", joint=_extreme_nd_vjp)
+min_nd = _writing_nd("min_nd", "min", joint=_extreme_nd_vjp)
+
+
+def _argsort_kernel(xp, x, *, axis, descending):
+    """Stable both ways: equal elements keep their order."""
+    if not descending:
+        return xp.argsort(x, axis=axis, stable=True).astype(np.int32)
+    last = x.shape[axis] - 1
+    return xp.flip(last - xp.argsort(xp.flip(x, axis), axis=axis, stable=True), axis).astype(
+        np.int32
+    )
+
+
+argsort = Primitive(
+    "argsort",
+    _argsort_kernel,
+    vjps=None,
+    batch=lambda _, x, *, axis, descending: argsort(x, axis=axis + 1, descending=descending),
+    accepts=dtypes.REAL,
 )

@@ -80,15 +80,23 @@ softmax_cross_entropy = Primitive(
 
 
 def _sparse_kernel(xp, labels, logits):
-    num_classes = logits.shape[-1]
-    if xp is np and labels.size and not (0 <= labels.min() and labels.max() < num_classes):
+    logs = _log_softmax_kernel(xp, logits, axis=logits.ndim - 1)
+    if xp is not np:
+        return -xp.take_along_axis(logs, labels[..., None], axis=-1)[..., 0]
+    _check_labels(labels, logits.shape[-1])
+    rows = logs.reshape(-1, logits.shape[-1])
+    return -rows[np.arange(rows.shape[0]), labels.reshape(-1)].reshape(labels.shape)
+
+
+def _check_labels(labels, num_classes):
+    # Seen as unsigned, a negative label is larger than any class.
+    unsigned = np.asarray(labels).view(f"u{labels.dtype.itemsize}")
+    if labels.size and np.maximum.reduce(unsigned, axis=None) >= num_classes:
         wrong = labels[(labels < 0) | (labels >= num_classes)].ravel()[0]
         raise invalid(
             f"Received a label value of {wrong} which is outside the valid range of [0, "
             f"{num_classes}): the logits have {num_classes} classes."
         )
-    logs = _log_softmax_kernel(xp, logits, axis=logits.ndim - 1)
-    return -xp.take_along_axis(logs, labels[..., None], axis=-1)[..., 0]
 
 
 def _sparse_vjp(g, _y, labels, logits):

@@ -16,7 +16,9 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.complexes import complex_abs
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.slicing import get_item
+from retrograde.ops.slicing import get_item, get_item_of_variable
+
+_LARGEST = 65504  # of float16: up to here no conversion of a number overflows and makes NumPy warn
 
 
 def operand(other: Any, like: Tensor) -> Tensor:
@@ -26,9 +28,10 @@ def operand(other: Any, like: Tensor) -> Tensor:
     dtype = like._array.dtype
     kind = type(other)
     if (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING):
-        return Tensor(dtype.type(other))
+        if -_LARGEST <= other <= _LARGEST:
+            return Tensor(dtype.type(other))
     tensor = as_tensor(other, hint=dtype)
-    if tensor._array.dtype == object != dtype:
+    if tensor._array.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
     return tensor
 
@@ -173,6 +176,7 @@ def _bind() -> None:
         setattr(Variable, name, _with_read(method))
     for name, method in _IN_PLACE.items():
         setattr(Variable, name, method)
+    Variable.__getitem__ = get_item_of_variable
 
 
 _bind()

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.ops._arrays import total
 
@@ -59,7 +60,8 @@ _SMALL = 4096
 
 
 def _broadcast_to_kernel(xp, x, *, shape):
-    if xp is np and math.prod(shape) < _SMALL:  # sooner written out than made a view
+    # A small result is sooner written out than made a view.
+    if xp is np and math.prod(shape) < _SMALL and x.ndim <= len(shape):
         y = np.empty(shape, x.dtype)
         y[...] = x
         return y
@@ -104,7 +106,8 @@ sum_to = Primitive(
 # `slice.indices` writes them; with a negative step, a stop of -1 means "to the front".
 
 
-def _key(where):
+def key_of(where):
+    """The key for an array that a strided slice stands for."""
     return tuple(slice(a, None if b < 0 else b, s) for a, b, s in where)
 
 
@@ -114,7 +117,7 @@ def _shifted(where, size):
 
 take_slice = Primitive(
     "take_slice",
-    lambda _, x, *, where: x[_key(where)],
+    lambda _, x, *, where: x[key_of(where)],
     vjps=(lambda g, _y, _x, *, where: put_slice(g, shape=_x.shape, where=where),),
     batch=lambda _, x, *, where: take_slice(x, where=_shifted(where, x.shape[0])),
     linear=True,
@@ -125,8 +128,8 @@ def _put_slice_kernel(xp, x, *, shape, where):
     """Zeros of `shape`, with `x` at `where`."""
     y = xp.zeros(shape, x.dtype)
     if xp is not np:
-        return y.at[_key(where)].set(x)
-    y[_key(where)] = x
+        return y.at[key_of(where)].set(x)
+    y[key_of(where)] = x
     return y
 
 
@@ -169,6 +172,7 @@ concat = Primitive(
     joint=_concat_vjp,
     batch=lambda batched, *xs, axis: concat(*everywhere(batched, xs), axis=axis + 1),
     linear=True,
+    accepts=dtypes.ANY,
     complain=_concat_complaint,
 )
 
@@ -198,6 +202,7 @@ stack = Primitive(
     joint=_stack_vjp,
     batch=lambda batched, *xs, axis: stack(*everywhere(batched, xs), axis=axis + 1),
     linear=True,
+    accepts=dtypes.ANY,
     complain=lambda *xs, **_: (
         f"stack: shapes {', '.join(str(x.shape) for x in xs)} differ. Expected equal shapes."
     ),

@@ -10,8 +10,9 @@ import numpy as np
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
 from retrograde.ops.indexing import gather
-from retrograde.ops.shaping import reshape, take_slice
+from retrograde.ops.shaping import key_of, reshape, take_slice
 
 
 def get_item(x: Tensor, key: Any) -> Tensor:
@@ -22,6 +23,33 @@ def get_item(x: Tensor, key: Any) -> Tensor:
     where, shape = resolve(x._array.shape, key)
     y = take_slice(x, where=where)
     return y if y._array.shape == shape else reshape(y, shape=shape)
+
+
+class VariableSlice(Tensor):
+    """What indexing a Variable gives: a tensor whose place in the variable can be assigned to."""
+
+    __slots__ = ("_key", "_variable")
+
+    def assign(self, value: Any, name: str | None = None) -> Variable:  # noqa: ARG002
+        """Writes `value` into this part of the variable. Returns the variable.
+
+        >>> v = tf.Variable([1.0, 2.0, 3.0])
+        >>> v[1:].assign([8.0, 9.0]).numpy()
+        array([1., 8., 9.], dtype=float32)
+        """
+        return self._variable._assign_part(self._key, self._array.shape, value)
+
+
+def get_item_of_variable(variable: Variable, key: Any) -> Tensor:
+    """`variable[key]`; but for boolean masks, the result can be assigned to."""
+    x = variable._read()
+    y = get_item(x, key)
+    if _boolean(key) is not None:
+        return y
+    part = VariableSlice(y._array, y._id)
+    part._variable = variable
+    part._key = key_of(resolve(x._array.shape, key)[0])
+    return part
 
 
 def _boolean(key: Any) -> np.ndarray | None:
@@ -37,7 +65,7 @@ def boolean_mask(x: Tensor, mask: np.ndarray, axis: int = 0) -> Tensor:
     if mask.ndim == 0:
         raise ValueError("A mask must have axes. Received: a scalar.")
     if masked != mask.shape:
-        raise invalid(
+        raise ValueError(
             f"boolean_mask: the mask has shape {mask.shape}, but the tensor has {masked} there. "
             "Expected the same."
         )
@@ -50,7 +78,7 @@ def resolve(shape: tuple[int, ...], key: Any) -> tuple[tuple, tuple[int, ...]]:
     elements = list(key) if isinstance(key, (tuple, list)) else [key]
     dots = [i for i, k in enumerate(elements) if k is Ellipsis]
     if len(dots) > 1:
-        raise ValueError("Multiple ellipses are not allowed in an index.")
+        raise invalid("Multiple ellipses are not allowed in an index.")
     missing = len(shape) - sum(k is not None and k is not Ellipsis for k in elements)
     if missing < 0:
         raise invalid(

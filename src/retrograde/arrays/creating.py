@@ -1,0 +1,300 @@
+"""Making tensors out of nothing, or out of what is no tensor yet."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer, integers, shape_from
+from retrograde.core import dtypes
+from retrograde.core.conversion import as_array, held_by
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ops import arithmetic, casting, indexing, shaping
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Const") -> Tensor:
+    """A tensor of numbers, strings, or nested lists of them, with `shape` if it is given.
+
+    Python numbers become int32, float32, bool or complex128 unless `dtype` says otherwise. One
+    value alone fills all of `shape`.
+
+    >>> tf.constant([1, 2, 3, 4], shape=[2, 2]).numpy()
+    array([[1, 2], [3, 4]], dtype=int32)
+    """
+    wanted = numpy_dtype(dtype)
+    try:
+        tensor = convert_to_tensor(value, dtype)
+    except ValueError:
+        if held_by(value) is None or wanted in (None, held_by(value)._array.dtype):
+            raise
+        raise TypeError(
+            f"Cannot make a constant of dtype {dtypes.of(wanted).name} out of a tensor of dtype "
+            f"{held_by(value).dtype.name}. Use tf.cast."
+        ) from None
+    return tensor if shape is None else _with_shape(tensor, integers(shape, "constant"))
+
+
+def _with_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    size, wanted = tensor._array.size, math.prod(shape)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"constant: dimensions must be >= 0. Received: shape {shape}.")
+    if size == wanted:
+        return shaping.reshape(tensor, shape=shape)
+    if size != 1:
+        raise TypeError(f"constant: {size} values do not fill shape {shape}, which has {wanted}.")
+    return shaping.broadcast_to(shaping.reshape(tensor, shape=()), shape=shape)
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: Any = None
+) -> Tensor:
+    """`value` as a tensor: the same object if it is one already, the present value of a variable.
+
+    A tensor keeps its dtype; another one asked for is a `ValueError`. `dtype_hint` is
+    taken only if the value fits it.
+
+    >>> tf.convert_to_tensor([tf.constant(1.0), 2]).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    tensor = as_tensor(value, numpy_dtype(dtype), numpy_dtype(dtype_hint))
+    held = held_by(value)
+    return tensor if held is None or held is tensor else casting.identity(tensor)
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any = None) -> Tensor:
+    """Zeros; false for bool, empty strings for string."""
+    return _full(shape_from(shape, "zeros", TypeError), numpy_dtype(dtype), 0)
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any = None) -> Tensor:
+    """Ones; true for bool."""
+    return _full(shape_from(shape, "ones", TypeError), numpy_dtype(dtype), 1)
+
+
+def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
+    if dtype.kind == "O":
+        if value:
+            raise TypeError(f"Cannot convert {value} to a tensor of dtype string.")
+        return Tensor(np.full(shape, b"", object))
+    return Tensor(np.zeros(shape, dtype) if not value else np.ones(shape, dtype))
+
+
+def zeros_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = None) -> Tensor:
+    """Zeros with the shape of `input`, and its dtype unless another is given."""
+    x = as_tensor(input)
+    wanted = numpy_dtype(dtype)
+    if wanted not in (None, x._array.dtype) or x._array.dtype == object:
+        return _full(x._array.shape, wanted or x._array.dtype, 0)
+    return casting.zeros_like(x)
+
+
+def ones_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = None) -> Tensor:
+    """Ones with the shape of `input`, and its dtype unless another is given."""
+    x = as_tensor(input)
+    wanted = numpy_dtype(dtype)
+    if wanted not in (None, x._array.dtype):
+        return _full(x._array.shape, wanted, 1)
+    return casting.ones_like(x)
+
+
+def fill(dims: Any, value: Any, name: Any = None, layout: Any = None) -> Tensor:
+    """`value`, which has no axes, repeated all over the shape `dims`.
+
+    >>> tf.fill([2, 2], 9).numpy()
+    array([[9, 9], [9, 9]], dtype=int32)
+    """
+    x = as_tensor(value)
+    if x._array.ndim:
+        raise invalid(f"fill: value must be a scalar. Received: shape {x._array.shape}.")
+    return shaping.broadcast_to(x, shape=shape_from(dims, "fill"))
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: Any = None,
+) -> Tensor:
+    """The identity matrix, once or for each place of `batch_shape`."""
+    (rows,) = shape_from(num_rows, "eye")
+    (columns,) = (rows,) if num_columns is None else shape_from(num_columns, "eye")
+    matrix = np.eye(rows, columns, dtype=numpy_dtype(dtype))
+    if batch_shape is None:
+        return Tensor(matrix)
+    return Tensor(np.broadcast_to(matrix, (*shape_from(batch_shape, "eye"), rows, columns)))
+
+
+def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -> Tensor:
+    """`num` values from `start` to `stop`, both included, spaced evenly along a new `axis`.
+
+    >>> tf.linspace(0.0, 1.0, 5).numpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    count = _count(num)
+    x1 = as_tensor(start)
+    x2 = as_tensor(stop, x1._array.dtype)
+    if x1._array.dtype.kind in "iu":
+        x1, x2 = (to_dtype(x, np.dtype(np.float64)) for x in (x1, x2))
+    ndim = max(x1._array.ndim, x2._array.ndim)
+    step = (x2 - x1) / max(count - 1, 1)
+    middle = np.arange(1, max(count - 1, 1)).astype(x1._array.dtype)
+    rows = Tensor(middle.reshape((-1,) + (1,) * ndim))
+    ends = [shaping.reshape(x + step * 0, shape=(1, *step._array.shape)) for x in (x1, x2)]
+    y = shaping.concat(ends[0], rows * step + x1, ends[1], axis=0)
+    y = shaping.take_slice(y, where=((0, count, 1), *((0, n, 1) for n in step._array.shape)))
+    to = axis % (ndim + 1)
+    return shaping.transpose(
+        y, perm=(*builtins.range(1, to + 1), 0, *builtins.range(to + 1, ndim + 1))
+    )
+
+
+def _count(num: Any) -> int:
+    array = np.asarray(as_tensor(num))
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"linspace: `num` must be an integer. Received: {num!r}.")
+    if array < 0:
+        raise invalid(f"linspace: `num` must not be negative. Received: {num!r}.")
+    return int(array)
+
+
+_RANGE_DTYPES = tuple(map(np.dtype, (np.int32, np.int64, np.float16, np.float32, np.float64)))
+
+
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: Any = "range"
+) -> Tensor:
+    """The numbers from `start` up to but without `limit`, by steps of `delta`.
+
+    >>> tf.range(5).numpy(), tf.range(3, 0, -1).numpy()
+    (array([0, 1, 2, 3, 4], dtype=int32), array([3, 2, 1], dtype=int32))
+    """
+    if limit is None:
+        start, limit = 0, start
+    ends = [np.asarray(as_tensor(x)) for x in (start, limit, delta)]
+    wanted = numpy_dtype(dtype) or _widest(ends)
+    for x, what in zip(ends, ("start", "limit", "delta"), strict=True):
+        if x.ndim:
+            raise invalid(f"range: {what} must be a scalar. Received: shape {x.shape}.")
+    first, last, step = (x.astype(wanted)[()] for x in ends)
+    if step == 0:
+        raise invalid("range: requires delta != 0.")
+    if (last - first) * np.sign(step) < 0:
+        sign = ("<=", ">") if step > 0 else (">=", "<")
+        raise invalid(
+            f"range: requires start {sign[0]} limit when delta {sign[1]} 0: {first}, {last}."
+        )
+    if wanted.kind in "iu":
+        return Tensor(np.arange(int(first), int(last), int(step)).astype(wanted))
+    count = math.ceil(abs((last - first) / step))
+    return Tensor(np.arange(count).astype(wanted) * step + first)
+
+
+def _widest(arrays: list[np.ndarray]) -> np.dtype:
+    """The last of the dtypes in TensorFlow's order that occurs."""
+    for array in arrays:
+        if array.dtype not in _RANGE_DTYPES:
+            return array.dtype
+    return max((array.dtype for array in arrays), key=_RANGE_DTYPES.index)
+
+
+def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """Each of some vectors, repeated along the axes of the others.
+
+    `indexing` is "xy", where the first two axes are swapped, or "ij".
+
+    >>> [x.numpy().tolist() for x in tf.meshgrid([1, 2], [3, 4, 5])]
+    [[[1, 2], [1, 2], [1, 2]], [[3, 3], [4, 4], [5, 5]]]
+    """
+    indexing = kwargs.pop("indexing", "xy")
+    kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"{next(iter(kwargs))!r} is an invalid keyword argument for this function")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: `indexing` must be 'xy' or 'ij'. Received: {indexing!r}.")
+    xs = [as_tensor(x) for x in args]
+    axes = [*builtins.range(len(xs))]
+    if indexing == "xy":
+        axes[:2] = axes[1::-1]
+    shape = [1] * len(xs)
+    for axis, x in zip(axes, xs, strict=True):
+        shape[axis] = x._array.size
+    grids = []
+    for axis, x in zip(axes, xs, strict=True):
+        along = tuple(n if i == axis else 1 for i, n in enumerate(shape))
+        grids.append(shaping.broadcast_to(shaping.reshape(x, shape=along), shape=tuple(shape)))
+    return grids
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: Any = None,
+) -> Tensor:
+    """`on_value` at the index along a new `axis` of size `depth`, `off_value` elsewhere.
+
+    An index outside of [0, depth) gives a row without `on_value`.
+
+    >>> tf.one_hot([0, 2], 3).numpy()
+    array([[1., 0., 0.], [0., 0., 1.]], dtype=float32)
+    """
+    x = as_tensor(indices)
+    classes, to = integer(depth, "one_hot"), -1 if axis is None else axis
+    if classes < 0:
+        raise invalid(f"one_hot: depth must be non-negative. Received: {classes}.")
+    if not -1 <= to <= x._array.ndim:
+        raise invalid(
+            f"one_hot: expected axis to be -1 or between 0 and {x._array.ndim}. Received: {to}."
+        )
+    on, off = _on_and_off(on_value, off_value, numpy_dtype(dtype))
+    y = indexing.one_hot(x, depth=classes, dtype=np.dtype(bool))
+    y = arithmetic.select(y, casting.stop_gradient(on), casting.stop_gradient(off))
+    if to in (-1, x._array.ndim):
+        return y
+    last = x._array.ndim
+    return shaping.transpose(y, perm=(*builtins.range(to), last, *builtins.range(to, last)))
+
+
+def _on_and_off(on_value: Any, off_value: Any, dtype: np.dtype | None) -> tuple[Tensor, Tensor]:
+    """The two values, in the one dtype that they and `dtype` must agree on."""
+    given = [as_tensor(v) for v in (on_value, off_value) if v is not None]
+    found = {x._array.dtype for x in given} | ({dtype} - {None})
+    if len(found) > 1:
+        names = " and ".join(sorted(dtypes.of(d).name for d in found))
+        raise TypeError(f"one_hot: on_value, off_value and dtype disagree: {names}.")
+    target = found.pop() if found else np.dtype(np.float32)
+    if target.kind in "bO" and None in (on_value, off_value):
+        raise TypeError(f"one_hot: give on_value and off_value for dtype {dtypes.of(target).name}.")
+    values = (1 if on_value is None else on_value, 0 if off_value is None else off_value)
+    return tuple([as_tensor(v, target if held_by(v) is None else None) for v in values])
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: Any = None
+) -> Tensor:
+    """For each length n, `maxlen` values of which the first n are true.
+
+    >>> tf.sequence_mask([1, 3], 3).numpy()
+    array([[ True, False, False], [ True,  True,  True]])
+    """
+    x = as_tensor(lengths)
+    if maxlen is None:
+        values = np.asarray(x)
+        longest = int(values.max(initial=0))
+    elif np.ndim(as_array(maxlen)):
+        raise ValueError(f"sequence_mask: `maxlen` must be a scalar. Received: {maxlen!r}.")
+    else:
+        longest = integer(maxlen, "sequence_mask")
+    columns = Tensor(np.arange(longest).astype(x._array.dtype))
+    column = shaping.reshape(x, shape=(*x._array.shape, 1))
+    return to_dtype(arithmetic.less(*one_dtype((columns, column))), numpy_dtype(dtype))

@@ -1,0 +1,118 @@
+"""What a tensor is like: its shape, its size, its spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer_array
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.errors import invalid
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.shapes import TensorShape, broadcast
+from retrograde.core.spec import TensorSpec
+from retrograde.core.tensor import Tensor
+from retrograde.ops.casting import identity
+from retrograde.ops.conversion import as_tensor, numpy_dtype
+
+
+def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
+    """The shape as a tensor of int32, or of `out_type`.
+
+    >>> tf.shape([[1, 2, 3]]).numpy()
+    array([1, 3], dtype=int32)
+    """
+    return Tensor(np.array(_array_of(input).shape, numpy_dtype(out_type) or np.int32))
+
+
+def _array_of(x: Any) -> Any:
+    """The array of `x`, of which only the shape will be read: that is no use of its value."""
+    held = held_by(x)
+    return as_tensor(x)._array if held is None else held._array
+
+
+def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None) -> list[Tensor]:
+    """The shape of each of several tensors."""
+    return [shape(x, out_type) for x in input]
+
+
+def size(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
+    """The number of elements."""
+    return Tensor(np.asarray(_array_of(input).size, numpy_dtype(out_type) or np.int32)[()])
+
+
+def rank(input: Any, name: Any = None) -> Tensor:
+    """The number of axes."""
+    return Tensor(np.int32(_array_of(input).ndim))
+
+
+def ensure_shape(x: Any, shape: Any, name: Any = None) -> Tensor:
+    """`x`, checked to have `shape`, in which `None` stands for any size."""
+    tensor = as_tensor(x)
+    if not TensorShape(shape).is_compatible_with(tensor.shape):
+        raise invalid(
+            f"ensure_shape: shape {tensor.shape} of the tensor is not compatible with the expected "
+            f"shape {TensorShape(shape)}."
+        )
+    return identity(tensor)
+
+
+def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
+    """The shape that two shapes broadcast to, as far as it is known.
+
+    >>> tf.broadcast_static_shape(tf.TensorShape([1, 3]), tf.TensorShape([2, 1]))
+    TensorShape([2, 3])
+    """
+    x, y = TensorShape(shape_x), TensorShape(shape_y)
+    if x.rank is None or y.rank is None:
+        return TensorShape(None)
+    ndim = max(x.rank, y.rank)
+    pairs = zip(
+        [1] * (ndim - x.rank) + x.as_list(), [1] * (ndim - y.rank) + y.as_list(), strict=True
+    )
+    return TensorShape([_common(a, b, x, y) for a, b in pairs])
+
+
+def _common(a: int | None, b: int | None, x: TensorShape, y: TensorShape) -> int | None:
+    if a == b or b == 1:
+        return a
+    if a == 1 or a is None:
+        return b
+    if b is None:
+        return a
+    raise ValueError(
+        f"Incompatible shapes for broadcasting: {x} and {y}. Expected each pair of dimensions to "
+        "be equal, or one of them 1."
+    )
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape that two shapes, given as tensors, broadcast to."""
+    dtype = np.result_type(*(as_tensor(s)._array.dtype for s in (shape_x, shape_y)))
+    shapes = [tuple(integer_array(s, "shape").tolist()) for s in (shape_x, shape_y)]
+    result = broadcast(*shapes)
+    if result is None:
+        raise invalid(f"Incompatible shapes: {shapes[0]} vs. {shapes[1]}.")
+    return Tensor(np.array(result, dtype if dtype.kind == "i" else np.int32))
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a Tensor, a Variable, IndexedSlices, or an object that stands for one.
+
+    >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(np.array(1))
+    (True, False)
+    """
+    return held_by(x) is not None or isinstance(x, IndexedSlices)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value as a NumPy array: there are no tensors without one."""
+    return np.asarray(as_tensor(tensor))
+
+
+def type_spec_from_value(value: Any) -> TensorSpec:
+    """The spec that tensors like `value` fit."""
+    return TensorSpec.from_tensor(value if held_by(value) is not None else as_tensor(value))

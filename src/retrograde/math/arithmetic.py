@@ -1,0 +1,345 @@
+"""Arithmetic, comparison and logic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.errors import invalid
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.shapes import TensorShape
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import binary, dtype_name, unary
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops.casting import identity, to_dtype, zeros_like
+from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
+from retrograde.ops.operators import true_divide
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x + y`, element by element, with broadcasting.
+
+    >>> tf.math.add([1.0, 2.0], 3.0).numpy()
+    array([4., 5.], dtype=float32)
+    """
+    return apply(ar.add, same_dtype(x, y))
+
+
+def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x - y`, element by element, with broadcasting."""
+    return binary(ar.subtract, x, y)
+
+
+def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x * y`, element by element, with broadcasting; IndexedSlices are made whole first."""
+    return binary(ar.multiply, x, y)
+
+
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x * y`, and 0 where `y` is 0, even if `x` is infinite or nan there.
+
+    >>> tf.math.multiply_no_nan([np.inf, 3.0], [0.0, 2.0]).numpy()
+    array([0., 6.], dtype=float32)
+    """
+    x1, x2 = one_dtype((x, y))
+    return apply(ar.guarded_multiply, (x2, x1))
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y` as in Python 3: integers are divided as floats.
+
+    Integers of 8 and 16 bits give float32, larger ones float64.
+
+    >>> tf.math.truediv([3, 4], 2)
+    <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1.5, 2. ])>
+    """
+    return true_divide(*_divisible(x, y, "truediv"))
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y`, as the operator computes it."""
+    return true_divide(*_divisible(x, y, "divide"))
+
+
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y`, and 0 where `y` is 0; the gradients are 0 there as well.
+
+    >>> tf.math.divide_no_nan([1.0, 6.0], [0.0, 3.0]).numpy()
+    array([0., 2.], dtype=float32)
+    """
+    x1, x2 = _divisible(x, y, "divide_no_nan")
+    if x1._array.dtype.kind in "iu":
+        wide = np.dtype(np.float32 if x1._array.dtype.itemsize < 4 else np.float64)
+        x1, x2 = to_dtype(x1, wide), to_dtype(x2, wide)
+    return apply(ar.divide_no_nan, (x1, x2))
+
+
+def _divisible(x: Any, y: Any, what: str) -> list[Tensor]:
+    """`x` and `y` as tensors of one numeric dtype; anything else is TensorFlow's `TypeError`."""
+    x1, x2 = tensors = one_dtype((x, y))
+    if x1._array.dtype != x2._array.dtype:
+        raise TypeError(
+            f"{what}: `x` and `y` must have the same dtype. Received: {dtype_name(x1)} and "
+            f"{dtype_name(x2)}. Use tf.cast on one of them."
+        )
+    if x1._array.dtype not in dtypes.NUMERIC:
+        raise TypeError(f"{what}: dtype {dtype_name(x1)} cannot be divided. Expected numbers.")
+    return tensors
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x // y`: the quotient rounded down. No gradient flows.
+
+    >>> tf.math.floordiv([-7, 7], 2).numpy()
+    array([-4,  3], dtype=int32)
+    """
+    return binary(ar.floor_divide, x, y)
+
+
+def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x % y`: what `floordiv` leaves, with the sign of `y`."""
+    return binary(ar.mod, x, y)
+
+
+mod = floormod
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The quotient of `x` and `y` rounded towards zero. No gradient flows."""
+    return binary(ar.truncate_divide, x, y)
+
+
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """What `truncatediv` leaves, with the sign of `x`."""
+    return binary(ar.truncate_mod, x, y)
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x` to the power of `y`.
+
+    The derivative by `y` is 0 where `x` is not positive.
+    """
+    return binary(ar.power, x, y)
+
+
+def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The larger of `x` and `y`. At a tie the gradient goes to `x`."""
+    return binary(ar.maximum, x, y)
+
+
+def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The smaller of `x` and `y`. At a tie the gradient goes to `x`."""
+    return binary(ar.minimum, x, y)
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`(x - y) * conj(x - y)`."""
+    return binary(ar.squared_difference, x, y)
+
+
+# The gradients of these three are 0 where x is 0, whatever y is: there nothing depends on y, and
+# TensorFlow lets x share in that.
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x * log(y)`, and 0 where `x` is 0.
+
+    >>> tf.math.xlogy([0.0, 2.0], [0.0, 1.0]).numpy()
+    array([0., 0.], dtype=float32)
+    """
+    x, safe, _ = _where_nonzero(x, y, 1)
+    return x * apply(el.log, (safe,))
+
+
+def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x * log(1 + y)`, and 0 where `x` is 0."""
+    x, safe, _ = _where_nonzero(x, y, 0)
+    return x * apply(el.log1p, (safe,))
+
+
+def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y`, and 0 where `x` is 0."""
+    x, safe, nonzero = _where_nonzero(x, y, 1)
+    return apply(ar.mask, (apply(ar.divide, (x, safe)), nonzero))
+
+
+def _where_nonzero(x: Any, y: Any, otherwise: int) -> tuple[Tensor, Tensor, Tensor]:
+    """`x`; `y` where `x` is not 0, else `otherwise`; and where that is."""
+    x1, x2 = one_dtype((x, y))
+    dtype = x2._array.dtype
+    if dtype not in dtypes.INEXACT or x1._array.dtype != dtype:
+        apply(ar.guarded_multiply, (x1, x2))  # words the error
+    nonzero = apply(ar.not_equal, (x1, zeros_like(x1)))
+    return x1, apply(ar.select, (nonzero, x2, Tensor(dtype.type(otherwise)))), nonzero
+
+
+def negative(x: Any, name: str | None = None) -> Tensor:
+    """`-x`."""
+    return unary(ar.negative, x)
+
+
+def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
+    """The sum of several tensors of one shape and dtype.
+
+    >>> tf.math.add_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
+    array([4., 6.], dtype=float32)
+    """
+    values = list(inputs)
+    if not values or any(value is None for value in values):
+        raise ValueError(
+            f"add_n: inputs must be an iterable of at least one tensor. Received: {values}."
+        )
+    total, *others = (as_tensor(value) for value in values)
+    if not others:
+        return apply(identity, (total,))
+    for other in others:
+        if other._array.shape != total._array.shape:
+            raise invalid(
+                f"add_n: inputs must have the same shape. Received: {total._array.shape} and "
+                f"{other._array.shape}."
+            )
+        total = apply(ar.add, (total, other))
+    return total
+
+
+def accumulate_n(
+    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """The sum of a list of tensors, as `add_n`; `shape` and `tensor_dtype` are checked if given."""
+    if not isinstance(inputs, (list, tuple)) or not inputs or _unlike(inputs):
+        raise ValueError(
+            "accumulate_n: inputs must be a list of at least one tensor, all of the same dtype. "
+            f"Received: {inputs!r}."
+        )
+    tensors = [as_tensor(value) for value in inputs]
+    expected = TensorShape(shape)
+    for tensor in tensors:
+        expected = expected.merge_with(tensor.shape)
+    if tensor_dtype is not None and tensors[0].dtype != tensor_dtype:
+        raise TypeError(
+            f"accumulate_n: `tensor_dtype` is {dtypes.as_dtype(tensor_dtype).name}, but the inputs "
+            f"are {dtype_name(tensors[0])}. Expected the same: use tf.cast on the inputs."
+        )
+    return add_n(tensors)
+
+
+def _unlike(inputs: list | tuple) -> bool:
+    """Whether some of `inputs` are no tensors or have different dtypes."""
+    if any(value is None or isinstance(value, IndexedSlices) for value in inputs):
+        return True
+    return len({as_tensor(value)._array.dtype for value in inputs}) > 1
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | IndexedSlices:
+    """`x` times a number; IndexedSlices stay what they are.
+
+    >>> tf.math.scalar_mul(2.0, tf.constant([1.0, 3.0])).numpy()
+    array([2., 6.], dtype=float32)
+    """
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(scalar_mul(scalar, x.values), x.indices, x.dense_shape)
+    tensor = as_tensor(x)
+    factor = as_tensor(scalar, tensor._array.dtype)
+    if factor.ndim:
+        raise ValueError(
+            f"scalar_mul: the scalar must have no axes. Received: shape {factor._array.shape}."
+        )
+    return apply(ar.multiply, (factor, tensor))
+
+
+def polyval(coeffs: list, x: Any, name: str | None = None) -> Tensor:
+    """The polynomial with `coeffs`, the highest power first, at `x`.
+
+    >>> tf.math.polyval([1.0, 0.0, -1.0], 3.0).numpy()
+    np.float32(8.0)
+    """
+    if not isinstance(coeffs, list):
+        raise ValueError(f"polyval: coeffs must be a list. Received: {type(coeffs)}.")
+    x, *rest = one_dtype((x, *coeffs))
+    if not rest:
+        return zeros_like(x)
+    result, *rest = rest
+    for coefficient in rest:
+        result = coefficient + result * x
+    return apply(identity, (result,))
+
+
+# Comparison and logic: no gradient flows
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether `x == y`, element by element.
+
+    >>> tf.math.equal([1, 2], [1, 3]).numpy()
+    array([ True, False])
+    """
+    return binary(ar.equal, x, y)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether `x != y`, element by element."""
+    return binary(ar.not_equal, x, y)
+
+
+def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether `x < y`, element by element."""
+    return binary(ar.less, x, y)
+
+
+def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether `x <= y`, element by element."""
+    return binary(ar.less_equal, x, y)
+
+
+def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether `x > y`, element by element."""
+    return binary(ar.greater, x, y)
+
+
+def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether `x >= y`, element by element."""
+    return binary(ar.greater_equal, x, y)
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether both `x` and `y` are true.
+
+    >>> tf.math.logical_and([True, True], [True, False]).numpy()
+    array([ True, False])
+    """
+    return _logic(ar.logical_and, x, y)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether one of `x` and `y` is true, or both."""
+    return _logic(ar.logical_or, x, y)
+
+
+def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+    """Whether just one of `x` and `y` is true."""
+    return _logic(ar.logical_xor, x, y)
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """Whether `x` is false."""
+    return _logic(ar.logical_not, x)
+
+
+def _logic(primitive: Primitive, *values: Any) -> Tensor:
+    """`primitive` of truth values; numbers are none, though Python takes them for such."""
+    bool_ = dtypes.bool_.numpy_dtype
+    plain = (bool, int, float, complex, list, tuple)
+    return apply(
+        primitive,
+        tuple([as_tensor(v, bool_ if _is_plain(v, plain) else None) for v in values]),
+    )
+
+
+def _is_plain(value: Any, kinds: tuple) -> bool:
+    return isinstance(value, kinds) and held_by(value) is None

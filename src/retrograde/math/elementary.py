@@ -1,0 +1,300 @@
+"""Elementary functions, rounding, and the parts of complex numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import binary, dtype_name, unary
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import complexes as cx
+from retrograde.ops import elementary as el
+from retrograde.ops._families import conjugate
+from retrograde.ops.casting import identity, ones_like, zeros_like
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.operators import absolute_of
+
+
+def square(x: Any, name: str | None = None) -> Tensor:
+    """`x * x`."""
+    return unary(ar.square, x)
+
+
+def sqrt(x: Any, name: str | None = None) -> Tensor:
+    """The square root; nan below 0.
+
+    >>> tf.math.sqrt([4.0, 9.0]).numpy()
+    array([2., 3.], dtype=float32)
+    """
+    return unary(el.sqrt, x)
+
+
+def rsqrt(x: Any, name: str | None = None) -> Tensor:
+    """`1 / sqrt(x)`."""
+    return unary(el.rsqrt, x)
+
+
+def reciprocal(x: Any, name: str | None = None) -> Tensor:
+    """`1 / x`."""
+    return unary(ar.reciprocal, x)
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """`1 / x`, and 0 where `x` is 0.
+
+    >>> tf.math.reciprocal_no_nan([0.0, 4.0]).numpy()
+    array([0.  , 0.25], dtype=float32)
+    """
+    x = as_tensor(x)
+    return apply(ar.divide_no_nan, (ones_like(x), x))
+
+
+def exp(x: Any, name: str | None = None) -> Tensor:
+    """e to the power of `x`."""
+    return unary(el.exp, x)
+
+
+def expm1(x: Any, name: str | None = None) -> Tensor:
+    """`exp(x) - 1`, exact for small `x` too."""
+    return unary(el.expm1, x)
+
+
+def log(x: Any, name: str | None = None) -> Tensor:
+    """The natural logarithm."""
+    return unary(el.log, x)
+
+
+def log1p(x: Any, name: str | None = None) -> Tensor:
+    """`log(1 + x)`, exact for small `x` too."""
+    return unary(el.log1p, x)
+
+
+def sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """`1 / (1 + exp(-x))`.
+
+    >>> tf.math.sigmoid([-100.0, 0.0, 100.0]).numpy()
+    array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return unary(el.sigmoid, x)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """`log(sigmoid(x))`, without overflow."""
+    return -unary(el.softplus, -as_tensor(x))
+
+
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """`log(1 + exp(x))`, without overflow."""
+    return unary(el.softplus, features)
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """`x / (1 + |x|)`.
+
+    >>> tf.math.softsign([-3.0, 0.0, 1.0]).numpy()
+    array([-0.75,  0.  ,  0.5 ], dtype=float32)
+    """
+    return unary(el.softsign, features)
+
+
+def sin(x: Any, name: str | None = None) -> Tensor:
+    """The sine of `x` in radians."""
+    return unary(el.sin, x)
+
+
+def cos(x: Any, name: str | None = None) -> Tensor:
+    """The cosine of `x` in radians."""
+    return unary(el.cos, x)
+
+
+def tan(x: Any, name: str | None = None) -> Tensor:
+    """The tangent of `x` in radians."""
+    return unary(el.tan, x)
+
+
+def asin(x: Any, name: str | None = None) -> Tensor:
+    """The angle between -pi/2 and pi/2 whose sine is `x`."""
+    return unary(el.asin, x)
+
+
+def acos(x: Any, name: str | None = None) -> Tensor:
+    """The angle between 0 and pi whose cosine is `x`."""
+    return unary(el.acos, x)
+
+
+def atan(x: Any, name: str | None = None) -> Tensor:
+    """The angle between -pi/2 and pi/2 whose tangent is `x`."""
+    return unary(el.atan, x)
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """The angle between -pi and pi of the point (`x`, `y`), seen from the origin.
+
+    >>> tf.math.atan2([1.0], [-1.0]).numpy()
+    array([2.3561945], dtype=float32)
+    """
+    return binary(el.atan2, y, x)
+
+
+def sinh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic sine."""
+    return unary(el.sinh, x)
+
+
+def cosh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic cosine."""
+    return unary(el.cosh, x)
+
+
+def tanh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic tangent."""
+    return unary(el.tanh, x)
+
+
+def asinh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of `sinh`."""
+    return unary(el.asinh, x)
+
+
+def acosh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of `cosh`, not negative; nan below 1."""
+    return unary(el.acosh, x)
+
+
+def atanh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of `tanh`."""
+    return unary(el.atanh, x)
+
+
+def erf(x: Any, name: str | None = None) -> Tensor:
+    """The error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to `x`."""
+    return unary(el.erf, x)
+
+
+def abs(x: Any, name: str | None = None) -> Tensor:
+    """The absolute value; real for complex numbers too. Its gradient at 0 is 0.
+
+    >>> tf.math.abs([-2.0, 3.0]).numpy(), tf.math.abs(3 + 4j).numpy()
+    (array([2., 3.], dtype=float32), np.float64(5.0))
+    """
+    return absolute_of(as_tensor(x))
+
+
+def sign(x: Any, name: str | None = None) -> Tensor:
+    """-1, 0 or 1; of complex numbers z / |z|. Its gradient is 0."""
+    return unary(ar.sign, x)
+
+
+# Rounding: no gradient flows
+
+
+def floor(x: Any, name: str | None = None) -> Tensor:
+    """The largest integer not above `x`, as a float."""
+    return unary(el.floor, x)
+
+
+def ceil(x: Any, name: str | None = None) -> Tensor:
+    """The smallest integer not below `x`, as a float."""
+    return unary(el.ceil, x)
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer, as a float; of two as near, the even one. Integers stay as they are.
+
+    >>> tf.math.round([0.5, 1.5, 2.5]).numpy()
+    array([0., 2., 2.], dtype=float32)
+    """
+    x = as_tensor(x)
+    return apply(identity if x._array.dtype.kind in "iu" else el.round_, (x,))
+
+
+def rint(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer, as a float; of two as near, the even one."""
+    return unary(el.rint, x)
+
+
+def is_nan(x: Any, name: str | None = None) -> Tensor:
+    """Where `x` is not a number."""
+    return unary(ar.is_nan, x)
+
+
+def is_inf(x: Any, name: str | None = None) -> Tensor:
+    """Where `x` is infinite."""
+    return unary(ar.is_inf, x)
+
+
+def is_finite(x: Any, name: str | None = None) -> Tensor:
+    """Where `x` is neither infinite nor nan.
+
+    >>> tf.math.is_finite([1.0, np.inf, np.nan]).numpy()
+    array([ True, False, False])
+    """
+    return unary(ar.is_finite, x)
+
+
+# Complex numbers
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """The complex numbers `real + i * imag`; of float32, complex64, and of float64, complex128.
+
+    >>> tf.complex([1.0, 2.0], [3.0, 4.0]).numpy()
+    array([1.+3.j, 2.+4.j], dtype=complex64)
+    """
+    x1, x2 = as_tensor(real), as_tensor(imag)
+    pair = x1._array.dtype, x2._array.dtype
+    if pair[0] != pair[1] or pair[0] not in cx.make_complex.accepts:
+        raise TypeError(
+            f"complex: the real and imaginary parts have dtypes {dtype_name(x1)} and "
+            f"{dtype_name(x2)}. Expected both to be float32, or both float64."
+        )
+    return apply(cx.make_complex, (x1, x2))
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part; of real numbers, they themselves."""
+    x = as_tensor(input)
+    return apply(cx.real if x._array.dtype.kind == "c" else identity, (_numeric(x, "real"),))
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part; of real numbers, 0.
+
+    >>> tf.math.imag([1 + 2j, 3 - 4j]).numpy()
+    array([ 2., -4.])
+    """
+    x = as_tensor(input)
+    return apply(cx.imag if x._array.dtype.kind == "c" else zeros_like, (x,))
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate; of real numbers, they themselves."""
+    x = as_tensor(x)
+    return apply(conjugate if x._array.dtype.kind == "c" else identity, (_numeric(x, "conj"),))
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The angle of complex numbers, from -pi to pi; of real ones 0, or pi below 0.
+
+    >>> tf.math.angle([1 + 1j, -1 + 0j]).numpy()
+    array([0.78539816, 3.14159265])
+    """
+    x = as_tensor(input)
+    dtype = x._array.dtype
+    if dtype.kind == "c":
+        return apply(el.atan2, (apply(cx.imag, (x,)), apply(cx.real, (x,))))
+    if dtype not in dtypes.FLOATING:
+        raise TypeError(f"angle: dtype {dtype_name(x)} has no angle. Expected floats or complex.")
+    half_turn, none = Tensor(dtype.type(math.pi)), Tensor(np.zeros((), dtype)[()])
+    return apply(ar.select, (x < none, half_turn, none))
+
+
+def _numeric(x: Tensor, what: str) -> Tensor:
+    if x._array.dtype not in dtypes.NUMERIC:
+        raise TypeError(f"{what}: expected a numeric tensor. Received: dtype {dtype_name(x)}.")
+    return x

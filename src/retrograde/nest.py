@@ -1,0 +1,112 @@
+"""tf.nest: structures of lists, tuples, named tuples and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from retrograde.core import nest as core
+
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+
+def is_nested(seq: Any) -> bool:
+    """Whether `seq` is a list, a tuple or a dict.
+
+    >>> tf.nest.is_nested([1]), tf.nest.is_nested("ab"), tf.nest.is_nested(tf.constant([1]))
+    (True, False, False)
+    """
+    return isinstance(seq, list | tuple | Mapping)
+
+
+def flatten(structure: Any, expand_composites: bool = False) -> list:
+    """The leaves of a structure in order; dicts by their sorted keys.
+
+    >>> tf.nest.flatten({"b": 1, "a": (2, [3])})
+    [2, 3, 1]
+    """
+    return core.flatten(structure)
+
+
+def pack_sequence_as(
+    structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False
+) -> Any:
+    """`structure` with other leaves.
+
+    >>> tf.nest.pack_sequence_as({"b": 1, "a": (2, [3])}, [10, 20, 30])
+    {'b': 30, 'a': (10, [20])}
+    """
+    if not is_nested(flat_sequence):
+        raise TypeError(
+            f"Attempted to pack value: {flat_sequence!r} into a structure, but found incompatible "
+            f"type `{type(flat_sequence)}`. Expected a list or a tuple."
+        )
+    leaves, pack = core.flatten_with_pack(structure)
+    if len(leaves) != len(flat_sequence):
+        raise ValueError(
+            f"Could not pack sequence. Structure had {len(leaves)} atoms, but flat_sequence had "
+            f"{len(flat_sequence)} items. Structure: {structure}, flat_sequence: {flat_sequence}."
+        )
+    return pack(list(flat_sequence))
+
+
+def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
+    """`func` of the leaves of one structure, or of several of the same form, leaf by leaf.
+
+    >>> tf.nest.map_structure(lambda x, y: x + y, {"a": (1, 2)}, {"a": (10, 20)})
+    {'a': (11, 22)}
+    """
+    check_types = kwargs.pop("check_types", True)
+    kwargs.pop("expand_composites", None)
+    if kwargs:
+        raise ValueError(
+            "Only valid keyword arguments are `check_types` and `expand_composites`. Received: "
+            f"{', '.join(kwargs)}."
+        )
+    if not callable(func):
+        raise TypeError(f"`func` must be callable. Received: {func!r}.")
+    if not structure:
+        raise ValueError("map_structure: expected at least one structure.")
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types)
+    leaves, pack = core.flatten_with_pack(structure[0])
+    columns = [leaves, *(core.flatten(other) for other in structure[1:])]
+    return pack([func(*row) for row in zip(*columns, strict=True)])
+
+
+def assert_same_structure(
+    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Raises if two structures differ: `TypeError` if only their types do, else `ValueError`."""
+    reason = _difference(nest1, nest2, check_types)
+    if reason is not None:
+        error, words = reason
+        raise error(
+            f"The two structures don't have the same nested structure: {words}.\n"
+            f"First structure: {nest1}\nSecond structure: {nest2}"
+        )
+
+
+def _difference(a: Any, b: Any, check_types: bool) -> tuple[type[Exception], str] | None:
+    if is_nested(a) != is_nested(b):
+        return ValueError, f"{a!r} and {b!r} are not both structures"
+    if not is_nested(a):
+        return None
+    if check_types and not _alike(a, b):
+        return TypeError, f"the types {type(a).__name__} and {type(b).__name__} differ"
+    if len(a) != len(b):
+        return ValueError, f"{len(a)} and {len(b)} elements"
+    if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
+        return ValueError, f"the keys {list(a)} and {list(b)} differ"
+    pairs = zip(_children(a), _children(b), strict=True)
+    return next(filter(None, (_difference(x, y, check_types) for x, y in pairs)), None)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    return type(a) is type(b) or (isinstance(a, Mapping) and isinstance(b, Mapping))
+
+
+def _children(structure: Any) -> list:
+    if isinstance(structure, Mapping):
+        return [structure[key] for key in sorted(structure)]
+    return list(structure)

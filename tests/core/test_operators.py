@@ -1,0 +1,301 @@
+"""Python's operators on tensors and variables: values, dtypes, who wins, what is refused."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core import errors
+
+ARITHMETIC = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+]
+COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+BITS = [operator.and_, operator.or_, operator.xor]
+
+A = np.array([[3.5, 2.0], [0.5, 7.0]], np.float32)
+B = np.array([[1.5, 2.0], [4.0, 0.25]], np.float32)
+
+name = operator.attrgetter("__name__")
+
+
+def same(actual, expected):
+    """Whether `actual` is a tensor with the dtype, shape and values of an array."""
+    assert isinstance(actual, tf.Tensor)
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual.numpy(), expected)
+
+
+OPERANDS = {
+    "tensors": (lambda: tf.constant(A), lambda: tf.constant(B)),
+    "array on the right": (lambda: tf.constant(A), lambda: B),
+    "array on the left": (lambda: A, lambda: tf.constant(B)),
+    "variables": (lambda: tf.Variable(A), lambda: tf.Variable(B)),
+    "variable and tensor": (lambda: tf.Variable(A), lambda: tf.constant(B)),
+    "tensor and variable": (lambda: tf.constant(A), lambda: tf.Variable(B)),
+    "array and variable": (lambda: A, lambda: tf.Variable(B)),
+    "list on the right": (lambda: tf.constant(A), B.tolist),
+    "list on the left": (A.tolist, lambda: tf.constant(B)),
+    "float64 array on the left": (lambda: A.astype(np.float64), lambda: tf.constant(B)),
+    "float64 array on the right": (lambda: tf.constant(A), lambda: B.astype(np.float64)),
+}
+
+
+@pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
+@pytest.mark.parametrize("operands", OPERANDS.values(), ids=OPERANDS)
+def test_operators_compute_what_numpy_computes(f, operands):
+    left, right = operands
+
+    same(f(left(), right()), f(A, B))
+
+
+@pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
+@pytest.mark.parametrize("number", [2, 2.0, True, np.float32(2), np.float64(2), np.int64(2)], ids=repr)
+def test_numbers_take_the_dtype_of_the_tensor_on_either_side(f, number):
+    for kind in (tf.constant, tf.Variable):
+        same(f(kind(A), number), f(A, np.float32(number)))
+        same(f(number, kind(A)), f(np.float32(number), A))
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float64, tf.complex64, tf.int8])
+def test_the_dtype_of_the_tensor_stays(dtype):
+    x = tf.constant([1, 2], dtype)
+
+    assert (x * 2).dtype is dtype
+    assert (2 - x).dtype is dtype
+    assert (x + np.array([1, 2])).dtype is dtype
+
+
+@pytest.mark.parametrize("f", BITS, ids=name)
+def test_bitwise_operators_work_on_integers_and_on_truth_values(f):
+    integers, truths = np.array([6, 3], np.int32), np.array([True, False])
+
+    same(f(tf.constant(integers), 5), f(integers, np.int32(5)))
+    same(f(5, tf.constant(integers)), f(np.int32(5), integers))
+    same(f(tf.constant(truths), True), f(truths, True))
+    same(f(True, tf.Variable(truths)), f(truths, True))
+
+
+def test_unary_operators():
+    x = np.array([-1.5, 2.0], np.float32)
+
+    same(-tf.constant(x), -x)
+    same(abs(tf.constant(x)), abs(x))
+    same(abs(tf.Variable(x)), abs(x))
+    same(~tf.constant([True, False]), np.array([False, True]))
+    same(~tf.constant([1]), np.array([-2], np.int32))
+    same(abs(tf.constant([3 + 4j])), np.array([5.0]))
+
+
+def test_matmul():
+    same(tf.constant(A) @ tf.constant(B), A @ B)
+    same(A @ tf.constant(B), A @ B)
+    same(A.tolist() @ tf.Variable(B), A @ B)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (tf.int8, tf.float32),
+        (tf.uint8, tf.float32),
+        (tf.int16, tf.float32),
+        (tf.uint16, tf.float32),
+        (tf.int32, tf.float64),
+        (tf.uint32, tf.float64),
+        (tf.int64, tf.float64),
+    ],
+)
+def test_true_division_of_integers_is_in_floats(dtype, expected):
+    for quotient in (tf.constant(3, dtype) / 2, tf.constant(3, dtype) / tf.constant(2, dtype)):
+        assert quotient.dtype is expected
+        assert float(quotient) == 1.5
+    assert (1 / tf.constant(2, dtype)).dtype is expected
+
+
+def test_floor_division_and_remainder_floor_as_in_python():
+    x, y = [-7, 7], [2, -2]
+
+    assert (tf.constant(x) // tf.constant(y)).numpy().tolist() == [-4, -4]
+    assert (tf.constant(x) % tf.constant(y)).numpy().tolist() == [1, -1]
+    assert (tf.constant([-7.5]) // 2.0).numpy().tolist() == [-4.0]
+    assert (tf.constant([-7.5]) % 2.0).numpy().tolist() == [0.5]
+
+
+def test_powers():
+    assert int(tf.constant(2) ** 3) == 8
+    assert int(2 ** tf.constant(3)) == 8
+    assert float(tf.constant(2.0) ** -1) == 0.5
+    assert float(tf.constant(4.0) ** 0.5) == 2.0
+    with pytest.raises(errors.InvalidArgumentError):
+        tf.constant(2) ** -1
+
+
+def test_integers_wrap_around():
+    assert int(tf.constant(2**31 - 1) + 1) == -(2**31)
+    assert int(tf.constant(200, tf.uint8) + tf.constant(100, tf.uint8)) == 44
+    assert int(tf.constant(1, tf.uint8) + 300) == 45
+
+
+def test_floats_overflow_to_infinity_without_a_warning():
+    assert float(tf.constant(3e38) * 10.0) == np.inf
+    assert float(tf.constant(1.0, tf.float16) + 1e10) == np.inf
+    assert float(tf.constant(1.0) / 0.0) == np.inf
+    assert np.isnan(float(tf.constant(0.0) / 0.0))
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (tf.constant([1]), tf.constant([1.0])),
+        (tf.constant([1.0]), tf.constant([1.0], tf.float64)),
+        (tf.constant([1]), tf.constant([1], tf.int64)),
+        (tf.constant([1.0]), tf.Variable([1])),
+        (tf.Variable([1j]), tf.constant([1.0])),
+    ],
+    ids=["int32, float32", "float32, float64", "int32, int64", "float32, int32", "complex, float"],
+)
+def test_tensors_of_two_dtypes_never_meet(f, x, y):
+    with pytest.raises(errors.InvalidArgumentError):
+        f(x, y)
+
+
+@pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
+def test_an_integer_tensor_refuses_a_python_float(f):
+    with pytest.raises((errors.InvalidArgumentError, TypeError)):
+        f(tf.constant([1, 2]), 1.5)
+    with pytest.raises((errors.InvalidArgumentError, TypeError)):
+        f(1.5, tf.constant([1, 2]))
+
+
+@pytest.mark.parametrize("f", ARITHMETIC, ids=name)
+def test_truth_values_have_no_arithmetic(f):
+    with pytest.raises((errors.InvalidArgumentError, TypeError)):
+        f(tf.constant([True]), 1)
+    with pytest.raises((errors.InvalidArgumentError, TypeError)):
+        f(tf.constant([True]), True)
+
+
+@pytest.mark.parametrize("other", [None, object(), {}])
+def test_operands_that_are_no_tensors_are_refused(other):
+    with pytest.raises((TypeError, ValueError)):
+        tf.constant([1.0]) + other
+    with pytest.raises((TypeError, ValueError)):
+        other + tf.constant([1.0])
+
+
+def test_shapes_that_do_not_broadcast_are_refused():
+    with pytest.raises(errors.InvalidArgumentError, match="incompatible shapes"):
+        tf.constant([1.0, 2.0]) + tf.constant([1.0, 2.0, 3.0])
+    with pytest.raises(errors.InvalidArgumentError, match="incompatible shapes"):
+        tf.constant([1.0, 2.0]) < tf.constant([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("f", [operator.floordiv, operator.mod], ids=name)
+def test_integers_are_not_divided_by_zero(f):
+    with pytest.raises(errors.InvalidArgumentError, match="division by zero"):
+        f(tf.constant([1, 2]), tf.constant([1, 0]))
+
+
+def test_complex_numbers_have_no_order():
+    with pytest.raises(errors.InvalidArgumentError):
+        tf.constant(1j) < tf.constant(2j)
+
+
+@pytest.mark.parametrize("f", [operator.lshift, operator.rshift, divmod], ids=name)
+def test_operators_that_tensorflow_lacks_are_not_there(f):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        f(tf.constant([4]), tf.constant([1]))
+
+
+# Equality
+
+
+def test_equality_is_elementwise():
+    x = tf.constant([1.0, 2.0])
+
+    assert (x == [1.0, 3.0]).numpy().tolist() == [True, False]
+    assert (x != [1.0, 3.0]).numpy().tolist() == [False, True]
+    assert (x == 1).numpy().tolist() == [True, False]
+
+
+def test_equality_with_none_is_false():
+    for x in (tf.constant([1.0]), tf.Variable([1.0])):
+        assert (x == None) is False  # noqa: E711
+        assert (x != None) is True  # noqa: E711
+
+
+def test_equality_of_shapes_that_do_not_broadcast_is_one_truth_value():
+    x, y = tf.constant([1.0, 2.0]), tf.constant([1.0, 2.0, 3.0])
+
+    same(x == y, np.bool_(False))
+    same(x != y, np.bool_(True))
+
+
+def test_equality_of_strings_and_truth_values():
+    assert (tf.constant(["a", "b"]) == ["a", "c"]).numpy().tolist() == [True, False]
+    assert (tf.constant([True, False]) == [True, True]).numpy().tolist() == [True, False]
+
+
+def test_membership_goes_by_value():
+    assert tf.constant(1.0) in [tf.constant(2.0), tf.constant(1.0)]
+    assert 2 in tf.constant([1, 2])
+    assert 3 not in tf.constant([1, 2])
+
+
+def test_python_functions_made_of_operators_work():
+    values = [tf.constant(2.0), tf.constant(1.0), tf.constant(3.0)]
+
+    assert float(sum(values)) == 6.0
+    assert float(max(values)) == 3.0
+    assert [float(v) for v in sorted(values)] == [1.0, 2.0, 3.0]
+    assert float(sum(tf.constant([1.0, 2.0]))) == 3.0
+
+
+# Gradients: a few by hand, to see that operators are on the tape
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x: x + 1.0, 1.0),
+        (lambda x: 1.0 - x, -1.0),
+        (lambda x: 3.0 * x, 3.0),
+        (lambda x: x / 4.0, 0.25),
+        (lambda x: 1.0 / x, -0.25),
+        (lambda x: x**3, 12.0),
+        (lambda x: 2.0**x, 4.0 * np.log(2.0)),
+        (lambda x: x % 1.5, 1.0),
+        (lambda x: -x, -1.0),
+        (lambda x: abs(-x), 1.0),
+        (lambda x: np.float32(3.0) * x, 3.0),
+        (lambda x: x * np.array(3.0), 3.0),
+    ],
+)
+def test_gradients_of_operators(f, expected):
+    for x in (tf.Variable(2.0), tf.constant(2.0)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+
+        np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("f", [operator.floordiv, operator.lt, operator.eq], ids=name)
+def test_no_gradient_flows_through_steps(f):
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = tf.cast(f(x, 1.5), tf.float32)
+
+    assert tape.gradient(y, x) is None

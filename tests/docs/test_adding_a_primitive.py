@@ -1,0 +1,84 @@
+"""The example of docs/adding_a_primitive.md has all the properties that the table tests."""
+
+import inspect
+import itertools
+import pathlib
+import re
+
+import jax
+import numpy as np
+import pytest
+
+import retrograde as tf
+import retrograde.math.elementary as operations
+from retrograde.core import namespaces
+from retrograde.core.dispatch import PRIMITIVES
+from retrograde.ops import elementary
+from tests.ops import cases, test_rules
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "adding_a_primitive.md"
+BLOCK = re.compile(r"^```python\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILES = {
+    "src/retrograde/ops/elementary.py": elementary,
+    "tests/ops/cases.py": cases,
+    "src/retrograde/math/elementary.py": operations,
+}
+PROPERTIES = [
+    f
+    for name, f in vars(test_rules).items()
+    if name.startswith("test_") and [*inspect.signature(f).parameters] == ["case"]
+]
+
+
+@pytest.fixture
+def blocks():
+    """The blocks of the page, at the lines where they stand, by the file that they belong to."""
+    text = PAGE.read_text(encoding="utf-8")
+    return {
+        block[1]: "\n" * text.count("\n", 0, block.start(2)) + block[2]
+        for block in BLOCK.finditer(text)
+    }
+
+
+@pytest.fixture
+def cbrt(blocks, monkeypatch):
+    """The operation of the page, with its primitive and cases in the registries for one test."""
+    monkeypatch.setattr(cases, "CASES", [])
+    monkeypatch.setitem(PRIMITIVES, "cbrt", None)
+    del PRIMITIVES["cbrt"]
+    for path, module in FILES.items():
+        names = dict(vars(module))
+        exec(compile(blocks[path], str(PAGE), "exec"), names)
+        monkeypatch.setattr(module, "cbrt", names.get("cbrt"), raising=False)
+    return operations.cbrt
+
+
+def test_each_block_says_where_it_belongs(blocks):
+    assert blocks.keys() == FILES.keys()
+
+
+def test_the_primitive_of_the_page_has_all_properties_of_the_table(cbrt, monkeypatch):
+    monkeypatch.setattr(namespaces, "foreign", True)
+    assert cbrt is not None
+    assert [str(case) for case in cases.CASES] == [
+        "cbrt-matrix",
+        "cbrt-scalar",
+        "cbrt-empty",
+        "cbrt-either_sign",
+    ]
+
+    assert len(PROPERTIES) >= 10
+    large_enough = [case for case in cases.CASES if case.inputs[0].size > 1]
+    with jax.enable_x64(True):
+        for case, has_property in itertools.product(large_enough, PROPERTIES):
+            has_property(case)
+
+
+def test_the_operation_of_the_page_is_guarded_at_zero(cbrt):
+    x = tf.Variable([0.0, -27.0])
+    with tf.GradientTape() as tape:
+        y = cbrt(x)
+    gradient = tape.gradient(y, x, np.array([0.0, 1.0], "float32"))
+
+    np.testing.assert_allclose(y.numpy(), [0.0, -3.0], rtol=1e-6)
+    np.testing.assert_allclose(gradient.numpy(), [0.0, 1 / 27], rtol=1e-6)

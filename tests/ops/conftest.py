@@ -1,0 +1,19 @@
+"""JAX as the oracle: in 64 bits, for these tests alone, and asked once for each case."""
+
+import jax
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _jax_in_64_bits():
+    with jax.enable_x64(True):
+        yield
+
+
+def pytest_collection_modifyitems(items):
+    """All tests of one case in a row, so that what was compiled for it serves them all."""
+    position = {}
+    for item in items:
+        case = getattr(item, "callspec", None) and item.callspec.params.get("case")
+        position[item] = position.setdefault(case, len(position)) if case else len(position)
+    items.sort(key=position.get)

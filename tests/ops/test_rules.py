@@ -1,0 +1,375 @@
+"""Every primitive, every rule, by table: a new primitive needs a case, not a test."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from retrograde.core import dtypes, namespaces
+from retrograde.core.tape import GradientTape
+from retrograde.core.tensor import Tensor
+from tests.ops.cases import (
+    ALL_DTYPES,
+    CASES,
+    COMPLEXES,
+    FLOATS,
+    PRIMITIVES,
+    Case,
+)
+from tests.ops.harness import (
+    Sample,
+    as_tuple,
+    call,
+    gradients,
+    oracle,
+    pull,
+    quiet,
+    random_like,
+    run,
+    second_gradients,
+    tangents,
+    tensors,
+    wanted,
+)
+
+DIFFERENTIABLE = [case for case in CASES if any(case.wanted)]
+AGAINST_JAX = [case for case in DIFFERENTIABLE if case.jax_rule]
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
+every_case_with_jax_rule = pytest.mark.parametrize("case", AGAINST_JAX, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def _foreign_arrays_are_noticed(monkeypatch):
+    monkeypatch.setattr(namespaces, "foreign", True)
+
+
+def assert_close(actual, expected, rtol=1e-12, atol=1e-12):
+    for a, e in zip(actual, expected, strict=True):
+        a = getattr(a, "_array", a)
+        if a is None:
+            a = np.zeros_like(e)
+        assert a.shape == e.shape
+        assert a.dtype == e.dtype
+        np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=rtol, atol=atol)
+
+
+def assert_same(actual, expected):
+    assert_close(actual, expected, rtol=0, atol=0)
+
+
+def test_every_primitive_has_a_case():
+    assert {case.primitive.name for case in CASES} == set(PRIMITIVES)
+
+
+def test_every_case_has_an_id_of_its_own():
+    assert len({case.id for case in CASES}) == len(CASES)
+
+
+@every_case
+def test_kernel_agrees_with_numpy(case):
+    with np.errstate(all="ignore"):
+        expected = as_tuple(case.reference(*case.inputs, **case.attrs))
+
+    for a, e in zip(run(case), expected, strict=True):
+        assert np.shape(a) == np.shape(e)
+        np.testing.assert_allclose(a, np.asarray(e).astype(a.dtype), rtol=1e-12, atol=1e-14)
+
+
+@every_case
+def test_kernel_is_the_same_under_xla(case):
+    assert_close(oracle(case).y, run(case))
+
+
+@every_case_with_jax_rule
+def test_vjp_agrees_with_jax(case):
+    sample = Sample.of(case)
+
+    assert_close(pull(case, sample.g, run(case), case.inputs), oracle(case).gradients)
+
+
+@every_differentiable_case
+def test_vjp_is_the_same_under_xla(case):
+    sample = Sample.of(case)
+
+    assert_close(oracle(case).pulled, pull(case, sample.g, run(case), case.inputs))
+
+
+@pytest.mark.parametrize("case", [case for case in DIFFERENTIABLE if case.differences], ids=str)
+def test_vjp_agrees_with_finite_differences(case):
+    sample, step = Sample.of(case), 1e-6
+    expected = pull(case, sample.g, run(case), case.inputs)
+    places = np.flatnonzero(case.wanted)
+
+    for place, gradient, direction in zip(places, expected, sample.t, strict=True):
+        ahead, behind = (
+            run(case, _moved(case.inputs, place, h * direction)) for h in (step, -step)
+        )
+        slope = sum(
+            np.sum(np.real(np.conj(g) * (a - b)))
+            for g, a, b in zip(sample.g, ahead, behind, strict=True)
+        ) / (2 * step)
+        product = np.sum(np.real(np.conj(gradient) * direction))
+        np.testing.assert_allclose(slope, product, rtol=1e-7, atol=1e-8)
+
+
+def _moved(inputs, place, by):
+    return tuple(x + by if i == place else x for i, x in enumerate(inputs))
+
+
+@every_case_with_jax_rule
+def test_second_order_agrees_with_jax(case):
+    _, actual = second_gradients(case, tensors(case.inputs), Sample.of(case))
+    expected = oracle(case).second
+    if case.real_cotangents:  # JAX knows that the imaginary part of g cannot count
+        actual[0] = Tensor((actual[0]._array.real).astype(actual[0]._array.dtype))
+
+    assert_close(actual, expected)
+
+
+@every_differentiable_case
+def test_gradients_are_the_same_on_arrays_and_on_tensors(case):
+    sample = Sample.of(case)
+    raw = gradients(case, tensors(case.inputs), tensors(sample.g))
+    boxed, _ = second_gradients(case, tensors(case.inputs), sample)
+
+    assert_same(raw, [x._array for x in boxed])
+    assert_same(raw, pull(case, sample.g, run(case), case.inputs))
+
+
+@every_case_with_jax_rule
+def test_forward_mode_agrees_with_jax(case):
+    actual = tangents(case, tensors(case.inputs), tensors(Sample.of(case).t))
+    expected = oracle(case).tangents
+    if case.real_cotangents:
+        actual = [Tensor(t._array.real.astype(t._array.dtype)) for t in actual]
+
+    assert_close(actual, expected)
+
+
+@every_differentiable_case
+def test_forward_mode_adds_up_what_single_inputs_contribute(case):
+    xs, t = tensors(case.inputs), tensors(Sample.of(case).t)
+    whole = tangents(case, xs, t)
+    alone = [
+        tangents(case, xs, [x if i == place else None for i, x in enumerate(t)])
+        for place in range(len(t))
+    ]
+
+    for total, *parts in zip(whole, *alone, strict=True):
+        parts = [part._array for part in parts if part is not None]
+        np.testing.assert_allclose(sum(parts), total._array, rtol=1e-12, atol=1e-12)
+
+
+@every_differentiable_case
+def test_forward_mode_can_be_differentiated(case):
+    """The gradient of a tangent is that of the gradient's product with the same direction."""
+    sample = Sample.of(case)
+    xs, t, g = (tensors(arrays) for arrays in (case.inputs, sample.w, sample.g))
+    sources = wanted(case, xs)
+    with GradientTape() as tape:
+        tape.watch(sources)
+        dy = tangents(case, xs, t)
+    actual = tape.gradient(list(dy), sources, g)
+    _, second = second_gradients(case, xs, sample)
+
+    for a, e in zip(actual, second[len(g) :], strict=True):
+        pair = [0.0 if x is None else np.asarray(getattr(x, "_array", x)) for x in (a, e)]
+        np.testing.assert_allclose(*pair, rtol=1e-12, atol=1e-12)
+
+
+@every_differentiable_case
+def test_vjp_manages_with_what_the_tape_keeps(case):
+    y, g = run(case), Sample.of(case).g
+
+    actual = pull(case, g, y, case.inputs, kept=True)
+
+    assert_same(actual, pull(case, g, y, case.inputs))
+
+
+@every_case
+def test_no_gradient_means_none(case):
+    xs = tensors(case.inputs)
+    sources = [x for x, w in zip(xs, case.wanted, strict=True) if not w]
+    inexact = [x for x in sources if x._array.dtype in dtypes.INEXACT]
+    with GradientTape() as tape:
+        tape.watch(inexact)
+        y = call(case, xs)
+
+    assert tape.gradient(list(y), sources) == [None] * len(sources)
+
+
+@every_case
+def test_inputs_are_left_as_they_were(case):
+    inputs = tuple(x.copy() for x in case.inputs)
+    y = run(case, inputs)
+    before = [np.copy(part) for part in y]
+    g = Sample.of(case).g
+    if any(case.wanted):
+        pull(case, tuple(part.copy() for part in g), y, inputs)
+
+    for a, e in zip((*inputs, *y), (*case.inputs, *before), strict=True):
+        np.testing.assert_array_equal(a, e)
+
+
+@every_case
+@pytest.mark.parametrize("layout", ["transposed", "strided", "backwards"])
+def test_layout_in_memory_does_not_matter(case, layout):
+    inputs = tuple(_laid_out(x, layout) for x in case.inputs)
+
+    y = run(case, inputs)
+    assert_close(y, run(case))
+    if any(case.wanted):
+        g = Sample.of(case).g
+        actual = pull(case, tuple(_laid_out(part, layout) for part in g), y, inputs)
+        assert_close(actual, pull(case, g, y, case.inputs))
+
+
+def _laid_out(x, layout):
+    if not x.ndim:
+        return x
+    if layout == "transposed":
+        return x.T.copy().T
+    if layout == "strided":
+        return np.repeat(x, 2, axis=-1)[..., ::2]
+    return x[..., ::-1].copy()[..., ::-1]
+
+
+# Batch rules
+
+BATCH = 4
+
+
+@every_case
+def test_batch_rule_agrees_with_a_loop(case):
+    batches = [quiet(_batch_of)(x) for x in case.inputs]
+    loops = {batched: _loop(case, batched, batches) for batched in _combinations(case)}
+
+    def run_all(*arrays):
+        rows, batches = arrays[: len(case.inputs)], arrays[len(case.inputs) :]
+        results = []
+        for batched in loops:
+            mixed = [b if f else x for x, b, f in zip(rows, batches, batched, strict=True)]
+            results.append(as_tuple(case.primitive.batch(batched, *mixed, **case.attrs)))
+        return results
+
+    every = (*case.inputs, *batches)
+    on_numpy = quiet(run_all)(*every)
+    on_tensors = run_all(*tensors(every))
+    under_xla = jax.jit(run_all)(*map(jnp.asarray, every))
+
+    for results in (on_numpy, on_tensors, under_xla):
+        for actual, expected in zip(results, loops.values(), strict=True):
+            assert_close(actual, expected)
+
+
+def _combinations(case):
+    return [c for c in itertools.product((False, True), repeat=len(case.inputs)) if any(c)]
+
+
+def _batch_of(x):
+    """Variations on x within the domain of the primitive, one behind the other."""
+    if x.dtype.kind in "fc":
+        return np.stack([x * (1 - 0.02 * k) for k in range(BATCH)])
+    return np.stack([np.roll(x, k) for k in range(BATCH)])
+
+
+def _loop(case, batched, batches):
+    rows = []
+    for k in range(BATCH):
+        mixed = [b[k] if f else x for x, b, f in zip(case.inputs, batches, batched, strict=True)]
+        rows.append(run(case, tuple(mixed)))
+    return [np.stack(column) for column in zip(*rows, strict=True)]
+
+
+# Dtypes
+
+EPSILON = {d: float(dtypes.ml_dtypes.finfo(d).eps) for d in FLOATS + COMPLEXES}
+
+
+def _converted(case: Case, dtype: np.dtype) -> tuple:
+    return tuple(_convert(x, dtype) if x.dtype.kind in "fc" else x for x in case.inputs)
+
+
+def _convert(x, dtype):
+    if dtype.kind == "c":
+        return (x if x.dtype.kind == "c" else x + 0.3j).astype(dtype)
+    x = np.real(x)
+    if dtype.kind == "b":
+        return np.asarray(x > 0.3)
+    if dtype.kind in "iu":
+        return (np.abs(np.nan_to_num(x, posinf=3)) * 3).astype(dtype) + dtype.type(1)
+    return x.astype(dtype)
+
+
+def _in_dtypes(case: Case, kinds: tuple = ALL_DTYPES):
+    """The inputs of a case in each dtype that makes sense."""
+    with_inf = any(np.isinf(x).any() for x in case.inputs)
+    for dtype in case.accepted:
+        if dtype in kinds and not (dtype.kind == "c" and with_inf):
+            yield dtype, _converted(case, dtype)
+
+
+every_castable_case = pytest.mark.parametrize(
+    "case", [case for case in CASES if any(x.dtype.kind in "fc" for x in case.inputs)], ids=str
+)
+
+
+@every_castable_case
+def test_result_has_the_same_dtype_on_numpy_and_jax(case):
+    def on_jax(*xs):
+        return as_tuple(case.primitive.kernel(jnp, *xs, **case.attrs))
+
+    for dtype, inputs in _in_dtypes(case):
+        specs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inputs]
+        for a, e in zip(run(case, inputs), jax.eval_shape(on_jax, *specs), strict=True):
+            assert (a.dtype, a.shape) == (e.dtype, e.shape), f"with {dtype}"
+
+
+@every_differentiable_case
+def test_gradients_have_the_dtype_and_shape_of_their_inputs(case):
+    for dtype, inputs in _in_dtypes(case, FLOATS + COMPLEXES):
+        sample = Sample.of(case, inputs)
+        first, second = second_gradients(case, tensors(inputs), sample)
+
+        sources = wanted(case, inputs)
+        for g, x in zip((*first, *second), (*sources, *sample.g, *sources), strict=True):
+            if g is not None:
+                assert (g._array.dtype, g._array.shape) == (x.dtype, x.shape), f"with {dtype}"
+
+
+@every_castable_case
+def test_low_precision_is_close_to_high_precision(case):
+    """In half precision too, values are right to a few units in the last place."""
+    for dtype, inputs in _in_dtypes(case, FLOATS + COMPLEXES):
+        wide = np.dtype("complex128" if dtype.kind == "c" else "float64")
+        exact = tuple(x.astype(wide) if x.dtype == dtype else x for x in inputs)
+        for a, e in zip(run(case, inputs), run(case, exact), strict=True):
+            bound, a = 4 * EPSILON[dtype], np.asarray(a).astype(e.dtype)
+            scale = np.max(np.abs(e), initial=0, where=np.isfinite(e))
+            np.testing.assert_allclose(a, e, rtol=bound, atol=bound * scale, err_msg=str(dtype))
+
+
+# Large arrays: by blocks, over threads
+
+ELEMENTWISE = {
+    case.primitive.name: case
+    for case in reversed(CASES)
+    if case.primitive.partials is not None and any(case.wanted) and case.differences
+}
+
+
+@pytest.mark.parametrize("case", ELEMENTWISE.values(), ids=ELEMENTWISE)
+def test_large_arrays_are_computed_as_small_ones(case):
+    times = 70_000
+    inputs = tuple(np.tile(x.reshape(-1)[:2], times) for x in case.inputs)
+    small = tuple(x[:2] for x in inputs)
+    y, y_small = (as_tuple(quiet(case.primitive)(*xs, **case.attrs)) for xs in (inputs, small))
+    g = random_like(case, y_small, 4)
+
+    actual = pull(case, tuple(np.tile(part, times) for part in g), y, inputs)
+
+    assert_same([x[-2:] for x in y], y_small)
+    assert_same([x[-2:] for x in actual], pull(case, g, y_small, small))
