@@ -87,7 +87,7 @@ def global_norm(t_list: Sequence[Any], name: Any = None) -> Tensor:
 
 
 def _sequence(t_list: Any, what: str) -> list:
-    if not isinstance(t_list, list | tuple):
+    if not isinstance(t_list, (list, tuple)):
         raise TypeError(
             f"{what}: `t_list` should be a sequence of tensors. Received {type(t_list)}."
         )

@@ -17,7 +17,6 @@ from retrograde.core.errors import FailedPreconditionError, UnimplementedError, 
 from retrograde.core.shapes import normalise_axes
 from retrograde.core.tensor import Tensor
 from retrograde.math import l2_normalize
-from retrograde.math._inputs import dtype_name
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import contraction, reduction
 from retrograde.ops._families import conj
@@ -83,11 +82,8 @@ def matmul(
         a, b = to_dtype(a, dtype), to_dtype(b, dtype)
     a = conj(a) if adjoint_a else a
     b = conj(b) if adjoint_b else b
-    attrs = {
-        "transpose_a": bool(transpose_a or adjoint_a),
-        "transpose_b": bool(transpose_b or adjoint_b),
-    }
-    return apply(contraction.matmul, (a, b), attrs)
+    flip_a, flip_b = bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)
+    return apply(contraction.matmul, (a, b), {"transpose_a": flip_a, "transpose_b": flip_b})
 
 
 def _one_of(transpose: Any, adjoint: Any, which: str) -> None:
@@ -203,7 +199,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
         raise FailedPreconditionError(
             None,
             None,
-            f"cross: products are defined for vectors of length 3. Received: shape {a._array.shape}.",
+            f"cross: expected vectors of length 3. Received: shape {a._array.shape}.",
         )
     ahead, behind = (Tensor(np.array(order, np.int32)) for order in ([1, 2, 0], [2, 0, 1]))
     at = {"axis": a.ndim - 1}
@@ -286,7 +282,7 @@ def _band(k: Any, what: str) -> tuple[int, int]:
     ks = np.ravel(integer_array(k, what)).tolist()
     if len(ks) not in (1, 2) or ks[0] > ks[-1]:
         raise invalid(
-            f"{what}: `k` must be an integer, or a pair of them, the lower one first. Received: {k}."
+            f"{what}: `k` must be an integer, or a pair of them, the lower first. Received: {k}."
         )
     return ks[0], ks[-1]
 
@@ -351,9 +347,9 @@ def diag(
 ) -> Tensor:
     """Matrices with `diagonal` on diagonal `k`, and `padding_value` elsewhere.
 
-    For a pair `k`, the second to last axis of `diagonal` holds one row for each diagonal, the highest
-    first. Without `num_rows` and `num_cols` the matrices are as small as can be, and square
-    if neither is given.
+    For a pair `k`, the second to last axis of `diagonal` holds one row for each diagonal, the
+    highest first. Matrices are as small as can be, where `num_rows` and `num_cols` do not say
+    otherwise, and square if neither is given.
 
     >>> tf.linalg.diag([1, 2], k=1).numpy()
     array([[0, 1, 0],
@@ -395,8 +391,8 @@ def _extent(length: int, low: int, high: int, num_rows: Any, num_cols: Any) -> t
     result = tuple(n if n != -1 else least for n, least in zip(given, (rows, columns), strict=True))
     if result[0] < rows or result[1] < columns or (result[0] != rows and result[1] != columns):
         raise invalid(
-            f"diag: {result[0]} rows and {result[1]} columns do not fit diagonals {low} to {high} of "
-            f"length {length}. Expected {rows} rows or {columns} columns, and no fewer of the other."
+            f"diag: {result[0]} rows and {result[1]} columns do not fit diagonals {low} to {high} "
+            f"of length {length}. Expected {rows} rows or {columns} columns, and no fewer."
         )
     return result
 
@@ -432,13 +428,11 @@ def set_diag(
     *batch, rows, columns = x._array.shape
     longest = max(_length(rows, columns, i) for i in range(low, high + 1))
     expected = (*batch, longest) if low == high else (*batch, high - low + 1, longest)
-    if d._array.shape != expected:
+    if d._array.shape != expected or d._array.dtype != x._array.dtype:
         raise invalid(
-            f"set_diag: the diagonal has shape {d._array.shape}. Expected {expected} for matrices of "
-            f"shape {x._array.shape}."
+            f"set_diag: the diagonal has shape {d._array.shape} and dtype {d.dtype.name}. Expected "
+            f"{expected} and {x.dtype.name} for matrices of shape {x._array.shape}."
         )
-    if x._array.dtype != d._array.dtype:
-        apply(ar.equal, (x, d))  # words the error
     for i in range(low, high + 1):
         row = d if low == high else _row(d, high - i, i, _length(rows, columns, i), align)
         x = _either(_on_diagonal(row, i, rows, columns), x, i, i, rows, columns)
@@ -487,11 +481,11 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """What `tensor_diag` would make this tensor of: its elements where both halves of an index agree."""
+    """The elements where both halves of an index agree: what `tensor_diag` spreads out."""
     x = as_tensor(input)
     half = x.ndim // 2
     shape = x._array.shape[:half]
-    if not half or x._array.shape != shape * 2:
+    if x._array.shape != shape * 2:
         raise invalid(
             f"tensor_diag_part: both halves of the shape must be equal. Received: {x._array.shape}."
         )
@@ -512,8 +506,8 @@ def norm(
     """The norm of vectors along `axis`, or of matrices in a pair of axes.
 
     Without `axis`, that of all elements as one vector. `ord` is "euclidean", 1, 2, infinity or any
-    positive number for vectors; "euclidean" or "fro", 1 or infinity for matrices. The gradient of the
-    euclidean norm is nan at 0.
+    positive number for vectors; "euclidean" or "fro", 1 or infinity for matrices. The gradient of
+    the euclidean norm is nan at 0.
 
     >>> tf.linalg.norm([3.0, 4.0]).numpy()
     np.float32(5.0)

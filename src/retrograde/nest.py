@@ -1,22 +1,23 @@
-"""tf.nest: structures of lists, tuples, named tuples and dicts."""
+"""tf.nest: structures of lists, tuples, named tuples and dicts, and of classes made from these."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-
-from retrograde.core import nest as core
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
+_TEXT = (str, bytes, bytearray, memoryview)
+
 
 def is_nested(seq: Any) -> bool:
-    """Whether `seq` is a list, a tuple or a dict.
+    """Whether `seq` is a list, a tuple, a dict or the like.
 
     >>> tf.nest.is_nested([1]), tf.nest.is_nested("ab"), tf.nest.is_nested(tf.constant([1]))
     (True, False, False)
     """
-    return isinstance(seq, list | tuple | Mapping)
+    return isinstance(seq, (Sequence, Mapping)) and not isinstance(seq, _TEXT)
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list:
@@ -25,7 +26,21 @@ def flatten(structure: Any, expand_composites: bool = False) -> list:
     >>> tf.nest.flatten({"b": 1, "a": (2, [3])})
     [2, 3, 1]
     """
-    return core.flatten(structure)
+    return list(_leaves(structure))
+
+
+def _leaves(structure: Any) -> Iterator[Any]:
+    if is_nested(structure):
+        for child in _children(structure):
+            yield from _leaves(child)
+    else:
+        yield structure
+
+
+def _children(structure: Any) -> list:
+    if isinstance(structure, Mapping):
+        return [structure[key] for key in sorted(structure)]
+    return list(structure)
 
 
 def pack_sequence_as(
@@ -41,13 +56,29 @@ def pack_sequence_as(
             f"Attempted to pack value: {flat_sequence!r} into a structure, but found incompatible "
             f"type `{type(flat_sequence)}`. Expected a list or a tuple."
         )
-    leaves, pack = core.flatten_with_pack(structure)
-    if len(leaves) != len(flat_sequence):
+    count = len(flatten(structure))
+    if count != len(flat_sequence):
         raise ValueError(
-            f"Could not pack sequence. Structure had {len(leaves)} atoms, but flat_sequence had "
+            f"Could not pack sequence. Structure had {count} atoms, but flat_sequence had "
             f"{len(flat_sequence)} items. Structure: {structure}, flat_sequence: {flat_sequence}."
         )
-    return pack(list(flat_sequence))
+    return _packed(structure, iter(flat_sequence))
+
+
+def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
+    """The same structure around what `leaves` yields."""
+    if not is_nested(structure):
+        return next(leaves)
+    values = [_packed(child, leaves) for child in _children(structure)]
+    kind = type(structure)
+    if isinstance(structure, Mapping):
+        found = dict(zip(sorted(structure), values, strict=True))
+        ordered = {key: found[key] for key in structure}
+        default = [structure.default_factory] if isinstance(structure, defaultdict) else []
+        return kind(*default, ordered)
+    if hasattr(structure, "_fields"):
+        return kind(*values)
+    return values if kind is range else kind(values)
 
 
 def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
@@ -69,9 +100,8 @@ def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
         raise ValueError("map_structure: expected at least one structure.")
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types)
-    leaves, pack = core.flatten_with_pack(structure[0])
-    columns = [leaves, *(core.flatten(other) for other in structure[1:])]
-    return pack([func(*row) for row in zip(*columns, strict=True)])
+    rows = zip(*map(_leaves, structure), strict=True)
+    return _packed(structure[0], iter([func(*row) for row in rows]))
 
 
 def assert_same_structure(
@@ -104,9 +134,3 @@ def _difference(a: Any, b: Any, check_types: bool) -> tuple[type[Exception], str
 
 def _alike(a: Any, b: Any) -> bool:
     return type(a) is type(b) or (isinstance(a, Mapping) and isinstance(b, Mapping))
-
-
-def _children(structure: Any) -> list:
-    if isinstance(structure, Mapping):
-        return [structure[key] for key in sorted(structure)]
-    return list(structure)

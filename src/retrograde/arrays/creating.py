@@ -27,16 +27,13 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Cons
     >>> tf.constant([1, 2, 3, 4], shape=[2, 2]).numpy()
     array([[1, 2], [3, 4]], dtype=int32)
     """
-    wanted = numpy_dtype(dtype)
-    try:
-        tensor = convert_to_tensor(value, dtype)
-    except ValueError:
-        if held_by(value) is None or wanted in (None, held_by(value)._array.dtype):
-            raise
+    wanted, held = numpy_dtype(dtype), held_by(value)
+    if wanted is not None and held is not None and held._array.dtype != wanted:
         raise TypeError(
             f"Cannot make a constant of dtype {dtypes.of(wanted).name} out of a tensor of dtype "
-            f"{held_by(value).dtype.name}. Use tf.cast."
-        ) from None
+            f"{held.dtype.name}. Use tf.cast."
+        )
+    tensor = convert_to_tensor(value, dtype)
     return tensor if shape is None else _with_shape(tensor, integers(shape, "constant"))
 
 
@@ -88,17 +85,17 @@ def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
 def zeros_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = None) -> Tensor:
     """Zeros with the shape of `input`, and its dtype unless another is given."""
     x = as_tensor(input)
-    wanted = numpy_dtype(dtype)
-    if wanted not in (None, x._array.dtype) or x._array.dtype == object:
-        return _full(x._array.shape, wanted or x._array.dtype, 0)
+    wanted = numpy_dtype(dtype) or x._array.dtype
+    if wanted != x._array.dtype or wanted.kind == "O":
+        return _full(x._array.shape, wanted, 0)
     return casting.zeros_like(x)
 
 
 def ones_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = None) -> Tensor:
     """Ones with the shape of `input`, and its dtype unless another is given."""
     x = as_tensor(input)
-    wanted = numpy_dtype(dtype)
-    if wanted not in (None, x._array.dtype):
+    wanted = numpy_dtype(dtype) or x._array.dtype
+    if wanted != x._array.dtype:
         return _full(x._array.shape, wanted, 1)
     return casting.ones_like(x)
 
@@ -268,7 +265,7 @@ def one_hot(
 def _on_and_off(on_value: Any, off_value: Any, dtype: np.dtype | None) -> tuple[Tensor, Tensor]:
     """The two values, in the one dtype that they and `dtype` must agree on."""
     given = [as_tensor(v) for v in (on_value, off_value) if v is not None]
-    found = {x._array.dtype for x in given} | ({dtype} - {None})
+    found = {x._array.dtype for x in given} | (set() if dtype is None else {dtype})
     if len(found) > 1:
         names = " and ".join(sorted(dtypes.of(d).name for d in found))
         raise TypeError(f"one_hot: on_value, off_value and dtype disagree: {names}.")

@@ -137,8 +137,8 @@ def _places(condition: Tensor) -> Tensor:
     array = np.asarray(condition)
     if not array.ndim or array.dtype.kind == "O":
         raise invalid(
-            "where: a condition alone must have axes, and be of numbers or of bool. Received: shape "
-            f"{array.shape}, dtype {condition.dtype.name}."
+            "where: a condition alone must have axes, and be of numbers or of bool. Received: "
+            f"shape {array.shape}, dtype {condition.dtype.name}."
         )
     return Tensor(np.argwhere(array).astype(np.int64))
 

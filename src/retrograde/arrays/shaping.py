@@ -203,7 +203,7 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
     >>> tf.concat([[1, 2], [3]], 0).numpy()
     array([1, 2, 3], dtype=int32)
     """
-    if not isinstance(values, list | tuple):
+    if not isinstance(values, (list, tuple)):
         values = [values]
     xs = one_dtype(values)
     at = integer(axis, "concat")
@@ -222,7 +222,7 @@ def stack(values: Any, axis: int = 0, name: Any = "stack") -> Tensor:
     >>> tf.stack([[1, 2], [3, 4]], axis=1).numpy()
     array([[1, 3], [2, 4]], dtype=int32)
     """
-    if not isinstance(values, list | tuple) or not values:
+    if not isinstance(values, (list, tuple)) or not values:
         return casting.identity(as_tensor(values))
     if axis == 0 and not holds_tensor(values):
         with contextlib.suppress(TypeError, ValueError):  # said below, with the shapes
@@ -261,7 +261,7 @@ def split(
     x = as_tensor(value)
     at = normalise_axis(integer(axis, "split"), x._array.ndim, "split")
     size = x._array.shape[at]
-    if isinstance(num_or_size_splits, int | np.integer):
+    if isinstance(num_or_size_splits, (int, np.integer)):
         sizes = _equal_parts(int(num_or_size_splits), size)
     else:
         sizes = _given_parts(num_or_size_splits, size)
@@ -339,8 +339,8 @@ def _pad_constant(x: Tensor, pairs: list[list[int]], constant_values: Any) -> Te
     value = as_tensor(constant_values, None if held_by(constant_values) is not None else dtype)
     if value._array.dtype != dtype:
         raise invalid(
-            f"pad: constant_values has dtype {value.dtype.name}, the tensor {x.dtype.name}. Expected "
-            "the same."
+            f"pad: constant_values has dtype {value.dtype.name}, the tensor {x.dtype.name}. "
+            "Expected the same."
         )
     inside = np.zeros(shape, bool)
     inside[tuple(slice(*w) for w in where)] = True

@@ -264,6 +264,7 @@ class GradientTape(Recorder):
             if type(g) is IndexedSlices:
                 g = indexed_slices.dense(g)
             if plan.joint is not None:
+                values = None  # those of the call before are free now
                 needed = plan.connected
                 if leads is not None:
                     needed = tuple([c and i in leads for c, i in zip(needed, ids, strict=True)])

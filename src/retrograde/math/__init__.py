@@ -1,7 +1,7 @@
 """tf.math: arithmetic, elementary functions and reductions, with TensorFlow's signatures.
 
-`name` is accepted and ignored throughout. `truncatediv`, `truncatemod` and `complex`, which TensorFlow
-keeps at top level alone, are found here as well.
+`name` is accepted and ignored throughout. `truncatediv` and `truncatemod`, which TensorFlow keeps
+at top level alone, are found here as well.
 """
 
 from retrograde.math.arithmetic import (
@@ -51,7 +51,6 @@ from retrograde.math.elementary import (
     atan2,
     atanh,
     ceil,
-    complex,
     conj,
     cos,
     cosh,
@@ -125,7 +124,6 @@ __all__ = [
     "atan2",
     "atanh",
     "ceil",
-    "complex",
     "conj",
     "cos",
     "cosh",

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.errors import invalid
+from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.shapes import normalise_axes, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, one_dtype
@@ -26,18 +29,32 @@ def binary(primitive: Primitive, x: Any, y: Any) -> Tensor:
     return apply(primitive, tuple(one_dtype((x, y))))
 
 
+def truth(value: Any) -> Tensor:
+    """`value` as truth values; Python numbers are none, though Python takes them for such."""
+    plain = held_by(value) is None and not isinstance(value, IndexedSlices)
+    return as_tensor(value, dtypes.bool_.numpy_dtype if plain else None)
+
+
 def axis_of(axis: Any, x: Tensor, what: str) -> int:
-    """One axis of `x`, counted from the front; a tensor without axes may name it."""
-    held = held_by(axis)
-    return normalise_axis(axis if held is None else int(held._read()), x.ndim, what)
+    """One axis of `x`, counted from the front; a tensor may name it."""
+    if not isinstance(axis, int):
+        (axis,) = _axes_in(axis, what, 1)
+    return normalise_axis(axis, x.ndim, what)
 
 
 def axes_of(axis: Any, x: Tensor, what: str) -> tuple[int, ...]:
     """The axes of `x` that an integer, a list, a tensor or `None` (for all) names."""
-    held = held_by(axis)
-    if held is not None:
-        axis = np.ravel(held._read().numpy())
+    if axis is not None and not isinstance(axis, int):
+        axis = _axes_in(axis, what)
     return normalise_axes(axis, x.ndim, what)
+
+
+def _axes_in(axis: Any, what: str, count: int | None = None) -> list[int]:
+    """The integers in `axis`, which leave for Python."""
+    axes = np.ravel(integer_array(axis, f"{what}: axis", TypeError)).tolist()
+    if count is not None and len(axes) != count:
+        raise invalid(f"{what}: expected a single axis. Received: {axes}.")
+    return axes
 
 
 def dtype_name(x: Tensor) -> str:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import binary, dtype_name, unary
+from retrograde.math._inputs import binary, dtype_name, truth, unary
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops.casting import identity, to_dtype, zeros_like
@@ -47,8 +46,19 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     >>> tf.math.multiply_no_nan([np.inf, 3.0], [0.0, 2.0]).numpy()
     array([0., 6.], dtype=float32)
     """
-    x1, x2 = one_dtype((x, y))
+    x1, x2 = _inexact(x, y, "multiply_no_nan")
     return apply(ar.guarded_multiply, (x2, x1))
+
+
+def _inexact(x: Any, y: Any, what: str) -> list[Tensor]:
+    """`x` and `y` as tensors of one float or complex dtype."""
+    x1, x2 = tensors = one_dtype((x, y))
+    if x1._array.dtype != x2._array.dtype or x1._array.dtype not in dtypes.INEXACT:
+        raise invalid(
+            f"{what}: x and y must have the same dtype, float or complex. Received: "
+            f"{dtype_name(x1)} and {dtype_name(x2)}. Use tf.cast."
+        )
+    return tensors
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -153,30 +163,28 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     >>> tf.math.xlogy([0.0, 2.0], [0.0, 1.0]).numpy()
     array([0., 0.], dtype=float32)
     """
-    x, safe, _ = _where_nonzero(x, y, 1)
+    x, safe, _ = _where_nonzero(x, y, 1, "xlogy")
     return x * apply(el.log, (safe,))
 
 
 def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x * log(1 + y)`, and 0 where `x` is 0."""
-    x, safe, _ = _where_nonzero(x, y, 0)
+    x, safe, _ = _where_nonzero(x, y, 0, "xlog1py")
     return x * apply(el.log1p, (safe,))
 
 
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, and 0 where `x` is 0."""
-    x, safe, nonzero = _where_nonzero(x, y, 1)
+    x, safe, nonzero = _where_nonzero(x, y, 1, "xdivy")
     return apply(ar.mask, (apply(ar.divide, (x, safe)), nonzero))
 
 
-def _where_nonzero(x: Any, y: Any, otherwise: int) -> tuple[Tensor, Tensor, Tensor]:
+def _where_nonzero(x: Any, y: Any, otherwise: int, what: str) -> tuple[Tensor, Tensor, Tensor]:
     """`x`; `y` where `x` is not 0, else `otherwise`; and where that is."""
-    x1, x2 = one_dtype((x, y))
-    dtype = x2._array.dtype
-    if dtype not in dtypes.INEXACT or x1._array.dtype != dtype:
-        apply(ar.guarded_multiply, (x1, x2))  # words the error
+    x1, x2 = _inexact(x, y, what)
     nonzero = apply(ar.not_equal, (x1, zeros_like(x1)))
-    return x1, apply(ar.select, (nonzero, x2, Tensor(dtype.type(otherwise)))), nonzero
+    stand_in = Tensor(x2._array.dtype.type(otherwise))
+    return x1, apply(ar.select, (nonzero, x2, stand_in)), nonzero
 
 
 def negative(x: Any, name: str | None = None) -> Tensor:
@@ -313,33 +321,19 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     >>> tf.math.logical_and([True, True], [True, False]).numpy()
     array([ True, False])
     """
-    return _logic(ar.logical_and, x, y)
+    return apply(ar.logical_and, (truth(x), truth(y)))
 
 
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether one of `x` and `y` is true, or both."""
-    return _logic(ar.logical_or, x, y)
+    return apply(ar.logical_or, (truth(x), truth(y)))
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether just one of `x` and `y` is true."""
-    return _logic(ar.logical_xor, x, y)
+    return apply(ar.logical_xor, (truth(x), truth(y)))
 
 
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """Whether `x` is false."""
-    return _logic(ar.logical_not, x)
-
-
-def _logic(primitive: Primitive, *values: Any) -> Tensor:
-    """`primitive` of truth values; numbers are none, though Python takes them for such."""
-    bool_ = dtypes.bool_.numpy_dtype
-    plain = (bool, int, float, complex, list, tuple)
-    return apply(
-        primitive,
-        tuple([as_tensor(v, bool_ if _is_plain(v, plain) else None) for v in values]),
-    )
-
-
-def _is_plain(value: Any, kinds: tuple) -> bool:
-    return isinstance(value, kinds) and held_by(value) is None
+    return apply(ar.logical_not, (truth(x),))

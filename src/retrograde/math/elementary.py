@@ -240,22 +240,6 @@ def is_finite(x: Any, name: str | None = None) -> Tensor:
 # Complex numbers
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """The complex numbers `real + i * imag`; of float32, complex64, and of float64, complex128.
-
-    >>> tf.complex([1.0, 2.0], [3.0, 4.0]).numpy()
-    array([1.+3.j, 2.+4.j], dtype=complex64)
-    """
-    x1, x2 = as_tensor(real), as_tensor(imag)
-    pair = x1._array.dtype, x2._array.dtype
-    if pair[0] != pair[1] or pair[0] not in cx.make_complex.accepts:
-        raise TypeError(
-            f"complex: the real and imaginary parts have dtypes {dtype_name(x1)} and "
-            f"{dtype_name(x2)}. Expected both to be float32, or both float64."
-        )
-    return apply(cx.make_complex, (x1, x2))
-
-
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; of real numbers, they themselves."""
     x = as_tensor(input)

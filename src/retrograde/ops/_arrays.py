@@ -19,6 +19,11 @@ def widened(x):
     return x.astype(np.float32) if x.dtype in _HALF else x
 
 
+def scalar(value, like):
+    """`value` in the dtype of `like`: beside a Python float, bfloat16 would become float32."""
+    return getattr(like.dtype, "numpy_dtype", like.dtype).type(value)
+
+
 def total(xp, x, axis, keepdims=False):
     """The sum over `axis`, added up in `wide` precision and given back in the dtype of `x`."""
     dtype = x.dtype

@@ -155,22 +155,30 @@ squared_difference = elementwise(
     holomorphic=False,
 )
 
-sign = elementwise("sign", "sign", lambda g, _y, _x: zeros_like(g), holomorphic=False)
+
+def _sign_partial(g, y, x):
+    """0; a complex y keeps its modulus, so only what turns it counts."""
+    if g.dtype.kind != "c":
+        return zeros_like(g)
+    return divide_no_nan((g - y * y * conj(g)) * y, x + x)
+
+
+sign = elementwise("sign", "sign", _sign_partial, holomorphic=False)
 absolute = elementwise("absolute", "absolute", lambda g, _y, x: g * sign(x), accepts=dtypes.REAL)
 
-# At a tie the whole gradient goes to the first input.
+# At a tie the whole gradient goes to the first input, beside a nan to the second.
 maximum = elementwise(
     "maximum",
     "maximum",
     lambda g, _y, x1, x2: mask(g, x1 >= x2),
-    lambda g, _y, x1, x2: mask(g, x1 < x2),
+    lambda g, _y, x1, x2: mask(g, logical_not(x1 >= x2)),
     accepts=dtypes.REAL,
 )
 minimum = elementwise(
     "minimum",
     "minimum",
     lambda g, _y, x1, x2: mask(g, x1 <= x2),
-    lambda g, _y, x1, x2: mask(g, x1 > x2),
+    lambda g, _y, x1, x2: mask(g, logical_not(x1 <= x2)),
     accepts=dtypes.REAL,
 )
 

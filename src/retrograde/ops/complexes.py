@@ -7,7 +7,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import sign
-from retrograde.ops.casting import cast, zeros_like
+from retrograde.ops.casting import zeros_like
 
 
 def _complex_kernel(xp, x1, x2):
@@ -43,7 +43,7 @@ imag = elementwise(
 complex_abs = elementwise(
     "complex_abs",
     "absolute",
-    lambda g, _y, x: cast(g, dtype=x.dtype) * sign(x),  # sign is z / |z|, and 0 at 0
+    lambda g, _y, x: make_complex(g, zeros_like(g)) * sign(x),  # sign is z / |z|, and 0 at 0
     accepts=dtypes.COMPLEX,
     holomorphic=False,
 )

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from retrograde.core import dtypes
-from retrograde.ops._arrays import special, widened
+from retrograde.ops._arrays import scalar, special, widened
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import (
     absolute,
     guarded_divide,
     guarded_multiply,
     log,
-    mask,
     select,
     square,
 )
+from retrograde.ops.casting import zeros_like
 
 __all__ = ["log"]
 
@@ -28,7 +28,9 @@ expm1 = function("expm1", "expm1", lambda g, y, _x: g * (y + 1))
 log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
 sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
 rsqrt = function(
-    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, y, _x: guarded_multiply(g, y * y * y) * -0.5
+    "rsqrt",
+    lambda xp, x: 1 / xp.sqrt(x),
+    lambda g, y, _x: guarded_multiply(g, y * y * y) * scalar(-0.5, y),
 )
 
 sin = function("sin", "sin", lambda g, _y, x: g * cos(x))
@@ -46,8 +48,8 @@ atanh = function("atanh", "arctanh", lambda g, _y, x: guarded_divide(g, 1 - x * 
 atan2 = elementwise(
     "atan2",
     "arctan2",
-    lambda g, _y, x1, x2: guarded_divide(g * x2, x1 * x1 + x2 * x2),
-    lambda g, _y, x1, x2: -guarded_divide(g * x1, x1 * x1 + x2 * x2),
+    lambda g, _y, x1, x2: guarded_multiply(g, x2 / (x1 * x1 + x2 * x2)),
+    lambda g, _y, x1, x2: -guarded_multiply(g, x1 / (x1 * x1 + x2 * x2)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
@@ -57,7 +59,7 @@ _TWO_OVER_SQRT_PI = 1.1283791670955126
 erf = function(
     "erf",
     lambda xp, x: special(xp, "erf")(widened(x)).astype(x.dtype),
-    lambda g, _y, x: g * exp(-x * x) * _TWO_OVER_SQRT_PI,
+    lambda g, _y, x: g * exp(-x * x) * scalar(_TWO_OVER_SQRT_PI, x),
     accepts=dtypes.FLOATING,
 )
 
@@ -75,24 +77,40 @@ softsign = elementwise(
     accepts=dtypes.FLOATING,
 )
 
+
+def _gate_kernel(xp, g, s, *, upper, slope):
+    inside = s > 0 if upper is None else (s > 0) & (s < upper)
+    return xp.where(inside, g, g * scalar(slope, g) if slope else xp.zeros((), g.dtype))
+
+
+# The derivative of the functions that bend at 0: g where 0 < s < upper, elsewhere g * slope. It
+# depends on s, if only in steps, and so is connected to it, with a zero.
+gate = elementwise(
+    "gate",
+    _gate_kernel,
+    lambda h, _y, _g, s, **attrs: gate(h, s, **attrs),
+    lambda h, _y, _g, _s, **_: zeros_like(h),
+    accepts=dtypes.REAL,
+    holomorphic=False,
+)
 relu = elementwise(
     "relu",
     lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)),
-    lambda g, y, _x: mask(g, y > 0),
+    lambda g, y, _x: gate(g, y, upper=None, slope=0.0),
     accepts=dtypes.REAL,
     holomorphic=False,
 )
 relu6 = elementwise(
     "relu6",
     lambda xp, x: xp.clip(x, 0, 6).astype(x.dtype),
-    lambda g, y, _x: mask(mask(g, y > 0), y < 6),
+    lambda g, y, _x: gate(g, y, upper=6.0, slope=0.0),
     accepts=dtypes.REAL,
     holomorphic=False,
 )
 leaky_relu = elementwise(
     "leaky_relu",
-    lambda xp, x, *, alpha: xp.where(x > 0, x, x * alpha),
-    lambda g, _y, x, *, alpha: select(x > 0, g, g * alpha),
+    lambda xp, x, *, alpha: xp.where(x > 0, x, x * scalar(alpha, x)),
+    lambda g, _y, x, *, alpha: gate(g, x, upper=None, slope=alpha),
     accepts=dtypes.FLOATING,
     holomorphic=False,
 )
@@ -108,12 +126,18 @@ elu = elementwise(
 _SELU_SCALE = 1.0507009873554805
 _SELU_SCALE_ALPHA = 1.7580993408473766
 
+
+def _selu_kernel(xp, x):
+    below = xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))) * scalar(_SELU_SCALE_ALPHA, x)
+    return xp.where(x < 0, below, x * scalar(_SELU_SCALE, x))
+
+
 selu = elementwise(
     "selu",
-    lambda xp, x: xp.where(
-        x < 0, xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))) * _SELU_SCALE_ALPHA, x * _SELU_SCALE
+    _selu_kernel,
+    lambda g, y, _x: select(
+        y < 0, g * (y + scalar(_SELU_SCALE_ALPHA, y)), g * scalar(_SELU_SCALE, y)
     ),
-    lambda g, y, _x: select(y < 0, g * (y + _SELU_SCALE_ALPHA), g * _SELU_SCALE),
     accepts=dtypes.FLOATING,
     costly=True,
     holomorphic=False,

@@ -9,13 +9,12 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
-from retrograde.ops._arrays import total, wide, widened
-from retrograde.ops._families import kept, reduction, spread
+from retrograde.ops._arrays import scalar, total, wide, widened
+from retrograde.ops._families import conj, kept, reduction, spread
 from retrograde.ops.arithmetic import equal
 from retrograde.ops.casting import cast, ones_like
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import concat, reshape, take_slice, transpose
-
 
 sum = reduction(
     "sum",
@@ -32,9 +31,9 @@ def count(x, axis):
 
 def _mean_kernel(xp, x, *, axis, keepdims):
     n = count(x, axis)
-    if x.dtype.kind in "iu":
-        y = total(xp, x, axis, keepdims)
-        return (y // n if n else y).astype(x.dtype)
+    if x.dtype.kind in "iu":  # summed in 64 bits, rounded towards zero
+        y = xp.sum(x, axis=axis, keepdims=keepdims, dtype=np.dtype(x.dtype.kind + "8"))
+        return (xp.sign(y) * (xp.abs(y) // (n or 1))).astype(x.dtype)
     return (total(xp, widened(x), axis, keepdims) / (n or math.nan)).astype(x.dtype, copy=False)
 
 
@@ -42,7 +41,7 @@ mean = reduction(
     "mean",
     _mean_kernel,
     lambda g, _y, _x, *, axis, keepdims: spread(
-        g / (count(_x, axis) or math.nan), _x, axis, keepdims
+        g / scalar(count(_x, axis) or math.nan, g), _x, axis, keepdims
     ),
     linear=True,
 )
@@ -76,7 +75,7 @@ def _prod_vjp(g, _y, x, *, axis, keepdims):
     flat = reshape(transpose(x, perm=perm), shape=(*shape[: len(free)], count(x, axis)))
     others = reshape(_products_of_the_others(flat), shape=shape)
     back = tuple(sorted(range(len(perm)), key=perm.__getitem__))
-    return spread(g, x, axis, keepdims) * transpose(others, perm=back)
+    return spread(g, x, axis, keepdims) * transpose(conj(others), perm=back)
 
 
 def _prod_kernel(xp, x, *, axis, keepdims):
@@ -150,13 +149,23 @@ logsumexp = reduction(
 )
 
 
-def _arg_extreme(name):
-    """The first place of the largest or smallest element along one axis."""
+def _arg_extreme(name, worst):
+    """The first place of the largest or smallest element along one axis; nan is neither."""
+
+    def past_nan(xp, x, axis, places):
+        if xp is np:  # a nan attracts NumPy's argmax: without one at the places, there is none
+            found = np.take_along_axis(x, np.expand_dims(places, axis), axis)
+            if not np.isnan(found).any():
+                return places
+        return getattr(xp, name)(xp.where(xp.isnan(x), scalar(worst, x), x), axis=axis)
 
     def kernel(xp, x, *, axis, dtype):
         if not x.shape[axis]:
             raise invalid(f"{name}: reduction axis {axis} is empty in shape {x.shape}.")
-        return getattr(xp, name)(x, axis=axis).astype(dtype)
+        places = getattr(xp, name)(x, axis=axis)
+        if x.dtype.kind not in "iub":
+            places = past_nan(xp, x, axis, places)
+        return places.astype(dtype)
 
     def batch(_, x, *, axis, dtype):
         return primitive(x, axis=axis + 1, dtype=dtype)
@@ -165,5 +174,5 @@ def _arg_extreme(name):
     return primitive
 
 
-argmax = _arg_extreme("argmax")
-argmin = _arg_extreme("argmin")
+argmax = _arg_extreme("argmax", -math.inf)
+argmin = _arg_extreme("argmin", math.inf)

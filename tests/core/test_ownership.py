@@ -1,0 +1,311 @@
+"""An assignment never changes what anyone else holds; and writes in place where nobody does."""
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+
+SIZE = 4
+
+
+def variable():
+    return tf.Variable(np.arange(SIZE, dtype=np.float32))
+
+
+def slices(values, indices):
+    return tf.IndexedSlices(tf.constant(values), tf.constant(indices))
+
+
+ASSIGNMENTS = {
+    "assign": lambda v: v.assign(np.full(SIZE, 9.0)),
+    "assign_add": lambda v: v.assign_add(np.ones(SIZE)),
+    "assign_sub": lambda v: v.assign_sub(np.ones(SIZE)),
+    "scatter_add": lambda v: v.scatter_add(slices([5.0], [0])),
+    "scatter_sub": lambda v: v.scatter_sub(slices([5.0], [0])),
+    "scatter_mul": lambda v: v.scatter_mul(slices([5.0], [1])),
+    "scatter_div": lambda v: v.scatter_div(slices([5.0], [1])),
+    "scatter_min": lambda v: v.scatter_min(slices([-5.0], [0])),
+    "scatter_max": lambda v: v.scatter_max(slices([5.0], [0])),
+    "scatter_update": lambda v: v.scatter_update(slices([5.0], [0])),
+    "batch_scatter_update": lambda v: v.batch_scatter_update(slices([5.0], [0])),
+    "scatter_nd_add": lambda v: v.scatter_nd_add([[0]], [5.0]),
+    "scatter_nd_update": lambda v: v.scatter_nd_update([[0]], [5.0]),
+    "slice": lambda v: v[0].assign(5.0),
+}
+
+HOLDERS = {
+    "value()": lambda v: v.value(),
+    "identity": lambda v: tf.identity(v),
+    "convert_to_tensor": lambda v: tf.convert_to_tensor(v),
+    "numpy()": lambda v: v.numpy(),
+    "np.asarray": lambda v: np.asarray(v),
+    "np.asarray of value()": lambda v: np.asarray(v.value()),
+    "a view of np.asarray": lambda v: np.asarray(v)[1:],
+    "the base of a view": lambda v: np.asarray(v).base,
+    "memoryview": lambda v: memoryview(np.asarray(v)),
+    "dlpack": lambda v: np.from_dlpack(v.value()),
+    "a slice": lambda v: v[1:],
+    "all": lambda v: v[...],
+    "reshape": lambda v: tf.reshape(v, [2, 2]),
+    "transpose": lambda v: tf.transpose(v),
+    "expand": lambda v: v[None],
+    "another variable": lambda v: tf.Variable(v),
+    "a variable assigned from it": lambda v: tf.Variable(np.zeros(SIZE, np.float32)).assign(v),
+    "stop_gradient": lambda v: tf.stop_gradient(v),
+    "the tensor it holds": lambda v: v._read(),
+    "the array it holds": lambda v: v._read()._array,
+}
+
+
+def values(held):
+    return np.array(held.numpy() if hasattr(held, "numpy") else held)
+
+
+@pytest.mark.parametrize("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
+def test_what_is_held_never_changes(hold, assign):
+    v = variable()
+    held = hold(v)
+    before = values(held)
+
+    for _ in range(3):
+        assign(v)
+        np.testing.assert_array_equal(values(held), before)
+
+    expected = variable()
+    for _ in range(3):
+        assign(expected)
+    np.testing.assert_array_equal(v.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
+def test_what_a_tape_recorded_never_changes(assign):
+    v = variable()
+
+    with tf.GradientTape() as tape:
+        y = v * v
+        assign(v)
+        assign(v)
+
+    np.testing.assert_array_equal(tape.gradient(y, v).numpy(), 2.0 * np.arange(SIZE))
+
+
+@pytest.mark.parametrize("how", ["assign", "initial value"])
+@pytest.mark.parametrize("change", ["assign_add", "scatter_add", "slice"])
+def test_what_was_assigned_never_changes(how, change):
+    array, tensor = np.ones(SIZE, np.float32), tf.constant(np.ones(SIZE, np.float32))
+    other = tf.Variable(np.ones(SIZE, np.float32))
+
+    for source in (array, tensor, other):
+        if how == "assign":
+            v = tf.Variable(np.zeros(SIZE, np.float32)).assign(source)
+        else:
+            v = tf.Variable(source)
+        ASSIGNMENTS[change](v)
+        ASSIGNMENTS[change](v)
+
+        np.testing.assert_array_equal(np.asarray(source), np.ones(SIZE))
+        assert not np.array_equal(v.numpy(), np.ones(SIZE))
+
+
+def test_later_writes_to_an_assigned_array_do_not_show():
+    v, array = variable(), np.ones(SIZE, np.float32)
+
+    v.assign(array)
+    array[:] = 7.0
+
+    assert v.numpy().tolist() == [1.0] * SIZE
+
+
+def test_a_gradient_that_was_assigned_never_changes():
+    v, w = variable(), variable()
+
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(v) + tf.reduce_sum(w)
+    gradients = tape.gradient(y, [v, w])
+    v.assign(gradients[0])
+    v.assign_add(np.ones(SIZE))
+
+    for gradient in gradients:
+        assert gradient.numpy().tolist() == [1.0] * SIZE
+
+
+def test_broadcast_values_can_be_assigned_and_updated():
+    v = tf.Variable(np.zeros((100, 100), np.float32))
+
+    v.assign(tf.broadcast_to(tf.constant(1.0), [100, 100]))
+    v.assign_add(np.ones((100, 100)))
+    v[0, 0].assign(5.0)
+
+    assert v.numpy()[0, :2].tolist() == [5.0, 2.0]
+
+
+def address(v):
+    return np.asarray(v).ctypes.data
+
+
+@pytest.mark.parametrize(
+    "assign",
+    [assign for name, assign in ASSIGNMENTS.items() if name not in ("assign", "slice")],
+    ids=[name for name in ASSIGNMENTS if name not in ("assign", "slice")],
+)
+def test_an_unshared_variable_is_updated_in_place(assign):
+    v = variable()
+    before = address(v)
+
+    for _ in range(3):
+        assign(v)
+
+    assert address(v) == before
+
+
+def test_after_a_shared_update_the_variable_owns_its_memory_again():
+    v = variable()
+    held = v.value()
+    before = address(v)
+
+    v.assign_add(np.ones(SIZE))
+    after = address(v)
+    v.assign_add(np.ones(SIZE))
+
+    assert after != before
+    assert address(v) == after
+    assert held.numpy().tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_variable_owns_its_memory_again_when_nobody_holds_it_any_more():
+    v = variable()
+    before = address(v)
+
+    with tf.GradientTape() as tape:
+        y = v * v
+    tape.gradient(y, v)
+    del y
+    v.assign_add(np.ones(SIZE))
+
+    assert address(v) == before
+
+
+def test_a_training_step_updates_in_place():
+    v = variable()
+    before = address(v)
+
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(v * v)
+        v.assign_sub(0.1 * tape.gradient(loss, v))
+
+    assert address(v) == before
+
+
+# Threads
+
+
+@pytest.fixture
+def _switch_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(*functions):
+    """Runs each function in a thread of its own and raises what they raise."""
+    failures = []
+
+    def run(f):
+        try:
+            f()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(f,)) for f in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+READS = {
+    "value": lambda v: v.value().numpy(),
+    "numpy": lambda v: v.numpy(),
+    "asarray": lambda v: np.array(np.asarray(v)),
+    "operation": lambda v: (v + 0.0).numpy(),
+    "slice": lambda v: v[1:].numpy(),
+}
+
+
+@pytest.mark.usefixtures("_switch_often")
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("method", ["assign", "assign_add", "scatter_add"])
+def test_no_read_is_torn(method, read):
+    """All elements are equal at any time, so that a torn value shows at once."""
+    size, rounds = 200_000, 100
+    v = tf.Variable(np.zeros(size, np.float32))
+    every = tf.range(size)
+    done = threading.Event()
+
+    def write():
+        try:
+            for i in range(rounds):
+                if method == "assign":
+                    v.assign(np.full(size, i, np.float32))
+                elif method == "assign_add":
+                    v.assign_add(np.ones(size, np.float32))
+                else:
+                    v.scatter_add(tf.IndexedSlices(np.float32(1.0), every, None))
+        finally:
+            done.set()
+
+    def check():
+        while not done.is_set():
+            array = read(v)
+            assert array.min() == array.max()
+
+    in_threads(write, check, check)
+
+
+@pytest.mark.usefixtures("_switch_often")
+@pytest.mark.parametrize("size", [(), (3,), (50_000,)])
+def test_no_update_of_several_threads_is_lost(size):
+    rounds = 200
+    v = tf.Variable(np.zeros(size, np.float64))
+
+    def add():
+        for _ in range(rounds):
+            v.assign_add(np.ones(size))
+
+    def subtract():
+        for _ in range(rounds // 2):
+            v.assign_sub(np.ones(size))
+
+    in_threads(add, add, add, subtract)
+
+    np.testing.assert_array_equal(v.numpy(), np.full(size, 2.5 * rounds))
+
+
+@pytest.mark.usefixtures("_switch_often")
+def test_tensors_read_by_one_thread_are_not_changed_by_another():
+    v = tf.Variable(np.zeros(10_000, np.float32))
+    done = threading.Event()
+
+    def write():
+        try:
+            for _ in range(300):
+                v.assign_add(np.ones(10_000, np.float32))
+        finally:
+            done.set()
+
+    def check():
+        while not done.is_set():
+            tensor = v.value()
+            first = tensor.numpy()
+            for _ in range(5):
+                np.testing.assert_array_equal(tensor.numpy(), first)
+
+    in_threads(write, check, check)

@@ -1,0 +1,978 @@
+"""GradientTape: what it records, what it gives back, and how it ends."""
+
+import collections
+import logging
+import re
+import threading
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core import errors
+from retrograde.core.dispatch import PRIMITIVES, Primitive, apply
+from retrograde.core.recorders import thread
+
+Point = collections.namedtuple("Point", "x y")
+
+
+class Stand:
+    """Stands for the tensor or variable it holds."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __retrograde_tensor__(self):
+        return self.inner
+
+
+@pytest.fixture(autouse=True)
+def _no_tape_stays_on_the_stack():
+    yield
+    assert thread.recorders == []
+
+
+def floats(structure):
+    return [None if g is None else float(g) for g in structure]
+
+
+# Watching
+
+
+def test_trainable_variables_are_watched_when_they_are_read():
+    x, y = tf.Variable(2.0), tf.Variable(5.0)
+
+    with tf.GradientTape() as tape:
+        z = x * x * y
+
+    assert floats(tape.gradient(z, [x, y])) == [20.0, 4.0]
+
+
+def test_tensors_are_watched_by_hand():
+    x, other = tf.constant(3.0), tf.constant(3.0)
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x * other
+
+    assert floats(tape.gradient(y, [x, other])) == [18.0, None]
+
+
+def test_what_happened_before_watch_is_not_recorded():
+    x = tf.constant(3.0)
+
+    with tf.GradientTape() as tape:
+        before = x * x
+        tape.watch(x)
+        y = before * x
+
+    assert float(tape.gradient(y, x)) == 9.0
+
+
+def test_what_is_watched_may_be_the_result_of_an_operation():
+    x = tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+        tape.watch(y)
+        z = y * y
+
+    assert floats(tape.gradient(z, [x, y])) == [108.0, 18.0]
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [
+        lambda x, y: [x, y],
+        lambda x, y: (x, [y]),
+        lambda x, y: {"a": x, "b": {"c": y}},
+        lambda x, y: Point(x, y),
+        lambda x, y: [Stand(x), Stand(Stand(y))],
+    ],
+    ids=["list", "nested", "dict", "namedtuple", "stand-ins"],
+)
+def test_structures_can_be_watched(structure):
+    x, y = tf.constant(2.0), tf.Variable(3.0, trainable=False)
+
+    with tf.GradientTape() as tape:
+        tape.watch(structure(x, y))
+        z = x * y
+
+    assert floats(tape.gradient(z, [x, y])) == [3.0, 2.0]
+    assert len(tape.watched_variables()) == 1
+
+
+@pytest.mark.parametrize("wrong", [3.0, np.ones(2), "a", None, [3.0], object()])
+def test_only_tensors_and_variables_can_be_watched(wrong):
+    with tf.GradientTape() as tape, pytest.raises(ValueError, match="Passed in object"):
+        tape.watch(wrong)
+
+
+def test_watching_a_list_with_something_wrong_in_it_watches_nothing():
+    v = tf.Variable(1.0, trainable=False)
+
+    with tf.GradientTape() as tape:
+        with pytest.raises(ValueError, match="Passed in object"):
+            tape.watch([v, 3.0])
+
+    assert tape.watched_variables() == ()
+
+
+def test_watching_integers_warns_and_does_nothing(caplog):
+    x = tf.constant(3)
+
+    with caplog.at_level(logging.WARNING, "retrograde"), tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.cast(x, tf.float32) * 2.0
+
+    assert tape.gradient(y, x) is None
+    assert "must be floating" in caplog.text
+
+
+def test_complex_and_half_precision_tensors_are_watched():
+    for dtype in (tf.complex64, tf.float16, tf.bfloat16):
+        x = tf.constant(3, dtype)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        gradient = tape.gradient(y, x)
+        assert gradient.dtype is dtype
+        assert complex(gradient.numpy()) == 6.0
+
+
+def test_variables_that_are_not_trainable_or_not_floating_are_not_watched():
+    frozen, counter = tf.Variable(3.0, trainable=False), tf.Variable(3)
+
+    with tf.GradientTape() as tape:
+        y = frozen * tf.cast(counter, tf.float32)
+
+    assert floats(tape.gradient(y, [frozen, counter])) == [None, None]
+
+
+def test_variables_are_not_watched_if_the_tape_is_told_so():
+    x, y = tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(x)
+        z = x * y
+
+    assert floats(tape.gradient(z, [x, y])) == [3.0, None]
+    assert tape.watched_variables() == (x,)
+
+
+def test_watched_variables_come_once_each_in_the_order_of_reading():
+    x, y, z = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        _ = y * x * y
+
+    watched = tape.watched_variables()
+    assert len(watched) == 2
+    assert watched[0] is y
+    assert watched[1] is x
+    assert all(v is not z for v in watched)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda v: v.value(),
+        lambda v: v.read_value(),
+        lambda v: v[0],
+        lambda v: tf.convert_to_tensor(v),
+        lambda v: v + 1.0,
+        lambda v: 1.0 + v,
+        lambda v: np.ones(2, np.float32) + v,
+        lambda v: tf.reduce_sum(v),
+        lambda v: next(iter(v)),
+        lambda v: v.sparse_read([0]),
+        lambda v: tf.concat([v, v], 0),
+        lambda v: tf.stack([v, v]),
+    ],
+)
+def test_every_way_to_read_a_variable_is_heard(read):
+    v = tf.Variable([1.0, 2.0])
+
+    with tf.GradientTape() as tape:
+        read(v)
+
+    assert tape.watched_variables()[0] is v
+
+
+# Gradients
+
+
+def test_targets_and_sources_may_be_structures():
+    x, y = tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        a, b = x * x, x * y
+
+    assert floats(tape.gradient([a, b], [x, y])) == [7.0, 2.0]
+    assert floats(tape.gradient({"a": a, "b": [b]}, (x, y))) == [7.0, 2.0]
+    assert float(tape.gradient(Point(a, b), Point(x, y)).y) == 2.0
+    nested = tape.gradient(b, {"k": [x, (y,)], "j": x})
+    assert set(nested) == {"j", "k"}
+    assert type(nested["k"][1]) is tuple
+    assert floats([nested["j"], nested["k"][0], nested["k"][1][0]]) == [3.0, 3.0, 2.0]
+
+
+def test_empty_structures():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * x
+
+    assert tape.gradient(y, []) == []
+    assert tape.gradient(y, {}) == {}
+    assert tape.gradient([], x) is None
+
+
+def test_the_same_target_twice_counts_twice():
+    x = tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+
+    assert float(tape.gradient([y, y], x)) == 12.0
+
+
+def test_a_target_that_is_a_source():
+    x, v = tf.constant(2.0), tf.Variable([1.0, 2.0])
+
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+
+    assert float(tape.gradient(x, x)) == 1.0
+    assert tape.gradient(v, v).numpy().tolist() == [1.0, 1.0]
+    assert floats(tape.gradient(y, [x, y])) == [4.0, 1.0]
+    assert floats(tape.gradient([y, x], [x])) == [5.0]
+
+
+def test_intermediate_results_are_sources():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+        z = y * y + y
+
+    assert floats(tape.gradient(z, [x, y, z])) == [36.0, 9.0, 1.0]
+
+
+def test_the_same_source_twice():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+
+    assert floats(tape.gradient(y, [x, x])) == [4.0, 4.0]
+
+
+def test_the_gradient_is_that_of_the_sum_of_all_elements():
+    x = tf.Variable([1.0, 2.0])
+
+    with tf.GradientTape() as tape:
+        y = x[:, None] * x[None, :]
+
+    assert tape.gradient(y, x).numpy().tolist() == [6.0, 6.0]
+
+
+def test_output_gradients_weigh_the_targets():
+    x = tf.Variable([1.0, 2.0])
+
+    with tf.GradientTape(persistent=True) as tape:
+        y, z = x * x, 3.0 * x
+
+    weights = tf.constant([10.0, 100.0])
+    assert tape.gradient(y, x, weights).numpy().tolist() == [20.0, 400.0]
+    assert tape.gradient(y, x, weights.numpy()).numpy().tolist() == [20.0, 400.0]
+    assert tape.gradient(y, x, [10, 100]).numpy().tolist() == [20.0, 400.0]
+    assert tape.gradient(y, x, tf.Variable(weights)).numpy().tolist() == [20.0, 400.0]
+    assert tape.gradient(y, x, tf.constant(2.0)).numpy().tolist() == [4.0, 8.0]
+    assert tape.gradient([y, z], x, [weights, None]).numpy().tolist() == [23.0, 403.0]
+    by_name = tape.gradient({"y": y, "z": z}, x, {"y": weights, "z": weights})
+    assert by_name.numpy().tolist() == [50.0, 700.0]
+
+
+def test_output_gradients_may_be_slices():
+    x = tf.Variable([1.0, 2.0])
+
+    with tf.GradientTape() as tape:
+        y = x * x
+    slices = tf.IndexedSlices(tf.constant([10.0, 5.0]), tf.constant([1, 1]), tf.constant([2]))
+
+    assert tape.gradient(y, x, slices).numpy().tolist() == [0.0, 60.0]
+
+
+def test_unconnected_sources():
+    x, v, i = tf.Variable(2.0), tf.Variable([1.0, 2.0]), tf.Variable([1, 2])
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * x
+
+    for none in ("none", tf.UnconnectedGradients.NONE):
+        assert tape.gradient(y, [v, i], unconnected_gradients=none) == [None, None]
+    for zero in ("zero", tf.UnconnectedGradients.ZERO):
+        zeros = tape.gradient(y, [v, i], unconnected_gradients=zero)
+        assert [z.numpy().tolist() for z in zeros] == [[0.0, 0.0], [0, 0]]
+        assert [z.dtype for z in zeros] == [tf.float32, tf.int32]
+        assert float(tape.gradient(y, x, unconnected_gradients=zero)) == 4.0
+
+
+def test_integer_targets_have_no_gradient():
+    x = tf.Variable(2.5)
+
+    with tf.GradientTape() as tape:
+        y = tf.cast(x, tf.int32)
+
+    assert tape.gradient(y, x) is None
+
+
+def test_operations_after_the_block_are_not_recorded():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+    z = y * x
+
+    assert tape.gradient(z, x) is None
+
+
+def test_outputs_that_are_not_used_count_as_zero():
+    x = tf.Variable([1.0, 2.0, 3.0])
+
+    with tf.GradientTape(persistent=True) as tape:
+        a, b, c = tf.unstack(x)
+        y = a * c
+
+    assert tape.gradient(y, x).numpy().tolist() == [3.0, 0.0, 1.0]
+    assert tape.gradient([b, c], x).numpy().tolist() == [0.0, 1.0, 1.0]
+    assert floats(tape.gradient(y, [a, b, c])) == [3.0, None, 1.0]
+
+
+def test_a_source_used_many_times_adds_up():
+    x = tf.Variable([1.0, 2.0])
+
+    with tf.GradientTape() as tape:
+        y = x
+        for _ in range(10):
+            y = y + x * x
+
+    assert tape.gradient(y, x).numpy().tolist() == [21.0, 41.0]
+
+
+def test_gradients_that_share_an_array_do_not_add_up_into_each_other():
+    x, y = tf.Variable([1.0, 1.0]), tf.Variable([1.0, 1.0])
+
+    with tf.GradientTape() as tape:
+        z = x + y
+        z = z + x
+        z = z + x
+        z = z + y
+
+    assert [g.numpy().tolist() for g in tape.gradient(z, [x, y])] == [[3.0, 3.0], [2.0, 2.0]]
+
+
+def test_the_output_gradient_itself_is_never_changed():
+    x = tf.Variable([1.0, 1.0])
+    weights = tf.constant([5.0, 7.0])
+
+    with tf.GradientTape() as tape:
+        y = x + x + x + x
+        z = y + x
+    tape.gradient([y, z, x], x, [weights, weights, weights])
+
+    assert weights.numpy().tolist() == [5.0, 7.0]
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda t, x, y: t.gradient(y, 3.0), TypeError, "A source of gradient"),
+        (lambda t, x, y: t.gradient(y, [x, None]), TypeError, "A source of gradient"),
+        (lambda t, x, y: t.gradient(y, np.ones(2)), TypeError, "A source of gradient"),
+        (lambda t, x, y: t.gradient(None, x), TypeError, "A target of gradient"),
+        (lambda t, x, y: t.gradient([y, 3.0], x), TypeError, "A target of gradient"),
+        (lambda t, x, y: t.gradient(y, x, unconnected_gradients="nil"), ValueError, "'nil'"),
+        (lambda t, x, y: t.gradient([y, y], x, [1.0]), ValueError, "1 output_gradients for 2"),
+        (
+            lambda t, x, y: t.gradient(y, x, tf.constant([1.0, 2.0, 3.0])),
+            errors.InvalidArgumentError,
+            "incompatible shapes",
+        ),
+        (
+            lambda t, x, y: t.gradient(y, x, tf.constant([1, 2])),
+            errors.InvalidArgumentError,
+            "dtype int32",
+        ),
+        (lambda t, x, y: t.gradient(y, x, "a"), errors.InvalidArgumentError, "dtype string"),
+    ],
+)
+def test_a_call_that_fails_leaves_the_tape_as_it_was(call, error, message):
+    x = tf.Variable([1.0, 2.0])
+
+    for inside in (False, True):
+        with tf.GradientTape() as tape:
+            y = x * x
+            if inside:
+                with pytest.raises(error, match=message):
+                    call(tape, x, y)
+                y = y * x
+        if not inside:
+            with pytest.raises(error, match=message):
+                call(tape, x, y)
+
+        assert tape.gradient(y, x).numpy().tolist() == ([3.0, 12.0] if inside else [2.0, 4.0])
+
+
+def test_a_second_call_says_where_the_first_was_and_what_to_do():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+    tape.gradient(y, x)  # the first call
+    line = _line_of("# the first call")
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError) as raised:
+            tape.gradient(y, x)
+
+        assert str(raised.value) == (
+            "A non-persistent GradientTape can only be used to compute one set of gradients (or "
+            f"jacobians), and this one was used at {__file__}:{line}: "
+            "tape.gradient(y, x)  # the first call.\n"
+            "Ask for all gradients in one call, gradient(target, [source_1, source_2, ...]), or "
+            "make the tape with tf.GradientTape(persistent=True)."
+        )
+
+
+def _line_of(comment):
+    with open(__file__) as file:
+        return next(i for i, line in enumerate(file, 1) if line.rstrip().endswith(comment))
+
+
+def test_a_rule_that_fails_leaves_nothing_on_the_stack():
+    @tf.custom_gradient
+    def wrong(x):
+        def grad(upstream):
+            raise ZeroDivisionError
+
+        return x * x, grad
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as tape:
+            y = wrong(x)
+        with pytest.raises(ZeroDivisionError):
+            tape.gradient(y, x)
+        z = x * x
+
+    assert float(outer.gradient(z, x)) == 4.0
+
+
+# Persistence
+
+
+def test_a_persistent_tape_answers_again_and_again():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * x
+        z = y * x
+
+    assert [float(tape.gradient(t, x)) for t in (y, z, y, z)] == [4.0, 12.0, 4.0, 12.0]
+
+
+def test_a_persistent_tape_records_its_own_gradients_inside_its_block():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x**4
+        first = tape.gradient(y, x)
+        second = tape.gradient(first, x)
+
+    assert floats([first, second, tape.gradient(second, x)]) == [32.0, 48.0, 48.0]
+
+
+def test_a_tape_asked_inside_its_block_is_spent_and_records_no_more():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+        gradient = tape.gradient(y, x)
+        z = gradient * x
+
+    assert float(gradient) == 4.0
+    with pytest.raises(RuntimeError, match="can only be used to compute one set of gradients"):
+        tape.gradient(z, x)
+
+
+def test_other_tapes_record_the_gradient_taken_inside_a_block():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        y = x**3
+        gradient = inner.gradient(y, x)
+
+    assert floats([gradient, outer.gradient(gradient, x)]) == [12.0, 12.0]
+
+
+# Stopping, resetting, entering again
+
+
+def test_stop_recording():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        with tape.stop_recording():
+            y = x * x
+        z = x * y
+
+    assert float(tape.gradient(z, x)) == 4.0
+
+
+def test_only_the_tape_that_stops_stops():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        with inner.stop_recording():
+            y = x * x
+
+    assert float(outer.gradient(y, x)) == 4.0
+    assert inner.gradient(y, x) is None
+
+
+def test_recording_goes_on_after_an_exception_while_stopped():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        with pytest.raises(ZeroDivisionError), tape.stop_recording():
+            raise ZeroDivisionError
+        y = x * x
+
+    assert float(tape.gradient(y, x)) == 4.0
+
+
+def test_gradients_may_be_taken_while_stopped():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x**3
+        with tape.stop_recording():
+            gradient = tape.gradient(y, x)
+        z = gradient * x
+
+    assert floats([gradient, tape.gradient(z, x), tape.gradient(gradient, x)]) == [12.0, 12.0, None]
+
+
+def test_gradients_taken_while_stopped_spend_the_tape():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x**3
+        with tape.stop_recording():
+            gradient = tape.gradient(y, x)
+        y = x * x
+
+    assert float(gradient) == 12.0
+    with pytest.raises(RuntimeError, match="one set of gradients"):
+        tape.gradient(y, x)
+
+
+def test_a_tape_that_does_not_record_cannot_stop_or_be_reset():
+    tape = tf.GradientTape()
+
+    with pytest.raises(RuntimeError, match="not recording"), tape.stop_recording():
+        pass
+    with pytest.raises(ValueError, match="not recording"):
+        tape.reset()
+
+
+def test_reset_forgets_what_was_recorded_and_watched():
+    x, y = tf.Variable(2.0), tf.constant(3.0)
+
+    with tf.GradientTape() as tape:
+        tape.watch(y)
+        before = x * y
+        tape.reset()
+        z = before * x * y
+
+    assert floats(tape.gradient(z, [x, y])) == [18.0, None]
+    assert tape.watched_variables() == (x,)
+
+
+def test_an_active_tape_cannot_be_entered():
+    tape = tf.GradientTape()
+
+    with tape, pytest.raises(ValueError, match="Tape is still recording"), tape:
+        pass
+
+
+def test_a_tape_that_is_entered_again_goes_on():
+    x = tf.constant(2.0)
+    tape = tf.GradientTape()
+
+    with tape:
+        tape.watch(x)
+        y = x * x
+    not_recorded = y * x
+    with tape:
+        z = y * y + not_recorded
+
+    assert float(tape.gradient(z, x)) == 32.0
+
+
+def test_a_spent_tape_that_is_entered_again_starts_anew():
+    x = tf.Variable(2.0)
+    tape = tf.GradientTape()
+
+    with tape:
+        y = x * x
+    tape.gradient(y, x)
+    with tape:
+        y = x**3
+
+    assert float(tape.gradient(y, x)) == 12.0
+
+
+def test_exceptions_pass_and_the_tape_stays_usable():
+    x = tf.Variable(2.0)
+
+    with pytest.raises(ZeroDivisionError), tf.GradientTape() as tape:
+        y = x * x
+        raise ZeroDivisionError
+
+    assert float(tape.gradient(y, x)) == 4.0
+
+
+def test_a_failed_operation_is_not_recorded():
+    x = tf.Variable([2.0])
+
+    with tf.GradientTape() as tape:
+        y = x * x
+        with pytest.raises(errors.InvalidArgumentError):
+            y = y + tf.constant([1])
+
+    assert tape.gradient(y, x).numpy().tolist() == [4.0]
+
+
+# Several tapes
+
+
+@pytest.mark.parametrize("order", range(1, 7))
+def test_any_order_of_derivative(order):
+    x = tf.constant(2.0, tf.float64)
+    expected = [6 * 2.0**5, 30 * 2.0**4, 120 * 2.0**3, 360 * 2.0**2, 720 * 2.0, 720.0]
+
+    def derivative(n):
+        if n == 0:
+            return x**6
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = derivative(n - 1)
+        return tape.gradient(y, x)
+
+    np.testing.assert_allclose(derivative(order).numpy(), expected[order - 1], rtol=1e-12)
+
+
+def test_the_fourth_derivative_by_one_persistent_tape():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * x * x * x * x * x
+        for _ in range(3):
+            y = tape.gradient(y, x)
+
+    assert float(tape.gradient(y, x)) == 360.0 * 4.0
+
+
+def test_mixed_second_derivatives():
+    x, y = tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape(persistent=True) as outer:
+        with tf.GradientTape() as inner:
+            z = x * x * y * y * y
+        dx, dy = inner.gradient(z, [x, y])
+
+    assert floats(outer.gradient(dx, [x, y])) == [54.0, 108.0]
+    assert floats(outer.gradient(dy, [x, y])) == [108.0, 72.0]
+
+
+def test_tapes_that_are_not_nested():
+    x = tf.Variable(2.0)
+    first, second = tf.GradientTape(), tf.GradientTape()
+
+    first.__enter__()
+    a = x * x
+    second.__enter__()
+    b = a * x
+    first.__exit__(None, None, None)
+    c = b * x
+    second.__exit__(None, None, None)
+
+    assert floats(first.gradient([b, c], [a, x])) == [2.0, 12.0]
+    assert floats(second.gradient(c, [a, x])) == [None, 16.0]
+
+
+def test_tapes_that_see_the_same_work_are_independent():
+    x, y = tf.constant(2.0), tf.constant(3.0)
+
+    with tf.GradientTape() as one, tf.GradientTape() as two:
+        one.watch(x)
+        two.watch(y)
+        z = x * y
+
+    assert floats(one.gradient(z, [x, y])) == [3.0, None]
+    assert floats(two.gradient(z, [x, y])) == [None, 2.0]
+
+
+def test_the_inner_tape_may_outlive_the_outer():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = x**3
+    gradient = inner.gradient(y, x)
+
+    assert float(gradient) == 12.0
+    assert outer.gradient(gradient, x) is None
+
+
+# Threads
+
+
+def in_thread(f):
+    """What `f` returns in another thread."""
+    results = []
+    worker = threading.Thread(target=lambda: results.append(f()))
+    worker.start()
+    worker.join()
+    return results[0]
+
+
+def test_a_tape_hears_its_own_thread_only():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = in_thread(lambda: x * x)
+        z = x * x
+
+    assert tape.gradient([y, z], x).numpy() == 4.0
+
+
+def test_threads_have_tapes_of_their_own():
+    x = tf.Variable(2.0)
+    barrier = threading.Barrier(4)
+    results = {}
+
+    def work(power):
+        for _ in range(20):
+            barrier.wait()
+            with tf.GradientTape() as tape:
+                y = x
+                for _ in range(power - 1):
+                    y = y * x
+            results.setdefault(power, set()).add(float(tape.gradient(y, x)))
+
+    workers = [threading.Thread(target=work, args=(power,)) for power in (2, 3, 4, 5)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+    assert results == {2: {4.0}, 3: {12.0}, 4: {32.0}, 5: {80.0}}
+
+
+def test_another_thread_may_ask_for_the_gradient():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+
+    assert float(in_thread(lambda: tape.gradient(y, x))) == 4.0
+
+
+def test_another_thread_may_ask_while_the_tape_records():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+        gradient = in_thread(lambda: tape.gradient(y, x))
+        z = y * x
+
+    assert float(gradient) == 4.0
+    with pytest.raises(RuntimeError, match="one set of gradients"):
+        tape.gradient(z, x)
+
+
+# IndexedSlices
+
+
+@pytest.fixture
+def table():
+    return tf.Variable([[1.0], [2.0], [3.0]])
+
+
+def dense(gradient):
+    return tf.convert_to_tensor(gradient).numpy().ravel().tolist()
+
+
+def test_the_gradient_of_gather_is_slices(table):
+    with tf.GradientTape() as tape:
+        y = tf.gather(table, [2, 0, 2]) ** 2
+
+    gradient = tape.gradient(y, table)
+
+    assert isinstance(gradient, tf.IndexedSlices)
+    assert gradient.indices.numpy().tolist() == [2, 0, 2]
+    assert gradient.values.numpy().tolist() == [[6.0], [2.0], [6.0]]
+    assert gradient.dense_shape.numpy().tolist() == [3, 1]
+    assert gradient.shape == [3, 1]
+    assert gradient.dtype is tf.float32
+
+
+def test_slices_add_up_to_slices(table):
+    with tf.GradientTape() as tape:
+        y = tf.gather(table, [2]) + tf.gather(table, [0]) + 10.0 * tf.gather(table, [2])
+
+    gradient = tape.gradient(y, table)
+
+    assert isinstance(gradient, tf.IndexedSlices)
+    assert sorted(gradient.indices.numpy().tolist()) == [0, 2, 2]
+    assert dense(gradient) == [1.0, 0.0, 11.0]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_slices_and_a_whole_gradient_add_up_to_a_tensor(table, first):
+    with tf.GradientTape() as tape:
+        parts = [tf.reduce_sum(tf.gather(table, [0, 2])), tf.reduce_sum(table * table)]
+        y = parts[0] + parts[1] if first else parts[1] + parts[0]
+
+    gradient = tape.gradient(y, table)
+
+    assert isinstance(gradient, tf.Tensor)
+    assert dense(gradient) == [3.0, 4.0, 7.0]
+
+
+def test_slices_become_whole_on_their_way_through_an_operation(table):
+    with tf.GradientTape() as tape:
+        doubled = table * 2.0
+        y = tf.gather(doubled, [0, 2])
+
+    through, at = tape.gradient(y, [table, doubled])
+
+    assert isinstance(through, tf.Tensor)
+    assert dense(through) == [2.0, 0.0, 2.0]
+    assert isinstance(at, tf.IndexedSlices)
+
+
+def test_slices_to_second_order(table):
+    with tf.GradientTape(persistent=True) as outer:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(tf.gather(table, [0, 2, 2]) ** 3)
+        first = inner.gradient(y, table)
+        whole = tf.convert_to_tensor(first)
+
+    assert isinstance(first, tf.IndexedSlices)
+    assert dense(first) == [3.0, 0.0, 54.0]
+    assert dense(outer.gradient(whole, table)) == [6.0, 0.0, 36.0]
+    assert dense(outer.gradient(first.values, table)) == [6.0, 0.0, 36.0]
+
+
+def test_slices_of_a_watched_tensor():
+    x = tf.constant([1.0, 2.0, 3.0])
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.gather(x, [1, 1])
+
+    assert dense(tape.gradient(y, x)) == [0.0, 2.0, 0.0]
+
+
+# Nothing is computed for nothing
+
+
+@pytest.fixture
+def calls():
+    """The inputs for which the rule of a product was run."""
+    return []
+
+
+@pytest.fixture
+def product(calls):
+    def rule_for(position):
+        def rule(g, _y, x1, x2):
+            calls.append(position)
+            return g * (x2, x1)[position]
+
+        return rule
+
+    primitive = Primitive(
+        "product of the tests",
+        lambda xp, x1, x2: xp.multiply(x1, x2),
+        vjps=(rule_for(0), rule_for(1)),
+        batch=None,
+    )
+    yield lambda x1, x2: apply(primitive, (tf.convert_to_tensor(x1), tf.convert_to_tensor(x2)))
+    del PRIMITIVES[primitive.name]
+
+
+def test_rules_run_for_the_sources_asked_about_only(product, calls):
+    x, w = tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        y = product(x, w)
+
+    assert float(tape.gradient(y, w)) == 2.0
+    assert calls == [1]
+
+
+def test_rules_do_not_run_for_constants(product, calls):
+    w = tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        y = product(tf.constant(2.0), w)
+
+    assert float(tape.gradient(y, w)) == 2.0
+    assert calls == [1]
+
+
+def test_branches_that_lead_to_no_target_or_no_source_are_not_walked(product, calls):
+    x, w = tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        product(product(x, w), w)
+        y = product(x, x)
+        z = y + product(w, w)
+
+    assert float(tape.gradient(z, x)) == 4.0
+    assert calls == [0, 1]
+
+
+def test_rules_run_once_though_a_target_is_used_often(product, calls):
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = product(x, tf.constant(3.0))
+        z = y * y + y + y
+
+    assert float(tape.gradient(z, x)) == 42.0
+    assert calls == [0]
+
+
+def test_the_message_of_a_spent_tape_does_without_the_source():
+    scope = {"tf": tf}
+    exec(
+        "x = tf.Variable(2.0)\n"
+        "with tf.GradientTape() as tape:\n"
+        "    y = x * x\n"
+        "tape.gradient(y, x)\n",
+        scope,
+    )
+
+    with pytest.raises(RuntimeError, match=re.escape("used at <string>:4.\n")):
+        scope["tape"].gradient(scope["y"], scope["x"])

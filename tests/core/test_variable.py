@@ -1,0 +1,728 @@
+"""Variable: making, reading, assigning, scattering, copying."""
+
+import copy
+import operator
+import pickle
+import signal
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core import errors
+from retrograde.core.recorders import Recorder, listening
+
+# Making
+
+
+def test_defaults():
+    v = tf.Variable(1.0)
+
+    assert v.dtype is tf.float32
+    assert v.trainable is True
+    assert v.name == "Variable:0"
+    assert v.shape == ()
+    assert v.constraint is None
+    assert v.device == "/job:localhost/replica:0/task:0/device:CPU:0"
+    assert v.synchronization is tf.VariableSynchronization.AUTO
+    assert v.aggregation is tf.VariableAggregation.NONE
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1, tf.int32), ([1.0], tf.float32), (np.ones(2), tf.float64), (True, tf.bool), ("a", tf.string)],
+)
+def test_the_dtype_is_that_of_the_constant(value, dtype):
+    assert tf.Variable(value).dtype is dtype
+
+
+def test_the_initial_value_may_be_a_function():
+    v = tf.Variable(lambda: [1, 2], dtype=tf.float64)
+
+    assert v.dtype is tf.float64
+    assert v.numpy().tolist() == [1.0, 2.0]
+
+
+def test_the_initial_value_may_be_a_tensor_or_a_variable_and_is_left_alone():
+    x, v = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
+
+    for source in (x, v):
+        before = source.numpy()
+        w = tf.Variable(source)
+        w.assign_add([1.0, 1.0])
+        np.testing.assert_array_equal(source.numpy(), before)
+        np.testing.assert_array_equal(w.numpy(), before + 1.0)
+
+
+def test_settings():
+    def constraint(x):
+        return x
+
+    v = tf.Variable([1.0], trainable=False, name="w", constraint=constraint)
+
+    assert v.trainable is False
+    assert v.name == "w:0"
+    assert v.constraint is constraint
+
+
+def test_arguments_have_tensorflows_order():
+    v = tf.Variable([1], False, True, None, "w", None, tf.float64)
+
+    assert (v.trainable, v.name, v.dtype) == (False, "w:0", tf.float64)
+
+
+def test_variables_that_are_synchronised_on_reading_are_not_trained():
+    on_read = tf.VariableSynchronization.ON_READ
+
+    assert tf.Variable(1.0, synchronization=on_read).trainable is False
+    assert tf.Variable(1.0, synchronization=on_read, trainable=True).trainable is True
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: tf.Variable(), ValueError, "The `initial_value` arg to `tf.Variable` must be"),
+        (lambda: tf.Variable(1.5, dtype=tf.int32), TypeError, "Cannot convert 1.5"),
+        (lambda: tf.Variable(tf.constant(1.0), dtype=tf.float64), ValueError, "requested dtype"),
+        (lambda: tf.Variable([1.0], shape=[2]), ValueError, "not compatible with the explicitly"),
+        (lambda: tf.Variable([1.0], constraint=3), ValueError, "must be None or a callable"),
+    ],
+)
+def test_what_makes_no_variable(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+@pytest.mark.parametrize("attribute", ["trainable", "name", "dtype", "shape", "constraint"])
+def test_settings_are_read_only(attribute):
+    v = tf.Variable(1.0)
+
+    with pytest.raises(AttributeError):
+        setattr(v, attribute, None)
+
+
+def test_other_attributes_may_be_set():
+    v = tf.Variable(1.0)
+
+    v.regularizer = "l2"
+
+    assert v.regularizer == "l2"
+
+
+# Reading
+
+
+def test_reading_gives_new_tensors_with_gradient_one():
+    v = tf.Variable([1.0, 2.0])
+
+    for read in (v.value, v.read_value, lambda: tf.convert_to_tensor(v), lambda: tf.identity(v)):
+        with tf.GradientTape() as tape:
+            x = read()
+
+        assert isinstance(x, tf.Tensor)
+        assert x is not read()
+        assert tape.gradient(x, v).numpy().tolist() == [1.0, 1.0]
+
+
+def test_what_was_read_is_another_source_than_the_variable():
+    v = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        x = v.value()
+        y = x * v
+
+    assert [float(g) for g in tape.gradient(y, [x, v])] == [2.0, 4.0]
+
+
+def test_what_was_read_does_not_change():
+    v = tf.Variable([1.0, 2.0])
+    tensor, array, part = v.value(), v.numpy(), v[0]
+
+    v.assign([8.0, 9.0])
+
+    assert tensor.numpy().tolist() == array.tolist() == [1.0, 2.0]
+    assert float(part) == 1.0
+
+
+def test_numpy_is_a_writable_copy():
+    v = tf.Variable([1.0, 2.0])
+
+    v.numpy()[0] = 9.0
+
+    assert v.numpy().tolist() == [1.0, 2.0]
+
+
+def test_numpy_functions_take_variables():
+    v = tf.Variable([1.0, 4.0])
+
+    assert np.sqrt(v).tolist() == [1.0, 2.0]
+    assert np.asarray(v, np.float64).dtype == np.float64
+    assert not np.asarray(v).flags.writeable
+
+
+def test_conversions_to_python():
+    assert float(tf.Variable(2.5)) == 2.5
+    assert int(tf.Variable(2.5)) == 2
+    assert complex(tf.Variable(1j)) == 1j
+    assert not tf.Variable(0.0)
+    assert operator.index(tf.Variable(3)) == 3
+    assert [float(x) for x in tf.Variable([3.0, 4.0])] == [3.0, 4.0]
+    assert tf.Variable([3.0, 4.0]).ndim == 1
+    assert tf.Variable([3.0, 4.0]).get_shape() == [2]
+    with pytest.raises(TypeError):
+        len(tf.Variable([3.0]))
+    with pytest.raises(TypeError, match="scalar"):
+        list(tf.Variable(3.0))
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(tf.Variable([1.0, 2.0]))
+
+
+def test_a_variable_is_born_with_a_value():
+    initialised = tf.Variable(1.0).is_initialized()
+
+    assert isinstance(initialised, tf.Tensor)
+    assert initialised.dtype is tf.bool
+    assert initialised
+
+
+def test_sparse_reads():
+    v = tf.Variable([[1.0], [2.0], [3.0]])
+
+    with tf.GradientTape() as tape:
+        rows = v.sparse_read([2, 0])
+        elements = v.gather_nd([[1, 0]])
+        y = tf.reduce_sum(rows) + tf.reduce_sum(elements)
+
+    assert rows.numpy().tolist() == [[3.0], [1.0]]
+    assert elements.numpy().tolist() == [2.0]
+    gradient = tf.convert_to_tensor(tape.gradient(y, v))
+    assert gradient.numpy().tolist() == [[1.0], [1.0], [1.0]]
+    with pytest.raises(errors.InvalidArgumentError, match=r"not in \[0, 3\)"):
+        v.sparse_read([3])
+
+
+REPRS = [
+    (lambda: tf.Variable(0.1), "'Variable:0' shape=() dtype=float32, numpy=0.10000000149011612"),
+    (
+        lambda: tf.Variable([1.0, 2.0], name="w"),
+        "'w:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)",
+    ),
+    (lambda: tf.Variable("abc"), "'Variable:0' shape=() dtype=string, numpy=b'abc'"),
+    (
+        lambda: tf.Variable([[1, 2], [3, 4]], shape=[None, 2]),
+        "'Variable:0' shape=(None, 2) dtype=int32, numpy=\n"
+        "array([[1, 2],\n       [3, 4]], dtype=int32)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "expected"), REPRS)
+def test_repr_and_str_are_tensorflows(make, expected):
+    assert repr(make()) == str(make()) == f"<tf.Variable {expected}>"
+
+
+def test_variables_are_unhashable_but_have_references():
+    v, same = tf.Variable(1.0), tf.Variable(1.0)
+
+    with pytest.raises(TypeError, match=r"Variable is unhashable. Instead, use variable.ref\(\)"):
+        hash(v)
+    assert {v.ref(): "found"}[v.ref()] == "found"
+    assert v.ref().deref() is v
+    assert v.ref() != same.ref()
+
+
+# Assigning
+
+
+def test_assigning_returns_the_variable():
+    v = tf.Variable(1.0)
+
+    a, b, c = v.assign(5.0), v.assign_add(2.0), v.assign_sub(1.0)
+
+    assert a is b is c is v
+    assert float(v) == 6.0
+    assert v.assign(1.0, read_value=False) is None
+    assert v.assign_add(1.0, read_value=False) is None
+    assert float(v) == 2.0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [3.0, 4.0],
+        [3, 4],
+        (3, 4.0),
+        np.array([3, 4]),
+        np.array([3.0, 4.0]),
+        tf.constant([3.0, 4.0]),
+        tf.Variable([3.0, 4.0]),
+        tf.IndexedSlices(tf.constant([4.0, 3.0]), tf.constant([1, 0]), tf.constant([2])),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_values_to_assign(value):
+    v = tf.Variable([1.0, 2.0])
+
+    assert v.assign(value).numpy().tolist() == [3.0, 4.0]
+    assert v.assign_add(value).numpy().tolist() == [6.0, 8.0]
+    assert v.assign_sub(value).numpy().tolist() == [3.0, 4.0]
+    assert v.dtype is tf.float32
+
+
+@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (tf.constant([1, 2]), ValueError),
+        (tf.constant([1.0, 2.0], tf.float64), ValueError),
+        (tf.Variable([1.0, 2.0], dtype=tf.float64), ValueError),
+        ("a", TypeError),
+        (None, ValueError),
+        ([1j, 1j], TypeError),
+    ],
+)
+def test_values_of_another_dtype_are_refused(method, value, error):
+    v = tf.Variable([1.0, 2.0])
+
+    with pytest.raises(error):
+        getattr(v, method)(value)
+
+    assert v.numpy().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("value", [0.0, [1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]]])
+def test_nothing_is_broadcast(value):
+    v = tf.Variable([1.0, 2.0])
+
+    with pytest.raises(ValueError, match="Shape mismatch"):
+        v.assign(value)
+    for update in (v.assign_add, v.assign_sub):
+        with pytest.raises(errors.InvalidArgumentError, match="Expected the same shape"):
+            update(value)
+
+    assert v.numpy().tolist() == [1.0, 2.0]
+
+
+def test_open_shapes():
+    v = tf.Variable([1.0, 2.0], shape=[None])
+
+    v.assign([5.0, 6.0, 7.0])
+    v.assign_add([1.0, 1.0, 1.0])
+
+    assert v.shape == tf.TensorShape([None])
+    assert v.value().shape == [3]
+    assert v.numpy().tolist() == [6.0, 7.0, 8.0]
+    with pytest.raises(ValueError, match="Shape mismatch"):
+        v.assign([[1.0]])
+    with pytest.raises(errors.InvalidArgumentError, match="Expected the same shape"):
+        v.assign_add([1.0])
+
+
+def test_a_wholly_open_shape():
+    v = tf.Variable([1.0, 2.0], shape=tf.TensorShape(None))
+
+    v.assign([[1.0, 2.0, 3.0]])
+
+    assert v.numpy().tolist() == [[1.0, 2.0, 3.0]]
+    assert str(v.shape) == "<unknown>"
+
+
+def test_truth_values_and_strings_have_no_sums():
+    for v, delta in ((tf.Variable([True]), [True]), (tf.Variable(["a"]), ["b"])):
+        with pytest.raises(errors.InvalidArgumentError, match="not supported"):
+            v.assign_add(delta)
+
+
+def test_integers_count():
+    v = tf.Variable(0, dtype=tf.int64)
+
+    for _ in range(3):
+        v.assign_add(1)
+
+    assert (int(v), v.dtype) == (3, tf.int64)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.complex64, tf.uint8])
+def test_updates_keep_the_dtype(dtype):
+    for start in (1, [1, 2]):
+        v = tf.Variable(start, dtype=dtype)
+
+        v.assign_add(start)
+        v.assign_sub(start)
+
+        assert v.dtype is dtype
+        np.testing.assert_array_equal(v.numpy(), np.array(start, dtype.as_numpy_dtype))
+
+
+@pytest.mark.parametrize(
+    ("sign", "instead"),
+    [
+        ("+", "`var.assign_add(value)`"),
+        ("-", "`var.assign_sub(value)`"),
+        ("*", "`var.assign(var * value)`"),
+        ("/", "`var.assign(var / value)`"),
+        ("**", "`var.assign(var ** value)`"),
+    ],
+)
+def test_in_place_operators_are_refused(sign, instead):
+    scope = {"v": tf.Variable(1.0)}
+
+    with pytest.raises(RuntimeError) as raised:
+        exec(f"v {sign}= 1.0", scope)
+
+    assert str(raised.value) == (
+        f"`var {sign}= value` with `tf.Variable`s is not supported. Use {instead} to modify the "
+        f"variable, or `out = var {sign} value` if you need to get a new output Tensor."
+    )
+
+
+def test_other_in_place_operators_make_tensors():
+    v = tf.Variable(7.0)
+    w = v
+
+    w //= 2.0
+
+    assert isinstance(w, tf.Tensor)
+    assert float(w) == 3.0
+
+
+def test_assigning_cuts_the_gradient():
+    x, v = tf.constant(3.0), tf.Variable(0.0)
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        v.assign(x * 2.0)
+        y = v * v
+
+    assert tape.gradient(y, [x, v])[0] is None
+
+
+def test_reads_before_and_after_an_assignment_count_each_with_its_value():
+    v = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        a = v * v
+        v.assign(10.0)
+        y = a + v * v
+
+    assert float(tape.gradient(y, v)) == 24.0
+
+
+# Assigning to slices
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        (slice(1, None), [8.0, 9.0], [1.0, 8.0, 9.0]),
+        (1, 8.0, [1.0, 8.0, 3.0]),
+        (slice(1, None), 8.0, [1.0, 8.0, 8.0]),
+        (slice(None, None, -1), [7.0, 8.0, 9.0], [9.0, 8.0, 7.0]),
+        ((None, slice(0, 2)), [[8.0, 9.0]], [8.0, 9.0, 3.0]),
+        (slice(1, 1), 8.0, [1.0, 2.0, 3.0]),
+        (..., np.array([7, 8, 9]), [7.0, 8.0, 9.0]),
+        (tf.constant(0), tf.constant(5.0), [5.0, 2.0, 3.0]),
+    ],
+)
+def test_slices_can_be_assigned_to(key, value, expected):
+    v = tf.Variable([1.0, 2.0, 3.0])
+    before = v.value()
+
+    assert v[key].assign(value) is v
+
+    assert v.numpy().tolist() == expected
+    assert before.numpy().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_columns_can_be_assigned_to():
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+
+    v[:, 0].assign([8.0, 9.0])
+    v[..., tf.newaxis, 1].assign([[6.0], [7.0]])
+
+    assert v.numpy().tolist() == [[8.0, 6.0], [9.0, 7.0]]
+
+
+def test_a_slice_is_a_tensor_that_assignments_do_not_change():
+    v = tf.Variable([1.0, 2.0, 3.0])
+    part = v[1:]
+
+    part.assign([8.0, 9.0])
+
+    assert isinstance(part, tf.Tensor)
+    assert part.numpy().tolist() == [2.0, 3.0]
+    assert (part + 1.0).numpy().tolist() == [3.0, 4.0]
+    assert repr(part) == repr(tf.constant([2.0, 3.0]))
+    assert pickle.loads(pickle.dumps(part)).numpy().tolist() == [2.0, 3.0]
+
+
+def test_slices_are_on_the_tape():
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    with tf.GradientTape() as tape:
+        y = v[1:] * v[:2]
+
+    assert tape.gradient(y, v).numpy().tolist() == [2.0, 4.0, 2.0]
+
+
+def test_slices_refuse_what_does_not_fit():
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    with pytest.raises(errors.InvalidArgumentError, match="cannot broadcast"):
+        v[1:].assign([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="requested dtype"):
+        v[1:].assign(tf.constant([1, 2]))
+    with pytest.raises(AttributeError):
+        v[v > 1.5].assign([1.0, 2.0])
+    with pytest.raises(TypeError, match="item assignment"):
+        v[0] = 1.0
+
+    assert v.numpy().tolist() == [1.0, 2.0, 3.0]
+
+
+# Scattering
+
+
+def slices(values, indices):
+    return tf.IndexedSlices(tf.constant(values), tf.constant(indices))
+
+
+SCATTERS = [
+    ("scatter_add", [12.0, 2.0, 103.0]),
+    ("scatter_sub", [-10.0, 2.0, -97.0]),
+    ("scatter_mul", [10.0, 2.0, 300.0]),
+    ("scatter_div", [0.1, 2.0, 0.03]),
+    ("scatter_min", [1.0, 2.0, 3.0]),
+    ("scatter_max", [10.0, 2.0, 100.0]),
+    ("scatter_update", [10.0, 2.0, 100.0]),
+]
+
+
+@pytest.mark.parametrize(("method", "expected"), SCATTERS, ids=[name for name, _ in SCATTERS])
+def test_scatters_with_repeated_rows(method, expected):
+    v = tf.Variable([1.0, 2.0, 3.0])
+    before = v.value()
+
+    assert getattr(v, method)(slices([1.0, 10.0, 100.0], [0, 0, 2])) is v
+
+    np.testing.assert_allclose(v.numpy(), expected, rtol=1e-6)
+    assert before.numpy().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_scatters_of_whole_rows():
+    v = tf.Variable(tf.zeros([3, 2]))
+
+    v.scatter_add(slices([[1.0, 2.0], [3.0, 4.0]], [2, 0]))
+    v.scatter_add(slices([[[1.0, 1.0]]], [[2]]))
+    v.scatter_update(slices([7.0, 8.0], 1))
+    v.scatter_update(tf.IndexedSlices(5.0, [0]))
+
+    assert v.numpy().tolist() == [[5.0, 5.0], [7.0, 8.0], [2.0, 3.0]]
+
+
+def test_scatter_div_of_integers_truncates():
+    v = tf.Variable([7, -7, 5])
+
+    v.scatter_div(slices([2, 2, -1], [0, 1, 1]))
+
+    assert v.numpy().tolist() == [3, 3, 5]
+
+
+def test_batch_scatter_update():
+    v = tf.Variable(tf.zeros([2, 3]))
+
+    v.batch_scatter_update(slices([[8.0, 7.0], [9.0, 6.0]], [[1, 0], [0, 2]]))
+    assert v.numpy().tolist() == [[7.0, 8.0, 0.0], [9.0, 0.0, 6.0]]
+
+    deep = tf.Variable(tf.zeros([2, 2, 3]))
+    deep.batch_scatter_update(slices([[[8.0, 8.0, 8.0]], [[9.0, 9.0, 9.0]]], [[1], [0]]))
+    assert deep.numpy()[:, :, 0].tolist() == [[0.0, 8.0], [9.0, 0.0]]
+
+    flat = tf.Variable([1.0, 2.0, 3.0])
+    assert flat.batch_scatter_update(slices([8.0], [1])) is flat
+    assert flat.numpy().tolist() == [1.0, 8.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("scatter_nd_add", [12.0, 2.0, 103.0]),
+        ("scatter_nd_sub", [-10.0, 2.0, -97.0]),
+        ("scatter_nd_update", [10.0, 2.0, 100.0]),
+        ("scatter_nd_max", [10.0, 2.0, 100.0]),
+        ("scatter_nd_min", [1.0, 2.0, 3.0]),
+    ],
+)
+def test_scatters_by_position(method, expected):
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    assert getattr(v, method)([[0], [0], [2]], [1.0, 10.0, 100.0]) is v
+
+    assert v.numpy().tolist() == expected
+
+
+def test_scatters_by_position_reach_elements_and_rows():
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+
+    v.scatter_nd_add([[0, 1], [1, 0]], [1.0, 10.0])
+    v.scatter_nd_add([[1]], [[100.0, 100.0]])
+
+    assert v.numpy().tolist() == [[1.0, 3.0], [113.0, 104.0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda v: v.scatter_add(slices([[1.0, 1.0]], [2])), errors.InvalidArgumentError, "= 2 is"),
+        (lambda v: v.scatter_add(slices([[1.0, 1.0]], [-1])), errors.InvalidArgumentError, "= -1"),
+        (
+            lambda v: v.scatter_update(slices([[1.0, 1.0], [1.0, 1.0]], [0, 5])),
+            errors.InvalidArgumentError,
+            r"not in \[0, 2\)",
+        ),
+        (lambda v: v.scatter_add(slices([1.0], [1])), errors.InvalidArgumentError, "do not fit"),
+        (lambda v: v.scatter_add(slices([[1.0, 1.0]], [1.0])), errors.InvalidArgumentError, "integ"),
+        (lambda v: v.scatter_add(slices([[1, 1]], [1])), ValueError, "requested dtype"),
+        (lambda v: v.scatter_add(tf.constant([1.0])), TypeError, "must be a `tf.IndexedSlices`"),
+        (
+            lambda v: v.batch_scatter_update(slices([[8.0], [9.0]], [[2], [0]])),
+            errors.InvalidArgumentError,
+            r"not in \[0, 2\)",
+        ),
+        (
+            lambda v: v.scatter_nd_add([[0, 2]], [1.0]),
+            errors.InvalidArgumentError,
+            r"not in \[0, 2\)",
+        ),
+        (lambda v: v.scatter_nd_add([[1]], [1.0]), errors.InvalidArgumentError, "do not fit"),
+        (lambda v: v.scatter_nd_add([[0, 0, 0]], [1.0]), errors.InvalidArgumentError, "point into"),
+    ],
+)
+def test_failed_scatters_leave_the_variable_as_it_was(change, error, message):
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+
+    with pytest.raises(error, match=message):
+        change(v)
+
+    assert v.numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert v.assign_add([[1.0, 1.0], [1.0, 1.0]]).numpy().tolist() == [[2.0, 3.0], [4.0, 5.0]]
+
+
+def test_integers_are_not_scatter_divided_by_zero():
+    v = tf.Variable([1, 2, 3])
+
+    with pytest.raises(errors.InvalidArgumentError, match="contain 0"):
+        v.scatter_div(slices([2, 0], [0, 2]))
+
+    assert v.numpy().tolist() == [1, 2, 3]
+
+
+def test_a_variable_without_axes_has_no_rows():
+    with pytest.raises(errors.InvalidArgumentError, match="no axes"):
+        tf.Variable(1.0).scatter_add(slices([2.0], [0]))
+
+
+# Recorders
+
+
+class Listener(Recorder):
+    def __init__(self):
+        self.reads, self.escapes = [], []
+
+    def read(self, variable):
+        self.reads.append(variable)
+
+    def escape(self, tensor, how):  # noqa: ARG002
+        self.escapes.append(how)
+
+
+def test_recorders_hear_reads_and_assignments():
+    v, x, listener = tf.Variable([1.0, 2.0]), tf.constant([1.0, 1.0]), Listener()
+
+    with listening([listener]):
+        _ = v + x
+        v.assign(x)
+        v.assign_add(x)
+        v[0].assign(x[0])
+
+    assert all(read is v for read in listener.reads)
+    assert listener.escapes == ["assign", "assign_add", "assign"]
+
+
+# Copying
+
+
+def test_deepcopy_is_independent_and_keeps_the_settings():
+    v = tf.Variable([1.0, 2.0], trainable=False, name="w", shape=[None])
+
+    w = copy.deepcopy(v)
+    v.assign_add([1.0, 1.0])
+
+    assert w.numpy().tolist() == [1.0, 2.0]
+    assert (w.trainable, w.name, w.shape) == (False, "w:0", tf.TensorShape([None]))
+    w.assign_add([5.0, 5.0])
+    assert v.numpy().tolist() == [2.0, 3.0]
+    with tf.GradientTape() as tape:
+        tape.watch([v, w])
+        y = w * w
+    assert tape.gradient(y, v) is None
+
+
+def test_deepcopy_of_a_structure_copies_each_variable_once():
+    v = tf.Variable(1.0)
+
+    a, b = copy.deepcopy([v, v])
+
+    assert a is b
+    assert a is not v
+
+
+def test_a_shallow_copy_shares_the_value():
+    v = tf.Variable(1.0)
+
+    w = copy.copy(v)
+    v.assign(5.0)
+
+    assert float(w) == 5.0
+
+
+@pytest.mark.parametrize("value", [1.5, [1.0, 2.0], [[1, 2]], True, "a"])
+def test_pickling(value):
+    v = tf.Variable(value, trainable=False, name="w")
+
+    w = pickle.loads(pickle.dumps(v))
+
+    assert isinstance(w, tf.Variable)
+    assert repr(w) == repr(v)
+    assert w.trainable is False
+
+
+def test_half_precision_pickles():
+    w = pickle.loads(pickle.dumps(tf.Variable([1.5, 2.5], dtype=tf.bfloat16)))
+
+    assert w.dtype is tf.bfloat16
+    assert w.assign_add([1.0, 1.0]).numpy().tolist() == [2.5, 3.5]
+
+
+# Signals
+
+if hasattr(signal, "setitimer"):
+
+    def test_a_signal_handler_may_read_while_the_variable_is_written():
+        v = tf.Variable(np.zeros(1000))
+        seen = []
+
+        def handler(*_):
+            seen.append(float(v[0]))
+
+        before = signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0005)
+        try:
+            while len(seen) < 50:
+                v.assign_add(np.ones(1000))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+
+        assert seen == sorted(seen)
+        assert float(v[0]) >= seen[-1]

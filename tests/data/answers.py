@@ -1,0 +1,91 @@
+"""Calls, written as expressions, and what TensorFlow answered to them.
+
+A file of answers maps each expression to its answer. To add a call, add its expression with the
+answer `null`, and run this file with a Python that has TensorFlow:
+
+    python tests/data/answers.py tests/data/array_answers.json
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+import sys
+from typing import Any
+
+import numpy as np
+
+
+def answer(expression: str, tf: Any) -> Any:
+    """What `expression` gives with the library `tf`, as plain data; of an error, its class."""
+
+    def grad(f, *xs):
+        xs = [tf.constant(x) for x in xs]
+        with tf.GradientTape() as tape:
+            tape.watch(xs)
+            y = f(*xs)
+        return [y, tape.gradient(y, xs)]
+
+    try:
+        return _plain(eval(expression, {"tf": tf, "np": np, "grad": grad}), tf)
+    except Exception as error:
+        return {"error": type(error).__name__}
+
+
+def _plain(x: Any, tf: Any) -> Any:
+    if isinstance(x, tf.IndexedSlices):
+        return {"slices": [_plain(part, tf) for part in (x.values, x.indices, x.dense_shape)]}
+    if isinstance(x, list | tuple):
+        return [_plain(v, tf) for v in x]
+    if isinstance(x, dict):
+        return {key: _plain(v, tf) for key, v in x.items()}
+    if isinstance(x, np.ndarray):
+        return {"numpy": _numbers(x.tolist()), "dtype": x.dtype.name}
+    if hasattr(x, "numpy"):
+        array = np.asarray(x.numpy())
+        if array.dtype.name == "bfloat16":
+            array = array.astype(np.float32)
+        return {
+            "dtype": x.dtype.name,
+            "shape": list(x.shape),
+            "value": _numbers(array.tolist()),
+        }
+    return x if x is None or isinstance(x, bool | int | float | str) else repr(x)
+
+
+def _numbers(x: Any) -> Any:
+    """Lists of what JSON can hold: no complex numbers, no bytes, nothing infinite."""
+    if isinstance(x, list):
+        return [_numbers(v) for v in x]
+    if isinstance(x, complex):
+        return {"re": _numbers(x.real), "im": _numbers(x.imag)}
+    if isinstance(x, float) and not math.isfinite(x):
+        return repr(x)
+    return x.decode() if isinstance(x, bytes) else x
+
+
+def same(actual: Any, expected: Any) -> bool:
+    """Whether two answers agree; floats to the precision of float32."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return actual.keys() == expected.keys() and all(
+            same(actual[key], expected[key]) for key in expected
+        )
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(actual) == len(expected) and all(map(same, actual, expected))
+    if type(expected) is float and type(actual) is float:
+        return abs(actual - expected) <= 1e-7 + 1e-6 * abs(expected)
+    return type(actual) is type(expected) and actual == expected
+
+
+def write(path: pathlib.Path, answers: dict[str, Any]) -> None:
+    """One line for each call."""
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in answers.items()]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    import tensorflow
+
+    path = pathlib.Path(sys.argv[1])
+    write(path, {e: answer(e, tensorflow) for e in json.loads(path.read_text())})

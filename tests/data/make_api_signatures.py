@@ -1,0 +1,64 @@
+"""Makes `api_signatures.json` out of a record of TensorFlow's public callables.
+
+    python tests/data/make_api_signatures.py RECORD
+
+The record maps namespaces to lists of `{"name": ..., "signature": ...}`, signatures as `inspect`
+prints them. Annotations are dropped: kept are the parameters, each with its default if it has one.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+
+OPEN, CLOSE = "([{<", ")]}>"
+
+
+def parameters(signature: str) -> list[list[str]]:
+    """`[name]` or `[name, default]` for each parameter of a signature."""
+    return [_parameter(part) for part in _split(_inside(signature), ",") if part]
+
+
+def _inside(signature: str) -> str:
+    """What stands between the outer parentheses."""
+    depth = 0
+    for i, c in enumerate(signature):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return signature[1:i]
+    raise ValueError(f"not a signature: {signature}")
+
+
+def _split(text: str, at: str) -> list[str]:
+    """`text` cut at each `at` that is in no brackets."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c in OPEN) - (c in CLOSE)
+        if c == at and not depth:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [part.strip() for part in parts]
+
+
+def _parameter(text: str) -> list[str]:
+    head, *default = _split(text, "=")
+    return [_split(head, ":")[0], *default]
+
+
+def main(record: str) -> None:
+    """Writes the file beside this one, one line for each callable."""
+    namespaces = json.loads(pathlib.Path(record).read_text())["namespaces"]
+    lines = {
+        entry["name"]: parameters(entry["signature"])
+        for entries in namespaces.values()
+        for entry in entries
+        if entry.get("signature")
+    }
+    text = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(lines.items()))
+    pathlib.Path(__file__).with_name("api_signatures.json").write_text("{\n" + text + "\n}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,254 @@
+"""tf.reshape, tf.gather and the like: values, dtypes, errors and gradients are TensorFlow's."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from tests.data.answers import answer, same
+
+DATA = pathlib.Path(__file__).parents[1] / "data"
+ANSWERS = json.loads((DATA / "array_answers.json").read_text())
+
+
+@pytest.mark.parametrize("call", ANSWERS)
+def test_answer_is_that_of_tensorflow(call):
+    actual = answer(call, tf)
+
+    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+
+
+# What returns its argument, and what must not
+
+
+def test_a_tensor_converts_to_itself():
+    x = tf.constant([1.0, 2.0])
+
+    assert tf.convert_to_tensor(x) is x
+    assert tf.constant(x) is x
+    assert tf.cast(x, tf.float32) is x
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        tf.convert_to_tensor,
+        tf.constant,
+        tf.identity,
+        tf.stop_gradient,
+        tf.squeeze,
+        tf.stack,
+        tf.transpose,
+        lambda v: tf.cast(v, tf.float32),
+        lambda v: tf.reshape(v, [2]),
+        lambda v: tf.concat([v], 0),
+        lambda v: tf.concat(v, 0),
+        lambda v: tf.roll(v, 0, 0),
+        lambda v: tf.tile(v, [1]),
+        lambda v: tf.repeat(v, 1),
+        lambda v: tf.reverse(v, []),
+        lambda v: tf.pad(v, [[0, 0]]),
+        lambda v: tf.pad(v, [[0, 0]], "REFLECT"),
+        lambda v: tf.ensure_shape(v, None),
+        lambda v: tf.saturate_cast(v, tf.float32),
+        lambda v: tf.identity_n([v])[0],
+        lambda v: tf.meshgrid(v)[0],
+        lambda v: tf.split(v, 1)[0],
+        lambda v: tf.clip_by_value(v, -9.0, 9.0),
+    ],
+)
+def test_what_comes_out_of_a_variable_is_a_tensor_of_its_own(f):
+    v = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        x = f(v)
+        y = x * x
+    v.assign([5.0, 5.0])
+
+    assert isinstance(x, tf.Tensor)
+    assert x._id != v._id
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+    with tf.GradientTape() as other:
+        other.watch(x)
+        z = v * v
+    assert other.gradient(z, x) is None
+    assert (tape.gradient(y, v) is None) == (f is tf.stop_gradient)
+
+
+def test_numpy_arrays_are_copied():
+    a = np.array([1.0, 2.0])
+    x = tf.convert_to_tensor(a)
+    a[0] = 9.0
+
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+
+
+def test_zeros_of_a_variable_follow_its_shape_and_dtype_without_reading_it():
+    v = tf.Variable(np.ones((2, 3)))
+    with tf.GradientTape() as tape:
+        tf.shape(v), tf.size(v), tf.rank(v)
+
+    assert tape.watched_variables() == ()
+    assert tf.zeros_like(v).dtype == tf.float64
+
+
+# Against NumPy, on shapes beyond the recorded ones
+
+rng = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3)])
+def test_gather_takes_along_any_axis(axis, shape):
+    x = rng.normal(size=(3, 4, 2))
+    indices = rng.integers(0, 2, shape)
+
+    np.testing.assert_array_equal(tf.gather(x, indices, axis=axis), np.take(x, indices, axis))
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_gather_within_batches_is_a_gather_for_each_batch(axis):
+    x = rng.normal(size=(2, 3, 4, 5))
+    indices = rng.integers(0, 3, (2, 2, 2))
+    expected = [np.take(row, i, axis - 1) for row, i in zip(x, indices, strict=True)]
+
+    actual = tf.gather(x, indices, axis=axis, batch_dims=1)
+
+    np.testing.assert_array_equal(actual, np.stack(expected))
+
+
+@pytest.mark.parametrize("direction", ["ASCENDING", "DESCENDING"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_sort_and_argsort_agree_with_numpy(direction, axis):
+    x = rng.permutation(24).reshape(2, 3, 4).astype(np.float32)
+    sign = 1 if direction == "ASCENDING" else -1
+
+    np.testing.assert_array_equal(
+        tf.argsort(x, axis, direction), np.argsort(sign * x, axis, kind="stable")
+    )
+    np.testing.assert_array_equal(tf.sort(x, axis, direction), sign * np.sort(sign * x, axis))
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+def test_mirrored_padding_agrees_with_numpy(mode):
+    x = rng.normal(size=(3, 4))
+    paddings = [[2, 1], [0, 3]]
+
+    np.testing.assert_array_equal(tf.pad(x, paddings, mode), np.pad(x, paddings, mode.lower()))
+
+
+def test_strided_slices_agree_with_brackets():
+    x = rng.normal(size=(5, 6))
+    y = tf.strided_slice(x, [4, 1], [0, 6], [-2, 3])
+
+    np.testing.assert_array_equal(y, x[4:0:-2, 1:6:3])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_a_mask_is_laid_from_an_axis_on(axis):
+    x = rng.normal(size=(3, 3, 3))
+    mask = np.array([True, False, True])
+
+    np.testing.assert_array_equal(tf.boolean_mask(x, mask, axis), np.compress(mask, x, axis))
+
+
+def test_linspace_ends_exactly_where_it_should():
+    x = tf.linspace(0.1, 0.7, 11)
+
+    assert float(x[0]) == np.float32(0.1)
+    assert float(x[-1]) == np.float32(0.7)
+
+
+# Gradients of second order, by hand
+
+
+def test_second_order_through_gathered_rows():
+    x = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(tf.gather(x, [0, 2, 2]) ** 3)
+        g = tf.convert_to_tensor(inner.gradient(y, x))
+    h = outer.gradient(g, x)
+
+    np.testing.assert_array_equal(g, [3.0, 0.0, 54.0])
+    np.testing.assert_array_equal(tf.convert_to_tensor(h), [6.0, 0.0, 36.0])
+
+
+def test_second_order_through_coordinates_and_updates():
+    x, u = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([5.0])
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(tf.tensor_scatter_nd_update(x, [[1]], u) ** 3)
+        gx, gu = inner.gradient(y, [x, u])
+        total = tf.reduce_sum(gx) + tf.reduce_sum(gu)
+    hx, hu = outer.gradient(total, [x, u])
+
+    np.testing.assert_array_equal(gx, [3.0, 0.0, 27.0])
+    np.testing.assert_array_equal(gu, [75.0])
+    np.testing.assert_array_equal(hx, [6.0, 0.0, 18.0])
+    np.testing.assert_array_equal(hu, [30.0])
+
+
+# Messages: what came, what was expected
+
+MESSAGES = {
+    "tf.reshape([1, 2, 3], [2, 2])": (
+        "reshape: a tensor of shape (3,) has 3 values, but the requested shape (2, 2) has 4. "
+        "Expected as many; -1 stands for the rest."
+    ),
+    "tf.gather([1, 2, 3], [0, 3])": "indices[1] = 3 is not in [0, 3).",
+    "tf.gather_nd([[1, 2]], [[0, 2]])": (
+        "indices[0] = [0, 2] does not index into shape (1, 2). Expected 0 <= index < size along "
+        "each axis."
+    ),
+    "tf.split([1, 2, 3], 2)": ("split: 2 equal parts of 3 cannot be made. Expected a divisor."),
+    "tf.concat([1, 2], 0)": "concat: can't concatenate scalars. Use tf.stack instead.",
+    "tf.where([True, False], [1, 2, 3], 0)": (
+        "where: condition (2,), x (3,) and y () must be broadcastable."
+    ),
+    "tf.zeros([2, -1])": "zeros: dimension -1 must be >= 0. Received: shape (2, -1).",
+    "tf.transpose([[1, 2]], [0, 0])": (
+        "transpose: (0, 0) is no permutation of the 2 axes. Expected each once."
+    ),
+    "tf.pad([1, 2], [[3, 0]], 'REFLECT')": (
+        "pad: paddings (3, 0) are too large to mirror 2 elements. Expected at most 1."
+    ),
+}
+
+
+@pytest.mark.parametrize("call", MESSAGES)
+def test_message_says_what_came_and_what_was_expected(call):
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        eval(call, {"tf": tf})
+
+    assert str(error.value) == MESSAGES[call]
+
+
+# Clipping
+
+
+def test_clipping_by_a_norm_that_is_known():
+    clipped, norm = tf.clip_by_global_norm([[3.0], None], 1.0, use_norm=tf.constant(6.0))
+
+    assert float(norm) == 6.0
+    assert clipped[1] is None
+    np.testing.assert_allclose(clipped[0], [0.5])
+
+
+def test_clipping_leaves_indexed_slices_sparse():
+    slices = tf.IndexedSlices([[3.0], [4.0]], [0, 2], [3, 1])
+    clipped, norm = tf.clip_by_global_norm([slices], 1.0)
+
+    assert float(norm) == 5.0
+    assert isinstance(clipped[0], tf.IndexedSlices)
+    np.testing.assert_allclose(clipped[0].values, [[0.6], [0.8]], rtol=1e-6)
+    np.testing.assert_array_equal(clipped[0].indices, [0, 2])
+
+
+def test_clipping_by_norm_at_zero_has_a_finite_gradient():
+    x = tf.Variable([0.0, 0.0])
+    with tf.GradientTape() as tape:
+        y = tf.clip_by_norm(x, 1.0)
+
+    np.testing.assert_array_equal(tape.gradient(y, x), [1.0, 1.0])

@@ -1,0 +1,46 @@
+"""Every public callable takes TensorFlow's parameters: their names, their order, their defaults."""
+
+import functools
+import inspect
+import json
+import pathlib
+
+import pytest
+
+import retrograde
+
+DATA = pathlib.Path(__file__).parents[1] / "data"
+RECORDED = json.loads((DATA / "api_signatures.json").read_text())
+
+OTHERWISE = {
+    "tf.DType": "the dtypes are there already; nobody makes one",
+    "tf.dtypes.DType": "the dtypes are there already; nobody makes one",
+    "tf.Tensor": "tensors are made by operations",
+    "tf.Variable": "TensorFlow hides its parameters behind *args and **kwargs",
+}
+
+
+def find(name):
+    """What retrograde has under a name of TensorFlow's, or `None`."""
+    parts = name.split(".")[1:]
+    return functools.reduce(lambda found, part: getattr(found, part, None), parts, retrograde)
+
+
+PRESENT = [name for name in RECORDED if find(name) is not None and name not in OTHERWISE]
+
+
+def test_there_is_something_to_compare():
+    assert len(PRESENT) > 250
+
+
+@pytest.mark.parametrize("name", PRESENT)
+def test_parameters_are_those_of_tensorflow(name):
+    parameters = inspect.signature(find(name)).parameters.values()
+
+    assert [_written(p) for p in parameters] == [p for p in RECORDED[name] if p != ["*"]]
+
+
+def _written(parameter):
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    name = stars + parameter.name
+    return [name] if parameter.default is parameter.empty else [name, repr(parameter.default)]

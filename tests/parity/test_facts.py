@@ -1,0 +1,108 @@
+"""What TensorFlow was observed to do, as small programs, each with its result.
+
+A fact passes if its program sets `result` to what TensorFlow gave; numbers to a relative 1e-4 and
+an absolute 1e-5, unless the fact has its own. Facts of level "optional" are quirks, and not run.
+Those that do not hold yet, or differ on purpose, are listed in `not_yet.py`; one that is listed and
+holds has to come off the list.
+"""
+
+import json
+import linecache
+import logging
+import math
+import pathlib
+import warnings
+
+import numpy as np
+import pytest
+
+import retrograde
+from tests.parity.not_yet import DIFFERS, NOT_YET
+
+FACTS = {
+    fact["id"]: fact
+    for fact in json.loads(pathlib.Path(__file__).with_name("facts.json").read_text())
+    if fact["level"] != "optional"
+}
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_fact(name):
+    reason = NOT_YET.get(name) or DIFFERS.get(name)
+    failure = why_it_fails(FACTS[name])
+
+    if reason is None:
+        assert failure is None, failure
+    else:
+        assert failure is not None, f"{name} holds now: take it off the list ({reason})."
+
+
+def test_lists_name_facts_that_are_there():
+    assert set(NOT_YET) <= set(FACTS)
+    assert set(DIFFERS) <= set(FACTS)
+    assert not set(NOT_YET) & set(DIFFERS)
+
+
+@pytest.mark.parametrize("name", DIFFERS)
+def test_differences_are_documented(name):
+    page = pathlib.Path(__file__).parents[2] / "docs" / "differences.md"
+
+    assert DIFFERS[name] in page.read_text()
+
+
+def why_it_fails(fact):
+    """Runs the program of a fact; `None` if it gives what is expected."""
+    file = f"<fact {fact['id']}>"
+    code = fact["snippet"]
+    linecache.cache[file] = (len(code), None, code.splitlines(True), file)
+    names = {"tf": retrograde, "np": np, "__name__": "snippet"}
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(compile(code, file, "exec"), names)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        logging.disable(logging.NOTSET)
+    actual = plain(names.get("result", "<no result>"))
+    tolerances = fact.get("rtol", 1e-4), fact.get("atol", 1e-5)
+    if same(actual, fact["expected"], *tolerances):
+        return None
+    return f"got {actual}, expected {fact['expected']}"
+
+
+def plain(x):
+    """A result as JSON has it: nan and inf as strings, complex numbers in parts."""
+    if hasattr(x, "numpy"):
+        x = x.numpy()
+    if isinstance(x, np.ndarray | np.generic):
+        x = x.tolist()
+    if isinstance(x, bytes):
+        return x.decode("utf8", "replace")
+    if isinstance(x, float) and not math.isfinite(x):
+        return str(x)
+    if isinstance(x, complex):
+        return {"re": plain(x.real), "im": plain(x.imag)}
+    if isinstance(x, dict):
+        return {str(key): plain(value) for key, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [plain(value) for value in x]
+    return x if x is None or isinstance(x, bool | str | int | float) else repr(x)
+
+
+def same(actual, expected, rtol, atol):
+    """Whether two results agree."""
+    if isinstance(actual, bool) or isinstance(expected, bool):
+        return actual is expected
+    if isinstance(actual, int | float) and isinstance(expected, int | float):
+        return abs(actual - expected) <= atol + rtol * abs(expected)
+    if isinstance(actual, list) and isinstance(expected, list):
+        return len(actual) == len(expected) and all(
+            same(a, e, rtol, atol) for a, e in zip(actual, expected, strict=True)
+        )
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        return actual.keys() == expected.keys() and all(
+            same(actual[key], expected[key], rtol, atol) for key in expected
+        )
+    return type(actual) is type(expected) and actual == expected
