@@ -126,24 +126,27 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """
     a, b = same_dtype(a, b)
     of_a, of_b = _contracted(axes, a, b)
+    if _sizes(a, of_a) != _sizes(b, of_b):
+        raise invalid(
+            f"tensordot: axes {list(of_a)} of shape {a._array.shape} and {list(of_b)} of "
+            f"{b._array.shape} differ in size. Expected the same."
+        )
     free_a = tuple(i for i in range(a.ndim) if i not in of_a)
     free_b = tuple(i for i in range(b.ndim) if i not in of_b)
-    shape_a, shape_b = a._array.shape, b._array.shape
-    rows, columns = tuple(shape_a[i] for i in free_a), tuple(shape_b[i] for i in free_b)
-    left = _matrix(a, (*free_a, *of_a), math.prod(rows))
-    right = _matrix(b, (*free_b, *of_b), math.prod(columns))
-    attrs = {"transpose_a": False, "transpose_b": True}
-    product = apply(contraction.matmul, (left, right), attrs)
-    return reshape(product, shape=rows + columns)
+    factors = _matrix(a, free_a, of_a), _matrix(b, free_b, of_b)
+    product = apply(contraction.matmul, factors, {"transpose_a": False, "transpose_b": True})
+    return reshape(product, shape=_sizes(a, free_a) + _sizes(b, free_b))
 
 
-def _matrix(x: Tensor, perm: tuple[int, ...], rows: int) -> Tensor:
-    """`x` with its axes in the order `perm`, as a matrix of `rows` rows."""
+def _sizes(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(x._array.shape[i] for i in axes)
+
+
+def _matrix(x: Tensor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Tensor:
+    """`x` as a matrix: some of its axes as rows, the others as columns."""
+    perm = rows + columns
     moved = x if perm == tuple(range(x.ndim)) else transpose(x, perm=perm)
-    size = math.prod(x._array.shape)
-    shape = tuple(x._array.shape[i] for i in perm)
-    width = size // rows if rows else math.prod(n for n in shape if n)
-    return reshape(moved, shape=(rows, width))
+    return reshape(moved, shape=(math.prod(_sizes(x, rows)), math.prod(_sizes(x, columns))))
 
 
 def _contracted(axes: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -290,7 +293,10 @@ def _band(k: Any, what: str) -> tuple[int, int]:
 def _padding(align: str, k: int, missing: int) -> tuple[int, int]:
     """How many places are left free before and after a diagonal shorter than the longest."""
     if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
-        raise invalid(f"`align` must name two sides, as 'RIGHT_LEFT'. Received: {align!r}.")
+        raise invalid(
+            "`align` must name the sides for diagonals above and below, as 'RIGHT_LEFT'. "
+            f"Received: {align!r}."
+        )
     side = align.split("_")[0 if k >= 0 else 1]  # diagonal 0 is never short
     return (missing, 0) if side == "RIGHT" else (0, missing)
 
@@ -359,8 +365,11 @@ def diag(
     d = as_tensor(diagonal)
     low, high = _band(k, "diag")
     needed = 1 if low == high else 2
-    if d.ndim < needed:
-        raise invalid(f"diag: diagonal must be at least {needed}-dim. Received: {d._array.shape}.")
+    if d.ndim < needed or (needed == 2 and d._array.shape[-2] != high - low + 1):
+        raise invalid(
+            f"diag: shape {d._array.shape} does not hold diagonals {low} to {high}. Expected at "
+            f"least {needed} axes, the second to last with one place for each of several."
+        )
     rows, columns = _extent(d._array.shape[-1], low, high, num_rows, num_cols)
     y = None
     for i in range(low, high + 1):

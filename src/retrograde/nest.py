@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+from retrograde.core import nest as _nest
+from retrograde.core.nest import children as _children
+from retrograde.core.nest import leaves as _leaves
+from retrograde.core.nest import packed as _packed
 
-_TEXT = (str, bytes, bytearray, memoryview)
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
 def is_nested(seq: Any) -> bool:
@@ -17,7 +19,7 @@ def is_nested(seq: Any) -> bool:
     >>> tf.nest.is_nested([1]), tf.nest.is_nested("ab"), tf.nest.is_nested(tf.constant([1]))
     (True, False, False)
     """
-    return isinstance(seq, (Sequence, Mapping)) and not isinstance(seq, _TEXT)
+    return _nest.is_nested(seq)
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list:
@@ -27,20 +29,6 @@ def flatten(structure: Any, expand_composites: bool = False) -> list:
     [2, 3, 1]
     """
     return list(_leaves(structure))
-
-
-def _leaves(structure: Any) -> Iterator[Any]:
-    if is_nested(structure):
-        for child in _children(structure):
-            yield from _leaves(child)
-    else:
-        yield structure
-
-
-def _children(structure: Any) -> list:
-    if isinstance(structure, Mapping):
-        return [structure[key] for key in sorted(structure)]
-    return list(structure)
 
 
 def pack_sequence_as(
@@ -63,22 +51,6 @@ def pack_sequence_as(
             f"{len(flat_sequence)} items. Structure: {structure}, flat_sequence: {flat_sequence}."
         )
     return _packed(structure, iter(flat_sequence))
-
-
-def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
-    """The same structure around what `leaves` yields."""
-    if not is_nested(structure):
-        return next(leaves)
-    values = [_packed(child, leaves) for child in _children(structure)]
-    kind = type(structure)
-    if isinstance(structure, Mapping):
-        found = dict(zip(sorted(structure), values, strict=True))
-        ordered = {key: found[key] for key in structure}
-        default = [structure.default_factory] if isinstance(structure, defaultdict) else []
-        return kind(*default, ordered)
-    if hasattr(structure, "_fields"):
-        return kind(*values)
-    return values if kind is range else kind(values)
 
 
 def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:

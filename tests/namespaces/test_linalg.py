@@ -178,31 +178,366 @@ def test_one_diagonal(k):
     assert y.numpy().tolist() == np.diagonal(x, k, 1, 2).tolist()
 
 
-DIAGONALS = [
-    ("RIGHT_LEFT", [[9, 3, 7], [2, 6, 1], [1, 5, 0], [4, 9, 9]]),
-    ("LEFT_RIGHT", [[3, 7, 9], [2, 6, 1], [1, 5, 0], [9, 9, 4]]),
-    ("LEFT_LEFT", [[3, 7, 9], [2, 6, 1], [1, 5, 0], [4, 9, 9]]),
-    ("RIGHT_RIGHT", [[9, 3, 7], [2, 6, 1], [1, 5, 0], [9, 9, 4]]),
+MATRIX = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
+BANDS = [
+    ("RIGHT_LEFT", [[0, 3, 8], [2, 7, 12], [1, 6, 11], [5, 10, 0]]),
+    ("LEFT_RIGHT", [[3, 8, 0], [2, 7, 12], [1, 6, 11], [0, 5, 10]]),
+    ("LEFT_LEFT", [[3, 8, 0], [2, 7, 12], [1, 6, 11], [5, 10, 0]]),
+    ("RIGHT_RIGHT", [[0, 3, 8], [2, 7, 12], [1, 6, 11], [0, 5, 10]]),
 ]
 
 
-@pytest.mark.parametrize(("align", "expected"), DIAGONALS)
-def test_several_diagonals(align, expected):
-    x = [[1, 2, 3, 0], [4, 5, 6, 7], [0, 0, 0, 1]]
-
-    y = tf.linalg.diag_part(x, k=(-1, 2), padding_value=9, align=align)
-
-    rows = [[9 if v is None else v for v in row] for row in _rows(x, align)]
-    assert y.numpy().tolist() == rows
-    assert len(expected) == len(rows)
+@pytest.mark.parametrize(("align", "rows"), BANDS)
+def test_several_diagonals(align, rows):
+    assert tf.linalg.diag_part(MATRIX, k=(-1, 2), align=align).numpy().tolist() == rows
+    padded = tf.linalg.diag_part(MATRIX, k=(-1, 2), padding_value=99, align=align).numpy()
+    assert np.where(padded == 99, 0, padded).tolist() == rows
+    assert (padded == 99).sum() == 2
 
 
-def _rows(x, align):
-    """The diagonals from 2 down to -1, with `None` where they are short."""
-    above, below = align.split("_")
-    rows = []
-    for k in (2, 1, 0, -1):
-        d = np.diagonal(x, k).tolist()
-        free = [None] * (3 - len(d))
-        rows.append(free + d if (above if k >= 0 else below) == "RIGHT" else d + free)
-    return rows
+@pytest.mark.parametrize(("align", "rows"), BANDS)
+def test_several_diagonals_are_put_back(align, rows):
+    band = [[1, 2, 3, 0], [5, 6, 7, 8], [0, 10, 11, 12]]
+    size = {"num_rows": 3, "num_cols": 4}
+
+    assert tf.linalg.diag(rows, k=(-1, 2), align=align, **size).numpy().tolist() == band
+    y = tf.linalg.diag(rows, k=(-1, 2), align=align, padding_value=7, **size)
+    assert (y.numpy()[0, 3], y.numpy()[2, 0]) == (7, 7)
+    y = tf.linalg.set_diag(np.full([3, 4], 9, np.int32), rows, k=(-1, 2), align=align)
+    assert y.numpy().tolist() == [[1, 2, 3, 9], [5, 6, 7, 8], [9, 10, 11, 12]]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [[1, 0], [0, 2]]),
+        ({"k": 1}, [[0, 1, 0], [0, 0, 2], [0, 0, 0]]),
+        ({"k": -1}, [[0, 0, 0], [1, 0, 0], [0, 2, 0]]),
+        ({"num_rows": 3}, [[1, 0], [0, 2], [0, 0]]),
+        ({"num_cols": 3}, [[1, 0, 0], [0, 2, 0]]),
+        ({"k": 1, "num_rows": 2}, [[0, 1, 0], [0, 0, 2]]),
+        ({"k": -1, "num_rows": 3, "num_cols": 2}, [[0, 0], [1, 0], [0, 2]]),
+        ({"padding_value": 9}, [[1, 9], [9, 2]]),
+    ],
+)
+def test_one_diagonal_is_put_back(options, expected):
+    assert tf.linalg.diag([1, 2], **options).numpy().tolist() == expected
+    batch = tf.linalg.diag(tf.Variable([[1, 2], [1, 2]]), **options)
+    assert batch.numpy().tolist() == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    ("k", "size", "expected"),
+    [
+        ((0, 1), {}, [[3, 2], [0, 4]]),
+        ((1, 2), {}, [[0, 3, 2], [0, 0, 4], [0, 0, 0]]),
+        ((-2, -1), {}, [[0, 0, 0], [1, 0, 0], [3, 2, 0]]),
+        ((-2, -1), {"num_rows": 4}, [[0, 0], [1, 0], [3, 2], [0, 4]]),
+        ((1, 2), {"num_cols": 5}, [[0, 3, 1, 0, 0], [0, 0, 4, 2, 0]]),
+    ],
+)
+def test_the_size_follows_from_the_diagonals(k, size, expected):
+    assert tf.linalg.diag([[1, 2], [3, 4]], k=k, **size).numpy().tolist() == expected
+
+
+@pytest.mark.parametrize(("k", "diagonal"), [(0, [8, 9]), (1, [8, 9]), (-1, [8])])
+def test_a_diagonal_is_replaced(k, diagonal):
+    x = np.arange(6).reshape(2, 3)
+    expected = x.copy()
+    for i, value in enumerate(diagonal):
+        expected[i - min(k, 0), i + max(k, 0)] = value
+
+    assert tf.linalg.set_diag(x, diagonal, k=k).numpy().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3), (3, 2), (2, 3, 4)])
+@pytest.mark.parametrize(("lower", "upper"), [(0, 0), (1, 0), (0, -1), (-1, 0), (-1, -1), (1, 1)])
+def test_bands(lower, upper, shape):
+    x = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+    low = -lower if lower >= 0 else -shape[-2]
+    expected = np.triu(x, low) if upper < 0 else np.tril(np.triu(x, low), upper)
+
+    y = tf.linalg.band_part(x, tf.constant(lower), upper)
+
+    assert y.numpy().tolist() == expected.tolist()
+
+
+def test_diagonals_of_tensors():
+    x = np.arange(6).reshape(2, 3)
+
+    y = tf.linalg.tensor_diag(x)
+
+    assert y.shape == (2, 3, 2, 3)
+    assert y.numpy()[1, 2, 1, 2] == 5
+    assert y.numpy().sum() == 15
+    assert tf.linalg.tensor_diag_part(y).numpy().tolist() == x.tolist()
+
+
+def test_gradients_of_rearrangements():
+    for name in ("matrix_transpose", "adjoint", "trace", "diag_part", "diag", "tensor_diag"):
+        assert_gradients(getattr(tf.linalg, name), A)
+    assert_gradients(tf.linalg.tensor_diag_part, SQUARE)
+    assert_gradients(lambda x: tf.linalg.diag_part(x, k=(-1, 1), padding_value=3.0), A)
+    assert_gradients(lambda x: tf.linalg.diag(x, k=(0, 1), padding_value=3.0), A)
+    assert_gradients(lambda x, d: tf.linalg.set_diag(x, d), A, [1.0, 2.0])
+    assert_gradients(lambda x: tf.linalg.band_part(x, 0, 1), A)
+
+
+# Norms
+
+ORDERS = [("euclidean", 2), (1, 1), (2, 2), (np.inf, np.inf), (3, 3), (0.5, 0.5)]
+
+
+@pytest.mark.parametrize("keepdims", [None, True])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize(("ord", "reference"), ORDERS)
+def test_norms_of_vectors(ord, reference, axis, keepdims):
+    y = tf.linalg.norm(float64(B), ord, axis, keepdims)
+
+    expected = np.linalg.norm(B, reference, axis, keepdims=bool(keepdims))
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-14)
+    y = tf.linalg.norm(float64(B), ord)
+    np.testing.assert_allclose(y.numpy(), np.linalg.norm(np.ravel(B), reference), rtol=1e-14)
+
+
+@pytest.mark.parametrize("keepdims", [None, True])
+@pytest.mark.parametrize("axis", [(0, 1), [-2, -1], (1, 0), (0, 2)])
+@pytest.mark.parametrize(
+    ("ord", "reference"), [("euclidean", "fro"), ("fro", "fro"), (1, 1), (np.inf, np.inf)]
+)
+def test_norms_of_matrices(ord, reference, axis, keepdims):
+    x = np.random.default_rng(4).normal(size=(2, 3, 4))
+
+    y = tf.linalg.norm(x, ord, axis, keepdims)
+
+    expected = np.linalg.norm(x, reference, tuple(axis), keepdims=bool(keepdims))
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-14)
+
+
+def test_norms_of_complex_numbers():
+    x = tf.constant([3 + 4j, 12])
+
+    assert tf.linalg.norm(x).numpy() == 13
+    assert tf.linalg.norm(x).dtype == tf.complex128
+    assert tf.linalg.norm(x, 1).numpy() == 17
+    assert tf.linalg.norm(x, 1).dtype == tf.float64
+
+
+@pytest.mark.parametrize("dtype", INEXACT)
+def test_what_is_normalized_keeps_its_dtype(dtype):
+    unit, length = tf.linalg.normalize(of_dtype([3, 4], dtype))
+
+    assert unit.dtype == length.dtype == dtype
+    assert length.numpy().tolist() == [5]
+    np.testing.assert_allclose(tf.cast(unit, "complex128").numpy(), [0.6, 0.8], rtol=1e-2)
+
+
+def test_rows_are_normalized():
+    unit, length = tf.linalg.normalize(float64(A), ord=1, axis=1)
+
+    assert length.numpy().tolist() == [[6], [15]]
+    np.testing.assert_allclose(unit.numpy().sum(1), [1, 1], rtol=1e-15)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("ord", ["euclidean", 1, 2, np.inf, 3, 1.5])
+def test_gradients_of_norms_of_vectors(ord, axis):
+    assert_gradients(lambda x: tf.linalg.norm(x, ord, axis), [[0.2, -1.0], [3.0, 0.5]])
+
+
+@pytest.mark.parametrize("ord", ["euclidean", "fro", 1, np.inf])
+def test_gradients_of_norms_of_matrices(ord):
+    assert_gradients(lambda x: tf.linalg.norm(x, ord, (0, 1)), [[0.2, -1.0], [3.0, 0.5]])
+
+
+def test_gradients_of_what_is_normalized():
+    assert_gradients(lambda x: tf.linalg.normalize(x)[0], [0.2, 1.0, 3.0])
+    assert_gradients(lambda x, y: tf.linalg.global_norm([x, y]), [0.2, 1.0], [3.0])
+
+
+def test_the_gradient_of_the_norm_of_nothing_is_nan():
+    (g,) = gradient(tf.linalg.norm, [0.0, 0.0])
+
+    assert np.isnan(g).all()
+
+
+# Errors
+
+
+def test_products_that_do_not_fit():
+    with pytest.raises(InvalidArgumentError, match="the inner dimensions differ, 3 and 2"):
+        tf.linalg.matmul(A, A)
+    with pytest.raises(InvalidArgumentError, match="Expected at least 2 axes each"):
+        tf.linalg.matmul([1.0], [1.0])
+    with pytest.raises(InvalidArgumentError, match="the batch axes of"):
+        tf.linalg.matmul(tf.ones([2, 1, 1]), tf.ones([3, 1, 1]))
+    with pytest.raises(
+        InvalidArgumentError, match="expected to be a float32 tensor but is a int32"
+    ):
+        tf.linalg.matmul(tf.constant(A), tf.constant([[1]]))
+    with pytest.raises(InvalidArgumentError, match="dtype bool is not supported"):
+        tf.linalg.matmul([[True]], [[True]])
+
+
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_a_matrix_is_turned_once(which):
+    assert_raises(
+        lambda: tf.linalg.matmul(A, A, **{f"transpose_{which}": True, f"adjoint_{which}": True}),
+        ValueError,
+        f"Only one of `transpose_{which}` and `adjoint_{which}` can be True. Received: both.",
+    )
+
+
+def test_a_vector_has_an_axis():
+    assert_raises(
+        lambda: tf.linalg.matvec(A, 1.0),
+        InvalidArgumentError,
+        "matvec: b must have at least one axis. Received: a scalar.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("axes", "error", "message"),
+    [
+        (-1, ValueError, "`axes` must be at least 0. Received: -1."),
+        (
+            3,
+            ValueError,
+            "`axes` must not be larger than the number of axes of either tensor. Received: 3 for "
+            "shape (2, 3).",
+        ),
+        ([[0]], ValueError, "`axes` must be an integer or have length 2. Received: [[0]]."),
+        (
+            [[0], [0, 1]],
+            ValueError,
+            "different numbers of axes for `a` and `b`. Received: 1 and 2.",
+        ),
+        (
+            [[5], [0]],
+            InvalidArgumentError,
+            "axis 5 is out of range for a tensor of 2 axes. Expected -2 <= axis < 2.",
+        ),
+        (
+            [[0, 1], [1, 0]],
+            InvalidArgumentError,
+            "axes [0, 1] of shape (2, 3) and [1, 0] of (2, 3) differ in size. Expected the same.",
+        ),
+    ],
+)
+def test_axes_that_do_not_fit(axes, error, message):
+    assert_raises(lambda: tf.linalg.tensordot(A, B, axes), error, f"tensordot: {message}")
+
+
+def test_vectors_that_have_no_vector_product():
+    assert_raises(
+        lambda: tf.linalg.cross([1.0, 0.0], [0.0, 1.0]),
+        FailedPreconditionError,
+        "cross: expected vectors of length 3. Received: shape (2,).",
+    )
+    assert_raises(
+        lambda: tf.linalg.cross([1.0, 0.0, 0.0], A),
+        InvalidArgumentError,
+        "cross: both inputs must have the same shape, with at least one axis. Received: (3,) and "
+        "(2, 3).",
+    )
+
+
+def test_what_is_no_matrix():
+    assert_raises(
+        lambda: tf.linalg.matrix_transpose([1.0]),
+        ValueError,
+        "matrix_transpose: expected a matrix, or more axes. Received: shape (1,).",
+    )
+    for name, more in (("diag_part", ()), ("band_part", (0, 0)), ("set_diag", ([1.0],))):
+        assert_raises(
+            lambda name=name, more=more: getattr(tf.linalg, name)([1.0], *more),
+            InvalidArgumentError,
+            f"{name}: input must be at least 2-dim. Received: shape (1,).",
+        )
+    with pytest.raises(InvalidArgumentError, match="diag_part: input must be at least 2-dim"):
+        tf.linalg.trace([1.0])
+
+
+def test_diagonals_that_are_not_there():
+    assert_raises(
+        lambda: tf.linalg.diag_part(A, k=3),
+        InvalidArgumentError,
+        "diag_part: diagonal 3 lies outside matrices of 2 rows and 3 columns. Expected it to be "
+        "between -2 and 3.",
+    )
+    assert_raises(
+        lambda: tf.linalg.diag_part(A, k=(1, 0)),
+        InvalidArgumentError,
+        "diag_part: `k` must be an integer, or a pair of them, the lower first. Received: (1, 0).",
+    )
+    assert_raises(
+        lambda: tf.linalg.diag_part(A, k=(0, 1), align="LEFT"),
+        InvalidArgumentError,
+        "`align` must name the sides for diagonals above and below, as 'RIGHT_LEFT'. Received: "
+        "'LEFT'.",
+    )
+
+
+def test_diagonals_that_do_not_fit():
+    assert_raises(
+        lambda: tf.linalg.diag([1.0, 2.0], num_rows=1),
+        InvalidArgumentError,
+        "diag: 1 rows and 2 columns do not fit diagonals 0 to 0 of length 2. Expected 2 rows or 2 "
+        "columns, and no fewer.",
+    )
+    assert_raises(
+        lambda: tf.linalg.diag(1.0),
+        InvalidArgumentError,
+        "diag: shape () does not hold diagonals 0 to 0. Expected at least 1 axes, the second to "
+        "last with one place for each of several.",
+    )
+    with pytest.raises(InvalidArgumentError, match=r"\(2, 3\) does not hold diagonals -1 to 1"):
+        tf.linalg.diag(A, k=(-1, 1))
+    assert_raises(
+        lambda: tf.linalg.set_diag(A, [1.0]),
+        InvalidArgumentError,
+        "set_diag: the diagonal has shape (1,) and dtype float32. Expected (2,) and float32 for "
+        "matrices of shape (2, 3).",
+    )
+    assert_raises(
+        lambda: tf.linalg.tensor_diag_part(A),
+        InvalidArgumentError,
+        "tensor_diag_part: both halves of the shape must be equal. Received: (2, 3).",
+    )
+    with pytest.raises(InvalidArgumentError, match="input must have at least one axis"):
+        tf.linalg.tensor_diag(1.0)
+
+
+def test_bands_wider_than_the_matrix():
+    assert_raises(
+        lambda: tf.linalg.band_part(A, 3, 0),
+        InvalidArgumentError,
+        "band_part: num_lower must be negative or at most 2, the size of the matrix. Received: 3.",
+    )
+    with pytest.raises(TypeError, match="expected integers"):
+        tf.linalg.band_part(A, 1.0, 0)
+
+
+@pytest.mark.parametrize("ord", [-1, 0, "fro", "nuc", -np.inf])
+def test_orders_that_are_no_norms_of_vectors(ord):
+    message = f"norm: 'ord' must be a supported vector norm, got {ord}"
+    assert_raises(lambda: tf.linalg.norm(A, ord), ValueError, message)
+
+
+def test_orders_that_are_no_norms_of_matrices():
+    assert_raises(
+        lambda: tf.linalg.norm(A, 3, (0, 1)),
+        ValueError,
+        "norm: 'ord' must be a supported matrix norm in ['euclidean', 'fro', 1, 2, inf], got 3",
+    )
+    with pytest.raises(UnimplementedError, match="the 2-norm of matrices is not there yet"):
+        tf.linalg.norm(A, 2, (0, 1))
+
+
+@pytest.mark.parametrize("axis", [[0], [0, 1, 2], (0, 0), 1.5])
+def test_axes_of_norms(axis):
+    assert_raises(
+        lambda: tf.linalg.norm(A, axis=axis),
+        ValueError,
+        f"norm: 'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}",
+    )

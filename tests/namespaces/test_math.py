@@ -28,31 +28,31 @@ LARGE = [1.1, 1.7, 2.5, 6.0]
 
 # fmt: off
 UNARY = [
-    ("square", ANY_SIGN, [1.6900000000000002, 0.04000000000000001, 0.48999999999999994, 5.76]),
-    ("sqrt", POSITIVE, [0.31622776601683794, 0.8366600265340756, 1.378404875209022, 2.345207879911715]),
-    ("rsqrt", POSITIVE, [3.162277660168379, 1.1952286093343936, 0.7254762501100117, 0.42640143271122083]),
-    ("reciprocal", ANY_SIGN, [-0.7692307692307692, -5.0, 1.4285714285714286, 0.4166666666666667]),
-    ("reciprocal_no_nan", ANY_SIGN, [-0.7692307692307692, -5.0, 1.4285714285714286, 0.4166666666666667]),
-    ("exp", ANY_SIGN, [0.2725317930340126, 0.8187307530779818, 2.0137527074704766, 11.023176380641601]),
-    ("expm1", ANY_SIGN, [-0.7274682069659875, -0.18126924692201815, 1.0137527074704764, 10.023176380641601]),
-    ("log", POSITIVE, [-2.3025850929940455, -0.35667494393873245, 0.6418538861723947, 1.7047480922384253]),
-    ("log1p", UNIT, [-2.302585092994046, -0.22314355131420976, 0.262364264467491, 0.5877866649021191]),
-    ("log_sigmoid", ANY_SIGN, [-1.5410084538329922, -0.7981388693815918, -0.40318604888545784, -0.08683615215394969]),
-    ("sigmoid", ANY_SIGN, [0.2141650169574414, 0.4501660026875221, 0.6681877721681662, 0.9168273035060777]),
-    ("softplus", ANY_SIGN, [0.2410084538329922, 0.5981388693815919, 1.103186048885458, 2.4868361521539497]),
-    ("softsign", ANY_SIGN, [-0.5652173913043479, -0.16666666666666669, 0.4117647058823529, 0.7058823529411765]),
-    ("tanh", ANY_SIGN, [-0.8617231593133062, -0.197375320224904, 0.6043677771171635, 0.9836748576936802]),
-    ("sin", ANY_SIGN, [-0.963558185417193, -0.19866933079506122, 0.644217687237691, 0.675463180551151]),
-    ("cos", ANY_SIGN, [0.26749882862458735, 0.9800665778412416, 0.7648421872844885, -0.7373937155412454]),
-    ("tan", ANY_SIGN, [-3.6021024479679786, -0.2027100355086725, 0.8422883804630794, -0.9160142896734107]),
-    ("asin", UNIT, [-1.1197695149986342, -0.2013579207903308, 0.3046926540153975, 0.9272952180016123]),
-    ("acos", UNIT, [2.6905658417935308, 1.7721542475852274, 1.2661036727794992, 0.6435011087932843]),
-    ("atan", ANY_SIGN, [-0.9151007005533605, -0.19739555984988075, 0.6107259643892086, 1.176005207095135]),
-    ("sinh", ANY_SIGN, [-1.698382437292616, -0.20133600254109402, 0.7585837018395334, 5.466229213676094]),
-    ("cosh", ANY_SIGN, [1.9709142303266285, 1.020066755619076, 1.255169005630943, 5.556947166965507]),
-    ("asinh", ANY_SIGN, [-1.078451058954897, -0.19869011034924142, 0.6526665660823557, 1.6094379124341003]),
-    ("acosh", LARGE, [0.4435682543851154, 1.123230982587296, 1.566799236972411, 2.477888730288475]),
-    ("atanh", UNIT, [-1.4722194895832204, -0.2027325540540822, 0.3095196042031117, 1.0986122886681098]),
+    ("square", ANY_SIGN, [1.69, 0.04, 0.49, 5.76]),
+    ("sqrt", POSITIVE, [0.316227766017, 0.836660026534, 1.37840487521, 2.34520787991]),
+    ("rsqrt", POSITIVE, [3.16227766017, 1.19522860933, 0.72547625011, 0.426401432711]),
+    ("reciprocal", ANY_SIGN, [-0.769230769231, -5.0, 1.42857142857, 0.416666666667]),
+    ("reciprocal_no_nan", ANY_SIGN, [-0.769230769231, -5.0, 1.42857142857, 0.416666666667]),
+    ("exp", ANY_SIGN, [0.272531793034, 0.818730753078, 2.01375270747, 11.0231763806]),
+    ("expm1", ANY_SIGN, [-0.727468206966, -0.181269246922, 1.01375270747, 10.0231763806]),
+    ("log", POSITIVE, [-2.30258509299, -0.356674943939, 0.641853886172, 1.70474809224]),
+    ("log1p", UNIT, [-2.30258509299, -0.223143551314, 0.262364264467, 0.587786664902]),
+    ("log_sigmoid", ANY_SIGN, [-1.54100845383, -0.798138869382, -0.403186048885, -0.0868361521539]),
+    ("sigmoid", ANY_SIGN, [0.214165016957, 0.450166002688, 0.668187772168, 0.916827303506]),
+    ("softplus", ANY_SIGN, [0.241008453833, 0.598138869382, 1.10318604889, 2.48683615215]),
+    ("softsign", ANY_SIGN, [-0.565217391304, -0.166666666667, 0.411764705882, 0.705882352941]),
+    ("tanh", ANY_SIGN, [-0.861723159313, -0.197375320225, 0.604367777117, 0.983674857694]),
+    ("sin", ANY_SIGN, [-0.963558185417, -0.198669330795, 0.644217687238, 0.675463180551]),
+    ("cos", ANY_SIGN, [0.267498828625, 0.980066577841, 0.764842187284, -0.737393715541]),
+    ("tan", ANY_SIGN, [-3.60210244797, -0.202710035509, 0.842288380463, -0.916014289673]),
+    ("asin", UNIT, [-1.119769515, -0.20135792079, 0.304692654015, 0.927295218002]),
+    ("acos", UNIT, [2.69056584179, 1.77215424759, 1.26610367278, 0.643501108793]),
+    ("atan", ANY_SIGN, [-0.915100700553, -0.19739555985, 0.610725964389, 1.1760052071]),
+    ("sinh", ANY_SIGN, [-1.69838243729, -0.201336002541, 0.75858370184, 5.46622921368]),
+    ("cosh", ANY_SIGN, [1.97091423033, 1.02006675562, 1.25516900563, 5.55694716697]),
+    ("asinh", ANY_SIGN, [-1.07845105895, -0.198690110349, 0.652666566082, 1.60943791243]),
+    ("acosh", LARGE, [0.443568254385, 1.12323098259, 1.56679923697, 2.47788873029]),
+    ("atanh", UNIT, [-1.47221948958, -0.202732554054, 0.309519604203, 1.09861228867]),
     ("abs", ANY_SIGN, [1.3, 0.2, 0.7, 2.4]),
     ("sign", ANY_SIGN, [-1.0, -1.0, 1.0, 1.0]),
     ("negative", ANY_SIGN, [1.3, 0.2, -0.7, -2.4]),
@@ -60,68 +60,68 @@ UNARY = [
     ("ceil", ANY_SIGN, [-1.0, -0.0, 1.0, 3.0]),
     ("round", ANY_SIGN, [-1.0, -0.0, 1.0, 2.0]),
     ("rint", ANY_SIGN, [-1.0, -0.0, 1.0, 2.0]),
-    ("erf", ANY_SIGN, [-0.9340079449406524, -0.2227025892104785, 0.6778011938374185, 0.999311486103355]),
-    ("softmax", ANY_SIGN, [0.019289927549809894, 0.05795014494952715, 0.14253435680985319, 0.7802255706908099]),
-    ("log_softmax", ANY_SIGN, [-3.948172207913445, -2.848172207913445, -1.948172207913445, -0.24817220791344496]),
-    ("l2_normalize", ANY_SIGN, [-0.4601950115131126, -0.07079923254047886, 0.247797313891676, 0.8495907904857464]),
-    ("cumsum", ANY_SIGN, [-1.3, -1.5, -0.8, 1.5999999999999999]),
-    ("cumprod", ANY_SIGN, [-1.3, 0.26, 0.182, 0.43679999999999997]),
-    ("cumulative_logsumexp", ANY_SIGN, [-1.3, 0.0873353251154308, 1.1330186279603225, 2.648172207913445]),
-    ("reduce_sum", ANY_SIGN, 1.5999999999999996),
-    ("reduce_mean", ANY_SIGN, 0.3999999999999999),
-    ("reduce_prod", ANY_SIGN, 0.43679999999999997),
+    ("erf", ANY_SIGN, [-0.934007944941, -0.22270258921, 0.677801193837, 0.999311486103]),
+    ("softmax", ANY_SIGN, [0.0192899275498, 0.0579501449495, 0.14253435681, 0.780225570691]),
+    ("log_softmax", ANY_SIGN, [-3.94817220791, -2.84817220791, -1.94817220791, -0.248172207913]),
+    ("l2_normalize", ANY_SIGN, [-0.460195011513, -0.0707992325405, 0.247797313892, 0.849590790486]),
+    ("cumsum", ANY_SIGN, [-1.3, -1.5, -0.8, 1.6]),
+    ("cumprod", ANY_SIGN, [-1.3, 0.26, 0.182, 0.4368]),
+    ("cumulative_logsumexp", ANY_SIGN, [-1.3, 0.0873353251154, 1.13301862796, 2.64817220791]),
+    ("reduce_sum", ANY_SIGN, 1.6),
+    ("reduce_mean", ANY_SIGN, 0.4),
+    ("reduce_prod", ANY_SIGN, 0.4368),
     ("reduce_max", ANY_SIGN, 2.4),
     ("reduce_min", ANY_SIGN, -1.3),
-    ("reduce_logsumexp", ANY_SIGN, 2.648172207913445),
-    ("reduce_variance", ANY_SIGN, 1.8349999999999997),
-    ("reduce_std", ANY_SIGN, 1.3546217184144065),
-    ("reduce_euclidean_norm", ANY_SIGN, 2.824889378365107),
+    ("reduce_logsumexp", ANY_SIGN, 2.64817220791),
+    ("reduce_variance", ANY_SIGN, 1.835),
+    ("reduce_std", ANY_SIGN, 1.35462171841),
+    ("reduce_euclidean_norm", ANY_SIGN, 2.82488937837),
 ]
 COMPLEX = [
-    ("square", [(-0.07000000000000003+0.24j), (0.95-1.68j)]),
-    ("sqrt", [(0.6324555320336759+0.31622776601683794j), (0.30760721622304343+1.1378146595436756j)]),
-    ("rsqrt", [(1.2649110640673518-0.6324555320336759j), (0.22142051928130604-0.8190169133723011j)]),
-    ("reciprocal", [(1.1999999999999997-1.5999999999999999j), (-0.6217616580310881-0.3626943005181347j)]),
-    ("exp", [(1.2433022950695027+0.5256597791969788j), (0.23036603983635642+0.19403463860745787j)]),
-    ("expm1", [(0.24330229506950257+0.5256597791969788j), (-0.7696339601636436+0.19403463860745784j)]),
-    ("log", [(-0.6931471805599453+0.9272952180016123j), (0.3287600014583971+2.6135182051634334j)]),
-    ("log1p", [(0.30759281954511686+0.29849893158617935j), (-0.31743913621798503+1.8490959858000078j)]),
-    ("sigmoid", [(0.5774309320633587+0.09901811424847044j), (0.20695735363950798+0.1250666373295921j)]),
-    ("tanh", [(0.33825474326547145+0.3811320742724429j), (-0.9544807059989404+0.17207341976303492j)]),
-    ("sin", [(0.31947873074156474+0.3924066848326388j), (-1.1698665727426565+0.27487868678117583j)]),
-    ("cos", [(1.0327878842028413-0.12138561220787392j), (0.4548202223691478+0.7070296600921536j)]),
-    ("tan", [(0.26107368184166296+0.4106334708425564j), (-0.4778641038326366+1.3472197399061192j)]),
-    ("asin", [(0.2806295622918058+0.4051123371780309j), (-0.9113541895315601+0.9786545955936737j)]),
-    ("acos", [(1.2901667645030908-0.4051123371780309j), (2.4821505163264566-0.9786545955936737j)]),
-    ("atan", [(0.3373704711117763+0.37908687234202215j), (-0.970240307795099+0.2600749516525136j)]),
-    ("sinh", [(0.2804817641764754+0.4070739913234487j), (-1.1544997246948547+1.166456341965758j)]),
-    ("cosh", [(0.9628205308930272+0.11858578787353008j), (1.3848657645312112-0.9724217033583001j)]),
-    ("asinh", [(0.3189624333048184+0.3903162045220237j), (-1.092764785757737+0.43561357907974146j)]),
-    ("acosh", [(0.4051123371780309+1.2901667645030908j), (0.9786545955936737+2.4821505163264566j)]),
-    ("atanh", [(0.2614921387956719+0.4088225229163511j), (-0.5770573776534308+1.0785743834118922j)]),
-    ("abs", [0.5, 1.3892443989449803]),
-    ("sign", [(0.6+0.8j), (-0.8637789008984335+0.5038710255240862j)]),
+    ("square", [(-0.07+0.24j), (0.95-1.68j)]),
+    ("sqrt", [(0.632455532034+0.316227766017j), (0.307607216223+1.13781465954j)]),
+    ("rsqrt", [(1.26491106407-0.632455532034j), (0.221420519281-0.819016913372j)]),
+    ("reciprocal", [(1.2-1.6j), (-0.621761658031-0.362694300518j)]),
+    ("exp", [(1.24330229507+0.525659779197j), (0.230366039836+0.194034638607j)]),
+    ("expm1", [(0.24330229507+0.525659779197j), (-0.769633960164+0.194034638607j)]),
+    ("log", [(-0.69314718056+0.927295218002j), (0.328760001458+2.61351820516j)]),
+    ("log1p", [(0.307592819545+0.298498931586j), (-0.317439136218+1.8490959858j)]),
+    ("sigmoid", [(0.577430932063+0.0990181142485j), (0.20695735364+0.12506663733j)]),
+    ("tanh", [(0.338254743265+0.381132074272j), (-0.954480705999+0.172073419763j)]),
+    ("sin", [(0.319478730742+0.392406684833j), (-1.16986657274+0.274878686781j)]),
+    ("cos", [(1.0327878842-0.121385612208j), (0.454820222369+0.707029660092j)]),
+    ("tan", [(0.261073681842+0.410633470843j), (-0.477864103833+1.34721973991j)]),
+    ("asin", [(0.280629562292+0.405112337178j), (-0.911354189532+0.978654595594j)]),
+    ("acos", [(1.2901667645-0.405112337178j), (2.48215051633-0.978654595594j)]),
+    ("atan", [(0.337370471112+0.379086872342j), (-0.970240307795+0.260074951653j)]),
+    ("sinh", [(0.280481764176+0.407073991323j), (-1.15449972469+1.16645634197j)]),
+    ("cosh", [(0.962820530893+0.118585787874j), (1.38486576453-0.972421703358j)]),
+    ("asinh", [(0.318962433305+0.390316204522j), (-1.09276478576+0.43561357908j)]),
+    ("acosh", [(0.405112337178+1.2901667645j), (0.978654595594+2.48215051633j)]),
+    ("atanh", [(0.261492138796+0.408822522916j), (-0.577057377653+1.07857438341j)]),
+    ("abs", [0.5, 1.38924439894]),
+    ("sign", [(0.6+0.8j), (-0.863778900898+0.503871025524j)]),
     ("negative", [(-0.3-0.4j), (1.2-0.7j)]),
     ("real", [0.3, -1.2]),
     ("imag", [0.4, 0.7]),
     ("conj", [(0.3-0.4j), (-1.2-0.7j)]),
-    ("angle", [0.9272952180016123, 2.613518205163434]),
-    ("reduce_sum", (-0.8999999999999999+1.1j)),
-    ("reduce_mean", (-0.44999999999999996+0.55j)),
-    ("reduce_prod", (-0.6399999999999999-0.27j)),
+    ("angle", [0.927295218002, 2.61351820516]),
+    ("reduce_sum", (-0.9+1.1j)),
+    ("reduce_mean", (-0.45+0.55j)),
+    ("reduce_prod", (-0.64-0.27j)),
     ("reduce_variance", 0.585),
-    ("reduce_std", 0.7648529270389177),
-    ("reduce_euclidean_norm", (1.4764823060233399+0j)),
-    ("cumsum", [(0.3+0.4j), (-0.8999999999999999+1.1j)]),
-    ("cumprod", [(0.3+0.4j), (-0.6399999999999999-0.27j)]),
-    ("l2_normalize", [(0.20318563844357893+0.2709141845914386j), (-0.8127425537743157+0.4740998230350175j)]),
+    ("reduce_std", 0.764852927039),
+    ("reduce_euclidean_norm", (1.47648230602+0j)),
+    ("cumsum", [(0.3+0.4j), (-0.9+1.1j)]),
+    ("cumprod", [(0.3+0.4j), (-0.64-0.27j)]),
+    ("l2_normalize", [(0.203185638444+0.270914184591j), (-0.812742553774+0.474099823035j)]),
 ]
 BINARY = [
     ("add", [9.5, -5.5, -2.5, 4.0]),
     ("subtract", [5.5, -9.5, 3.5, 0.0]),
     ("multiply", [15.0, -15.0, -1.5, 4.0]),
-    ("divide", [3.75, -3.75, -0.16666666666666666, 1.0]),
-    ("truediv", [3.75, -3.75, -0.16666666666666666, 1.0]),
+    ("divide", [3.75, -3.75, -0.166666666667, 1.0]),
+    ("truediv", [3.75, -3.75, -0.166666666667, 1.0]),
     ("floordiv", [3.0, -4.0, -1.0, 1.0]),
     ("floormod", [1.5, 0.5, -2.5, 0.0]),
     ("truncatediv", [3.0, -3.0, -0.0, 1.0]),
@@ -131,9 +131,9 @@ BINARY = [
     ("minimum", [2.0, -7.5, -3.0, 2.0]),
     ("squared_difference", [30.25, 90.25, 12.25, 0.0]),
     ("multiply_no_nan", [15.0, -15.0, -1.5, 4.0]),
-    ("divide_no_nan", [3.75, -3.75, -0.16666666666666666, 1.0]),
-    ("xdivy", [3.75, -3.75, -0.16666666666666666, 1.0]),
-    ("atan2", [1.3101939350475555, -1.3101939350475555, 2.976443976175166, 0.7853981633974484]),
+    ("divide_no_nan", [3.75, -3.75, -0.166666666667, 1.0]),
+    ("xdivy", [3.75, -3.75, -0.166666666667, 1.0]),
+    ("atan2", [1.31019393505, -1.31019393505, 2.97644397618, 0.785398163397]),
     ("equal", [False, False, False, True]),
     ("not_equal", [True, True, True, False]),
     ("less", [False, True, False, False]),
@@ -154,7 +154,7 @@ def test_functions_of_real_numbers(name, x, expected):
     y = getattr(tf.math, name)(float64(x))
 
     assert y.dtype == tf.float64
-    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-13)
+    np.testing.assert_allclose(y.numpy(), expected, rtol=5e-12)
 
 
 @pytest.mark.parametrize(("name", "expected"), COMPLEX, ids=[row[0] for row in COMPLEX])
@@ -162,7 +162,7 @@ def test_functions_of_complex_numbers(name, expected):
     y = getattr(tf.math, name)(tf.constant([0.3 + 0.4j, -1.2 + 0.7j]))
 
     assert y.dtype == np.asarray(expected).dtype
-    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-13)
+    np.testing.assert_allclose(y.numpy(), expected, rtol=5e-12)
 
 
 @pytest.mark.parametrize(("name", "expected"), BINARY, ids=[row[0] for row in BINARY])
@@ -170,7 +170,7 @@ def test_functions_of_two_inputs(name, expected):
     y = getattr(tf.math, name)(float64([7.5, -7.5, 0.5, 2.0]), float64([2.0, 2.0, -3.0, 2.0]))
 
     assert y.dtype == np.asarray(expected).dtype
-    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-13)
+    np.testing.assert_allclose(y.numpy(), expected, rtol=5e-12)
 
 
 def test_xlogy_and_xlog1py_count_nothing_where_x_is_zero():
@@ -278,7 +278,15 @@ def test_numbers_and_arrays_take_the_dtype_of_the_tensor(name):
     x = tf.constant([1.5, 2.5])
     expected = f(x, tf.constant([2.0, 2.0])).numpy()
 
-    for other in (2, 2.0, True + 1, np.float64(2), np.array([2, 2]), [2, 2], tf.Variable([2.0, 2.0])):
+    for other in (
+        2,
+        2.0,
+        True + 1,
+        np.float64(2),
+        np.array([2, 2]),
+        [2, 2],
+        tf.Variable([2.0, 2.0]),
+    ):
         np.testing.assert_array_equal(f(x, other).numpy(), expected)
     np.testing.assert_array_equal(f(2, x).numpy(), f(tf.constant([2.0, 2.0]), x).numpy())
 
@@ -346,14 +354,17 @@ PAIRS = {
     REAL: "floordiv floormod maximum minimum truncatediv",
     INEXACT + SIGNED: "pow",
     INEXACT: "divide truediv divide_no_nan multiply_no_nan xlogy xlog1py xdivy",
-    INEXACT + ("int32", "int64"): "squared_difference",
+    (*INEXACT, "int32", "int64"): "squared_difference",
     FLOATS: "atan2",
 }
 
 
 def _each(table):
     return [
-        (name, dtype) for dtypes, names in table.items() for name in names.split() for dtype in dtypes
+        (name, dtype)
+        for dtypes, names in table.items()
+        for name in names.split()
+        for dtype in dtypes
     ]
 
 
@@ -386,10 +397,8 @@ def test_integers_divide_as_floats(name, dtype):
 
 @pytest.mark.parametrize("dtype", [*NUMERIC, "bool", "string"])
 def test_anything_can_be_equal_and_counted(dtype):
-    if dtype == "string":
-        x = tf.constant(["", "a", "b"])
-    else:
-        x = tf.cast(tf.constant([0, 1, 1]), dtype)
+    strings = tf.constant(["", "a", "b"])
+    x = strings if dtype == "string" else tf.cast(tf.constant([0, 1, 1]), dtype)
 
     assert tf.math.equal(x, x).numpy().tolist() == [True, True, True]
     count = tf.math.count_nonzero(x)
@@ -472,7 +481,10 @@ def test_any_and_all():
 
     assert tf.math.reduce_any(x, 0).numpy().tolist() == [True, True]
     assert tf.math.reduce_all(x, 0).numpy().tolist() == [True, False]
-    assert (bool(tf.math.reduce_any([])), bool(tf.math.reduce_all(np.zeros(0, bool)))) == (False, True)
+    assert (bool(tf.math.reduce_any([])), bool(tf.math.reduce_all(np.zeros(0, bool)))) == (
+        False,
+        True,
+    )
 
 
 def test_places_of_extremes():
@@ -556,9 +568,25 @@ def test_gradients_of_one_input(name, x):
 
 @pytest.mark.parametrize(
     "name",
-    "add subtract multiply divide pow maximum minimum floormod truncatemod squared_difference "
-    "multiply_no_nan divide_no_nan xlogy xlog1py xdivy atan2".split(),
-)
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "pow",
+        "maximum",
+        "minimum",
+        "floormod",
+        "truncatemod",
+        "squared_difference",
+        "multiply_no_nan",
+        "divide_no_nan",
+        "xlogy",
+        "xlog1py",
+        "xdivy",
+        "atan2",
+    ],
+)  # fmt: skip
 def test_gradients_of_two_inputs(name):
     assert_gradients(getattr(tf.math, name), [[1.3], [0.7]], [0.6, 1.9, 0.4])
 
@@ -672,34 +700,40 @@ def test_gradients_of_sums_and_polynomials():
 
 # Errors
 
-F, I = tf.constant([1.5, 2.5]), tf.constant([3, -4])
+FLOAT, INTEGER = tf.constant([1.5, 2.5]), tf.constant([3, -4])
 
 
-@pytest.mark.parametrize("name", "subtract multiply floordiv maximum pow equal less".split())
+@pytest.mark.parametrize(
+    "name", ["subtract", "multiply", "floordiv", "maximum", "pow", "equal", "less"]
+)
 def test_dtypes_must_agree(name):
     f = getattr(tf.math, name)
 
-    with pytest.raises(InvalidArgumentError, match=r"was expected to be a int32 tensor but is a float"):
-        f(I, F)
-    assert_raises(lambda: f(I, 1.5), TypeError, "Cannot convert 1.5 to a tensor of dtype int32.")
+    with pytest.raises(InvalidArgumentError, match="expected to be a int32 tensor but is a float"):
+        f(INTEGER, FLOAT)
+    assert_raises(
+        lambda: f(INTEGER, 1.5), TypeError, "Cannot convert 1.5 to a tensor of dtype int32."
+    )
 
 
 def test_add_does_not_round_a_float_to_an_integer():
     with pytest.raises(InvalidArgumentError, match="cannot compute add as input #1"):
-        tf.math.add(I, 1.5)
+        tf.math.add(INTEGER, 1.5)
 
 
-@pytest.mark.parametrize("name", "add subtract multiply divide maximum xlogy atan2 equal".split())
+@pytest.mark.parametrize(
+    "name", ["add", "subtract", "multiply", "divide", "maximum", "xlogy", "atan2", "equal"]
+)
 def test_shapes_must_broadcast(name):
     with pytest.raises(InvalidArgumentError, match=r"incompatible shapes \(2,\) and \(3,\)"):
-        getattr(tf.math, name)(F, tf.constant([1.0, 2.0, 3.0]))
+        getattr(tf.math, name)(FLOAT, tf.constant([1.0, 2.0, 3.0]))
 
 
 def test_what_cannot_be_divided():
     for name in ("divide", "truediv", "divide_no_nan"):
         f = getattr(tf.math, name)
         assert_raises(
-            lambda f=f: f(I, F),
+            lambda f=f: f(INTEGER, FLOAT),
             TypeError,
             f"{name}: `x` and `y` must have the same dtype. Received: int32 and float32. "
             "Use tf.cast on one of them.",
@@ -713,30 +747,32 @@ def test_what_cannot_be_divided():
 
 def test_integers_are_not_divided_by_zero():
     for name in ("floordiv", "floormod", "truncatediv", "truncatemod"):
-        assert_raises(
-            lambda f=getattr(tf.math, name): f(I, 0),
-            InvalidArgumentError,
-            "Integer division by zero. Expected a divisor without zeros.",
-        )
+        f = getattr(tf.math, name)
+        with pytest.raises(InvalidArgumentError, match=r"^Integer division by zero"):
+            f(INTEGER, 0)
 
 
 @pytest.mark.parametrize("name", ["multiply_no_nan", "xlogy", "xlog1py", "xdivy"])
 def test_functions_that_need_floats(name):
     assert_raises(
-        lambda: getattr(tf.math, name)(I, I),
+        lambda: getattr(tf.math, name)(INTEGER, INTEGER),
         InvalidArgumentError,
         f"{name}: x and y must have the same dtype, float or complex. Received: int32 and int32. "
         "Use tf.cast.",
     )
 
 
-@pytest.mark.parametrize("name", "sqrt exp log sin tanh sigmoid softplus erf softmax".split())
+@pytest.mark.parametrize(
+    "name", ["sqrt", "exp", "log", "sin", "tanh", "sigmoid", "softplus", "erf", "softmax"]
+)
 def test_functions_of_floats_refuse_integers(name):
     with pytest.raises(InvalidArgumentError, match="dtype int32 is not supported"):
-        getattr(tf.math, name)(I)
+        getattr(tf.math, name)(INTEGER)
 
 
-@pytest.mark.parametrize("name", "sum mean prod max min variance euclidean_norm".split())
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "prod", "max", "min", "variance", "euclidean_norm"]
+)
 def test_truth_values_cannot_be_added_up(name):
     with pytest.raises(InvalidArgumentError, match="dtype bool is not supported"):
         getattr(tf.math, f"reduce_{name}")([True, False])
@@ -750,7 +786,7 @@ def test_logic_refuses_numbers():
     )
     for f in (tf.math.logical_not, tf.math.reduce_any, tf.math.reduce_all):
         with pytest.raises(InvalidArgumentError, match="dtype int32 is not supported"):
-            f(I)
+            f(INTEGER)
 
 
 @pytest.mark.parametrize("name", ["real", "conj"])
@@ -761,7 +797,7 @@ def test_parts_of_what_is_no_number(name):
 
 def test_integers_have_no_angle():
     message = "angle: dtype int32 has no angle. Expected floats or complex."
-    assert_raises(lambda: tf.math.angle(I), TypeError, message)
+    assert_raises(lambda: tf.math.angle(INTEGER), TypeError, message)
 
 
 def test_variance_of_integers():
@@ -769,8 +805,8 @@ def test_variance_of_integers():
         "reduce_variance: input must be real or complex. Received: dtype int32. "
         "Use tf.cast to make it float."
     )
-    assert_raises(lambda: tf.math.reduce_variance(I), TypeError, message)
-    assert_raises(lambda: tf.math.reduce_std(I), TypeError, message)
+    assert_raises(lambda: tf.math.reduce_variance(INTEGER), TypeError, message)
+    assert_raises(lambda: tf.math.reduce_std(INTEGER), TypeError, message)
 
 
 def test_axes_that_are_not_there():
@@ -782,7 +818,7 @@ def test_axes_that_are_not_there():
     for f in (tf.math.argmax, tf.math.cumsum, tf.math.softmax):
         with pytest.raises(InvalidArgumentError, match="axis 2 is out of range"):
             f(X, axis=2)
-    with pytest.raises(InvalidArgumentError, match="axis -1 is out of range for a tensor of 0 axes"):
+    with pytest.raises(InvalidArgumentError, match="axis -1 is out of range for a tensor of 0"):
         tf.math.softmax(1.0)
 
 
@@ -791,7 +827,9 @@ def test_axes_that_are_named_twice():
         tf.math.reduce_max(X, [0, -2])
 
 
-@pytest.mark.parametrize("f", [tf.math.reduce_sum, tf.math.argmax, tf.math.cumprod, tf.math.softmax])
+@pytest.mark.parametrize(
+    "f", [tf.math.reduce_sum, tf.math.argmax, tf.math.cumprod, tf.math.softmax]
+)
 def test_axes_that_are_no_integers(f):
     with pytest.raises(TypeError, match=r"axis: expected integers. Received: 1.5 of dtype float32"):
         f(X, axis=1.5)
@@ -820,29 +858,29 @@ def test_sums_of_what_does_not_fit():
         "add_n: inputs must be an iterable of at least one tensor. Received: [].",
     )
     assert_raises(
-        lambda: tf.math.add_n([F, tf.constant([1.0])]),
+        lambda: tf.math.add_n([FLOAT, tf.constant([1.0])]),
         InvalidArgumentError,
         "add_n: inputs must have the same shape. Received: (2,) and (1,).",
     )
     assert_raises(
-        lambda: tf.math.accumulate_n([F], shape=[3]),
+        lambda: tf.math.accumulate_n([FLOAT], shape=[3]),
         ValueError,
         "Shapes (3,) and (2,) are incompatible",
     )
     assert_raises(
-        lambda: tf.math.accumulate_n([F], tensor_dtype=tf.int32),
+        lambda: tf.math.accumulate_n([FLOAT], tensor_dtype=tf.int32),
         TypeError,
         "accumulate_n: `tensor_dtype` is int32, but the inputs are float32. Expected the same: use "
         "tf.cast on the inputs.",
     )
-    for inputs in ([F, I], [None], F):
+    for inputs in ([FLOAT, INTEGER], [None], FLOAT):
         with pytest.raises(ValueError, match="accumulate_n: inputs must be a list of at least one"):
             tf.math.accumulate_n(inputs)
 
 
 def test_a_scalar_is_a_scalar():
     assert_raises(
-        lambda: tf.math.scalar_mul([2.0], F),
+        lambda: tf.math.scalar_mul([2.0], FLOAT),
         ValueError,
         "scalar_mul: the scalar must have no axes. Received: shape (1,).",
     )
@@ -850,12 +888,12 @@ def test_a_scalar_is_a_scalar():
 
 def test_coefficients_are_a_list():
     message = "polyval: coeffs must be a list. Received: <class 'tuple'>."
-    assert_raises(lambda: tf.math.polyval((1.0,), F), ValueError, message)
+    assert_raises(lambda: tf.math.polyval((1.0,), FLOAT), ValueError, message)
 
 
 def test_axis_and_its_old_name():
     message = "l2_normalize: received both `axis` and `dim`. Use `axis` alone."
-    assert_raises(lambda: tf.math.l2_normalize(F, axis=0, dim=0), ValueError, message)
+    assert_raises(lambda: tf.math.l2_normalize(FLOAT, axis=0, dim=0), ValueError, message)
 
 
 def test_only_numbers_have_an_order():

@@ -180,23 +180,19 @@ def oracle(case: Case) -> Oracle:
             whole = [next(rest) if w else x for w, x in zip(case.wanted, inputs, strict=True)]
             return as_tuple(case.primitive.kernel(jnp, *whole, **case.attrs))
 
-        y = f(*xs)
         if not xs:
-            return Oracle(y, [], (), [], [])
-
-        def gradients(g, xs):
-            _, pull = jax.vjp(f, *xs)
-            return [jnp.conj(x) for x in pull(tuple(map(jnp.conj, g)))]
+            return Oracle(f(), [], (), [], [])
 
         def product(g, xs):
-            pairs = zip(gradients(g, xs), w, strict=True)
-            return sum(jnp.sum(jnp.real(jnp.conj(b) * a)) for a, b in pairs)
+            _, pull = jax.vjp(f, *xs)
+            gradients = [jnp.conj(x) for x in pull(tuple(map(jnp.conj, g)))]
+            pairs = zip(gradients, w, strict=True)
+            return sum(jnp.sum(jnp.real(jnp.conj(b) * a)) for a, b in pairs), gradients
 
-        _, dy = jax.jvp(f, tuple(xs), tuple(t))
-        by_g, by_x = jax.grad(product, argnums=(0, 1))(g, xs)
+        y, dy = jax.jvp(f, tuple(xs), tuple(t))
+        (by_g, by_x), gradients = jax.grad(product, argnums=(0, 1), has_aux=True)(g, xs)
         second = [jnp.conj(x) for x in (*by_g, *by_x)]
-        pulled = pull(case, g, y, inputs)
-        return Oracle(y, gradients(g, xs), dy, second, pulled)
+        return Oracle(y, gradients, dy, second, pull(case, g, y, inputs))
 
     sample = Sample.of(case)
     arguments = jax.tree.map(jnp.asarray, (case.inputs, sample.g, sample.t, sample.w))

@@ -195,9 +195,6 @@ _WAITING = {
         "la.banded_triangular_solve",
         "la.second_order_inv",
     ],
-    "the second derivative of relu is None here, zeros in TensorFlow": [
-        "second.relu",
-    ],
 }
 
 NOT_YET = {name: reason for reason, names in _WAITING.items() for name in names}

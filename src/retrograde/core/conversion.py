@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,11 @@ from retrograde.core.tensor import Holder
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _PYTHON_NUMBERS = (bool, int, float, complex)
+
+
+_shortened = reprlib.Repr()
+_shortened.maxother = _shortened.maxstring = 100
+_brief = _shortened.repr  # for messages: a long list would flood the screen
 
 
 def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Any:
@@ -84,7 +90,9 @@ def _from_number(value: Any, dtype: np.dtype | None) -> Any:
     if dtype is None:
         dtype = _natural_dtype(python_type, [value])
     elif not _fits(python_type, dtype):
-        raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtypes.of(dtype).name}.")
+        raise TypeError(
+            f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
+        )
     if dtype.kind in "iu":
         return _integers(int(value), dtype)[()]
     with np.errstate(all="ignore"):
@@ -107,7 +115,9 @@ def _integers(values: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def _out_of_range(values: Any, dtype: np.dtype) -> ValueError:
-    return ValueError(f"A Python integer in {values} is out of range for {dtypes.of(dtype).name}.")
+    return ValueError(
+        f"A Python integer in {_brief(values)} is out of range for {dtypes.of(dtype).name}."
+    )
 
 
 def _fits(python_type: type, dtype: np.dtype) -> bool:
@@ -164,7 +174,9 @@ def _from_parts(value: Any, dtype: np.dtype | None) -> np.ndarray:
     if dtype is None:
         dtype = _common_dtype(leaves, arrays)
     elif dtype.kind in "biu" and any(array.dtype in dtypes.INEXACT for array in arrays):
-        raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtypes.of(dtype).name}.")
+        raise TypeError(
+            f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
+        )
     parts = [as_array(element, dtype) for element in value]
     if len({part.shape for part in parts}) != 1:
         raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
@@ -241,7 +253,9 @@ def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any
     if dtype is None:
         dtype = _natural_dtype(widest, leaves)
     elif not _fits(widest, dtype):
-        raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtypes.of(dtype).name}.")
+        raise TypeError(
+            f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
+        )
     if dtype.kind in "iu":
         return _integers(leaves, dtype).reshape(shape)
     with np.errstate(all="ignore"):
@@ -253,7 +267,9 @@ def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any
 
 def _from_leaves(array: np.ndarray, value: Any, dtype: np.dtype | None) -> np.ndarray:
     if dtype is not None and dtype.kind != "O":
-        raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtypes.of(dtype).name}.")
+        raise TypeError(
+            f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
+        )
     encode = np.frompyfunc(lambda s: s.encode() if isinstance(s, str) else s, 1, 1)
     return np.asarray(encode(array), object)
 
@@ -270,8 +286,8 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
     if isinstance(value, Sequence):
         return _from_sequence(list(value), dtype)
     raise ValueError(
-        f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
-        "tensor. Expected a number, a string, a nested list of these, or an array."
+        f"Attempt to convert a value ({_brief(value)}) with an unsupported type ({type(value)}) to "
+        "a tensor. Expected a number, a string, a nested list of these, or an array."
     )
 
 

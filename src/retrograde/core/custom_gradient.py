@@ -56,9 +56,9 @@ def custom_gradient(f: Callable | None = None) -> Callable:
     """Decorates a function that returns its result and the gradient function to use for it.
 
     `f(*args)` returns `(result, grad_fn)`. `grad_fn` gets one upstream gradient for each tensor in
-    `result` and returns one gradient, or `None`, for each of `args`. If `f` reads variables that are
-    not among its arguments, `grad_fn` must take them by a keyword `variables` and return a pair:
-    the gradients of the arguments, and a list with one gradient for each variable. Whatever
+    `result` and returns one gradient, or `None`, for each of `args`. If `f` reads variables that
+    are not among its arguments, `grad_fn` must take them by a keyword `variables` and return a
+    pair: the gradients of the arguments, and a list with one gradient for each variable. Whatever
     `grad_fn` computes can be differentiated again.
 
     >>> @tf.custom_gradient
@@ -213,7 +213,8 @@ def recompute_grad(f: Callable) -> Callable:
 
         def rule(needed: tuple[bool, ...], g: Any) -> list:
             sources = [x for x, n in zip(inputs + variables, needed, strict=True) if n]
-            with GradientTape(watch_accessed_variables=False) as tape, random_state.replaying(draws):
+            tape = GradientTape(watch_accessed_variables=False)
+            with tape, random_state.replaying(draws):
                 tape.watch(sources)
                 again = nest.flatten(f(*args, **kwargs))
             found = iter(tape.gradient(again, sources, list(g) if type(g) is tuple else [g]))

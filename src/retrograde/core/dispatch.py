@@ -176,7 +176,7 @@ def _check_dtypes(primitive: Primitive, arrays: tuple) -> None:
 
 
 def _recover(primitive: Primitive, arrays: tuple, attrs: dict, error: Exception) -> Any:
-    """Raises what a failed kernel means to the user; or computes it if nothing was wrong with it."""
+    """Raises what a failed kernel means to the user; or computes it after all."""
     if isinstance(error, RuntimeError) and str(error).startswith("cannot enter context"):
         # A signal handler or finaliser ran inside a kernel of this same thread: quiet already.
         return primitive.kernel(namespaces.namespace_of(arrays), *arrays, **attrs)
@@ -194,7 +194,9 @@ def _general_complaint(primitive: Primitive, arrays: tuple, error: Exception) ->
             "Expected shapes that broadcast: aligned at their last axes, each pair of "
             "dimensions is equal or one of them is 1."
         )
-    received = ", ".join(f"{shape} {dtypes.of(a.dtype).name}" for shape, a in zip(shapes, arrays))
+    received = ", ".join(
+        f"{shape} {dtypes.of(a.dtype).name}" for shape, a in zip(shapes, arrays, strict=True)
+    )
     return f"{primitive.name}: {error}. Received: {received}."
 
 
@@ -204,10 +206,11 @@ def _wrong_dtype(primitive: Primitive, arrays: tuple) -> OpError:
     if first in primitive.accepts:
         position = next(i for i, array in enumerate(arrays) if array.dtype != first)
         return invalid(
-            f"cannot compute {primitive.name} as input #{position}(zero-based) was expected to be a "
-            f"{names[0]} tensor but is a {names[position]} tensor. Use tf.cast on one of them."
+            f"cannot compute {primitive.name} as input #{position}(zero-based) was expected to be "
+            f"a {names[0]} tensor but is a {names[position]} tensor. Use tf.cast on one of them."
         )
     allowed = [d.name for d in dtypes.ALL if d.numpy_dtype in primitive.accepts]
     return invalid(
-        f"{primitive.name}: dtype {names[0]} is not supported. Expected one of {', '.join(allowed)}."
+        f"{primitive.name}: dtype {names[0]} is not supported. "
+        f"Expected one of {', '.join(allowed)}."
     )

@@ -12,16 +12,19 @@ import numpy as np
 foreign = False
 
 
+_NUMPY = (np.ndarray, np.generic)
+
+
 def admit(array: Any) -> None:
     """Takes note that `array` is about to live in a tensor."""
     global foreign
-    if not isinstance(array, (np.ndarray, np.generic)):
+    if not isinstance(array, _NUMPY):
         foreign = True
 
 
 def namespace_of(arrays: Iterable[Any]) -> ModuleType:
     """`numpy` if all `arrays` are NumPy's, else the namespace of the first that is not."""
     for array in arrays:
-        if not isinstance(array, (np.ndarray, np.generic)) and hasattr(array, "__array_namespace__"):
+        if not isinstance(array, _NUMPY) and hasattr(array, "__array_namespace__"):
             return array.__array_namespace__()
     return np

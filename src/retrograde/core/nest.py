@@ -1,11 +1,19 @@
-"""Nested structures of lists, tuples, named tuples and dicts, by optree."""
+"""Nested structures: lists, tuples, named tuples, dicts, and classes made from these."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-_LEAF = object()
+_TEXT = (str, bytes, bytearray, memoryview)
+_PLAIN = (list, tuple, dict)
+
+
+def is_nested(value: Any) -> bool:
+    """Whether `value` is a structure rather than a leaf."""
+    return isinstance(value, (Sequence, Mapping)) and not isinstance(value, _TEXT)
 
 
 def flatten(structure: Any) -> list:
@@ -18,18 +26,54 @@ def flatten_with_pack(structure: Any) -> tuple[list, Callable[[list], Any]]:
     kind = type(structure)
     if kind is list or kind is tuple:
         for element in structure:
-            if isinstance(element, (list, tuple, dict)):
+            if isinstance(element, _PLAIN) or is_nested(element):
                 break
         else:
-            return list(structure), list if kind is list else tuple
-    elif not isinstance(structure, (list, tuple, dict)):
+            return list(structure), kind
+    elif not (isinstance(structure, _PLAIN) or is_nested(structure)):
         return [structure], _only
-    import optree
-
-    leaves, spec = optree.tree_flatten(structure, none_is_leaf=True)
-    return leaves, spec.unflatten
+    flat = list(leaves(structure))
+    return flat, partial(_pack, structure, len(flat))
 
 
-def _only(leaves: list) -> Any:
-    (leaf,) = leaves
-    return leaf
+def _only(values: list) -> Any:
+    (value,) = values
+    return value
+
+
+def _pack(structure: Any, count: int, values: list) -> Any:
+    if len(values) != count:
+        raise ValueError(f"A structure of {count} leaves cannot be built of {len(values)}.")
+    return packed(structure, iter(values))
+
+
+def leaves(structure: Any) -> Iterator[Any]:
+    """The leaves of `structure`, one after the other."""
+    if is_nested(structure):
+        for child in children(structure):
+            yield from leaves(child)
+    else:
+        yield structure
+
+
+def children(structure: Any) -> list:
+    """What a structure holds directly; dicts by sorted keys."""
+    if isinstance(structure, Mapping):
+        return [structure[key] for key in sorted(structure)]
+    return list(structure)
+
+
+def packed(structure: Any, values: Iterator[Any]) -> Any:
+    """The same structure around what `values` yields."""
+    if not is_nested(structure):
+        return next(values)
+    inner = [packed(child, values) for child in children(structure)]
+    kind = type(structure)
+    if isinstance(structure, Mapping):
+        found = dict(zip(sorted(structure), inner, strict=True))
+        ordered = {key: found[key] for key in structure}
+        default = [structure.default_factory] if isinstance(structure, defaultdict) else []
+        return kind(*default, ordered)
+    if hasattr(structure, "_fields"):
+        return kind(*inner)
+    return inner if kind is range else kind(inner)

@@ -364,10 +364,7 @@ def _aligned(primitive: Primitive, inputs: tuple) -> bool:
     if primitive.partials is None:
         return False
     shape = inputs[0]._array.shape
-    for x in inputs:
-        if x._array.shape != shape:
-            return False
-    return True
+    return all(x._array.shape == shape for x in inputs)
 
 
 def _tensor_or_variable(leaf: Any, role: str) -> Any:
@@ -423,14 +420,14 @@ def _seed(target: Any, weight: Any, boxed: bool) -> Any:
     g = held._read() if held is not None else Tensor(as_array(weight, hint=dtype))
     if g._array.dtype != dtype:
         raise invalid(
-            f"gradient: an output gradient has dtype {g.dtype.name}, its target {target.dtype.name}. "
-            "Expected the same dtype: use tf.cast."
+            f"gradient: an output gradient has dtype {g.dtype.name}, its target "
+            f"{target.dtype.name}. Expected the same dtype: use tf.cast."
         )
     if g._array.shape != shape:
         if broadcast(g._array.shape, shape) != shape:
             raise invalid(
-                f"gradient: incompatible shapes: an output gradient has shape {g._array.shape}, its "
-                f"target {shape}. Expected the same shape."
+                f"gradient: incompatible shapes: an output gradient has shape {g._array.shape}, "
+                f"its target {shape}. Expected the same shape."
             )
         g = PRIMITIVES["broadcast_to"](g, shape=shape)
     return g if boxed else g._array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -58,14 +58,21 @@ def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:
                 out[i:j] = f(*_cut(flat, i, j), **attrs)
 
     share = -(-size // (threads() * BLOCK)) * BLOCK
-    others = [
-        _executor().submit(quiet_context().run, work, start, min(start + share, size))
-        for start in range(share, size, share)
-    ]
+    others = [_start(work, i, min(i + share, size)) for i in range(share, size, share)]
     work(BLOCK, min(share, size))
     for other in others:
-        other.result()
+        if other is not None:
+            other.result()
     return out.reshape(shape)
+
+
+def _start(work: Callable, start: int, stop: int) -> Future | None:
+    """Has another thread do `work`; but a Python that is about to exit starts none."""
+    try:
+        return _executor().submit(quiet_context().run, work, start, stop)
+    except RuntimeError:
+        work(start, stop)
+        return None
 
 
 def _flat(array: Any, shape: tuple) -> Any:

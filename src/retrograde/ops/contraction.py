@@ -37,7 +37,7 @@ def _matmul_complaint(a, b, *, transpose_a, transpose_b):
         f"matmul: the inner dimensions differ, {inner[0]} and {inner[1]}.\n"
         f"  a: shape {a.shape}{', transposed' if transpose_a else ''}\n"
         f"  b: shape {b.shape}{', transposed' if transpose_b else ''}\n"
-        "Expected a.shape[-1] == b.shape[-2]."
+        f"Expected a.shape[{-2 if transpose_a else -1}] == b.shape[{-1 if transpose_b else -2}]."
     )
     if not (transpose_a or transpose_b):
         if a.shape[-1] == b.shape[-1]:

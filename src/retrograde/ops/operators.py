@@ -27,9 +27,9 @@ def operand(other: Any, like: Tensor) -> Tensor:
         return other._read()
     dtype = like._array.dtype
     kind = type(other)
-    if (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING):
-        if -_LARGEST <= other <= _LARGEST:
-            return Tensor(dtype.type(other))
+    fits = (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING)
+    if fits and -_LARGEST <= other <= _LARGEST:
+        return Tensor(dtype.type(other))
     tensor = as_tensor(other, hint=dtype)
     if tensor._array.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
@@ -152,11 +152,13 @@ _METHODS = {
 
 
 def _refuse(sign: str, instead: str) -> Any:
-    def method(self, _):
-        raise RuntimeError(
-            f"`var {sign}= value` with `tf.Variable`s is not supported. Use {instead} to modify the "
-            f"variable, or `out = var {sign} value` if you need to get a new output Tensor."
-        )
+    message = (
+        f"`var {sign}= value` with `tf.Variable`s is not supported. Use {instead} to modify the "
+        f"variable, or `out = var {sign} value` if you need to get a new output Tensor."
+    )
+
+    def method(*_):
+        raise RuntimeError(message)
 
     return method
 

@@ -1,0 +1,91 @@
+"""IndexedSlices: rows of a tensor that is zero elsewhere."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+
+
+def slices(dense_shape=True):
+    return tf.IndexedSlices(
+        tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]),
+        tf.constant([2, 0, 2]),
+        tf.constant([3, 2]) if dense_shape else None,
+    )
+
+
+def test_parts():
+    s = slices()
+
+    assert s.values.shape == [3, 2]
+    assert s.indices.numpy().tolist() == [2, 0, 2]
+    assert s.dense_shape.numpy().tolist() == [3, 2]
+    assert s.shape == [3, 2]
+    assert s.dtype is tf.float32
+    assert s.device == s.values.device
+
+
+def test_without_a_shape_the_number_of_rows_is_unknown():
+    s = slices(dense_shape=False)
+
+    assert s.dense_shape is None
+    assert s.shape == tf.TensorShape([None, 2])
+    with pytest.raises(ValueError, match="without dense_shape"):
+        tf.convert_to_tensor(s)
+
+
+def test_repeated_rows_add_up():
+    whole = tf.convert_to_tensor(slices())
+
+    assert isinstance(whole, tf.Tensor)
+    assert whole.numpy().tolist() == [[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]
+
+
+def test_operations_take_them_as_whole_tensors():
+    assert float(tf.reduce_sum(slices())) == 21.0
+    assert (tf.ones([3, 2]) + slices()).numpy()[0].tolist() == [4.0, 5.0]
+
+
+def test_negation_keeps_them_sparse():
+    negated = -slices()
+
+    assert isinstance(negated, tf.IndexedSlices)
+    assert tf.convert_to_tensor(negated).numpy()[2].tolist() == [-6.0, -8.0]
+    with pytest.raises(TypeError):
+        slices() * 2.0
+
+
+def test_tapes_follow_the_conversion():
+    values = tf.Variable([1.0, 2.0, 3.0])
+
+    with tf.GradientTape() as tape:
+        s = tf.IndexedSlices(values * values, tf.constant([1, 0, 1]), tf.constant([2]))
+        y = tf.convert_to_tensor(s) * tf.constant([10.0, 100.0])
+
+    assert tape.gradient(y, values).numpy().tolist() == [200.0, 40.0, 600.0]
+
+
+def test_indices_outside_the_shape_are_refused():
+    s = tf.IndexedSlices(tf.constant([1.0]), tf.constant([3]), tf.constant([3]))
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"not in \[0, 3\)"):
+        tf.convert_to_tensor(s)
+
+
+def test_repr_is_that_of_the_parts():
+    s = tf.IndexedSlices(tf.constant([1.0]), tf.constant([0]), tf.constant([3]))
+
+    assert str(s) == (
+        "IndexedSlices(indices=tf.Tensor([0], shape=(1,), dtype=int32), "
+        "values=tf.Tensor([1.], shape=(1,), dtype=float32), "
+        "dense_shape=tf.Tensor([3], shape=(1,), dtype=int32))"
+    )
+
+
+def test_variables_take_them():
+    v = tf.Variable(np.zeros((3, 2), np.float32))
+
+    v.scatter_add(slices())
+    v.assign_sub(slices())
+
+    assert not v.numpy().any()

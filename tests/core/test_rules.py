@@ -1,0 +1,86 @@
+"""What a rule reads is what a tape keeps."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Spec, plan_for, saver, what_is_read
+
+
+def test_a_spec_is_a_shape_and_a_dtype():
+    for value in (np.zeros((2, 3), np.float32), tf.zeros([2, 3])):
+        spec = Spec.of(value)
+
+        assert spec == ((2, 3), np.dtype(np.float32))
+        assert spec.ndim == 2
+        assert spec._array is spec
+
+
+@pytest.mark.parametrize(
+    ("rule", "reads"),
+    [
+        (lambda g, y, x1, x2: None, [ARRAY, ARRAY, ARRAY]),
+        (lambda g, _y, x1, _x2: None, [UNREAD, ARRAY, SHAPE]),
+        (lambda g, _y, _x1, _x2, *, axis: None, [UNREAD, SHAPE, SHAPE]),
+        (lambda g, _y, _x1, x2, **attrs: None, [UNREAD, SHAPE, ARRAY]),
+        (lambda g, y, *xs: None, [ARRAY, ARRAY, ARRAY]),
+        (lambda g, _y, *_xs, axis: None, [UNREAD, SHAPE, SHAPE]),
+    ],
+)
+def test_the_names_of_its_parameters_say_what_a_rule_reads(rule, reads):
+    assert what_is_read(rule, 2, skip=1) == reads
+
+
+def test_joint_rules_are_told_first_what_is_needed():
+    assert what_is_read(lambda needed, g, _y, x: None, 1, skip=2) == [UNREAD, ARRAY]
+
+
+def test_rules_that_wrap_others_say_themselves_what_they_read():
+    def rule(*_):
+        return None
+
+    rule.reads = [UNREAD, ARRAY]
+
+    assert what_is_read(rule, 1, skip=1) == [UNREAD, ARRAY]
+
+
+def test_a_rule_with_the_wrong_number_of_parameters_is_refused():
+    with pytest.raises(TypeError, match=r"test_rules.py:\d+ takes \['y'\] after its cotangent"):
+        what_is_read(lambda g, y: None, 1, skip=1)
+
+
+def test_what_is_saved():
+    y, x1, x2 = tf.constant([1.0]), tf.constant([2.0, 3.0]), tf.constant([[4.0]])
+
+    all_of_it = saver([ARRAY, ARRAY, ARRAY])((NOTHING, y, x1, x2))
+    some = saver([UNREAD, SHAPE, ARRAY])((NOTHING, y, x1, x2))
+    none = saver([UNREAD, UNREAD, UNREAD])((NOTHING, y, x1, x2))
+
+    assert all_of_it[0] is y
+    assert all_of_it[1] is x1
+    assert all_of_it[2] is x2
+    assert some[0] is NOTHING
+    assert some[1] == Spec((2,), np.dtype(np.float32))
+    assert some[2] is x2
+    assert none == (NOTHING,) * 3
+
+
+def test_a_plan_holds_the_rules_of_connected_inputs_only():
+    first, second = (lambda g, _y, _a, b: g * b), (lambda g, _y, a, _b: g * a)
+
+    assert plan_for((first, second), None, (True, False)).rules == ((0, first),)
+    assert plan_for((first, second), None, (True, True)).rules == ((0, first), (1, second))
+    assert plan_for((None, second), None, (True, False)) is None
+
+
+def test_a_plan_saves_what_any_of_its_rules_reads():
+    first, second = (lambda g, _y, _a, b: g * b), (lambda g, _y, a, _b: g * a)
+    y, a, b = tf.constant(1.0), tf.constant(2.0), tf.constant(3.0)
+
+    both = plan_for((first, second), None, (True, True)).save((NOTHING, y, a, b))
+    one = plan_for((first, second), None, (True, False)).save((NOTHING, y, a, b))
+
+    assert both[1] is a
+    assert both[2] is b
+    assert one[1] == Spec((), np.dtype(np.float32))
+    assert one[2] is b
