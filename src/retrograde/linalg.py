@@ -76,7 +76,8 @@ def matmul(
     """
     _one_of(transpose_a, adjoint_a, "a")
     _one_of(transpose_b, adjoint_b, "b")
-    a, b = same_dtype(a, b)
+    if type(a) is not Tensor or type(b) is not Tensor:
+        a, b = same_dtype(a, b)
     if output_type is not None:
         dtype = dtypes.as_dtype(output_type).numpy_dtype
         a, b = to_dtype(a, dtype), to_dtype(b, dtype)

@@ -28,7 +28,7 @@ from retrograde.math._inputs import axes_of, axis_of, dtype_name, unary
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import normalising, reduction
-from retrograde.ops.casting import identity, to_dtype, zeros_like
+from retrograde.ops.casting import identity, ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import broadcast_to, concat, reshape, transpose
@@ -307,7 +307,7 @@ def log_poisson_loss(
     if not compute_full_loss:
         return loss
     large = y > 1
-    safe = apply(ar.select, (large, y, y * 0 + 1))
+    safe = apply(ar.select, (large, y, ones_like(y)))
     stirling = safe * el.log(safe) - safe + el.log(safe * (2 * math.pi)) * 0.5
     return loss + apply(ar.mask, (stirling, large))
 
@@ -373,7 +373,7 @@ def weighted_moments(
     dtype = x._array.dtype
     x = _widened(x)
     weights = to_dtype(weights, x._array.dtype)
-    weights = weights + x * 0 if weights._array.shape != x._array.shape else weights
+    weights = weights + zeros_like(x)
     total = _over(reduction.sum, weights, axes)
     mean = _over(reduction.sum, weights * x, axes) / total
     distance = weights * apply(ar.squared_difference, (x, mean))

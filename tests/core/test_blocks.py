@@ -143,7 +143,14 @@ def test_an_error_in_any_block_is_raised():
 
 @pytest.mark.parametrize(
     "f",
-    [tf.tanh, tf.exp, tf.sin, tf.sigmoid, lambda x: tf.abs(x) ** 1.5, lambda x: tf.math.log(x + 3.0)],
+    [
+        tf.tanh,
+        tf.exp,
+        tf.sin,
+        tf.sigmoid,
+        lambda x: tf.abs(x) ** 1.5,
+        lambda x: tf.math.log(x + 3.0),
+    ],
 )
 def test_operations_and_gradients_agree_with_small_pieces(f):
     x = numbers(LARGE + 5)

@@ -69,7 +69,7 @@ def test_ways_to_name_a_dtype(name, numpy_type, number, size):  # noqa: ARG001
     for alias in (name, numpy_type, np.dtype(numpy_type), dtype):
         assert tf.as_dtype(alias) is dtype
         assert dtype == alias
-        assert not (dtype != alias)
+        assert (dtype != alias) is False
         assert dtype.is_compatible_with(alias)
 
 
@@ -115,7 +115,7 @@ def test_alternative_names():
 
 @pytest.mark.parametrize("wrong", ["foo", None, [1], np.dtype("datetime64"), 3.5, np.longdouble])
 def test_what_names_no_dtype(wrong):
-    with pytest.raises(TypeError, match="Cannot convert .* to a dtype"):
+    with pytest.raises(TypeError, match=r"Cannot convert .* to a dtype"):
         tf.as_dtype(wrong)
     assert tf.float32 != wrong
 

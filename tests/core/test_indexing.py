@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -72,6 +72,7 @@ def arrays_and_keys(draw):
     return shape, draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
 
 
+@settings(deadline=None)
 @given(arrays_and_keys())
 def test_any_basic_key_means_what_it_means_to_numpy(array_and_key):
     shape, key = array_and_key

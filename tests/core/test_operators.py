@@ -57,7 +57,9 @@ def test_operators_compute_what_numpy_computes(f, operands):
 
 
 @pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
-@pytest.mark.parametrize("number", [2, 2.0, True, np.float32(2), np.float64(2), np.int64(2)], ids=repr)
+@pytest.mark.parametrize(
+    "number", [2, 2.0, True, np.float32(2), np.float64(2), np.int64(2)], ids=repr
+)
 def test_numbers_take_the_dtype_of_the_tensor_on_either_side(f, number):
     for kind in (tf.constant, tf.Variable):
         same(f(kind(A), number), f(A, np.float32(number)))
@@ -198,7 +200,7 @@ def test_shapes_that_do_not_broadcast_are_refused():
     with pytest.raises(errors.InvalidArgumentError, match="incompatible shapes"):
         tf.constant([1.0, 2.0]) + tf.constant([1.0, 2.0, 3.0])
     with pytest.raises(errors.InvalidArgumentError, match="incompatible shapes"):
-        tf.constant([1.0, 2.0]) < tf.constant([1.0, 2.0, 3.0])
+        _ = tf.constant([1.0, 2.0]) < tf.constant([1.0, 2.0, 3.0])
 
 
 @pytest.mark.parametrize("f", [operator.floordiv, operator.mod], ids=name)
@@ -209,7 +211,7 @@ def test_integers_are_not_divided_by_zero(f):
 
 def test_complex_numbers_have_no_order():
     with pytest.raises(errors.InvalidArgumentError):
-        tf.constant(1j) < tf.constant(2j)
+        _ = tf.constant(1j) < tf.constant(2j)
 
 
 @pytest.mark.parametrize("f", [operator.lshift, operator.rshift, divmod], ids=name)

@@ -111,9 +111,8 @@ def test_only_tensors_and_variables_can_be_watched(wrong):
 def test_watching_a_list_with_something_wrong_in_it_watches_nothing():
     v = tf.Variable(1.0, trainable=False)
 
-    with tf.GradientTape() as tape:
-        with pytest.raises(ValueError, match="Passed in object"):
-            tape.watch([v, 3.0])
+    with tf.GradientTape() as tape, pytest.raises(ValueError, match="Passed in object"):
+        tape.watch([v, 3.0])
 
     assert tape.watched_variables() == ()
 
@@ -392,10 +391,10 @@ def test_the_output_gradient_itself_is_never_changed():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda t, x, y: t.gradient(y, 3.0), TypeError, "A source of gradient"),
+        (lambda t, _, y: t.gradient(y, 3.0), TypeError, "A source of gradient"),
         (lambda t, x, y: t.gradient(y, [x, None]), TypeError, "A source of gradient"),
-        (lambda t, x, y: t.gradient(y, np.ones(2)), TypeError, "A source of gradient"),
-        (lambda t, x, y: t.gradient(None, x), TypeError, "A target of gradient"),
+        (lambda t, _, y: t.gradient(y, np.ones(2)), TypeError, "A source of gradient"),
+        (lambda t, x, _: t.gradient(None, x), TypeError, "A target of gradient"),
         (lambda t, x, y: t.gradient([y, 3.0], x), TypeError, "A target of gradient"),
         (lambda t, x, y: t.gradient(y, x, unconnected_gradients="nil"), ValueError, "'nil'"),
         (lambda t, x, y: t.gradient([y, y], x, [1.0]), ValueError, "1 output_gradients for 2"),
@@ -458,7 +457,7 @@ def _line_of(comment):
 def test_a_rule_that_fails_leaves_nothing_on_the_stack():
     @tf.custom_gradient
     def wrong(x):
-        def grad(upstream):
+        def grad(_):
             raise ZeroDivisionError
 
         return x * x, grad
@@ -538,9 +537,8 @@ def test_stop_recording():
 def test_only_the_tape_that_stops_stops():
     x = tf.Variable(2.0)
 
-    with tf.GradientTape() as outer, tf.GradientTape() as inner:
-        with inner.stop_recording():
-            y = x * x
+    with tf.GradientTape() as outer, tf.GradientTape() as inner, inner.stop_recording():
+        y = x * x
 
     assert float(outer.gradient(y, x)) == 4.0
     assert inner.gradient(y, x) is None
@@ -733,9 +731,8 @@ def test_tapes_that_see_the_same_work_are_independent():
 def test_the_inner_tape_may_outlive_the_outer():
     x = tf.Variable(2.0)
 
-    with tf.GradientTape() as outer:
-        with tf.GradientTape() as inner:
-            y = x**3
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        y = x**3
     gradient = inner.gradient(y, x)
 
     assert float(gradient) == 12.0

@@ -49,7 +49,12 @@ def test_attributes_of_graphs_are_undefined(name):
 
 @pytest.mark.parametrize(
     ("name", "instead"),
-    [("T", "tf.transpose"), ("reshape", "tf.reshape"), ("astype", "tf.cast"), ("sum", "reduce_sum")],
+    [
+        ("T", "tf.transpose"),
+        ("reshape", "tf.reshape"),
+        ("astype", "tf.cast"),
+        ("sum", "reduce_sum"),
+    ],
 )
 def test_attributes_of_numpy_arrays_are_missing_and_the_error_names_the_function(name, instead):
     with pytest.raises(AttributeError, match=instead):

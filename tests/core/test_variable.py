@@ -30,7 +30,13 @@ def test_defaults():
 
 @pytest.mark.parametrize(
     ("value", "dtype"),
-    [(1, tf.int32), ([1.0], tf.float32), (np.ones(2), tf.float64), (True, tf.bool), ("a", tf.string)],
+    [
+        (1, tf.int32),
+        ([1.0], tf.float32),
+        (np.ones(2), tf.float64),
+        (True, tf.bool),
+        ("a", tf.string),
+    ],
 )
 def test_the_dtype_is_that_of_the_constant(value, dtype):
     assert tf.Variable(value).dtype is dtype
@@ -581,7 +587,11 @@ def test_scatters_by_position_reach_elements_and_rows():
             r"not in \[0, 2\)",
         ),
         (lambda v: v.scatter_add(slices([1.0], [1])), errors.InvalidArgumentError, "do not fit"),
-        (lambda v: v.scatter_add(slices([[1.0, 1.0]], [1.0])), errors.InvalidArgumentError, "integ"),
+        (
+            lambda v: v.scatter_add(slices([[1.0, 1.0]], [1.0])),
+            errors.InvalidArgumentError,
+            "integ",
+        ),
         (lambda v: v.scatter_add(slices([[1, 1]], [1])), ValueError, "requested dtype"),
         (lambda v: v.scatter_add(tf.constant([1.0])), TypeError, "must be a `tf.IndexedSlices`"),
         (

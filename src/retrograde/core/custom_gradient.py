@@ -23,6 +23,7 @@ class CustomCall:
 
     __slots__ = ("name", "rule")
     partials = None
+    linear = False
     plans: ClassVar[dict] = {}
 
     def __init__(self, name: str, rule: Callable) -> None:

@@ -14,7 +14,10 @@ from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.shapes import normalise_axes, normalise_axis
 from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
 from retrograde.ops.conversion import as_tensor, one_dtype
+
+_NUMBERS = (int, float)
 
 
 def unary(primitive: Primitive, x: Any) -> Tensor:
@@ -24,9 +27,21 @@ def unary(primitive: Primitive, x: Any) -> Tensor:
 
 def binary(primitive: Primitive, x: Any, y: Any) -> Tensor:
     """`primitive` of two values; numbers and arrays take the dtype of the tensor beside them."""
-    if type(x) is Tensor and type(y) is Tensor:
-        return apply(primitive, (x, y))
-    return apply(primitive, tuple(one_dtype((x, y))))
+    return apply(primitive, pair(x, y))
+
+
+def pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Both values as tensors; what is no tensor must be able to take the dtype of one that is."""
+    x = x._read() if type(x) is Variable else x
+    y = y._read() if type(y) is Variable else y
+    if type(x) is Tensor:
+        if type(y) is Tensor:
+            return x, y
+        if type(y) in _NUMBERS and x._array.dtype in dtypes.FLOATING:
+            return x, Tensor(x._array.dtype.type(y))
+    elif type(y) is Tensor and type(x) in _NUMBERS and y._array.dtype in dtypes.FLOATING:
+        return Tensor(y._array.dtype.type(x)), y
+    return tuple(one_dtype((x, y)))
 
 
 def truth(value: Any) -> Tensor:
@@ -51,7 +66,10 @@ def axes_of(axis: Any, x: Tensor, what: str) -> tuple[int, ...]:
 
 def _axes_in(axis: Any, what: str, count: int | None = None) -> list[int]:
     """The integers in `axis`, which leave for Python."""
-    axes = np.ravel(integer_array(axis, f"{what}: axis", TypeError)).tolist()
+    if type(axis) in (list, tuple) and all(type(a) is int for a in axis):
+        axes = list(axis)
+    else:
+        axes = np.ravel(integer_array(axis, f"{what}: axis", TypeError)).tolist()
     if count is not None and len(axes) != count:
         raise invalid(f"{what}: expected a single axis. Received: {axes}.")
     return axes

@@ -13,7 +13,7 @@ from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import binary, dtype_name, truth, unary
+from retrograde.math._inputs import binary, dtype_name, pair, truth, unary
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops.casting import identity, to_dtype, zeros_like
@@ -27,6 +27,8 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     >>> tf.math.add([1.0, 2.0], 3.0).numpy()
     array([4., 5.], dtype=float32)
     """
+    if type(x) is Tensor and type(y) is Tensor:
+        return apply(ar.add, (x, y))
     return apply(ar.add, same_dtype(x, y))
 
 
@@ -50,9 +52,9 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply(ar.guarded_multiply, (x2, x1))
 
 
-def _inexact(x: Any, y: Any, what: str) -> list[Tensor]:
+def _inexact(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
     """`x` and `y` as tensors of one float or complex dtype."""
-    x1, x2 = tensors = one_dtype((x, y))
+    x1, x2 = tensors = pair(x, y)
     if x1._array.dtype != x2._array.dtype or x1._array.dtype not in dtypes.INEXACT:
         raise invalid(
             f"{what}: x and y must have the same dtype, float or complex. Received: "
@@ -90,9 +92,9 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply(ar.divide_no_nan, (x1, x2))
 
 
-def _divisible(x: Any, y: Any, what: str) -> list[Tensor]:
+def _divisible(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
     """`x` and `y` as tensors of one numeric dtype; anything else is TensorFlow's `TypeError`."""
-    x1, x2 = tensors = one_dtype((x, y))
+    x1, x2 = tensors = pair(x, y)
     if x1._array.dtype != x2._array.dtype:
         raise TypeError(
             f"{what}: `x` and `y` must have the same dtype. Received: {dtype_name(x1)} and "

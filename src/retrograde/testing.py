@@ -1,0 +1,199 @@
+"""Checking derivatives: for those who write a gradient of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes, indexed_slices, nest
+from retrograde.core.conversion import as_array, held_by
+from retrograde.core.forward import push_forward
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.recorders import Recorder, listening, thread
+from retrograde.core.tape import GradientTape
+from retrograde.core.tensor import Tensor
+
+__all__ = ["check_gradients"]
+
+_STEP = 1e-5
+_MODES = ("reverse", "forward")
+_CHECKED = frozenset({np.dtype(np.float64), np.dtype(np.complex128)})
+
+
+def check_gradients(
+    f: Callable,
+    args: Sequence,
+    order: int = 2,
+    modes: Sequence[str] = ("reverse",),
+    rtol: float = 1e-6,
+    atol: float = 1e-8,
+    seed: int = 0,
+) -> None:
+    """Compares the derivatives of `f` at `args` with finite differences, up to `order`.
+
+    `f` takes tensors and returns a tensor or a structure of them. Each argument in turn is moved in
+    a random direction, and the outputs are weighed at random, so that one number tells. For
+    `order` 2 the same is done to the gradient of `f`, as a function of the arguments and of the
+    gradient that comes from above; and so on. `modes` may hold "reverse", which is what
+    `GradientTape` does, and "forward", which is what `ForwardAccumulator` does.
+
+    Arguments must be `float64` or `complex128`, in which finite differences mean something; Python
+    floats become `float64`. Integers and booleans are handed on and not checked. Stay away from
+    kinks: there is no derivative to compare with. Raises `AssertionError` if two numbers differ.
+
+    >>> from retrograde.testing import check_gradients
+    >>> check_gradients(lambda x, y: tf.sin(x) * y, [0.5, [1.0, 2.0]])
+    """
+    unknown = [mode for mode in modes if mode not in _MODES]
+    if unknown or not modes:
+        raise ValueError(f"check_gradients: unknown modes {unknown}. Expected some of {_MODES}.")
+    tensors = [_checkable(arg, i) for i, arg in enumerate(args)]
+    names = [f"argument {i}" for i in range(len(tensors))]
+    _check(_flat(f), tensors, names, 1, order, modes, (rtol, atol), np.random.default_rng(seed))
+
+
+def _checkable(arg: Any, position: int) -> Tensor:
+    held = held_by(arg)
+    array = as_array(arg) if held is None else held._read()._array
+    if array.dtype == np.float32 and isinstance(arg, (float, list, tuple)):
+        array = as_array(arg, np.dtype(np.float64))
+    if array.dtype in dtypes.INEXACT and array.dtype not in _CHECKED:
+        raise ValueError(
+            f"check_gradients: argument {position} has dtype {dtypes.of(array.dtype).name}. "
+            "Expected float64 or complex128: finite differences are too coarse in less."
+        )
+    return Tensor(array)
+
+
+def _flat(f: Callable) -> Callable:
+    """`f` with a list of its differentiable outputs for a result."""
+
+    def flat(*xs: Tensor) -> list[Tensor]:
+        leaves = [held_by(y) for y in nest.flatten(f(*xs))]
+        return [y._read() for y in leaves if y is not None and y._array.dtype in dtypes.INEXACT]
+
+    return flat
+
+
+def _check(
+    f: Callable,
+    xs: list[Tensor],
+    names: list[str],
+    depth: int,
+    order: int,
+    modes: Sequence[str],
+    tolerance: tuple[float, float],
+    rng: np.random.Generator,
+) -> None:
+    weights = [_random_like(rng, y) for y in f(*xs)]
+    for place in [i for i, x in enumerate(xs) if x._array.dtype in dtypes.INEXACT]:
+        direction = _random_like(rng, xs[place])
+        expected = _difference(f, xs, place, direction, weights)
+        for mode in modes:
+            slope = _reverse if mode == "reverse" else _forward
+            actual = slope(f, xs, place, direction, weights)
+            if not np.isclose(actual or 0.0, expected, *tolerance):
+                raise AssertionError(_report(mode, depth, names[place], actual, expected))
+    if depth < order:
+        upstream = [f"upstream gradient {i} of order {depth}" for i in range(len(weights))]
+        gradient = _gradient_of(f, len(xs))
+        _check(gradient, xs + weights, names + upstream, depth + 1, order, modes, tolerance, rng)
+
+
+def _random_like(rng: np.random.Generator, x: Tensor) -> Tensor:
+    """Numbers of either sign, none small: a zero could hide a mistake."""
+    shape = x._array.shape
+    values = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
+    if x._array.dtype.kind == "c":
+        values = values * np.exp(1j * rng.uniform(0, np.pi, shape))
+    return Tensor(np.asarray(values).astype(x._array.dtype))
+
+
+def _product(xs: Sequence[Tensor], ys: Sequence[Tensor]) -> float:
+    """The inner product over real and imaginary parts."""
+    pairs = zip(xs, ys, strict=True)
+    return float(sum(np.sum(np.real(np.conj(x._array) * y._array)) for x, y in pairs))
+
+
+def _difference(f: Callable, xs: list, place: int, direction: Tensor, weights: list) -> float:
+    """The slope of the weighed outputs of `f` along `direction`, by central differences."""
+
+    def at(step: float) -> float:
+        moved = Tensor(np.asarray(xs[place]._array + step * direction._array))
+        return _product(weights, f(*xs[:place], moved, *xs[place + 1 :]))
+
+    return (at(_STEP) - at(-_STEP)) / (2 * _STEP)
+
+
+def _reverse(f: Callable, xs: list, place: int, direction: Tensor, weights: list) -> float | None:
+    gradient = _gradients(f, xs, [xs[place]], weights)[0]
+    return None if gradient is None else _product([gradient], [direction])
+
+
+def _gradients(f: Callable, xs: Sequence, sources: list, weights: Sequence) -> list:
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(sources)
+        ys = f(*xs)
+    found = tape.gradient(ys, sources, list(weights))
+    return [indexed_slices.dense(g) if isinstance(g, IndexedSlices) else g for g in found]
+
+
+def _gradient_of(f: Callable, count: int) -> Callable:
+    """The gradients of `f` as a function of its `count` arguments and of the upstream gradients."""
+
+    def gradient(*values: Tensor) -> list[Tensor]:
+        xs, weights = values[:count], values[count:]
+        sources = [x for x in xs if x._array.dtype in dtypes.INEXACT]
+        return [g for g in _gradients(f, xs, sources, weights) if g is not None]
+
+    return gradient
+
+
+def _forward(f: Callable, xs: list, place: int, direction: Tensor, weights: list) -> float | None:
+    follower = _Tangents(xs[place], direction)
+    with listening([*thread.recorders, follower]):
+        ys = f(*xs)
+    pairs = [(w, follower.of(y)) for w, y in zip(weights, ys, strict=True)]
+    pairs = [(w, t) for w, t in pairs if t is not None]
+    return _product(*zip(*pairs, strict=True)) if pairs else None
+
+
+class _Tangents(Recorder):
+    """Follows one tangent through all that happens. Its own work only outer recorders hear."""
+
+    __slots__ = ("_tangents",)
+
+    def __init__(self, x: Tensor, tangent: Tensor) -> None:
+        self._tangents = {x._id: tangent}
+
+    def of(self, y: Tensor) -> Tensor | None:
+        """The tangent of `y`, if it moves."""
+        return self._tangents.get(y._id)
+
+    def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
+        """Pushes the tangents of `inputs` on to `y`."""
+        moving = [self._tangents.get(x._id) for x in inputs]
+        if any(t is not None for t in moving):
+            with listening(list(self._outer())):
+                pushed = push_forward(primitive, inputs, attrs, y, moving)
+            if pushed is not None:
+                pairs = zip(y, pushed, strict=True) if isinstance(y, tuple) else [(y, pushed)]
+                self._tangents.update((out._id, t) for out, t in pairs if t is not None)
+
+    def _outer(self) -> Iterator[Recorder]:
+        for recorder in thread.recorders:
+            if recorder is self:
+                return
+            yield recorder
+
+
+def _report(mode: str, depth: int, name: str, actual: float | None, expected: float) -> str:
+    rules = "None, as if nothing depended on it" if actual is None else repr(actual)
+    return (
+        f"check_gradients: the {mode} derivative of order {depth} by {name} is wrong.\n"
+        f"  by the rules:          {rules}\n"
+        f"  by finite differences: {expected!r}\n"
+        "Both are slopes in a random direction, of outputs with random weights."
+    )

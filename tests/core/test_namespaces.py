@@ -1,0 +1,107 @@
+"""Tensors that hold arrays of JAX: the same kernels, in its namespace."""
+
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core import namespaces
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch):
+    monkeypatch.setattr(namespaces, "foreign", namespaces.foreign)
+
+
+@pytest.fixture
+def x():
+    return tf.Tensor(jnp.array([[1.0, 2.0], [3.0, 4.0]], jnp.float32))
+
+
+def test_the_namespace_is_that_of_the_first_foreign_array():
+    assert namespaces.namespace_of([np.ones(2), np.float32(1.0)]) is np
+    assert namespaces.namespace_of([np.ones(2), jnp.ones(2)]) is jnp
+    assert namespaces.namespace_of([]) is np
+
+
+def test_nobody_looks_before_the_first_foreign_array(monkeypatch):
+    monkeypatch.setattr(namespaces, "foreign", False)
+
+    tf.Tensor(np.ones(2))
+    tf.Tensor(np.float32(1.0))
+    assert namespaces.foreign is False
+    tf.Tensor(jnp.ones(2))
+    assert namespaces.foreign is True
+
+
+def test_a_tensor_of_jax_is_a_tensor(x):
+    assert x.shape == (2, 2)
+    assert x.dtype is tf.float32
+    assert x.device == "/job:localhost/replica:0/task:0/device:CPU:0"
+    assert repr(x) == repr(tf.constant(x.numpy()))
+    assert str(x) == str(tf.constant(x.numpy()))
+    assert float(x[0, 1]) == 2.0
+    assert [float(row[0]) for row in x] == [1.0, 3.0]
+
+
+def test_numpy_gives_a_writable_copy_and_array_a_read_only_view(x):
+    array = x.numpy()
+    array[0, 0] = 9.0
+
+    assert float(x[0, 0]) == 1.0
+    assert not np.asarray(x).flags.writeable
+    assert np.from_dlpack(x).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert pickle.loads(pickle.dumps(x)).numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x + 1.0,
+        lambda x: 2.0 * x,
+        lambda x: x @ x,
+        lambda x: tf.tanh(x),
+        lambda x: tf.reduce_sum(x, axis=0),
+        lambda x: tf.reshape(x, [4]),
+        lambda x: x[:, 0],
+        lambda x: x + tf.constant([1.0, 2.0]),
+        lambda x: tf.concat([x, tf.ones([1, 2])], 0),
+        lambda x: x / x,
+    ],
+)
+def test_results_stay_where_they_were_made(x, f):
+    y = f(x)
+
+    assert isinstance(y._array, jax.Array)
+    assert y.dtype is tf.float32
+    np.testing.assert_allclose(y.numpy(), f(tf.constant(x.numpy())).numpy(), rtol=1e-6)
+
+
+def test_gradients_stay_there_too(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(tf.tanh(x @ x))
+
+    gradient = tape.gradient(y, x)
+
+    assert isinstance(gradient._array, jax.Array)
+    plain = tf.constant(x.numpy())
+    with tf.GradientTape() as tape:
+        tape.watch(plain)
+        y = tf.reduce_sum(tf.tanh(plain @ plain))
+    np.testing.assert_allclose(gradient.numpy(), tape.gradient(y, plain).numpy(), rtol=1e-5)
+
+
+def test_variables_hold_arrays_of_jax(x):
+    v = tf.Variable(x)
+    before = v.value()
+
+    v.assign_add(tf.ones([2, 2]))
+    v.assign_sub(x)
+    v.scatter_add(tf.IndexedSlices(tf.constant([[1.0, 1.0]]), tf.constant([0])))
+
+    assert v.numpy().tolist() == [[2.0, 2.0], [1.0, 1.0]]
+    assert before.numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
