@@ -713,12 +713,17 @@ def _sparse_cross_entropy(labels, logits):
     return _cross_entropy(np.eye(logits.shape[-1])[labels], logits)
 
 
+def _residual(labels, logits):
+    return _softmax(logits, axis=-1) - np.eye(logits.shape[-1])[labels]
+
+
 for label, shape in {"matrix": (2, 3), "vector": (3,), "cube": (2, 2, 3), "empty": (0, 3)}.items():
     logits = between(-2, 2, *shape)
     case("softmax_cross_entropy", [between(0.1, 1, *shape), logits], label, _cross_entropy)
     labels = integers(0, 3, *shape[:-1], dtype="int64" if label == "matrix" else "int32")
     case("sparse_softmax_cross_entropy", [labels, logits], label, _sparse_cross_entropy,
          dtypes=FLOATS)  # fmt: skip
+    case("softmax_residual", [labels, logits], label, _residual, dtypes=FLOATS)
 
 
 # Running along one axis

@@ -16,6 +16,7 @@ from retrograde.core.tensor import Holder
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _PYTHON_NUMBERS = (bool, int, float, complex)
+_NESTED = frozenset({list, tuple, range})
 
 
 _shortened = reprlib.Repr()
@@ -86,7 +87,9 @@ def _dtype_of(value: Any) -> np.dtype:
 
 
 def _from_number(value: Any, dtype: np.dtype | None) -> Any:
-    python_type = next(t for t in _PYTHON_NUMBERS if isinstance(value, t))
+    python_type = type(value)
+    if python_type not in _PYTHON_NUMBERS:
+        python_type = next(t for t in _PYTHON_NUMBERS if isinstance(value, t))
     if dtype is None:
         dtype = _natural_dtype(python_type, [value])
     elif not _fits(python_type, dtype):
@@ -159,7 +162,7 @@ def _integer_dtype(low: int, high: int) -> np.dtype:
 def _from_sequence(value: Any, dtype: np.dtype | None) -> Any:
     leaves, shape = [], shape_of_nested(value)
     rectangular = _collect(value, shape, leaves)
-    types = {type(leaf) for leaf in leaves}
+    types = set(map(type, leaves))
     if rectangular and types <= {bool, int, float, complex}:
         return _from_numbers(leaves, types, shape, value, dtype)
     if rectangular and types <= {str, bytes}:
@@ -236,7 +239,7 @@ def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> bool:
     if not nested:
         leaves.append(value)
         return True
-    if len(shape) == 1 and not any(isinstance(v, (list, tuple, range)) for v in value):
+    if len(shape) == 1 and _NESTED.isdisjoint(map(type, value)):
         leaves.extend(value)
         return True
     return all(_collect(element, shape[1:], leaves) for element in value)

@@ -275,8 +275,13 @@ class GradientTape(Recorder):
                 continue
             values = saved if boxed else [*map(_array_of, saved)]
             for position, rule in plan.rules:
-                if leads is None or ids[position] in leads:
-                    cotangents.deposit(ids[position], run(rule, g, *values, **attrs))
+                key = ids[position]
+                if leads is None or key in leads:
+                    result = run(rule, g, *values, **attrs)
+                    if key in cotangents:
+                        cotangents.deposit(key, result)
+                    else:
+                        cotangents[key] = result
 
 
 class _Cotangents(dict):

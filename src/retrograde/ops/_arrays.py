@@ -9,6 +9,14 @@ from retrograde.core import dtypes
 _HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
 
+_ZEROS = {d.numpy_dtype: np.zeros((), d.numpy_dtype) for d in dtypes.ALL}
+
+
+def zero(dtype):
+    """The zero of a dtype, without axes."""
+    return _ZEROS[dtype]
+
+
 def wide(dtype):
     """The dtype to add up in: float32 for the half-precision ones, else the same."""
     return np.dtype(np.float32) if dtype in _HALF else dtype

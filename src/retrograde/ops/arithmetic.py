@@ -38,9 +38,16 @@ negative = elementwise("negative", "negative", lambda g, _y, _x: -g, holomorphic
 # contribution is zero, so that the branch that `where` did not take cannot poison the other.
 
 
+_FEW = 2048
+
+
 def _no_nan(xp, g, result):
-    if xp is np and np.count_nonzero(g) == g.size:
-        return result
+    """`result`, and 0 where g is 0. Only where a nan came out is there anything to mend."""
+    if xp is np:
+        if result.size < _FEW and np.count_nonzero(g) == g.size:
+            return result
+        if not result.size or not np.isnan(np.minimum.reduce(result, axis=None)):
+            return result
     return xp.where(g == 0, xp.zeros((), result.dtype), result)
 
 
@@ -136,8 +143,8 @@ def _log_of_base(x):
 power = elementwise(
     "power",
     "power",
-    lambda g, _y, x1, x2: guarded_multiply(g, x2 * power(x1, x2 - 1)),
-    lambda g, y, x1, _x2: guarded_multiply(g, y * _log_of_base(x1)),
+    lambda g, _y, x1, x2: guarded_multiply(guarded_multiply(g, power(x1, x2 - 1)), x2),
+    lambda g, y, x1, _x2: guarded_multiply(guarded_multiply(g, y), _log_of_base(x1)),
     costly=True,
 )
 square = elementwise("square", "square", lambda g, _y, x: g * (x + x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrograde.core import dtypes
-from retrograde.ops._arrays import scalar, special, widened
+from retrograde.ops._arrays import scalar, special, widened, zero
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import (
     absolute,
@@ -23,24 +23,26 @@ def function(name, kernel, partial, accepts=dtypes.INEXACT):
     return elementwise(name, kernel, partial, accepts=accepts, costly=True)
 
 
-exp = function("exp", "exp", lambda g, y, _x: g * y)
-expm1 = function("expm1", "expm1", lambda g, y, _x: g * (y + 1))
+exp = function("exp", "exp", lambda g, y, _x: guarded_multiply(g, y))
+expm1 = function("expm1", "expm1", lambda g, y, _x: guarded_multiply(g, y + 1))
 log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
 sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
 rsqrt = function(
     "rsqrt",
     lambda xp, x: 1 / xp.sqrt(x),
-    lambda g, y, _x: guarded_multiply(g, y * y * y) * scalar(-0.5, y),
+    lambda g, y, _x: (
+        guarded_multiply(guarded_multiply(guarded_multiply(g, y), y), y) * scalar(-0.5, y)
+    ),
 )
 
-sin = function("sin", "sin", lambda g, _y, x: g * cos(x))
-cos = function("cos", "cos", lambda g, _y, x: -g * sin(x))
-tan = function("tan", "tan", lambda g, y, _x: g * (y * y + 1))
+sin = function("sin", "sin", lambda g, _y, x: guarded_multiply(g, cos(x)))
+cos = function("cos", "cos", lambda g, _y, x: -guarded_multiply(g, sin(x)))
+tan = function("tan", "tan", lambda g, y, _x: guarded_multiply(g, y * y + 1))
 asin = function("asin", "arcsin", lambda g, _y, x: guarded_divide(g, sqrt(1 - x * x)))
 acos = function("acos", "arccos", lambda g, _y, x: -guarded_divide(g, sqrt(1 - x * x)))
 atan = function("atan", "arctan", lambda g, _y, x: g / (x * x + 1))
-sinh = function("sinh", "sinh", lambda g, _y, x: g * cosh(x))
-cosh = function("cosh", "cosh", lambda g, _y, x: g * sinh(x))
+sinh = function("sinh", "sinh", lambda g, _y, x: guarded_multiply(g, cosh(x)))
+cosh = function("cosh", "cosh", lambda g, _y, x: guarded_multiply(g, sinh(x)))
 tanh = function("tanh", "tanh", lambda g, y, _x: g * (1 - y * y))
 asinh = function("asinh", "arcsinh", lambda g, y, _x: g / cosh(y))
 acosh = function("acosh", "arccosh", lambda g, y, _x: guarded_divide(g, sinh(y)))
@@ -80,7 +82,7 @@ softsign = elementwise(
 
 def _gate_kernel(xp, g, s, *, upper, slope):
     inside = s > 0 if upper is None else (s > 0) & (s < upper)
-    return xp.where(inside, g, g * scalar(slope, g) if slope else xp.zeros((), g.dtype))
+    return xp.where(inside, g, g * scalar(slope, g) if slope else zero(g.dtype))
 
 
 # The derivative of the functions that bend at 0: g where 0 < s < upper, elsewhere g * slope. It
@@ -95,7 +97,7 @@ gate = elementwise(
 )
 relu = elementwise(
     "relu",
-    lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)),
+    lambda xp, x: xp.maximum(x, zero(x.dtype)),
     lambda g, y, _x: gate(g, y, upper=None, slope=0.0),
     accepts=dtypes.REAL,
     holomorphic=False,

@@ -10,7 +10,6 @@ from retrograde.core.errors import invalid
 from retrograde.ops import reduction
 from retrograde.ops._arrays import largest, total, wide
 from retrograde.ops.elementary import exp
-from retrograde.ops.indexing import one_hot
 from retrograde.ops.shaping import everywhere, reshape
 
 
@@ -90,7 +89,8 @@ def _sparse_kernel(xp, labels, logits):
 
 def _check_labels(labels, num_classes):
     # Seen as unsigned, a negative label is larger than any class.
-    unsigned = np.asarray(labels).view(f"u{labels.dtype.itemsize}")
+    labels = np.asarray(labels)
+    unsigned = labels.view(f"u{labels.dtype.itemsize}")
     if labels.size and np.maximum.reduce(unsigned, axis=None) >= num_classes:
         wrong = labels[(labels < 0) | (labels >= num_classes)].ravel()[0]
         raise invalid(
@@ -99,18 +99,35 @@ def _check_labels(labels, num_classes):
         )
 
 
-def _sparse_vjp(g, _y, labels, logits):
-    hits = one_hot(labels, depth=logits.shape[-1], dtype=_numpy_dtype(logits))
-    return _column(g) * (softmax(logits, axis=logits.ndim - 1) - hits)
+def _residual_kernel(xp, labels, logits):
+    p = _softmax_kernel(xp, logits, axis=logits.ndim - 1)
+    if xp is not np:
+        return p - (labels[..., None] == xp.arange(p.shape[-1])).astype(p.dtype)
+    p = np.ascontiguousarray(p)
+    rows = p.reshape(-1, p.shape[-1])
+    rows[np.arange(rows.shape[0]), labels.reshape(-1)] -= 1
+    return p
 
 
-def _numpy_dtype(x):
-    return getattr(x.dtype, "numpy_dtype", x.dtype)
+def _residual_vjp(g, _y, _labels, logits):
+    axis = logits.ndim - 1
+    p = softmax(logits, axis=axis)
+    return (g - _total(g * p, axis)) * p
 
+
+softmax_residual = Primitive(  # softmax(logits) less the one-hot labels
+    "softmax_residual",
+    _residual_kernel,
+    vjps=(None, _residual_vjp),
+    batch=lambda batched, *xs: softmax_residual(*everywhere(batched, xs)),
+)
 
 sparse_softmax_cross_entropy = Primitive(
     "sparse_softmax_cross_entropy",
     _sparse_kernel,
-    vjps=(None, _sparse_vjp),
+    vjps=(
+        None,
+        lambda g, _y, labels, logits: _column(g) * softmax_residual(labels, logits),
+    ),
     batch=lambda batched, *xs: sparse_softmax_cross_entropy(*everywhere(batched, xs)),
 )

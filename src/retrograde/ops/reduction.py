@@ -26,7 +26,7 @@ sum = reduction(
 
 def count(x, axis):
     """How many elements of `x` go into one of the result."""
-    return math.prod(x.shape[a] for a in axis)
+    return math.prod(x.shape if len(axis) == x.ndim else [x.shape[a] for a in axis])
 
 
 def _mean_kernel(xp, x, *, axis, keepdims):

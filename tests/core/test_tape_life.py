@@ -1,0 +1,353 @@
+"""A tape in time: asked again, stopped, reset, entered again; several tapes; several threads."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core import errors
+from retrograde.core.recorders import thread
+
+
+@pytest.fixture(autouse=True)
+def _no_tape_stays_on_the_stack():
+    yield
+    assert thread.recorders == []
+
+
+def floats(structure):
+    return [None if g is None else float(g) for g in structure]
+
+
+# Persistence
+
+
+def test_a_persistent_tape_answers_again_and_again():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * x
+        z = y * x
+
+    assert [float(tape.gradient(t, x)) for t in (y, z, y, z)] == [4.0, 12.0, 4.0, 12.0]
+
+
+def test_a_persistent_tape_records_its_own_gradients_inside_its_block():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x**4
+        first = tape.gradient(y, x)
+        second = tape.gradient(first, x)
+
+    assert floats([first, second, tape.gradient(second, x)]) == [32.0, 48.0, 48.0]
+
+
+def test_a_tape_asked_inside_its_block_is_spent_and_records_no_more():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+        gradient = tape.gradient(y, x)
+        z = gradient * x
+
+    assert float(gradient) == 4.0
+    with pytest.raises(RuntimeError, match="can only be used to compute one set of gradients"):
+        tape.gradient(z, x)
+
+
+def test_other_tapes_record_the_gradient_taken_inside_a_block():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        y = x**3
+        gradient = inner.gradient(y, x)
+
+    assert floats([gradient, outer.gradient(gradient, x)]) == [12.0, 12.0]
+
+
+# Stopping, resetting, entering again
+
+
+def test_stop_recording():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        with tape.stop_recording():
+            y = x * x
+        z = x * y
+
+    assert float(tape.gradient(z, x)) == 4.0
+
+
+def test_only_the_tape_that_stops_stops():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as outer, tf.GradientTape() as inner, inner.stop_recording():
+        y = x * x
+
+    assert float(outer.gradient(y, x)) == 4.0
+    assert inner.gradient(y, x) is None
+
+
+def test_recording_goes_on_after_an_exception_while_stopped():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        with pytest.raises(ZeroDivisionError), tape.stop_recording():
+            raise ZeroDivisionError
+        y = x * x
+
+    assert float(tape.gradient(y, x)) == 4.0
+
+
+def test_gradients_may_be_taken_while_stopped():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x**3
+        with tape.stop_recording():
+            gradient = tape.gradient(y, x)
+        z = gradient * x
+
+    assert floats([gradient, tape.gradient(z, x), tape.gradient(gradient, x)]) == [12.0, 12.0, None]
+
+
+def test_gradients_taken_while_stopped_spend_the_tape():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x**3
+        with tape.stop_recording():
+            gradient = tape.gradient(y, x)
+        y = x * x
+
+    assert float(gradient) == 12.0
+    with pytest.raises(RuntimeError, match="one set of gradients"):
+        tape.gradient(y, x)
+
+
+def test_a_tape_that_does_not_record_cannot_stop_or_be_reset():
+    tape = tf.GradientTape()
+
+    with pytest.raises(RuntimeError, match="not recording"), tape.stop_recording():
+        pass
+    with pytest.raises(ValueError, match="not recording"):
+        tape.reset()
+
+
+def test_reset_forgets_what_was_recorded_and_watched():
+    x, y = tf.Variable(2.0), tf.constant(3.0)
+
+    with tf.GradientTape() as tape:
+        tape.watch(y)
+        before = x * y
+        tape.reset()
+        z = before * x * y
+
+    assert floats(tape.gradient(z, [x, y])) == [18.0, None]
+    assert tape.watched_variables() == (x,)
+
+
+def test_an_active_tape_cannot_be_entered():
+    tape = tf.GradientTape()
+
+    with tape, pytest.raises(ValueError, match="Tape is still recording"), tape:
+        pass
+
+
+def test_a_tape_that_is_entered_again_goes_on():
+    x = tf.constant(2.0)
+    tape = tf.GradientTape()
+
+    with tape:
+        tape.watch(x)
+        y = x * x
+    not_recorded = y * x
+    with tape:
+        z = y * y + not_recorded
+
+    assert float(tape.gradient(z, x)) == 32.0
+
+
+def test_a_spent_tape_that_is_entered_again_starts_anew():
+    x = tf.Variable(2.0)
+    tape = tf.GradientTape()
+
+    with tape:
+        y = x * x
+    tape.gradient(y, x)
+    with tape:
+        y = x**3
+
+    assert float(tape.gradient(y, x)) == 12.0
+
+
+def test_exceptions_pass_and_the_tape_stays_usable():
+    x = tf.Variable(2.0)
+
+    with pytest.raises(ZeroDivisionError), tf.GradientTape() as tape:
+        y = x * x
+        raise ZeroDivisionError
+
+    assert float(tape.gradient(y, x)) == 4.0
+
+
+def test_a_failed_operation_is_not_recorded():
+    x = tf.Variable([2.0])
+
+    with tf.GradientTape() as tape:
+        y = x * x
+        with pytest.raises(errors.InvalidArgumentError):
+            y = y + tf.constant([1])
+
+    assert tape.gradient(y, x).numpy().tolist() == [4.0]
+
+
+# Several tapes
+
+
+@pytest.mark.parametrize("order", range(1, 7))
+def test_any_order_of_derivative(order):
+    x = tf.constant(2.0, tf.float64)
+    expected = [6 * 2.0**5, 30 * 2.0**4, 120 * 2.0**3, 360 * 2.0**2, 720 * 2.0, 720.0]
+
+    def derivative(n):
+        if n == 0:
+            return x**6
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = derivative(n - 1)
+        return tape.gradient(y, x)
+
+    np.testing.assert_allclose(derivative(order).numpy(), expected[order - 1], rtol=1e-12)
+
+
+def test_the_fourth_derivative_by_one_persistent_tape():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * x * x * x * x * x
+        for _ in range(3):
+            y = tape.gradient(y, x)
+
+    assert float(tape.gradient(y, x)) == 360.0 * 4.0
+
+
+def test_mixed_second_derivatives():
+    x, y = tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape(persistent=True) as outer:
+        with tf.GradientTape() as inner:
+            z = x * x * y * y * y
+        dx, dy = inner.gradient(z, [x, y])
+
+    assert floats(outer.gradient(dx, [x, y])) == [54.0, 108.0]
+    assert floats(outer.gradient(dy, [x, y])) == [108.0, 72.0]
+
+
+def test_tapes_that_are_not_nested():
+    x = tf.Variable(2.0)
+    first, second = tf.GradientTape(), tf.GradientTape()
+
+    first.__enter__()
+    a = x * x
+    second.__enter__()
+    b = a * x
+    first.__exit__(None, None, None)
+    c = b * x
+    second.__exit__(None, None, None)
+
+    assert floats(first.gradient([b, c], [a, x])) == [2.0, 12.0]
+    assert floats(second.gradient(c, [a, x])) == [None, 16.0]
+
+
+def test_tapes_that_see_the_same_work_are_independent():
+    x, y = tf.constant(2.0), tf.constant(3.0)
+
+    with tf.GradientTape() as one, tf.GradientTape() as two:
+        one.watch(x)
+        two.watch(y)
+        z = x * y
+
+    assert floats(one.gradient(z, [x, y])) == [3.0, None]
+    assert floats(two.gradient(z, [x, y])) == [None, 2.0]
+
+
+def test_the_inner_tape_may_outlive_the_outer():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        y = x**3
+    gradient = inner.gradient(y, x)
+
+    assert float(gradient) == 12.0
+    assert outer.gradient(gradient, x) is None
+
+
+# Threads
+
+
+def in_thread(f):
+    """What `f` returns in another thread."""
+    results = []
+    worker = threading.Thread(target=lambda: results.append(f()))
+    worker.start()
+    worker.join()
+    return results[0]
+
+
+def test_a_tape_hears_its_own_thread_only():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = in_thread(lambda: x * x)
+        z = x * x
+
+    assert tape.gradient([y, z], x).numpy() == 4.0
+
+
+def test_threads_have_tapes_of_their_own():
+    x = tf.Variable(2.0)
+    barrier = threading.Barrier(4)
+    results = {}
+
+    def work(power):
+        for _ in range(20):
+            barrier.wait()
+            with tf.GradientTape() as tape:
+                y = x
+                for _ in range(power - 1):
+                    y = y * x
+            results.setdefault(power, set()).add(float(tape.gradient(y, x)))
+
+    workers = [threading.Thread(target=work, args=(power,)) for power in (2, 3, 4, 5)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+    assert results == {2: {4.0}, 3: {12.0}, 4: {32.0}, 5: {80.0}}
+
+
+def test_another_thread_may_ask_for_the_gradient():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+
+    assert float(in_thread(lambda: tape.gradient(y, x))) == 4.0
+
+
+def test_another_thread_may_ask_while_the_tape_records():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = x * x
+        gradient = in_thread(lambda: tape.gradient(y, x))
+        z = y * x
+
+    assert float(gradient) == 4.0
+    with pytest.raises(RuntimeError, match="one set of gradients"):
+        tape.gradient(z, x)
