@@ -15,7 +15,7 @@ from retrograde.core import dtypes, indexed_slices
 from retrograde.core.dispatch import apply
 from retrograde.core.forward import push_forward
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.rules import NOTHING
+from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from tests.ops.cases import Case
@@ -89,7 +89,7 @@ def pull(case: Case, g: tuple, y: tuple, inputs: tuple, kept: bool = False) -> l
     With `kept`, the rules are given only what a tape would have kept.
     """
     primitive = case.primitive
-    plan = primitive.plan((aligned_shapes(inputs), *case.wanted))
+    plan = primitive.plan(_key(case, y, inputs))
     y, g = (y, g) if primitive.outputs else (y[0], g[0])
     values = [y, *inputs]
     if kept:
@@ -103,9 +103,13 @@ def pull(case: Case, g: tuple, y: tuple, inputs: tuple, kept: bool = False) -> l
     return [dense(result) for result in results]
 
 
-def aligned_shapes(inputs: tuple) -> bool:
-    """Whether no input would be broadcast against another."""
-    return len({np.shape(x) for x in inputs}) == 1
+def _key(case: Case, y: tuple, inputs: tuple) -> tuple[int, ...]:
+    """How the inputs stand: those of elementwise primitives that are not broadcast are aligned."""
+    elementwise = case.primitive.partials is not None
+    return tuple(
+        wanted and (ALIGNED if elementwise and np.shape(x) == np.shape(y[0]) else CONNECTED)
+        for wanted, x in zip(case.wanted, inputs, strict=True)
+    )
 
 
 def dense(x: Any) -> Any:

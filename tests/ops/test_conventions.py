@@ -100,10 +100,31 @@ def test_rounding_goes_to_the_even_neighbour():
 
 TWO_INPUTS = {
     # The first input wins a tie; beside a nan the second does.
-    "maximum": (tf.maximum, [1.0, NAN, 1.0], [1.0, 1.0, NAN], [1.0, NAN, NAN], [1, 0, 0], [0, 1, 1]),
-    "minimum": (tf.minimum, [1.0, NAN, 1.0], [1.0, 1.0, NAN], [1.0, NAN, NAN], [1, 0, 0], [0, 1, 1]),
+    "maximum": (
+        tf.maximum,
+        [1.0, NAN, 1.0],
+        [1.0, 1.0, NAN],
+        [1.0, NAN, NAN],
+        [1, 0, 0],
+        [0, 1, 1],
+    ),
+    "minimum": (
+        tf.minimum,
+        [1.0, NAN, 1.0],
+        [1.0, 1.0, NAN],
+        [1.0, NAN, NAN],
+        [1, 0, 0],
+        [0, 1, 1],
+    ),
     "divide": (tf.divide, [1.0, 0.0], [0.0, 0.0], [INF, NAN], [INF, INF], [-INF, NAN]),
-    "divide_no_nan": (tf.math.divide_no_nan, [1.0, 3.0], [0.0, 2.0], [0.0, 1.5], [0, 0.5], [0, -0.75]),
+    "divide_no_nan": (
+        tf.math.divide_no_nan,
+        [1.0, 3.0],
+        [0.0, 2.0],
+        [0.0, 1.5],
+        [0, 0.5],
+        [0, -0.75],
+    ),
     "mod": (
         lambda x, y: x % y,
         [7.0, -7.0, 7.0, 1.0, -1.0],
@@ -121,8 +142,15 @@ TWO_INPUTS = {
         [0, 0, 0, 0, math.log(2), NAN],
     ),
     "atan2": (tf.atan2, [0.0, 1.0], [0.0, 0.0], [0.0, math.pi / 2], [NAN, 0], [NAN, -1]),
-    "xlogy": (tf.math.xlogy, [0.0, 2.0], [0.0, 3.0], [0.0, 2 * math.log(3)], [0, math.log(3)], [0, 2 / 3]),
-}  # fmt: skip
+    "xlogy": (
+        tf.math.xlogy,
+        [0.0, 2.0],
+        [0.0, 3.0],
+        [0.0, 2 * math.log(3)],
+        [0, math.log(3)],
+        [0, 2 / 3],
+    ),
+}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +192,12 @@ ROWS = [[3.0, 1.0, 3.0], [2.0, NAN, 0.0]]
         (lambda x: tf.reduce_max(x, axis=[]), [1.0, 2.0], [1.0, 2.0], [1, 1]),
         (tf.reduce_prod, [2.0, 0.0, 3.0], 0.0, [0, 6, 0]),
         (tf.reduce_prod, [0.0, 0.0, 3.0], 0.0, [0, 0, 0]),
-        (lambda x: tf.reduce_prod(x, axis=0), [[2.0, 0.0], [0.0, 5.0]], [0.0, 0.0], [[0, 5], [2, 0]]),
+        (
+            lambda x: tf.reduce_prod(x, axis=0),
+            [[2.0, 0.0], [0.0, 5.0]],
+            [0.0, 0.0],
+            [[0, 5], [2, 0]],
+        ),
         (tf.reduce_logsumexp, [0.0, -INF], 0.0, [1, 0]),
         (tf.reduce_logsumexp, [-INF, -INF], -INF, [NAN, NAN]),
         (tf.reduce_logsumexp, [INF, 0.0], INF, [NAN, 0]),
@@ -173,7 +206,7 @@ ROWS = [[3.0, 1.0, 3.0], [2.0, NAN, 0.0]]
         (lambda x: tf.nn.softmax(x), [-INF, -INF], [NAN, NAN], [NAN, NAN]),
         (lambda x: tf.nn.log_softmax(x)[0], [0.0, -INF], 0.0, [0, 0]),
     ],
-)  # fmt: skip
+)
 def test_ties_zeros_and_infinities_in_reductions(reduce, x, value, gradient):
     y, (g,) = value_and_gradients(reduce, x)
 

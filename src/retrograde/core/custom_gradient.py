@@ -30,9 +30,9 @@ class CustomCall:
         self.name = name
         self.rule = rule
 
-    def plan(self, key: tuple[bool, ...]) -> Plan:
+    def plan(self, key: tuple[int, ...]) -> Plan:
         """A plan that runs the user's rule."""
-        return Plan(_save_nothing, (), self.rule, key[1:], user_code=True)
+        return Plan(_save_nothing, (), self.rule, tuple(map(bool, key)), user_code=True)
 
 
 def _save_nothing(_: tuple) -> tuple:

@@ -11,7 +11,7 @@ import numpy as np
 from retrograde.core import dtypes, namespaces
 from retrograde.core.errors import OpError, invalid
 from retrograde.core.recorders import thread
-from retrograde.core.rules import Plan, Rule, plan_for
+from retrograde.core.rules import ALIGNED, Plan, Rule, plan_for
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor, next_id, wrap
 
@@ -88,7 +88,7 @@ class Primitive:
         self.accepts = accepts
         self.outputs = outputs
         self.complain = complain
-        self.plans: dict[tuple[bool, ...], Plan | bool] = {}
+        self.plans: dict[tuple[int, ...], Plan | bool] = {}
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Runs on Tensors as `apply` does; on raw arrays, the kernel alone. For rules."""
@@ -100,18 +100,25 @@ class Primitive:
             return self.kernel(namespaces.namespace_of(inputs), *inputs, **attrs)
         return self.on_numpy(*inputs, **attrs)
 
-    def plan(self, key: tuple[bool, ...]) -> Plan | bool:
+    def plan(self, key: tuple[int, ...]) -> Plan | bool:
         """What a tape does with a call; `False` if no gradient flows.
 
-        `key` says whether no input is broadcast, and then of each input whether it is connected.
+        `key` says of each input whether it is `CONNECTED`; or `ALIGNED`, if the primitive is
+        elementwise and the input has the shape of y.
         """
         if key not in self.plans:
-            aligned, *connected = key
-            rules = self.partials if aligned and self.partials is not None else self.vjps
-            unconnected = rules is None and self.joint is None
-            plan = None if unconnected else plan_for(rules, self.joint, tuple(connected))
-            self.plans[key] = plan or False
+            self.plans[key] = self._plan(key) or False
         return self.plans[key]
+
+    def _plan(self, key: tuple[int, ...]) -> Plan | None:
+        connected = tuple(map(bool, key))
+        if self.joint is not None:
+            return plan_for((), self.joint, connected)
+        if self.vjps is None:
+            return None
+        states = enumerate(key)
+        rules = tuple([(self.partials if s == ALIGNED else self.vjps)[i] for i, s in states])
+        return plan_for(rules, None, connected)
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -131,30 +138,25 @@ _new = object.__new__
 
 def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
     """Runs `primitive` on tensors, tells the recorders, returns a tensor or a tuple of them."""
-    # One and two inputs are written out: a loop would cost as much as a small kernel.
-    accepts = primitive.accepts
-    if len(inputs) == 2:
-        x1, x2 = inputs
-        arrays = (x1._array, x2._array)
-        if accepts is not None:
-            dtype = arrays[0].dtype
-            if arrays[1].dtype is not dtype or dtype not in accepts:
-                _check_dtypes(primitive, arrays)
-    elif len(inputs) == 1:
-        arrays = (inputs[0]._array,)
-        if accepts is not None and arrays[0].dtype not in accepts:
-            _check_dtypes(primitive, arrays)
-    else:
-        arrays = tuple([x._array for x in inputs])
-        if accepts is not None:
-            _check_dtypes(primitive, arrays)
+    # One and two inputs are written out: to pack and unpack them costs as much as a small kernel.
     recorders = thread.recorders
+    accepts = primitive.accepts
+    arrays = ()
     try:
-        if namespaces.foreign:
-            xp = namespaces.namespace_of(arrays)
-            value = recorders.quietly(primitive.kernel, xp, *arrays, **attrs)
+        if attrs or namespaces.foreign or len(inputs) > 2:
+            arrays = tuple([x._array for x in inputs])
+            value = _evaluate(primitive, arrays, attrs, recorders.quietly)
+        elif len(inputs) == 2:
+            x1, x2 = inputs
+            arrays = a1, a2 = x1._array, x2._array
+            if accepts is not None and (a1.dtype is not a2.dtype or a1.dtype not in accepts):
+                _check_dtypes(primitive, arrays)
+            value = recorders.quietly(primitive.on_numpy, a1, a2)
         else:
-            value = recorders.quietly(primitive.on_numpy, *arrays, **attrs)
+            arrays = (inputs[0]._array,)
+            if accepts is not None and arrays[0].dtype not in accepts:
+                _check_dtypes(primitive, arrays)
+            value = recorders.quietly(primitive.on_numpy, arrays[0])
     except Exception as error:
         value = _recover(primitive, arrays, attrs, error)
     if primitive.outputs:
@@ -163,16 +165,26 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
         y = _new(Tensor)  # what wrap does, without the call
         y._array = value
         y._id = next_id()
-    if recorders:
-        for recorder in recorders:
-            recorder.record(primitive, inputs, attrs, y)
+    for recorder in recorders:
+        recorder.record(primitive, inputs, attrs, y)
     return y
+
+
+def _evaluate(primitive: Primitive, arrays: tuple, attrs: dict, quietly: Callable) -> Any:
+    if primitive.accepts is not None:
+        _check_dtypes(primitive, arrays)
+    if namespaces.foreign:
+        return quietly(primitive.kernel, namespaces.namespace_of(arrays), *arrays, **attrs)
+    return quietly(primitive.on_numpy, *arrays, **attrs)
 
 
 def _check_dtypes(primitive: Primitive, arrays: tuple) -> None:
     dtype = arrays[0].dtype
-    if dtype not in primitive.accepts or any(array.dtype != dtype for array in arrays):
+    if dtype not in primitive.accepts:
         raise _wrong_dtype(primitive, arrays)
+    for array in arrays:
+        if array.dtype != dtype:
+            raise _wrong_dtype(primitive, arrays)
 
 
 def _recover(primitive: Primitive, arrays: tuple, attrs: dict, error: Exception) -> Any:

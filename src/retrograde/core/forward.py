@@ -8,7 +8,7 @@ from typing import Any
 from retrograde.core import dtypes, indexed_slices
 from retrograde.core.dispatch import PRIMITIVES, Primitive
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.rules import NOTHING, Plan
+from retrograde.core.rules import ALIGNED, NOTHING, Plan
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 
@@ -32,10 +32,12 @@ def push_forward(
     if primitive.linear and all(moves):
         return primitive(*tangents, **attrs)
     if primitive.partials is not None and _is_real(y, *inputs):
-        return _by_partials(primitive.plan((True, *moves)), inputs, attrs, y, tangents)
+        return _by_partials(
+            primitive.plan(tuple([ALIGNED * m for m in moves])), inputs, attrs, y, tangents
+        )
     if primitive.linear:
         return primitive(*map(_tangent_or_zeros, tangents, inputs), **attrs)
-    return _by_transposing(primitive.plan((False, *moves)), inputs, attrs, y, tangents)
+    return _by_transposing(primitive.plan(moves), inputs, attrs, y, tangents)
 
 
 def _is_real(*tensors: Tensor) -> bool:

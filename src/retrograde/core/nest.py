@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from retrograde.core.tensor import Holder
+
 _TEXT = (str, bytes, bytearray, memoryview)
-_PLAIN = (list, tuple, dict)
 
 
 def is_nested(value: Any) -> bool:
@@ -26,11 +27,11 @@ def flatten_with_pack(structure: Any) -> tuple[list, Callable[[list], Any]]:
     kind = type(structure)
     if kind is list or kind is tuple:
         for element in structure:
-            if isinstance(element, _PLAIN) or is_nested(element):
+            if not isinstance(element, Holder) and is_nested(element):
                 break
         else:
             return list(structure), kind
-    elif not (isinstance(structure, _PLAIN) or is_nested(structure)):
+    elif isinstance(structure, Holder) or not is_nested(structure):
         return [structure], _only
     flat = list(leaves(structure))
     return flat, partial(_pack, structure, len(flat))

@@ -10,7 +10,13 @@ import numpy as np
 
 Rule = Callable[..., Any]
 
-UNREAD, SHAPE, ARRAY = range(3)
+UNREAD, SHAPE, ARRAY = range(3)  # how much of a value a rule reads
+UNCONNECTED, CONNECTED, ALIGNED = range(3)  # how an input stands: aligned if it is not broadcast
+
+
+def passed_on(g: Any, _y: Any, *_inputs: Any) -> Any:
+    """The rule of an input that y follows one to one."""
+    return g
 
 
 class Spec(NamedTuple):
@@ -77,6 +83,8 @@ def what_is_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
 
     A rule that wraps another says so itself, in an attribute `reads`.
     """
+    if rule is passed_on:
+        return [UNREAD] * (1 + num_inputs)
     if hasattr(rule, "reads"):
         return rule.reads
     code = rule.__code__

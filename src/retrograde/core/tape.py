@@ -19,13 +19,22 @@ from retrograde.core.dispatch import PRIMITIVES, Primitive
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import Recorder, listening, thread
-from retrograde.core.rules import NOTHING, Plan, Spec
+from retrograde.core.rules import (
+    ALIGNED,
+    CONNECTED,
+    NOTHING,
+    UNCONNECTED,
+    Plan,
+    Spec,
+    passed_on,
+)
 from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Tensor, wrap
+from retrograde.core.tensor import Holder, Tensor, wrap
 
 _log = logging.getLogger("retrograde")
 _array_of = operator.attrgetter("_array")
-_ONLY = (True, True)
+_ONLY = (CONNECTED,)
+_NEITHER = (False, False)
 
 
 class UnconnectedGradients(enum.Enum):
@@ -108,8 +117,7 @@ class GradientTape(Recorder):
         >>> tape.gradient(y, x).numpy()
         np.float32(27.0)
         """
-        held = [_tensor_or_variable(leaf, "watch") for leaf in nest.flatten(tensor)]
-        for x in held:
+        for x in _flat(tensor, "watch")[0]:
             if x.dtype.numpy_dtype not in dtypes.INEXACT:
                 _log.warning(
                     "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
@@ -167,25 +175,31 @@ class GradientTape(Recorder):
         """Writes down a call if one of its inputs is connected to what is watched."""
         connected = self._connected
         if len(inputs) == 1:
-            ids = (inputs[0]._id,)
-            if ids[0] not in connected:
+            (x,) = inputs
+            ids = (x._id,)
+            if x._id not in connected:
                 return
             key = _ONLY
+            values = (NOTHING, y, x)
         elif len(inputs) == 2:
             x1, x2 = inputs
-            ids = (x1._id, x2._id)
-            key = (
-                primitive.partials is not None and x1._array.shape == x2._array.shape,
-                ids[0] in connected,
-                ids[1] in connected,
-            )
-            if not (key[1] or key[2]):
+            ids = id1, id2 = (x1._id, x2._id)
+            key = (id1 in connected, id2 in connected)
+            if key == _NEITHER:
                 return
+            if primitive.partials is not None:
+                shape = y._array.shape
+                key = (
+                    key[0] and (ALIGNED if x1._array.shape == shape else CONNECTED),
+                    key[1] and (ALIGNED if x2._array.shape == shape else CONNECTED),
+                )
+            values = (NOTHING, y, x1, x2)
         else:
             ids = tuple([x._id for x in inputs])
             if connected.isdisjoint(ids):
                 return
-            key = (_aligned(primitive, inputs), *[i in connected for i in ids])
+            key = tuple([_state(primitive, x, y, x._id in connected) for x in inputs])
+            values = (NOTHING, y, *inputs)
         plan = primitive.plans.get(key)
         if plan is None:
             plan = primitive.plan(key)
@@ -197,7 +211,7 @@ class GradientTape(Recorder):
         else:
             out = y._id
             connected.add(out)
-        self._entries.append((plan, ids, out, plan.save((NOTHING, y, *inputs)), attrs))
+        self._entries.append((plan, ids, out, plan.save(values), attrs))
 
     # Rewinding
 
@@ -223,21 +237,21 @@ class GradientTape(Recorder):
         if self._entries is None:
             raise RuntimeError(_spent_message(*self._spent_at))
         unconnected = _unconnected(unconnected_gradients)
-        targets = [_tensor_or_variable(leaf, "target") for leaf in nest.flatten(target)]
-        leaves, pack = nest.flatten_with_pack(sources)
-        held = [_tensor_or_variable(leaf, "source") for leaf in leaves]
+        targets, _ = _flat(target, "target")
+        held, pack = _flat(sources, "source")
         weights = _weights(output_gradients, target, len(targets))
         boxed = bool(thread.recorders) and (self._persistent or thread.recorders != [self])
         cotangents = _Cotangents(boxed)
         for x, weight in zip(targets, weights, strict=True):
             if x._array.dtype in dtypes.INEXACT:
                 cotangents.deposit(x._id, _seed(x, weight, boxed))
-        if self._persistent:
-            self._rewind(cotangents, {x._id for x in held}, list(self._entries))
-        else:
-            entries = self._spend(sys._getframe(1))
-            self._rewind(cotangents, {x._id for x in held}, entries)
-        return pack([_result(cotangents.get(x._id), x, unconnected) for x in held])
+        entries = list(self._entries) if self._persistent else self._spend(sys._getframe(1))
+        self._rewind(cotangents, {x._id for x in held}, entries)
+        results = []
+        for x in held:
+            g = cotangents.get(x._id)
+            results.append(wrap(g) if type(g) is np.ndarray else _result(g, x, unconnected))
+        return pack(results)
 
     def _spend(self, frame: Any) -> list[tuple]:
         """Ends the life of the tape, remembers where, and hands over what it recorded."""
@@ -277,7 +291,14 @@ class GradientTape(Recorder):
             for position, rule in plan.rules:
                 key = ids[position]
                 if leads is None or key in leads:
-                    result = run(rule, g, *values, **attrs)
+                    if rule is passed_on:
+                        result = g
+                    elif attrs:
+                        result = run(rule, g, *values, **attrs)
+                    elif len(values) == 2:  # written out for the sake of speed, as in apply
+                        result = run(rule, g, values[0], values[1])
+                    else:
+                        result = run(rule, g, *values)
                     if key in cotangents:
                         cotangents.deposit(key, result)
                     else:
@@ -364,12 +385,20 @@ def _leading_to(wanted: set[int], entries: list[tuple]) -> set[int]:
     return leads
 
 
-def _aligned(primitive: Primitive, inputs: tuple) -> bool:
-    """Whether this is an elementwise call in which no input is broadcast."""
-    if primitive.partials is None:
-        return False
-    shape = inputs[0]._array.shape
-    return all(x._array.shape == shape for x in inputs)
+def _state(primitive: Primitive, x: Tensor, y: Any, connected: bool) -> int:
+    """How an input stands to the tape, as in the key of a plan."""
+    if connected and primitive.partials is not None and x._array.shape == y._array.shape:
+        return ALIGNED
+    return CONNECTED if connected else UNCONNECTED
+
+
+def _flat(structure: Any, role: str) -> tuple[list, Any]:
+    """The tensors and variables in `structure`, and what packs others in their place."""
+    leaves, pack = nest.flatten_with_pack(structure)
+    for i, leaf in enumerate(leaves):
+        if not isinstance(leaf, Holder):
+            leaves[i] = _tensor_or_variable(leaf, role)
+    return leaves, pack
 
 
 def _tensor_or_variable(leaf: Any, role: str) -> Any:

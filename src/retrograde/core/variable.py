@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.conversion import as_array, held_by
+from retrograde.core.conversion import as_array, held_by, refuse_dtype
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import escape, thread
+from retrograde.core.rules import Spec
 from retrograde.core.shapes import TensorShape, broadcast
 from retrograde.core.tensor import Holder, Reference, Tensor, next_id, readable, representation
 
@@ -283,7 +284,7 @@ class Variable(Holder):
         read_value: bool = True,
     ) -> Variable | None:
         """Adds `delta` to the value. Returns the variable."""
-        return self._update(np.add, "add", delta, "assign_add", read_value)
+        return self._update(np.add, delta, "assign_add", read_value)
 
     def assign_sub(
         self,
@@ -293,16 +294,17 @@ class Variable(Holder):
         read_value: bool = True,
     ) -> Variable | None:
         """Subtracts `delta` from the value. Returns the variable."""
-        return self._update(np.subtract, "subtract", delta, "assign_sub", read_value)
+        return self._update(np.subtract, delta, "assign_sub", read_value)
 
     def _operand(self, value: Any, how: str) -> Any:
         """The array of `value` in this variable's dtype, on its way into the variable."""
+        if type(value) is Tensor and not thread.recorders:
+            return refuse_dtype(value._array, self._array.dtype)
         if isinstance(value, IndexedSlices):
             value = dense(value)
-        if thread.recorders:
-            held = held_by(value)
-            if held is not None:
-                escape(held._read(), how)
+        held = held_by(value)
+        if held is not None:
+            escape(held._read(), how)
         return as_array(value, self._array.dtype)
 
     def _shape_message(self, shape: tuple) -> str:
@@ -311,16 +313,18 @@ class Variable(Holder):
             f"{self.shape}, and the assigned value shape {shape} are incompatible."
         )
 
-    def _update(self, ufunc: Any, name: str, delta: Any, how: str, read_value: bool) -> Any:
+    def _update(self, ufunc: Any, delta: Any, how: str, read_value: bool) -> Any:
         array = self._operand(delta, how)
-        if self._array.dtype.kind in "bO":
+        old = Spec.of(self)
+        if old.dtype.kind in "bO":
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
-        if array.shape != self._array.shape:
+        if array.shape != old.shape:
             raise invalid(
-                f"{how}: cannot update variable '{self.name}' of shape {self._array.shape} with a "
-                f"value of shape {array.shape}. Expected the same shape: there is no broadcasting."
+                f"{how}: cannot update variable '{self.name}' of shape {old.shape} with a value of "
+                f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
-        self._replace(lambda old, out: thread.recorders.quietly(ufunc, old, array, out))
+        quietly = thread.recorders.quietly
+        self._replace(lambda old, out: quietly(ufunc, old, array, out))
         return self if read_value else None
 
     def _replace(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
@@ -335,8 +339,8 @@ class Variable(Holder):
             try:
                 self._tensor = None
                 array = tensor._array
-                alone = _references(tensor, array) == _ALONE
-                value = write(array, array if alone and _writable(array) else None)
+                alone = _references(tensor, array) == _ALONE and _writable(array)
+                value = write(array, array if alone else None)
                 if value is not array:
                     tensor = Tensor(value, self._id)
             finally:

@@ -6,7 +6,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 
-_HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
+HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
 
 _ZEROS = {d.numpy_dtype: np.zeros((), d.numpy_dtype) for d in dtypes.ALL}
@@ -19,12 +19,12 @@ def zero(dtype):
 
 def wide(dtype):
     """The dtype to add up in: float32 for the half-precision ones, else the same."""
-    return np.dtype(np.float32) if dtype in _HALF else dtype
+    return np.dtype(np.float32) if dtype in HALF else dtype
 
 
 def widened(x):
     """`x` in the dtype to compute in; a copy only for half precision."""
-    return x.astype(np.float32) if x.dtype in _HALF else x
+    return x.astype(np.float32) if x.dtype in HALF else x
 
 
 def scalar(value, like):
@@ -35,7 +35,7 @@ def scalar(value, like):
 def total(xp, x, axis, keepdims=False):
     """The sum over `axis`, added up in `wide` precision and given back in the dtype of `x`."""
     dtype = x.dtype
-    if xp is np and dtype not in _HALF:  # past the wrappers of np.sum
+    if xp is np and dtype not in HALF:  # past the wrappers of np.sum
         return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
     return xp.sum(x, axis=axis, dtype=wide(dtype), keepdims=keepdims).astype(dtype)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
-from retrograde.core.rules import ARRAY, SHAPE, UNREAD, what_is_read
+from retrograde.core.rules import ARRAY, SHAPE, UNREAD, passed_on, what_is_read
 from retrograde.ops._blocks import LARGE, in_blocks, run_in_blocks
 from retrograde.ops.shaping import align, broadcast_to, reshape, sum_to
 
@@ -52,8 +52,8 @@ def elementwise(
 
 def _rule(partial, num_inputs, holomorphic, costly):
     """The partial, with conjugates and blocks as the family needs them."""
-    if partial is None:
-        return None
+    if partial is None or partial is passed_on:
+        return partial
     reads = [
         ARRAY if read == ARRAY else UNREAD for read in what_is_read(partial, num_inputs, skip=1)
     ]
@@ -104,10 +104,10 @@ def _summed(rule, position, num_inputs):
 
     def summed(g, *values, **attrs):
         shape = values[1 + position].shape
-        result = rule(g, *values, **attrs)
+        result = g if rule is passed_on else rule(g, *values, **attrs)
         return result if result.shape == shape else sum_to(result, shape=tuple(shape))
 
-    summed.reads = list(rule.reads)
+    summed.reads = [UNREAD] * (1 + num_inputs) if rule is passed_on else list(rule.reads)
     summed.reads[1 + position] = max(SHAPE, summed.reads[1 + position])
     return summed
 

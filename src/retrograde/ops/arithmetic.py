@@ -6,21 +6,22 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.errors import invalid
+from retrograde.core.rules import passed_on
 from retrograde.ops._families import conj, elementwise
 from retrograde.ops.casting import ones_like, zeros_like
 
 add = elementwise(
     "add",
     "add",
-    lambda g, _y, _x1, _x2: g,
-    lambda g, _y, _x1, _x2: g,
+    passed_on,
+    passed_on,
     holomorphic=False,
     linear=True,
 )
 subtract = elementwise(
     "subtract",
     "subtract",
-    lambda g, _y, _x1, _x2: g,
+    passed_on,
     lambda g, _y, _x1, _x2: -g,
     holomorphic=False,
     linear=True,
@@ -112,14 +113,14 @@ truncate_divide = elementwise(
 mod = elementwise(
     "mod",
     _mod_kernel,
-    lambda g, _y, _x1, _x2: g,
+    passed_on,
     lambda g, _y, x1, x2: -g * floor_divide(x1, x2),
     accepts=dtypes.REAL,
 )
 truncate_mod = elementwise(
     "truncate_mod",
     lambda xp, x1, x2: (_refuse_zero(xp, x1, x2), xp.fmod(x1, x2))[1],
-    lambda g, _y, _x1, _x2: g,
+    passed_on,
     lambda g, _y, x1, x2: -g * truncate_divide(x1, x2),
     accepts=dtypes.REAL,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
-from retrograde.ops._arrays import widened
+from retrograde.ops._arrays import HALF
 from retrograde.ops._families import conj
 from retrograde.ops.shaping import align, sum_to
 
@@ -14,14 +14,15 @@ from retrograde.ops.shaping import align, sum_to
 def _matmul_kernel(xp, a, b, *, transpose_a, transpose_b):
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError("two axes are needed")
-    dtype = a.dtype
-    if xp is np:  # BLAS has no half precision
-        a, b = widened(a), widened(b)
+    half = a.dtype if xp is np and a.dtype in HALF else None
+    if half is not None:  # BLAS has no half precision
+        a, b = a.astype(np.float32), b.astype(np.float32)
     if transpose_a:
         a = a.mT
     if transpose_b:
         b = b.mT
-    return xp.matmul(a, b).astype(dtype, copy=False)
+    y = xp.matmul(a, b)
+    return y if half is None else y.astype(half)
 
 
 def _matmul_complaint(a, b, *, transpose_a, transpose_b):

@@ -79,12 +79,13 @@ softmax_cross_entropy = Primitive(
 
 
 def _sparse_kernel(xp, labels, logits):
-    logs = _log_softmax_kernel(xp, logits, axis=logits.ndim - 1)
+    s = _shifted(xp, logits, logits.ndim - 1)
+    lengths = xp.log(total(xp, xp.exp(s), -1))
     if xp is not np:
-        return -xp.take_along_axis(logs, labels[..., None], axis=-1)[..., 0]
+        return lengths - xp.take_along_axis(s, labels[..., None], axis=-1)[..., 0]
     _check_labels(labels, logits.shape[-1])
-    rows = logs.reshape(-1, logits.shape[-1])
-    return -rows[np.arange(rows.shape[0]), labels.reshape(-1)].reshape(labels.shape)
+    rows = s.reshape(-1, logits.shape[-1])
+    return lengths - rows[np.arange(rows.shape[0]), labels.reshape(-1)].reshape(labels.shape)
 
 
 def _check_labels(labels, num_classes):

@@ -9,7 +9,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Holder, Tensor
+from retrograde.core.tensor import Holder, Tensor, wrap
 from retrograde.core.variable import Variable
 from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import to_dtype
@@ -29,7 +29,7 @@ def operand(other: Any, like: Tensor) -> Tensor:
     kind = type(other)
     fits = (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING)
     if fits and -_LARGEST <= other <= _LARGEST:
-        return Tensor(dtype.type(other))
+        return wrap(dtype.type(other))
     tensor = as_tensor(other, hint=dtype)
     if tensor._array.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
@@ -48,6 +48,13 @@ def _binary(primitive: Primitive) -> Any:
 def _reflected(method: Any) -> Any:
     def reflected(self, other):
         return method(operand(other, self), self)
+
+    return reflected
+
+
+def _binary_reflected(primitive: Primitive) -> Any:
+    def reflected(self, other):
+        return apply(primitive, (operand(other, self), self))
 
     return reflected
 
@@ -138,6 +145,9 @@ _ARITHMETIC = {
 _METHODS = {
     **{f"__{name}__": method for name, method in _ARITHMETIC.items()},
     **{f"__r{name}__": _reflected(method) for name, method in _ARITHMETIC.items()},
+    "__radd__": _binary_reflected(ar.add),
+    "__rsub__": _binary_reflected(ar.subtract),
+    "__rmul__": _binary_reflected(ar.multiply),
     "__eq__": _equality(ar.equal, False),
     "__ne__": _equality(ar.not_equal, True),
     "__lt__": _binary(ar.less),

@@ -11,8 +11,8 @@ from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.ops._arrays import scalar, total, wide, widened
 from retrograde.ops._families import conj, kept, reduction, spread
-from retrograde.ops.arithmetic import equal
-from retrograde.ops.casting import cast, ones_like
+from retrograde.ops.arithmetic import equal, is_finite, mask
+from retrograde.ops.casting import cast, ones_like, stop_gradient
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import concat, reshape, take_slice, transpose
 
@@ -34,7 +34,8 @@ def _mean_kernel(xp, x, *, axis, keepdims):
     if x.dtype.kind in "iu":  # summed in 64 bits, rounded towards zero
         y = xp.sum(x, axis=axis, keepdims=keepdims, dtype=np.dtype(x.dtype.kind + "8"))
         return (xp.sign(y) * (xp.abs(y) // (n or 1))).astype(x.dtype)
-    return (total(xp, widened(x), axis, keepdims) / (n or math.nan)).astype(x.dtype, copy=False)
+    y = total(xp, widened(x), axis, keepdims) / (n or math.nan)
+    return y if y.dtype == x.dtype else y.astype(x.dtype)
 
 
 mean = reduction(
@@ -139,14 +140,14 @@ def _logsumexp_kernel(xp, x, *, axis, keepdims):
     return y if keepdims else y.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axis))
 
 
-logsumexp = reduction(
-    "logsumexp",
-    _logsumexp_kernel,
-    lambda g, y, x, *, axis, keepdims: (
-        kept(g, x, axis, keepdims) * exp(x - kept(y, x, axis, keepdims))
-    ),
-    accepts=dtypes.FLOATING,
-)
+def _logsumexp_vjp(g, _y, x, *, axis, keepdims):
+    """The softmax of x, taken below the largest: exp(x - y) would lose digits to a large y."""
+    top = stop_gradient(max(x, axis=axis, keepdims=True))
+    e = exp(x - mask(top, is_finite(top)))
+    return e * (kept(g, x, axis, keepdims) / sum(e, axis=axis, keepdims=True))
+
+
+logsumexp = reduction("logsumexp", _logsumexp_kernel, _logsumexp_vjp, accepts=dtypes.FLOATING)
 
 
 def _arg_extreme(name, worst):
