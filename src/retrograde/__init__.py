@@ -69,6 +69,7 @@ from retrograde.arrays import (
     zeros_like,
 )
 from retrograde.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
+from retrograde.core.allocator import keep_memory_warm as _keep_memory_warm
 from retrograde.core.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
 from retrograde.core.dtypes import (
     DType,
@@ -349,3 +350,5 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+_keep_memory_warm()

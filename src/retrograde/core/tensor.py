@@ -18,6 +18,21 @@ next_id = itertools.count(1).__next__
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
+class _Absent:
+    """An attribute that a Tensor does not have, and what to use instead.
+
+    A `__getattr__` would say the same, and slow down every access to every attribute.
+    """
+
+    __slots__ = ("_message",)
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise AttributeError(self._message)
+
+
 class Holder:
     """What holds a value of ours and has a place on tapes: a Tensor or a Variable.
 
@@ -179,11 +194,11 @@ class Tensor(Holder):
         start = "\n" if "\n" in values else ""
         return f"tf.Tensor({start}{values}, shape={self._array.shape}, dtype={self.dtype.name})"
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(_missing_attribute(name))
-
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if hasattr(self, name)]
 
     def __copy__(self) -> Tensor:
         return self
@@ -208,6 +223,33 @@ def wrap(array: Any) -> Tensor:
 
 def _restore(array: np.ndarray) -> Tensor:
     return Tensor(array)
+
+
+_INSTEAD_OF_NUMPYS = {
+    "T": "tf.transpose(x)",
+    "astype": "tf.cast(x, dtype)",
+    "reshape": "tf.reshape(x, shape)",
+    "sum": "tf.reduce_sum(x)",
+    "mean": "tf.reduce_mean(x)",
+    "max": "tf.reduce_max(x)",
+    "min": "tf.reduce_min(x)",
+    "size": "tf.size(x)",
+    "item": "float(x) or x.numpy()",
+    "tolist": "x.numpy().tolist()",
+    "copy": "tf.identity(x)",
+    "clip": "tf.clip_by_value(x, low, high)",
+}
+
+for _name, _instead in _INSTEAD_OF_NUMPYS.items():
+    setattr(
+        Tensor,
+        _name,
+        _Absent(f"Tensor has no attribute {_name!r}, as in TensorFlow: use {_instead}."),
+    )
+for _name in ("op", "graph", "name", "consumers", "value_index"):
+    setattr(
+        Tensor, _name, _Absent(f"Tensor.{_name} is undefined when eager execution is enabled.")
+    )
 
 
 class Reference:
@@ -235,31 +277,6 @@ class Reference:
 
     def __repr__(self) -> str:
         return f"<Reference wrapping {self._wrapped!r}>"
-
-
-_GRAPH_ATTRIBUTES = frozenset({"op", "graph", "name", "consumers", "value_index"})
-_NUMPY_ATTRIBUTES = {
-    "T": "tf.transpose(x)",
-    "astype": "tf.cast(x, dtype)",
-    "reshape": "tf.reshape(x, shape)",
-    "sum": "tf.reduce_sum(x)",
-    "mean": "tf.reduce_mean(x)",
-    "max": "tf.reduce_max(x)",
-    "min": "tf.reduce_min(x)",
-    "size": "tf.size(x)",
-    "item": "float(x) or x.numpy()",
-    "tolist": "x.numpy().tolist()",
-    "copy": "tf.identity(x)",
-    "clip": "tf.clip_by_value(x, low, high)",
-}
-
-
-def _missing_attribute(name: str) -> str:
-    if name in _GRAPH_ATTRIBUTES:
-        return f"Tensor.{name} is undefined when eager execution is enabled."
-    if name in _NUMPY_ATTRIBUTES:
-        return f"Tensor has no attribute {name!r}, as in TensorFlow: use {_NUMPY_ATTRIBUTES[name]}."
-    return f"Tensor has no attribute {name!r}."
 
 
 def representation(array: Any) -> str:
