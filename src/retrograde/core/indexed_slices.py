@@ -98,7 +98,7 @@ def add(a: Any, b: Any) -> Any:
         indices = concat(a._indices, b._indices, axis=0)
         return IndexedSlices(concat(a._values, b._values, axis=0), indices, a._dense_shape)
     a = dense(a) if isinstance(a, IndexedSlices) else a
-    return a + (dense(b) if isinstance(b, IndexedSlices) else b)
+    return PRIMITIVES["add"](a, dense(b) if isinstance(b, IndexedSlices) else b)
 
 
 def for_user(slices: IndexedSlices) -> IndexedSlices:

@@ -247,9 +247,7 @@ for _name, _instead in _INSTEAD_OF_NUMPYS.items():
         _Absent(f"Tensor has no attribute {_name!r}, as in TensorFlow: use {_instead}."),
     )
 for _name in ("op", "graph", "name", "consumers", "value_index"):
-    setattr(
-        Tensor, _name, _Absent(f"Tensor.{_name} is undefined when eager execution is enabled.")
-    )
+    setattr(Tensor, _name, _Absent(f"Tensor.{_name} is undefined when eager execution is enabled."))
 
 
 class Reference:

@@ -20,9 +20,14 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.shaping import reshape, take_slice
 
+# What is most often asked for, all axes, is not worked out anew each time.
+_ALL_AXES = [{"axis": tuple(range(ndim)), "keepdims": False} for ndim in range(8)]
+
 
 def _reduced(primitive: Primitive, x: Any, axis: Any, keepdims: Any, what: str) -> Tensor:
     x = as_tensor(x)
+    if axis is None and not keepdims and x._array.ndim < len(_ALL_AXES):
+        return apply(primitive, (x,), _ALL_AXES[x._array.ndim])
     attrs = {"axis": axes_of(axis, x, what), "keepdims": bool(keepdims)}
     return apply(primitive, (x,), attrs)
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from retrograde.core.recorders import quiet_context
 
-BLOCK = 1 << 14  # elements: a few such float32 blocks fit the second-level cache
-LARGE = 1 << 17  # elements from which on it is worth to wake the threads
+BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
+LARGE = 1 << 17  # elements from which on threads are worth waking for a costly function
+HUGE = 1 << 19  # and for plain arithmetic
 
 _pool: ThreadPoolExecutor | None = None
 
@@ -22,20 +23,27 @@ def threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_blocks(f: Callable) -> Callable:
+def in_blocks(f: Callable, from_size: int = LARGE) -> Callable:
     """`f`, an elementwise function of arrays, made to take large ones block by block."""
 
     def run(first: Any, *others: Any, **attrs: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= LARGE:
+        if type(first) is np.ndarray and first.size >= from_size:
             return run_in_blocks(f, first, *others, **attrs)
         return f(first, *others, **attrs)
 
-    def run_ufunc(x: Any) -> Any:
-        if type(x) is np.ndarray and x.size >= LARGE:
+    def run_function(x: Any) -> Any:
+        if type(x) is np.ndarray and x.size >= from_size:
             return run_in_blocks(f, x)
         return f(x)
 
-    return run_ufunc if isinstance(f, np.ufunc) and f.nin == 1 else run
+    def run_operator(x1: Any, x2: Any) -> Any:
+        if type(x1) is np.ndarray and x1.size >= from_size:
+            return run_in_blocks(f, x1, x2)
+        return f(x1, x2)
+
+    if isinstance(f, np.ufunc):  # nothing to pack and unpack
+        return run_function if f.nin == 1 else run_operator
+    return run
 
 
 def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:
@@ -44,22 +52,26 @@ def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:
     flat = [_flat(array, shape) for array in arrays]
     if any(a is NotImplemented for a in flat):
         return f(*arrays, **attrs)
-    head = f(*_cut(flat, 0, BLOCK), **attrs)
-    out = np.empty(size, head.dtype)
-    out[:BLOCK] = head
-    into = isinstance(f, np.ufunc)  # those write where they are told, without a copy
+    if isinstance(f, np.ufunc):  # needs no blocks, only a place to write to
+        out = np.empty(size, f.resolve_dtypes((*(a.dtype for a in arrays), None))[-1])
+        block, start = size, 0
+    else:
+        head = f(*_cut(flat, 0, BLOCK), **attrs)
+        out = np.empty(size, head.dtype)
+        out[:BLOCK] = head
+        block, start = BLOCK, BLOCK
 
-    def work(start: int, stop: int) -> None:
-        for i in range(start, stop, BLOCK):
-            j = min(i + BLOCK, stop)
-            if into:
-                f(*_cut(flat, i, j), out=out[i:j], **attrs)
+    def work(i: int, stop: int) -> None:
+        for a in range(i, stop, block):
+            b = min(a + block, stop)
+            if block == size:
+                f(*_cut(flat, a, b), out=out[a:b])
             else:
-                out[i:j] = f(*_cut(flat, i, j), **attrs)
+                out[a:b] = f(*_cut(flat, a, b), **attrs)
 
     share = -(-size // (threads() * BLOCK)) * BLOCK
     others = [_start(work, i, min(i + share, size)) for i in range(share, size, share)]
-    work(BLOCK, min(share, size))
+    work(start, min(share, size))
     for other in others:
         if other is not None:
             other.result()

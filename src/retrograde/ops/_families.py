@@ -7,8 +7,10 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.rules import ARRAY, SHAPE, UNREAD, passed_on, what_is_read
-from retrograde.ops._blocks import LARGE, in_blocks, run_in_blocks
+from retrograde.ops._blocks import HUGE, LARGE, in_blocks, run_in_blocks
 from retrograde.ops.shaping import align, broadcast_to, reshape, sum_to
+
+_ARITHMETIC = ("add", "subtract", "multiply", "divide")
 
 
 def elementwise(
@@ -18,6 +20,7 @@ def elementwise(
     accepts=dtypes.NUMERIC,
     holomorphic=True,
     costly=False,
+    cheap_rule=False,
     linear=False,
     complain=None,
 ):
@@ -27,10 +30,10 @@ def elementwise(
     gradient flows. They never meet a broadcast, which is undone here; an underscored parameter
     is nothing at all. They are written as for real numbers: if the primitive is `holomorphic`, the
     conjugates of TensorFlow's convention are put in here. `costly` work on large arrays is done
-    block by block.
+    block by block, that of the partials too unless there is a `cheap_rule`.
     """
     num_inputs = len(partials)
-    rules = tuple(_rule(p, num_inputs, holomorphic, costly) for p in partials)
+    rules = tuple(_rule(p, num_inputs, holomorphic, costly and not cheap_rule) for p in partials)
 
     def batch(batched, *xs, **attrs):
         return primitive(*_aligned(batched, xs), **attrs)
@@ -45,8 +48,8 @@ def elementwise(
         linear=linear,
         complain=complain,
     )
-    if costly:
-        primitive.on_numpy = in_blocks(primitive.on_numpy)
+    if costly or kernel in _ARITHMETIC:
+        primitive.on_numpy = in_blocks(primitive.on_numpy, LARGE if costly else HUGE)
     return primitive
 
 

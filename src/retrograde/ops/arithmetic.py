@@ -132,6 +132,7 @@ log = elementwise(
     lambda g, _y, x: guarded_divide(g, x),
     accepts=dtypes.INEXACT,
     costly=True,
+    cheap_rule=True,
 )
 
 

@@ -18,15 +18,15 @@ from retrograde.ops.casting import zeros_like
 __all__ = ["log"]
 
 
-def function(name, kernel, partial, accepts=dtypes.INEXACT):
+def function(name, kernel, partial, accepts=dtypes.INEXACT, cheap_rule=False):
     """A costly elementwise function of one input."""
-    return elementwise(name, kernel, partial, accepts=accepts, costly=True)
+    return elementwise(name, kernel, partial, accepts=accepts, costly=True, cheap_rule=cheap_rule)
 
 
-exp = function("exp", "exp", lambda g, y, _x: guarded_multiply(g, y))
+exp = function("exp", "exp", lambda g, y, _x: guarded_multiply(g, y), cheap_rule=True)
 expm1 = function("expm1", "expm1", lambda g, y, _x: guarded_multiply(g, y + 1))
 log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
-sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
+sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y), cheap_rule=True)
 rsqrt = function(
     "rsqrt",
     lambda xp, x: 1 / xp.sqrt(x),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from retrograde.core import dtypes
@@ -78,14 +80,21 @@ softmax_cross_entropy = Primitive(
 )
 
 
+@functools.lru_cache(maxsize=16)
+def _row_starts(num_rows, num_classes):
+    """Where each row begins, in a matrix laid out flat."""
+    return np.arange(num_rows) * num_classes
+
+
 def _sparse_kernel(xp, labels, logits):
+    num_classes = logits.shape[-1]
     s = _shifted(xp, logits, logits.ndim - 1)
     lengths = xp.log(total(xp, xp.exp(s), -1))
     if xp is not np:
         return lengths - xp.take_along_axis(s, labels[..., None], axis=-1)[..., 0]
-    _check_labels(labels, logits.shape[-1])
-    rows = s.reshape(-1, logits.shape[-1])
-    return lengths - rows[np.arange(rows.shape[0]), labels.reshape(-1)].reshape(labels.shape)
+    _check_labels(labels, num_classes)
+    starts = _row_starts(labels.size, num_classes)
+    return lengths - s.take(starts + labels.reshape(-1)).reshape(labels.shape)
 
 
 def _check_labels(labels, num_classes):
@@ -105,8 +114,7 @@ def _residual_kernel(xp, labels, logits):
     if xp is not np:
         return p - (labels[..., None] == xp.arange(p.shape[-1])).astype(p.dtype)
     p = np.ascontiguousarray(p)
-    rows = p.reshape(-1, p.shape[-1])
-    rows[np.arange(rows.shape[0]), labels.reshape(-1)] -= 1
+    p.reshape(-1)[_row_starts(labels.size, p.shape[-1]) + labels.reshape(-1)] -= 1
     return p
 
 

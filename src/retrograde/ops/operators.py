@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,12 @@ from retrograde.ops.slicing import get_item, get_item_of_variable
 _LARGEST = 65504  # of float16: up to here no conversion of a number overflows and makes NumPy warn
 
 
+@functools.lru_cache(maxsize=256)
+def _constant(value: Any, dtype: np.dtype) -> Tensor:
+    """A number as a tensor. Not for zeros: 0.0 and -0.0 would be one."""
+    return wrap(dtype.type(value))
+
+
 def operand(other: Any, like: Tensor) -> Tensor:
     """`other` as a tensor beside `like`: numbers and arrays take its dtype if they can."""
     if isinstance(other, Holder):
@@ -29,7 +36,7 @@ def operand(other: Any, like: Tensor) -> Tensor:
     kind = type(other)
     fits = (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING)
     if fits and -_LARGEST <= other <= _LARGEST:
-        return wrap(dtype.type(other))
+        return _constant(other, dtype) if other else wrap(dtype.type(other))
     tensor = as_tensor(other, hint=dtype)
     if tensor._array.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
