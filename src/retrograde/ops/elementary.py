@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrograde.core import dtypes
-from retrograde.ops._arrays import scalar, special, widened, zero
+from retrograde.ops._arrays import kept_where, scalar, special, widened, zero
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import (
     absolute,
@@ -82,7 +82,7 @@ softsign = elementwise(
 
 def _gate_kernel(xp, g, s, *, upper, slope):
     inside = s > 0 if upper is None else (s > 0) & (s < upper)
-    return xp.where(inside, g, g * scalar(slope, g) if slope else zero(g.dtype))
+    return xp.where(inside, g, g * scalar(slope, g)) if slope else kept_where(xp, inside, g)
 
 
 # The derivative of the functions that bend at 0: g where 0 < s < upper, elsewhere g * slope. It
