@@ -428,3 +428,30 @@ def test_zeros_are_guarded_in_small_and_large_arrays(size):
     _, (g,) = value_and_gradients(lambda x: tf.where(x > 0, tf.sqrt(x), 0 * x), x)
 
     np.testing.assert_array_equal(g, np.where(x > 0, 0.25, 0.0))
+
+
+MASKED = {
+    "x log x": lambda x: tf.where(x > 0, x * tf.math.log(x), 0.0),
+    "square of a quotient": lambda x: tf.where(x > 0, tf.square(1 / x), 0.0),
+    "tanh of a quotient": lambda x: tf.where(x > 0, tf.tanh(1 / x), 0.0),
+    "sine of a quotient": lambda x: tf.where(x > 0, tf.sin(1 / x), 0.0),
+}
+
+
+@pytest.mark.parametrize("f", MASKED.values(), ids=MASKED)
+def test_the_branch_not_taken_sends_no_nan_through_products(f):
+    x = tf.Variable([0.0, 2.0], dtype=tf.float64)
+    with tf.GradientTape() as tape:
+        y = f(x)
+    g = tape.gradient(y, x).numpy()
+    step = 1e-6
+    above, below = (float(f(tf.constant([2.0 + h], tf.float64))[0]) for h in (step, -step))
+    np.testing.assert_allclose(g, [0.0, (above - below) / (2 * step)], rtol=1e-8)
+
+
+@pytest.mark.parametrize("f", [tf.tanh, tf.sigmoid, tf.square, tf.exp, tf.sin, tf.abs, tf.nn.elu])
+def test_a_masked_nan_stays_where_it_is(f):
+    x = tf.Variable([np.nan, 0.5], dtype=tf.float64)
+    with tf.GradientTape() as tape:
+        y = tf.where(tf.math.is_nan(x), 0.0, f(x))
+    assert np.isfinite(tape.gradient(y, x).numpy()).all()

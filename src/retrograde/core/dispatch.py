@@ -19,6 +19,8 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 NO_ATTRS: dict[str, Any] = {}
 
+MANY = 1 << 17  # elements from which on an array may be worth more than one thread
+
 
 class Primitive:
     """One operation, as every part of retrograde sees it.
@@ -41,6 +43,7 @@ class Primitive:
     the error when the kernel fails, or returns `None` for the general wording.
 
     `partials`, for elementwise primitives, are the rules as they are while no input is broadcast.
+    `on_many` is the kernel for arrays of `MANY` elements or more.
     """
 
     __slots__ = (
@@ -51,6 +54,7 @@ class Primitive:
         "kernel",
         "linear",
         "name",
+        "on_many",
         "on_numpy",
         "outputs",
         "partials",
@@ -79,7 +83,7 @@ class Primitive:
         self.name = name
         self.kernel = _by_name(kernel) if isinstance(kernel, str) else kernel
         native = getattr(np, kernel) if isinstance(kernel, str) else partial(kernel, np)
-        self.on_numpy = on_numpy or native
+        self.on_numpy = self.on_many = on_numpy or native
         self.vjps = vjps
         self.joint = joint
         self.partials = partials
@@ -98,7 +102,8 @@ class Primitive:
                 return apply(self, whole, attrs)
         if namespaces.foreign:
             return self.kernel(namespaces.namespace_of(inputs), *inputs, **attrs)
-        return self.on_numpy(*inputs, **attrs)
+        kernel = self.on_numpy if inputs[0].size < MANY else self.on_many
+        return kernel(*inputs, **attrs)
 
     def plan(self, key: tuple[int, ...]) -> Plan | bool:
         """What a tape does with a call; `False` if no gradient flows.
@@ -151,12 +156,15 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
             arrays = a1, a2 = x1._array, x2._array
             if accepts is not None and (a1.dtype is not a2.dtype or a1.dtype not in accepts):
                 _check_dtypes(primitive, arrays)
-            value = recorders.quietly(primitive.on_numpy, a1, a2)
+            kernel = primitive.on_numpy if a1.size < MANY else primitive.on_many
+            value = recorders.quietly(kernel, a1, a2)
         else:
-            arrays = (inputs[0]._array,)
-            if accepts is not None and arrays[0].dtype not in accepts:
+            array = inputs[0]._array
+            arrays = (array,)
+            if accepts is not None and array.dtype not in accepts:
                 _check_dtypes(primitive, arrays)
-            value = recorders.quietly(primitive.on_numpy, arrays[0])
+            kernel = primitive.on_numpy if array.size < MANY else primitive.on_many
+            value = recorders.quietly(kernel, array)
     except Exception as error:
         value = _recover(primitive, arrays, attrs, error)
     if primitive.outputs:
@@ -175,7 +183,8 @@ def _evaluate(primitive: Primitive, arrays: tuple, attrs: dict, quietly: Callabl
         _check_dtypes(primitive, arrays)
     if namespaces.foreign:
         return quietly(primitive.kernel, namespaces.namespace_of(arrays), *arrays, **attrs)
-    return quietly(primitive.on_numpy, *arrays, **attrs)
+    kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
+    return quietly(kernel, *arrays, **attrs)
 
 
 def _check_dtypes(primitive: Primitive, arrays: tuple) -> None:

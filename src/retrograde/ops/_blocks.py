@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.dispatch import MANY
 from retrograde.core.recorders import quiet_context
 
 BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
-LARGE = 1 << 17  # elements from which on threads are worth waking for a costly function
+LARGE = MANY  # elements from which on threads are worth waking for a costly function
 HUGE = 1 << 19  # and for plain arithmetic
 
 _pool: ThreadPoolExecutor | None = None
@@ -31,18 +32,6 @@ def in_blocks(f: Callable, from_size: int = LARGE) -> Callable:
             return run_in_blocks(f, first, *others, **attrs)
         return f(first, *others, **attrs)
 
-    def run_function(x: Any) -> Any:
-        if type(x) is np.ndarray and x.size >= from_size:
-            return run_in_blocks(f, x)
-        return f(x)
-
-    def run_operator(x1: Any, x2: Any) -> Any:
-        if type(x1) is np.ndarray and x1.size >= from_size:
-            return run_in_blocks(f, x1, x2)
-        return f(x1, x2)
-
-    if isinstance(f, np.ufunc):  # nothing to pack and unpack
-        return run_function if f.nin == 1 else run_operator
     return run
 
 

@@ -49,7 +49,7 @@ def elementwise(
         complain=complain,
     )
     if costly or kernel in _ARITHMETIC:
-        primitive.on_numpy = in_blocks(primitive.on_numpy, LARGE if costly else HUGE)
+        primitive.on_many = in_blocks(primitive.on_numpy, LARGE if costly else HUGE)
     return primitive
 
 

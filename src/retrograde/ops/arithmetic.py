@@ -30,8 +30,8 @@ subtract = elementwise(
 multiply = elementwise(
     "multiply",
     "multiply",
-    lambda g, _y, _x1, x2: g * x2,
-    lambda g, _y, x1, _x2: g * x1,
+    lambda g, _y, _x1, x2: guarded(g, x2),
+    lambda g, _y, x1, _x2: guarded(g, x1),
 )
 negative = elementwise("negative", "negative", lambda g, _y, _x: -g, holomorphic=False, linear=True)
 
@@ -60,6 +60,18 @@ guarded_multiply = elementwise(  # g * d, and 0 where g is 0, whatever d is
     lambda h, _y, g, _d: guarded_multiply(g, h),
     accepts=dtypes.INEXACT,
 )
+
+
+def guarded(g, d):
+    """`guarded_multiply`, by a short cut where g is raw and without zeros."""
+    if type(g) is np.ndarray:
+        if g.size < _FEW and np.count_nonzero(g) == g.size:
+            return g * d
+    elif isinstance(g, np.floating) and g:
+        return g * d
+    return guarded_multiply(g, d)
+
+
 guarded_divide = elementwise(  # g / d, and 0 where g is 0, whatever d is
     "guarded_divide",
     lambda xp, g, d: _no_nan(xp, g, g / d),
@@ -72,7 +84,7 @@ divide = elementwise(
     "divide",
     "divide",
     lambda g, _y, _x1, x2: guarded_divide(g, x2),
-    lambda g, y, _x1, x2: -guarded_divide(guarded_multiply(g, y), x2),  # y: one array fewer
+    lambda g, y, _x1, x2: -guarded_divide(guarded(g, y), x2),  # y: one array fewer
     accepts=dtypes.INEXACT,
 )
 divide_no_nan = elementwise(
@@ -115,14 +127,14 @@ mod = elementwise(
     "mod",
     _mod_kernel,
     passed_on,
-    lambda g, _y, x1, x2: -g * floor_divide(x1, x2),
+    lambda g, _y, x1, x2: -guarded(g, floor_divide(x1, x2)),
     accepts=dtypes.REAL,
 )
 truncate_mod = elementwise(
     "truncate_mod",
     lambda xp, x1, x2: (_refuse_zero(xp, x1, x2), xp.fmod(x1, x2))[1],
     passed_on,
-    lambda g, _y, x1, x2: -g * truncate_divide(x1, x2),
+    lambda g, _y, x1, x2: -guarded(g, truncate_divide(x1, x2)),
     accepts=dtypes.REAL,
 )
 
@@ -146,22 +158,22 @@ def _log_of_base(x):
 power = elementwise(
     "power",
     "power",
-    lambda g, _y, x1, x2: guarded_multiply(guarded_multiply(g, power(x1, x2 - 1)), x2),
-    lambda g, y, x1, _x2: guarded_multiply(guarded_multiply(g, y), _log_of_base(x1)),
+    lambda g, _y, x1, x2: guarded(guarded(g, power(x1, x2 - 1)), x2),
+    lambda g, y, x1, _x2: guarded(guarded(g, y), _log_of_base(x1)),
     costly=True,
 )
-square = elementwise("square", "square", lambda g, _y, x: g * (x + x))
+square = elementwise("square", "square", lambda g, _y, x: guarded(g, x + x))
 reciprocal = elementwise(
     "reciprocal",
     lambda _, x: 1 / x,
-    lambda g, y, _x: -guarded_multiply(guarded_multiply(g, y), y),
+    lambda g, y, _x: -guarded(guarded(g, y), y),
     accepts=dtypes.INEXACT,
 )
 squared_difference = elementwise(
     "squared_difference",
     lambda _, x1, x2: (x1 - x2) * conj(x1 - x2),
-    lambda g, _y, x1, x2: g * (x1 - x2) * 2,
-    lambda g, _y, x1, x2: g * (x2 - x1) * 2,
+    lambda g, _y, x1, x2: guarded(g, x1 - x2) * 2,
+    lambda g, _y, x1, x2: guarded(g, x2 - x1) * 2,
     holomorphic=False,
 )
 
@@ -174,7 +186,9 @@ def _sign_partial(g, y, x):
 
 
 sign = elementwise("sign", "sign", _sign_partial, holomorphic=False)
-absolute = elementwise("absolute", "absolute", lambda g, _y, x: g * sign(x), accepts=dtypes.REAL)
+absolute = elementwise(
+    "absolute", "absolute", lambda g, _y, x: guarded(g, sign(x)), accepts=dtypes.REAL
+)
 
 # At a tie the whole gradient goes to the first input, beside a nan to the second.
 maximum = elementwise(

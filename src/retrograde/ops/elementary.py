@@ -7,8 +7,8 @@ from retrograde.ops._arrays import kept_where, scalar, special, widened, zero
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import (
     absolute,
+    guarded,
     guarded_divide,
-    guarded_multiply,
     log,
     select,
     square,
@@ -23,35 +23,33 @@ def function(name, kernel, partial, accepts=dtypes.INEXACT, cheap_rule=False):
     return elementwise(name, kernel, partial, accepts=accepts, costly=True, cheap_rule=cheap_rule)
 
 
-exp = function("exp", "exp", lambda g, y, _x: guarded_multiply(g, y), cheap_rule=True)
-expm1 = function("expm1", "expm1", lambda g, y, _x: guarded_multiply(g, y + 1))
+exp = function("exp", "exp", lambda g, y, _x: guarded(g, y), cheap_rule=True)
+expm1 = function("expm1", "expm1", lambda g, y, _x: guarded(g, y + 1))
 log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
 sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y), cheap_rule=True)
 rsqrt = function(
     "rsqrt",
     lambda xp, x: 1 / xp.sqrt(x),
-    lambda g, y, _x: (
-        guarded_multiply(guarded_multiply(guarded_multiply(g, y), y), y) * scalar(-0.5, y)
-    ),
+    lambda g, y, _x: guarded(guarded(guarded(g, y), y), y) * scalar(-0.5, y),
 )
 
-sin = function("sin", "sin", lambda g, _y, x: guarded_multiply(g, cos(x)))
-cos = function("cos", "cos", lambda g, _y, x: -guarded_multiply(g, sin(x)))
-tan = function("tan", "tan", lambda g, y, _x: guarded_multiply(g, y * y + 1))
+sin = function("sin", "sin", lambda g, _y, x: guarded(g, cos(x)))
+cos = function("cos", "cos", lambda g, _y, x: -guarded(g, sin(x)))
+tan = function("tan", "tan", lambda g, y, _x: guarded(g, y * y + 1))
 asin = function("asin", "arcsin", lambda g, _y, x: guarded_divide(g, sqrt(1 - x * x)))
 acos = function("acos", "arccos", lambda g, _y, x: -guarded_divide(g, sqrt(1 - x * x)))
-atan = function("atan", "arctan", lambda g, _y, x: g / (x * x + 1))
-sinh = function("sinh", "sinh", lambda g, _y, x: guarded_multiply(g, cosh(x)))
-cosh = function("cosh", "cosh", lambda g, _y, x: guarded_multiply(g, sinh(x)))
-tanh = function("tanh", "tanh", lambda g, y, _x: g * (1 - y * y))
-asinh = function("asinh", "arcsinh", lambda g, y, _x: g / cosh(y))
+atan = function("atan", "arctan", lambda g, _y, x: guarded_divide(g, x * x + 1))
+sinh = function("sinh", "sinh", lambda g, _y, x: guarded(g, cosh(x)))
+cosh = function("cosh", "cosh", lambda g, _y, x: guarded(g, sinh(x)))
+tanh = function("tanh", "tanh", lambda g, y, _x: guarded(g, 1 - y * y))
+asinh = function("asinh", "arcsinh", lambda g, y, _x: guarded_divide(g, cosh(y)))
 acosh = function("acosh", "arccosh", lambda g, y, _x: guarded_divide(g, sinh(y)))
 atanh = function("atanh", "arctanh", lambda g, _y, x: guarded_divide(g, 1 - x * x))
 atan2 = elementwise(
     "atan2",
     "arctan2",
-    lambda g, _y, x1, x2: guarded_multiply(g, x2 / (x1 * x1 + x2 * x2)),
-    lambda g, _y, x1, x2: -guarded_multiply(g, x1 / (x1 * x1 + x2 * x2)),
+    lambda g, _y, x1, x2: guarded(g, x2 / (x1 * x1 + x2 * x2)),
+    lambda g, _y, x1, x2: -guarded(g, x1 / (x1 * x1 + x2 * x2)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
@@ -61,21 +59,23 @@ _TWO_OVER_SQRT_PI = 1.1283791670955126
 erf = function(
     "erf",
     lambda xp, x: special(xp, "erf")(widened(x)).astype(x.dtype),
-    lambda g, _y, x: g * exp(-x * x) * scalar(_TWO_OVER_SQRT_PI, x),
+    lambda g, _y, x: guarded(g, exp(-x * x)) * scalar(_TWO_OVER_SQRT_PI, x),
     accepts=dtypes.FLOATING,
 )
 
-sigmoid = function("sigmoid", lambda xp, x: 1 / (xp.exp(-x) + 1), lambda g, y, _x: g * y * (1 - y))
+sigmoid = function(
+    "sigmoid", lambda xp, x: 1 / (xp.exp(-x) + 1), lambda g, y, _x: guarded(g, y * (1 - y))
+)
 softplus = function(
     "softplus",
     lambda xp, x: xp.logaddexp(x, xp.zeros((), x.dtype)),
-    lambda g, _y, x: g * sigmoid(x),
+    lambda g, _y, x: guarded(g, sigmoid(x)),
     accepts=dtypes.FLOATING,
 )
 softsign = elementwise(
     "softsign",
     lambda xp, x: x / (xp.abs(x) + 1),
-    lambda g, _y, x: g / square(absolute(x) + 1),
+    lambda g, _y, x: guarded_divide(g, square(absolute(x) + 1)),
     accepts=dtypes.FLOATING,
 )
 
@@ -119,7 +119,7 @@ leaky_relu = elementwise(
 elu = elementwise(
     "elu",
     lambda xp, x: xp.where(x < 0, xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))), x),
-    lambda g, y, _x: select(y < 0, g * (y + 1), g),
+    lambda g, y, _x: select(y < 0, guarded(g, y + 1), g),
     accepts=dtypes.FLOATING,
     costly=True,
     holomorphic=False,
@@ -138,7 +138,7 @@ selu = elementwise(
     "selu",
     _selu_kernel,
     lambda g, y, _x: select(
-        y < 0, g * (y + scalar(_SELU_SCALE_ALPHA, y)), g * scalar(_SELU_SCALE, y)
+        y < 0, guarded(g, y + scalar(_SELU_SCALE_ALPHA, y)), g * scalar(_SELU_SCALE, y)
     ),
     accepts=dtypes.FLOATING,
     costly=True,
