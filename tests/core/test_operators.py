@@ -301,3 +301,8 @@ def test_no_gradient_flows_through_steps(f):
         y = tf.cast(f(x, 1.5), tf.float32)
 
     assert tape.gradient(y, x) is None
+
+
+def test_unsigned_integers_have_no_negative():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="negative: dtype uint8"):
+        -tf.constant([1], tf.uint8)

@@ -351,3 +351,18 @@ def test_another_thread_may_ask_while_the_tape_records():
     assert float(gradient) == 4.0
     with pytest.raises(RuntimeError, match="one set of gradients"):
         tape.gradient(z, x)
+
+
+def test_a_tape_opened_while_another_is_stopped_goes_on_after_it():
+    x = tf.Variable(3.0)
+    outer, inner = tf.GradientTape(), tf.GradientTape()
+    with outer:
+        pause = outer.stop_recording()
+        pause.__enter__()
+        inner.__enter__()
+        pause.__exit__(None, None, None)
+        y = x * x
+        inner.__exit__(None, None, None)
+
+    assert float(inner.gradient(y, x)) == 6.0
+    assert float(outer.gradient(y, x)) == 6.0

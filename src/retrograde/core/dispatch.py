@@ -146,27 +146,24 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     # One and two inputs are written out: to pack and unpack them costs as much as a small kernel.
     recorders = thread.recorders
     accepts = primitive.accepts
-    arrays = ()
     try:
         if attrs or namespaces.foreign or len(inputs) > 2:
-            arrays = tuple([x._array for x in inputs])
-            value = _evaluate(primitive, arrays, attrs, recorders.quietly)
-        elif len(inputs) == 2:
-            x1, x2 = inputs
-            arrays = a1, a2 = x1._array, x2._array
-            if accepts is not None and (a1.dtype is not a2.dtype or a1.dtype not in accepts):
-                _check_dtypes(primitive, arrays)
-            kernel = primitive.on_numpy if a1.size < MANY else primitive.on_many
-            value = recorders.quietly(kernel, a1, a2)
-        else:
+            value = _evaluate(primitive, inputs, attrs, recorders.quietly)
+        elif len(inputs) == 1:
             array = inputs[0]._array
-            arrays = (array,)
             if accepts is not None and array.dtype not in accepts:
-                _check_dtypes(primitive, arrays)
+                _check_dtypes(primitive, [array])
             kernel = primitive.on_numpy if array.size < MANY else primitive.on_many
             value = recorders.quietly(kernel, array)
+        else:
+            x1, x2 = inputs
+            a1, a2 = x1._array, x2._array
+            if accepts is not None and (a1.dtype is not a2.dtype or a1.dtype not in accepts):
+                _check_dtypes(primitive, [a1, a2])
+            kernel = primitive.on_numpy if a1.size < MANY else primitive.on_many
+            value = recorders.quietly(kernel, a1, a2)
     except Exception as error:
-        value = _recover(primitive, arrays, attrs, error)
+        value = _recover(primitive, [x._array for x in inputs], attrs, error)
     if primitive.outputs:
         y = tuple([wrap(v) for v in value])
     else:
@@ -178,7 +175,8 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     return y
 
 
-def _evaluate(primitive: Primitive, arrays: tuple, attrs: dict, quietly: Callable) -> Any:
+def _evaluate(primitive: Primitive, inputs: tuple, attrs: dict, quietly: Callable) -> Any:
+    arrays = [x._array for x in inputs]
     if primitive.accepts is not None:
         _check_dtypes(primitive, arrays)
     if namespaces.foreign:
@@ -187,7 +185,7 @@ def _evaluate(primitive: Primitive, arrays: tuple, attrs: dict, quietly: Callabl
     return quietly(kernel, *arrays, **attrs)
 
 
-def _check_dtypes(primitive: Primitive, arrays: tuple) -> None:
+def _check_dtypes(primitive: Primitive, arrays: list) -> None:
     dtype = arrays[0].dtype
     if dtype not in primitive.accepts:
         raise _wrong_dtype(primitive, arrays)
@@ -196,7 +194,7 @@ def _check_dtypes(primitive: Primitive, arrays: tuple) -> None:
             raise _wrong_dtype(primitive, arrays)
 
 
-def _recover(primitive: Primitive, arrays: tuple, attrs: dict, error: Exception) -> Any:
+def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) -> Any:
     """Raises what a failed kernel means to the user; or computes it after all."""
     if isinstance(error, RuntimeError) and str(error).startswith("cannot enter context"):
         # A signal handler or finaliser ran inside a kernel of this same thread: quiet already.
@@ -207,7 +205,7 @@ def _recover(primitive: Primitive, arrays: tuple, attrs: dict, error: Exception)
     raise invalid(message or _general_complaint(primitive, arrays, error)) from None
 
 
-def _general_complaint(primitive: Primitive, arrays: tuple, error: Exception) -> str:
+def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> str:
     shapes = [tuple(array.shape) for array in arrays]
     if primitive.partials is not None and broadcast(*shapes) is None:
         return (
@@ -221,7 +219,7 @@ def _general_complaint(primitive: Primitive, arrays: tuple, error: Exception) ->
     return f"{primitive.name}: {error}. Received: {received}."
 
 
-def _wrong_dtype(primitive: Primitive, arrays: tuple) -> OpError:
+def _wrong_dtype(primitive: Primitive, arrays: list) -> OpError:
     names = [dtypes.of(array.dtype).name for array in arrays]
     first = arrays[0].dtype
     if first in primitive.accepts:

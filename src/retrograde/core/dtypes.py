@@ -160,6 +160,7 @@ COMPLEX = frozenset(d.numpy_dtype for d in (complex64, complex128))
 INTEGER = frozenset(d.numpy_dtype for d in ALL if d.is_integer)
 BOOL = frozenset({np.dtype(np.bool_)})
 INEXACT = FLOATING | COMPLEX
+SIGNED = INEXACT | frozenset(d for d in INTEGER if d.kind == "i")
 REAL = FLOATING | INTEGER
 NUMERIC = INEXACT | INTEGER
 ANY = NUMERIC | BOOL | {np.dtype(object)}

@@ -18,7 +18,7 @@ from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, Primitive
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.recorders import Recorder, listening, thread
+from retrograde.core.recorders import Recorder, thread
 from retrograde.core.rules import (
     ALIGNED,
     CONNECTED,
@@ -144,13 +144,16 @@ class GradientTape(Recorder):
         >>> print(tape.gradient(y, x))
         None
         """
-        if not self._recording:
-            raise RuntimeError("Tape is not recording: there is nothing to stop.")
+        recorders = thread.recorders
+        if not self._recording or self not in recorders:
+            raise RuntimeError("Tape is not recording in this thread: there is nothing to stop.")
+        position = recorders.index(self)
+        del recorders[position]
         self._recording = False
         try:
-            with listening([r for r in thread.recorders if r is not self]):
-                yield
+            yield
         finally:
+            recorders.insert(position, self)
             self._recording = True
 
     def reset(self) -> None:
@@ -267,12 +270,13 @@ class GradientTape(Recorder):
         leads = None if self._roots <= wanted else _leading_to(wanted, entries)
         boxed = cotangents.boxed
         run = _run if boxed else thread.recorders.quietly
+        take = cotangents.pop
         while entries:
             plan, ids, out, saved, attrs = entries.pop()
             if type(out) is tuple:
                 g = cotangents.of_outputs(out, wanted)
             else:
-                g = cotangents.get(out) if out in wanted else cotangents.pop(out, None)
+                g = cotangents.get(out) if out in wanted else take(out, None)
             if g is None:
                 continue
             if type(g) is IndexedSlices:

@@ -33,7 +33,14 @@ multiply = elementwise(
     lambda g, _y, _x1, x2: guarded(g, x2),
     lambda g, _y, x1, _x2: guarded(g, x1),
 )
-negative = elementwise("negative", "negative", lambda g, _y, _x: -g, holomorphic=False, linear=True)
+negative = elementwise(
+    "negative",
+    "negative",
+    lambda g, _y, _x: -g,
+    accepts=dtypes.SIGNED,
+    holomorphic=False,
+    linear=True,
+)
 
 
 # The guarded zero: where a local derivative is not finite and the cotangent is exactly zero, the
