@@ -449,6 +449,23 @@ def test_the_branch_not_taken_sends_no_nan_through_products(f):
     np.testing.assert_allclose(g, [0.0, (above - below) / (2 * step)], rtol=1e-8)
 
 
+@pytest.mark.parametrize("f", MASKED.values(), ids=MASKED)
+def test_nor_does_its_second_derivative(f):
+    x = tf.Variable([0.0, 2.0], dtype=tf.float64)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = f(x)
+        g = inner.gradient(y, x)
+    found = outer.gradient(g, x).numpy()
+    above, below = (gradient_at(f, 2.0 + h) for h in (1e-5, -1e-5))
+    np.testing.assert_allclose(found, [0.0, (above - below) / 2e-5], rtol=1e-7)
+
+
+def gradient_at(f, value):
+    _, (g,) = value_and_gradients(f, [value])
+    return g[0]
+
+
 @pytest.mark.parametrize("f", [tf.tanh, tf.sigmoid, tf.square, tf.exp, tf.sin, tf.abs, tf.nn.elu])
 def test_a_masked_nan_stays_where_it_is(f):
     x = tf.Variable([np.nan, 0.5], dtype=tf.float64)

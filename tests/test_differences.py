@@ -1,0 +1,172 @@
+"""What docs/differences.md says is different from TensorFlow, entry by entry."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.testing import check_gradients
+
+
+def gradient(f, *values, dtype=tf.float64):
+    xs = [tf.constant(value, dtype) for value in values]
+    with tf.GradientTape() as tape:
+        tape.watch(xs)
+        y = f(*xs)
+    found = tape.gradient(y, xs)
+    return found[0].numpy() if len(found) == 1 else [g.numpy() for g in found]
+
+
+# Derivatives
+
+
+@pytest.mark.parametrize(
+    "f", [tf.math.log, lambda x: 1 / x, lambda x: x**0.5, lambda x: x * tf.math.log(x)]
+)
+def test_a_zero_cotangent_stays_zero(f):
+    assert gradient(lambda x: tf.where(x > 0, f(x), 0.0), [0.0])[0] == 0.0
+
+
+def test_a_cotangent_that_is_not_zero_is_not_guarded():
+    assert np.isnan(gradient(tf.norm, [0.0, 0.0])).all()
+
+
+def test_a_matrix_product_is_not_guarded():
+    g = gradient(lambda x: tf.where(False, x @ [[np.inf]], 0.0), [[1.0]])
+    assert np.isnan(g).all()
+
+
+def test_the_cross_entropy_of_labels_that_do_not_sum_to_one():
+    labels = tf.constant([[1.0, 1.0]], tf.float64)
+    f = lambda x: tf.nn.softmax_cross_entropy_with_logits(labels, x)  # noqa: E731
+    np.testing.assert_allclose(gradient(f, [[0.0, 0.0]]), [[0.0, 0.0]], atol=1e-15)
+    check_gradients(f, [tf.constant([[0.3, -0.2]], tf.float64)])
+
+
+def test_a_label_of_zero_at_a_logit_of_minus_infinity_counts_nothing():
+    y = tf.nn.softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, -np.inf]])
+    assert y.numpy().tolist() == [0.0]
+
+
+def test_cumprod_at_zeros():
+    assert gradient(tf.math.cumprod, [2.0, 0.0, 4.0]).tolist() == [1.0, 10.0, 0.0]
+
+
+def test_weighted_cross_entropy_at_a_logit_of_zero():
+    f = lambda x: tf.nn.weighted_cross_entropy_with_logits([0.3], x, 2.0)  # noqa: E731
+    expected = (1 - 0.3) * 0.5 - 2.0 * 0.3 * 0.5
+    np.testing.assert_allclose(gradient(f, [0.0], dtype=tf.float32), [expected], rtol=1e-6)
+
+
+def test_the_second_derivative_of_moments():
+    x = tf.constant([1.0, 2.0, 6.0], tf.float64)
+    check_gradients(lambda x: tf.nn.moments(x, [0])[1], [x], order=2)
+
+
+def test_recompute_grad_softsign_and_truncatemod_have_the_derivatives_they_should():
+    x = tf.constant([2.5], tf.float64)
+    check_gradients(tf.recompute_grad(lambda x: x**3), [x], order=2)
+    check_gradients(tf.nn.softsign, [x], order=2)
+    assert gradient(lambda x: tf.truncatemod(x, 2.0), [2.5]).tolist() == [1.0]
+
+
+# The tape
+
+
+def taped(f, value):
+    x = tf.constant(value)
+    tape = tf.GradientTape()
+    tape.watch(x)  # before the block, which is one of the differences
+    with tape:
+        y = f(x)
+    return tape, x, y
+
+
+def test_watching_before_the_block():
+    tape, x, y = taped(tf.square, 3.0)
+    assert float(tape.gradient(y, x)) == 6.0
+
+
+def test_output_gradients_as_a_list_for_one_target():
+    tape, x, y = taped(tf.square, [1.0, 2.0])
+    assert tape.gradient(y, x, output_gradients=[1.0, 10.0]).numpy().tolist() == [2.0, 40.0]
+
+
+def test_one_output_gradient_for_each_target_and_none_for_ones():
+    tape, x, y = taped(lambda x: (x * x, 5.0 * x), 3.0)
+    with pytest.raises(ValueError, match="received 1 output_gradients for 2 targets"):
+        tape.gradient(y, x, output_gradients=[1.0])
+    assert float(tape.gradient(y, x, output_gradients=[None, 100.0])) == 506.0
+
+
+def test_a_tape_whose_gradient_function_fails_is_spent():
+    @tf.custom_gradient
+    def f(x):
+        def grad(_):
+            raise ZeroDivisionError
+
+        return x * 1.0, grad
+
+    tape, x, y = taped(f, 1.0)
+    with pytest.raises(ZeroDivisionError):
+        tape.gradient(y, x)
+    with pytest.raises(RuntimeError, match=r"was used at .*test_differences\.py"):
+        tape.gradient(y, x)
+
+
+# Tensors and variables
+
+
+def test_assignments_return_the_variable_itself():
+    v = tf.Variable([1.0])
+    assert v.assign([2.0]) is v
+    assert v.assign_add([2.0]) is v
+    assert v.assign_sub([2.0]) is v
+    assert v.scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([0]))) is v
+
+
+def test_names_are_ignored():
+    assert float(tf.add(1.0, 2.0, name="anything")) == 3.0
+    with tf.name_scope("scope"):
+        assert tf.Variable(1.0, name="v").name == "v:0"
+
+
+@pytest.mark.parametrize("f", [lambda x: x * 1.5, lambda x: 1.5 + x, lambda x: x - 0.5])
+def test_a_float_beside_an_integer_tensor(f):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(tf.constant([1, 2]))
+
+
+def test_constants_that_tensorflow_refuses():
+    assert tf.constant([1, 1j]).numpy().tolist() == [1, 1j]
+    assert tf.constant(np.array([1.0, 2.0], object)).numpy().tolist() == [1.0, 2.0]
+    assert gradient(lambda x: tf.constant([x, 2.0 * x]), 1.0, dtype=tf.float32) == 3.0
+    with pytest.raises(TypeError):
+        tf.constant(np.array([1j]), tf.float32)
+
+
+def test_half_precision_adds_up_in_float32():
+    x = tf.fill([4096], tf.constant(1.0, tf.float16) / 3)
+    np.testing.assert_allclose(float(tf.reduce_sum(x)), 4096 / 3, rtol=1e-3)
+
+
+# Operations
+
+
+def test_each_thread_has_a_stream_of_random_numbers_of_its_own():
+    def draw(disturbed):
+        tf.random.set_seed(1)
+        found = [tf.random.uniform([]).numpy()]
+        if disturbed:
+            other = threading.Thread(target=lambda: tf.random.uniform([100]))
+            other.start()
+            other.join()
+        return [*found, tf.random.uniform([]).numpy()]
+
+    assert draw(disturbed=False) == draw(disturbed=True)
+
+
+def test_nan_is_sorted_last_and_wins_a_maximum():
+    assert np.isnan(tf.sort([np.nan, 1.0]).numpy()[-1])
+    assert np.isnan(tf.tensor_scatter_nd_max([1.0], [[0]], [np.nan]).numpy()[0])
