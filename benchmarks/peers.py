@@ -21,7 +21,7 @@ class Peer:
 PEERS = (
     Peer("retrograde", ("-e", "."), "benchmarks.workloads_tf"),
     Peer("tensorflow", ("tensorflow-cpu",), "benchmarks.workloads_tf"),
-    Peer("torch", ("torch==2.13.0",), "benchmarks.workloads_torch"),
+    Peer("torch", ("torch==2.13.0", "numpy"), "benchmarks.workloads_torch"),
     Peer("jax", ("jax",), "benchmarks.workloads_jax"),
     Peer("autograd", ("autograd",), "benchmarks.workloads_autograd"),
 )

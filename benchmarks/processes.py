@@ -18,7 +18,9 @@ class PeerError(Exception):
 
 
 def child_environment():
-    return os.environ | SETTINGS
+    """This process's own; but bytecode is kept, as it is of packages in ordinary use."""
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return inherited | SETTINGS
 
 
 class WorkerProcess:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import linecache
-import logging
-import operator
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -19,20 +17,17 @@ from retrograde.core.dispatch import PRIMITIVES, Primitive
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import Recorder, thread
+from retrograde.core.rewinding import Cotangents, leading_to, rewind
 from retrograde.core.rules import (
     ALIGNED,
     CONNECTED,
     NOTHING,
     UNCONNECTED,
-    Plan,
     Spec,
-    passed_on,
 )
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Holder, Tensor, wrap
 
-_log = logging.getLogger("retrograde")
-_array_of = operator.attrgetter("_array")
 _ONLY = (CONNECTED,)
 _NEITHER = (False, False)
 
@@ -119,10 +114,7 @@ class GradientTape(Recorder):
         """
         for x in _flat(tensor, "watch")[0]:
             if x.dtype.numpy_dtype not in dtypes.INEXACT:
-                _log.warning(
-                    "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
-                    x.dtype,
-                )
+                _warn_of_dtype(x.dtype)
                 continue
             self._connected.add(x._id)
             self._roots.add(x._id)
@@ -244,12 +236,14 @@ class GradientTape(Recorder):
         held, pack = _flat(sources, "source")
         weights = _weights(output_gradients, target, len(targets))
         boxed = bool(thread.recorders) and (self._persistent or thread.recorders != [self])
-        cotangents = _Cotangents(boxed)
+        cotangents = Cotangents(boxed)
         for x, weight in zip(targets, weights, strict=True):
             if x._array.dtype in dtypes.INEXACT:
                 cotangents.deposit(x._id, _seed(x, weight, boxed))
         entries = list(self._entries) if self._persistent else self._spend(sys._getframe(1))
-        self._rewind(cotangents, {x._id for x in held}, entries)
+        wanted = {x._id for x in held}
+        leads = None if self._roots <= wanted else leading_to(wanted, entries)
+        rewind(entries, cotangents, wanted, leads)
         results = []
         for x in held:
             g = cotangents.get(x._id)
@@ -265,128 +259,13 @@ class GradientTape(Recorder):
         self._spent_at = (frame.f_code.co_filename, frame.f_lineno)
         return entries
 
-    def _rewind(self, cotangents: _Cotangents, wanted: set[int], entries: list[tuple]) -> None:
-        """Empties `entries` from the back, turning cotangents of targets into those of sources."""
-        leads = None if self._roots <= wanted else _leading_to(wanted, entries)
-        boxed = cotangents.boxed
-        run = _run if boxed else thread.recorders.quietly
-        take = cotangents.pop
-        while entries:
-            plan, ids, out, saved, attrs = entries.pop()
-            if type(out) is tuple:
-                g = cotangents.of_outputs(out, wanted)
-            else:
-                g = cotangents.get(out) if out in wanted else take(out, None)
-            if g is None:
-                continue
-            if type(g) is IndexedSlices:
-                g = indexed_slices.dense(g)
-            if plan.joint is not None:
-                values = None  # those of the call before are free now
-                needed = plan.connected
-                if leads is not None:
-                    needed = tuple([c and i in leads for c, i in zip(needed, ids, strict=True)])
-                for i, result in zip(
-                    ids, run_joint(plan, needed, g, saved, attrs, run), strict=True
-                ):
-                    cotangents.deposit(i, result)
-                continue
-            values = saved if boxed else [*map(_array_of, saved)]
-            for position, rule in plan.rules:
-                key = ids[position]
-                if leads is None or key in leads:
-                    if rule is passed_on:
-                        result = g
-                    elif attrs:
-                        result = run(rule, g, *values, **attrs)
-                    elif len(values) == 2:  # written out for the sake of speed, as in apply
-                        result = run(rule, g, values[0], values[1])
-                    else:
-                        result = run(rule, g, *values)
-                    if key in cotangents:
-                        cotangents.deposit(key, result)
-                    else:
-                        cotangents[key] = result
 
+def _warn_of_dtype(dtype: dtypes.DType) -> None:
+    import logging  # takes longer to import than this module
 
-class _Cotangents(dict):
-    """Cotangents by the id of their tensor; what arrives for one id adds up.
-
-    They are raw arrays, or Tensors if `boxed`: while someone records, the walk is made of
-    operations that can be recorded.
-    """
-
-    __slots__ = ("_owned", "boxed")
-
-    def __init__(self, boxed: bool) -> None:
-        self.boxed = boxed
-        self._owned: set[int] = set()  # those that are sums made here, so may be added to in place
-
-    def deposit(self, key: int, value: Any) -> None:
-        """Adds `value` to what is there."""
-        before = self.get(key)
-        if before is None:
-            if value is not None:
-                self[key] = value
-        elif key in self._owned and type(value) is np.ndarray:
-            thread.recorders.quietly(np.add, before, value, before)
-        elif value is not None:
-            self[key] = total = (
-                indexed_slices.add(before, value)
-                if self.boxed
-                else thread.recorders.quietly(indexed_slices.add, before, value)
-            )
-            if type(total) is np.ndarray:
-                self._owned.add(key)
-
-    def of_outputs(self, out: tuple, wanted: set[int]) -> tuple | None:
-        """The cotangents of all outputs of one call; zeros for those that were not used."""
-        found = [self.get(i) if i in wanted else self.pop(i, None) for i, _ in out]
-        if all(g is None for g in found):
-            return None
-        whole = []
-        for g, (_, spec) in zip(found, out, strict=True):
-            if g is None:
-                zeros = np.zeros(spec.shape, spec.dtype)
-                g = Tensor(zeros) if self.boxed else zeros
-            whole.append(indexed_slices.dense(g) if type(g) is IndexedSlices else g)
-        return tuple(whole)
-
-
-def _run(rule: Any, *values: Any, **attrs: Any) -> Any:
-    return rule(*values, **attrs)
-
-
-def run_joint(plan: Plan, needed: tuple, g: Any, saved: tuple, attrs: dict, run: Any) -> tuple:
-    """The cotangents for all inputs of a call, by its one rule.
-
-    The rule of a `custom_gradient` is the user's own and computes with tensors in any case.
-    """
-    boxed = run is _run
-    if not plan.user_code:
-        return run(plan.joint, needed, g, *(saved if boxed else map(_array_of, saved)), **attrs)
-    if boxed:
-        return plan.joint(needed, g, *saved, **attrs)
-    g = tuple(map(Tensor, g)) if type(g) is tuple else Tensor(g)
-    return [_unboxed(result) for result in plan.joint(needed, g, *saved, **attrs)]
-
-
-def _unboxed(result: Any) -> Any:
-    if isinstance(result, IndexedSlices):
-        return IndexedSlices(result.values._array, result.indices._array, result.dense_shape)
-    return None if result is None else result._array
-
-
-def _leading_to(wanted: set[int], entries: list[tuple]) -> set[int]:
-    """The ids of all tensors that depend on `wanted`: only through these need a walk go."""
-    leads = set(wanted)
-    for _, ids, out, _, _ in entries:
-        if not leads.isdisjoint(ids):
-            if type(out) is tuple:
-                leads.update([i for i, _ in out])
-            else:
-                leads.add(out)
-    return leads
+    logging.getLogger("retrograde").warning(
+        "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", dtype
+    )
 
 
 def _state(primitive: Primitive, x: Tensor, y: Any, connected: bool) -> int:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retrograde.core.dispatch import MANY
 from retrograde.core.recorders import quiet_context
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
 LARGE = MANY  # elements from which on threads are worth waking for a costly function
@@ -94,6 +96,8 @@ def _cut(flat: list, start: int, stop: int) -> list:
 def _executor() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
+        from concurrent.futures import ThreadPoolExecutor  # not before it is needed
+
         _pool = ThreadPoolExecutor(max(1, threads() - 1), thread_name_prefix="retrograde-blocks")
     return _pool
 
