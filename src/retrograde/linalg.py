@@ -84,6 +84,8 @@ def matmul(
     a = conj(a) if adjoint_a else a
     b = conj(b) if adjoint_b else b
     flip_a, flip_b = bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)
+    if not (flip_a or flip_b):
+        return apply(contraction.matmul, (a, b))
     return apply(contraction.matmul, (a, b), {"transpose_a": flip_a, "transpose_b": flip_b})
 
 

@@ -55,6 +55,8 @@ def rewind(
                     result = run(rule, g, *values, **attrs)
                 elif len(values) == 2:  # written out for the sake of speed, as in apply
                     result = run(rule, g, values[0], values[1])
+                elif len(values) == 3:
+                    result = run(rule, g, values[0], values[1], values[2])
                 else:
                     result = run(rule, g, *values)
                 if key in cotangents:

@@ -11,7 +11,7 @@ from retrograde.ops._families import conj
 from retrograde.ops.shaping import align, sum_to
 
 
-def _matmul_kernel(xp, a, b, *, transpose_a, transpose_b):
+def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError("two axes are needed")
     half = a.dtype if xp is np and a.dtype in HALF else None
@@ -26,7 +26,7 @@ def _matmul_kernel(xp, a, b, *, transpose_a, transpose_b):
     return y if half is None else y.astype(half)
 
 
-def _matmul_complaint(a, b, *, transpose_a, transpose_b):
+def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):
     if a.ndim < 2 or b.ndim < 2:
         return (
             f"matmul: In[0] has ndims {a.ndim} and In[1] has ndims {b.ndim}. Expected at least 2 "
@@ -55,13 +55,13 @@ def _product(a, b, transpose_a, transpose_b, shape):
     return y if tuple(y.shape) == tuple(shape) else sum_to(y, shape=tuple(shape))
 
 
-def _vjp_a(g, _y, _a, b, *, transpose_a, transpose_b):
+def _vjp_a(g, _y, _a, b, *, transpose_a=False, transpose_b=False):
     if transpose_a:
         return _product(conj(b), g, transpose_b, True, _a.shape)
     return _product(g, conj(b), False, not transpose_b, _a.shape)
 
 
-def _vjp_b(g, _y, a, _b, *, transpose_a, transpose_b):
+def _vjp_b(g, _y, a, _b, *, transpose_a=False, transpose_b=False):
     if transpose_b:
         return _product(g, conj(a), True, transpose_a, _b.shape)
     return _product(conj(a), g, not transpose_a, False, _b.shape)

@@ -23,9 +23,13 @@ _LARGEST = 65504  # of float16: up to here no conversion of a number overflows a
 
 
 @functools.lru_cache(maxsize=256)
-def _constant(value: Any, dtype: np.dtype) -> Tensor:
-    """A number as a tensor. Not for zeros: 0.0 and -0.0 would be one."""
-    return wrap(dtype.type(value))
+def _constant(value: Any, dtype: np.dtype, beside_array: bool) -> Tensor:
+    """A number as a tensor. Not for zeros: 0.0 and -0.0 would be one.
+
+    NumPy is quickest with two scalars, or else with two arrays.
+    """
+    scalar = dtype.type(value)
+    return wrap(np.asarray(scalar) if beside_array else scalar)
 
 
 def operand(other: Any, like: Tensor) -> Tensor:
@@ -36,7 +40,8 @@ def operand(other: Any, like: Tensor) -> Tensor:
     kind = type(other)
     fits = (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING)
     if fits and -_LARGEST <= other <= _LARGEST:
-        return _constant(other, dtype) if other else wrap(dtype.type(other))
+        beside_array = like._array.ndim > 0
+        return _constant(other, dtype, beside_array) if other else wrap(dtype.type(other))
     tensor = as_tensor(other, hint=dtype)
     if tensor._array.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
@@ -98,13 +103,10 @@ def _pow(self, other):
     return apply(ar.power, (self, other if type(other) is Tensor else operand(other, self)))
 
 
-_PLAIN_MATMUL = {"transpose_a": False, "transpose_b": False}
-
-
 def _matmul(self, other):
     if type(other) is not Tensor:
         other = operand(other, self)
-    return apply(matmul, (self, other), _PLAIN_MATMUL)
+    return apply(matmul, (self, other))
 
 
 def _logical_or_bitwise(logical: Primitive, bitwise: Primitive) -> Any:
