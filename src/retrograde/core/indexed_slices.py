@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.conversion import as_array
-from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.dispatch import MANY, PRIMITIVES
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor
@@ -98,7 +98,10 @@ def add(a: Any, b: Any) -> Any:
         indices = concat(a._indices, b._indices, axis=0)
         return IndexedSlices(concat(a._values, b._values, axis=0), indices, a._dense_shape)
     a = dense(a) if isinstance(a, IndexedSlices) else a
-    return PRIMITIVES["add"](a, dense(b) if isinstance(b, IndexedSlices) else b)
+    b = dense(b) if isinstance(b, IndexedSlices) else b
+    if type(a) is np.ndarray and a.size >= MANY:
+        return PRIMITIVES["add"].on_many(a, b)
+    return a + b
 
 
 def for_user(slices: IndexedSlices) -> IndexedSlices:

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.conversion import as_array, held_by, refuse_dtype
+from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import escape, thread
-from retrograde.core.rules import Spec
 from retrograde.core.shapes import TensorShape, broadcast
 from retrograde.core.tensor import Holder, Reference, Tensor, next_id, readable, representation
 
@@ -298,8 +297,6 @@ class Variable(Holder):
 
     def _operand(self, value: Any, how: str) -> Any:
         """The array of `value` in this variable's dtype, on its way into the variable."""
-        if type(value) is Tensor and not thread.recorders:
-            return refuse_dtype(value._array, self._array.dtype)
         if isinstance(value, IndexedSlices):
             value = dense(value)
         held = held_by(value)
@@ -314,15 +311,19 @@ class Variable(Holder):
         )
 
     def _update(self, ufunc: Any, delta: Any, how: str, read_value: bool) -> Any:
-        array = self._operand(delta, how)
-        old = Spec.of(self)
-        if old.dtype.kind in "bO":
+        now = self._current()._array
+        if type(delta) is Tensor and delta._array.dtype is now.dtype and not thread.recorders:
+            array = delta._array
+        else:
+            array = self._operand(delta, how)
+        if now.dtype.kind in "bO":
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
-        if array.shape != old.shape:
+        if array.shape != now.shape:
             raise invalid(
-                f"{how}: cannot update variable '{self.name}' of shape {old.shape} with a value of "
+                f"{how}: cannot update variable '{self.name}' of shape {now.shape} with a value of "
                 f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
+        del now  # what this method holds cannot be written into
         quietly = thread.recorders.quietly
         self._replace(lambda old, out: quietly(ufunc, old, array, out))
         return self if read_value else None
