@@ -13,6 +13,10 @@ DATA = pathlib.Path(__file__).parents[1] / "data"
 RECORDED = json.loads((DATA / "api_signatures.json").read_text())
 
 OTHERWISE = {
+    "tf.UnconnectedGradients": "an enumeration, whose signature is Python's own",
+    "tf.VariableAggregation": "an enumeration, whose signature is Python's own",
+    "tf.VariableSynchronization": "an enumeration, whose signature is Python's own",
+    "tf.random.Algorithm": "an enumeration, whose signature is Python's own",
     "tf.DType": "the dtypes are there already; nobody makes one",
     "tf.dtypes.DType": "the dtypes are there already; nobody makes one",
     "tf.Tensor": "tensors are made by operations",

@@ -534,7 +534,12 @@ def _references(tensor: Tensor, array: Any) -> tuple[int, int]:
 
 
 def _references_if_alone() -> tuple[int, int]:
-    """What `_references` counts in `_replace` if nobody but the variable holds the tensor."""
+    """What `_references` counts in `_replace` if nobody but the variable holds the tensor.
+
+    Without the global lock counts say nothing, and assignments never write in place.
+    """
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return (-1, -1)
     variable = Variable(np.zeros(2))
     tensor = variable._written = variable._tensor
     variable._tensor = None
