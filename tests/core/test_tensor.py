@@ -140,7 +140,7 @@ def test_array_converts_the_dtype():
     assert np.asarray(x, np.float64).dtype == np.float64
     assert np.asarray(x, np.int32).tolist() == [1, 2]
     assert np.shares_memory(np.asarray(x, np.float32), np.asarray(x))
-    with pytest.raises(ValueError, match="view|avoid copy"):  # ours, or NumPy's own
+    with pytest.raises(ValueError, match=r"view|avoid copy"):  # ours, or NumPy's own
         np.asarray(x, np.float64, copy=False)
 
 
