@@ -80,8 +80,3 @@ def listening(recorders: Iterable[Recorder]) -> Iterator[None]:
         yield
     finally:
         thread.recorders = before
-
-
-def unheard() -> contextlib.AbstractContextManager[None]:
-    """A block that no recorder hears."""
-    return listening([])

@@ -86,15 +86,12 @@ class GradientTape(Recorder):
             )
         if self._entries is None:
             self._clear()
-        self._start()
+        thread.recorders.append(self)
+        self._recording = True
         return self
 
     def __exit__(self, *_: Any) -> None:
         self._stop()
-
-    def _start(self) -> None:
-        thread.recorders.append(self)
-        self._recording = True
 
     def _stop(self) -> None:
         self._recording = False
