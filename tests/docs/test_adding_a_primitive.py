@@ -14,13 +14,14 @@ import retrograde.math.elementary as operations
 from retrograde.core import namespaces
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.ops import elementary
-from tests.ops import cases, test_rules
+from tests.ops import test_rules
+from tests.ops.cases import _table, elementwise
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "adding_a_primitive.md"
 BLOCK = re.compile(r"^```python\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = {
     "src/retrograde/ops/elementary.py": elementary,
-    "tests/ops/cases.py": cases,
+    "tests/ops/cases/elementwise.py": elementwise,
     "src/retrograde/math/elementary.py": operations,
 }
 PROPERTIES = [
@@ -43,7 +44,7 @@ def blocks():
 @pytest.fixture
 def cbrt(blocks, monkeypatch):
     """The operation of the page, with its primitive and cases in the registries for one test."""
-    monkeypatch.setattr(cases, "CASES", [])
+    monkeypatch.setattr(_table, "CASES", [])
     monkeypatch.setitem(PRIMITIVES, "cbrt", None)
     del PRIMITIVES["cbrt"]
     for path, module in FILES.items():
@@ -60,7 +61,7 @@ def test_each_block_says_where_it_belongs(blocks):
 def test_the_primitive_of_the_page_has_all_properties_of_the_table(cbrt, monkeypatch):
     monkeypatch.setattr(namespaces, "foreign", True)
     assert cbrt is not None
-    assert [str(case) for case in cases.CASES] == [
+    assert [str(case) for case in _table.CASES] == [
         "cbrt-matrix",
         "cbrt-scalar",
         "cbrt-empty",
@@ -68,7 +69,7 @@ def test_the_primitive_of_the_page_has_all_properties_of_the_table(cbrt, monkeyp
     ]
 
     assert len(PROPERTIES) >= 10
-    large_enough = [case for case in cases.CASES if case.inputs[0].size > 1]
+    large_enough = [case for case in _table.CASES if case.inputs[0].size > 1]
     with jax.enable_x64(True):
         for case, has_property in itertools.product(large_enough, PROPERTIES):
             has_property(case)
