@@ -78,3 +78,11 @@ def _axes_in(axis: Any, what: str, count: int | None = None) -> list[int]:
 def dtype_name(x: Tensor) -> str:
     """The name of the dtype of `x`, for messages."""
     return dtypes.of(x._array.dtype).name
+
+
+def accept(x: Tensor, allowed: tuple[str, ...], argument: str, what: str) -> None:
+    """Refuses `x` unless its dtype is one of `allowed`."""
+    if dtype_name(x) not in allowed:
+        raise invalid(
+            f"{what}: `{argument}` has dtype {dtype_name(x)}. Expected one of {', '.join(allowed)}."
+        )

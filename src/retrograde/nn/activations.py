@@ -1,0 +1,104 @@
+"""Activations."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import axis_of, dtype_name, unary
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import concat
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """`max(x, 0)`; the gradient at 0 is 0.
+
+    >>> tf.nn.relu([-1.0, 0.0, 2.0]).numpy()
+    array([0., 0., 2.], dtype=float32)
+    """
+    return unary(el.relu, features)
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """`min(max(x, 0), 6)`; the gradient at both corners is 0."""
+    return unary(el.relu6, features)
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """`x` where it is positive, else `alpha * x`. Integers become float32.
+
+    >>> tf.nn.leaky_relu([-1.0, 2.0], alpha=0.5).numpy()
+    array([-0.5,  2. ], dtype=float32)
+    """
+    if not isinstance(alpha, numbers.Real):
+        raise TypeError(f"leaky_relu: alpha must be a Python number. Received: {alpha!r}.")
+    x = as_tensor(features)
+    if x._array.dtype in dtypes.INTEGER:
+        x = to_dtype(x, _FLOAT32)
+    return apply(el.leaky_relu, (x,), {"alpha": float(alpha)})
+
+
+def elu(features: Any, name: str | None = None) -> Tensor:
+    """`exp(x) - 1` below 0, `x` above."""
+    return unary(el.elu, features)
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """`elu`, scaled so that it keeps mean 0 and variance 1."""
+    return unary(el.selu, features)
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+    """`x` times the probability that a normal variate is below it.
+
+    With `approximate`, that probability is taken from a tanh instead of the error function.
+
+    >>> tf.nn.gelu([-1.0, 0.0, 1.0]).numpy().round(3)
+    array([-0.159,  0.   ,  0.841], dtype=float32)
+    """
+    x = as_tensor(features)
+    if x._array.dtype not in dtypes.FLOATING:
+        raise ValueError(
+            f"gelu: features must be a floating point tensor. Received: dtype {dtype_name(x)}."
+        )
+    if approximate:
+        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
+        return x * 0.5 * (apply(el.tanh, (inner,)) + 1.0)
+    return x * 0.5 * (apply(el.erf, (x * math.sqrt(0.5),)) + 1.0)
+
+
+def silu(features: Any, beta: Any = 1.0) -> Tensor:
+    """`x * sigmoid(beta * x)`.
+
+    >>> tf.nn.silu([-1.0, 0.0, 1.0]).numpy().round(3)
+    array([-0.269,  0.   ,  0.731], dtype=float32)
+    """
+    x = as_tensor(features)
+    dtype = x._array.dtype
+    slope = to_dtype(as_tensor(beta, hint=dtype), dtype)
+    return x * apply(el.sigmoid, (x * slope,))
+
+
+swish = silu
+
+
+def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:
+    """`relu(x)` and `relu(-x)`, joined along `axis`.
+
+    >>> tf.nn.crelu([-1.0, 2.0]).numpy()
+    array([0., 2., 1., 0.], dtype=float32)
+    """
+    x = as_tensor(features)
+    parts = (x, apply(ar.negative, (x,)))
+    return apply(el.relu, (concat(*parts, axis=axis_of(axis, x, "crelu")),))

@@ -1,0 +1,109 @@
+"""Embeddings and dropout."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from retrograde.clipping import clip_by_norm
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import accept, dtype_name
+from retrograde.ops import arithmetic as ar
+from retrograde.ops.casting import identity
+from retrograde.ops.conversion import as_tensor, one_dtype
+from retrograde.ops.indexing import gather
+from retrograde.ops.shaping import concat
+from retrograde.random import uniform
+
+
+def embedding_lookup(
+    params: Any, ids: Any, max_norm: float | None = None, name: str | None = None
+) -> Tensor:
+    """Rows of `params`, a table or a list of parts of one, picked by `ids`.
+
+    The gradient of the table comes as IndexedSlices. With `max_norm`, rows that are longer are
+    scaled down to that norm.
+
+    >>> tf.nn.embedding_lookup([[[1.0, 2.0], [3.0, 4.0]]], [1, 0]).numpy()
+    array([[3., 4.],
+           [1., 2.]], dtype=float32)
+    """
+    table, places = _table(params), as_tensor(ids)
+    accept(places, ("int16", "int32", "int64"), "ids", "embedding_lookup")
+    rows = apply(gather, (table, places), {"axis": 0})
+    if max_norm is None:
+        return rows
+    return clip_by_norm(rows, max_norm, axes=tuple(range(places.ndim, rows.ndim)))
+
+
+def _table(params: Any) -> Tensor:
+    if params is None:
+        raise ValueError("embedding_lookup: params must be given. Received: None.")
+    if not isinstance(params, (list, tuple)):
+        return as_tensor(params)
+    if not params:
+        raise ValueError("embedding_lookup: need at least one table. Received: an empty list.")
+    parts = one_dtype(params)
+    return parts[0] if len(parts) == 1 else concat(*parts, axis=0)
+
+
+def dropout(
+    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """`x` with a share `rate` of its elements set to 0 by chance, the others divided by 1 - rate.
+
+    `noise_shape` has ones, or a smaller rank, where elements shall share their fate.
+
+    >>> sorted(set(tf.nn.dropout(tf.ones([100]), rate=0.5).numpy().tolist()))
+    [0.0, 2.0]
+    """
+    x = as_tensor(x)
+    dtype = x._array.dtype
+    if dtype not in dtypes.FLOATING:
+        raise ValueError(
+            "dropout: x must be a floating point tensor, since it is scaled. Received: dtype "
+            f"{dtype_name(x)}."
+        )
+    rate = _rate(rate, x)
+    if isinstance(rate, float) and not rate:
+        return apply(identity, (x,))
+    chance = uniform(_noise_shape(noise_shape, x), seed=seed, dtype=dtypes.of(dtype))
+    kept = apply(ar.greater_equal, (chance, as_tensor(rate, dtype)))
+    scaled = x * (1.0 / (1.0 - rate))
+    return apply(ar.mask, (scaled, kept))
+
+
+def _rate(rate: Any, x: Tensor) -> float | Tensor:
+    """A Python number between 0 and 1, or a scalar tensor of the dtype of `x`."""
+    held = held_by(rate)
+    if held is None:
+        if not isinstance(rate, numbers.Real):
+            raise ValueError(
+                f"dropout: `rate` must be a scalar or scalar tensor. Received: {rate!r}."
+            )
+        if not 0 <= rate < 1:
+            raise ValueError(
+                "dropout: `rate` must be a scalar tensor or a float in the range [0, 1). "
+                f"Received: rate={rate}."
+            )
+        return float(rate)
+    tensor = held._read()
+    if tensor.ndim or tensor._array.dtype != x._array.dtype:
+        raise ValueError(
+            f"dropout: `rate` must be a scalar of the dtype of x, {dtype_name(x)}. Received: shape "
+            f"{tensor._array.shape}, {dtype_name(tensor)}."
+        )
+    return tensor
+
+
+def _noise_shape(noise_shape: Any, x: Tensor) -> tuple[int, ...]:
+    shape = x._array.shape
+    if noise_shape is None:
+        return shape
+    given = [None if n is None else int(n) for n in noise_shape]
+    if len(given) != len(shape):
+        return tuple(given)
+    return tuple(m if n is None else n for n, m in zip(given, shape, strict=True))

@@ -1,0 +1,181 @@
+"""Cross entropies and other losses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import accept, axis_of, dtype_name
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import normalising, reduction
+from retrograde.ops.casting import ones_like, to_dtype, zeros_like
+from retrograde.ops.conversion import as_tensor, one_dtype
+from retrograde.ops.shaping import broadcast_to, reshape, transpose
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+) -> Tensor:
+    """The cross entropy of `labels`, a distribution along `axis`, and `softmax(logits)`.
+
+    Gradients flow to the labels too; use `tf.stop_gradient` where they should not. Labels are cast
+    to the dtype of the logits, and a single row of them serves all rows of logits. A label of 0
+    counts nothing, even where its logit is minus infinity.
+
+    >>> tf.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[2.0, 2.0]]).numpy()
+    array([0.6931472], dtype=float32)
+    """
+    x = as_tensor(logits)
+    y = to_dtype(as_tensor(labels), x._array.dtype)
+    axis = axis_of(-1 if axis is None else axis, x, "softmax_cross_entropy_with_logits")
+    x, y = _last(x, axis), _last(y, axis if y.ndim == x.ndim else -1)
+    if y._array.shape != x._array.shape:
+        y = _spread_labels(y, x)
+    return apply(normalising.softmax_cross_entropy, (y, x))
+
+
+def _last(x: Tensor, axis: int) -> Tensor:
+    """`x` with `axis` moved to the end."""
+    if axis in (-1, x.ndim - 1):
+        return x
+    return transpose(x, perm=(*(i for i in range(x.ndim) if i != axis), axis))
+
+
+def _spread_labels(labels: Tensor, logits: Tensor) -> Tensor:
+    """Labels in the shape of the logits: as matrices, one row or one class stands for all."""
+    shape = logits._array.shape
+    wanted = (math.prod(shape[:-1]), shape[-1])
+    given = labels._array.shape
+    given = (math.prod(given[:-1]), given[-1] if given else 0)
+    if any(n not in (1, m) for n, m in zip(given, wanted, strict=True)):
+        raise invalid(
+            "softmax_cross_entropy_with_logits: logits and labels must be broadcastable. "
+            f"Received: logits of shape {shape}, labels of shape {labels._array.shape}."
+        )
+    matrix = broadcast_to(reshape(labels, shape=given), shape=wanted)
+    return reshape(matrix, shape=shape)
+
+
+_LABEL_DTYPES = frozenset({np.dtype(np.int32), np.dtype(np.int64)})
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, name: str | None = None
+) -> Tensor:
+    """The cross entropy of `labels`, one class each, and `softmax(logits)` along the last axis.
+
+    >>> tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[2.0, 2.0]]).numpy()
+    array([0.6931472], dtype=float32)
+    """
+    what = "sparse_softmax_cross_entropy_with_logits"
+    _provided(labels, logits, what)
+    y, x = as_tensor(labels), as_tensor(logits)
+    if not x._array.ndim:
+        raise ValueError(f"{what}: `logits` cannot be a scalar. Received: {x}.")
+    if y._array.shape != x._array.shape[:-1]:
+        raise ValueError(
+            f"{what}: `labels.shape` must equal `logits.shape` except for the last dimension. "
+            f"Received: labels.shape={y._array.shape} and logits.shape={x._array.shape}."
+        )
+    if y._array.dtype not in _LABEL_DTYPES or x._array.dtype not in dtypes.FLOATING:
+        accept(y, ("int32", "int64"), "labels", what)
+        accept(x, ("float16", "bfloat16", "float32", "float64"), "logits", what)
+    if not x._array.shape[-1]:
+        raise invalid(f"{what}: must have at least one class, but got shape {x._array.shape}.")
+    return apply(normalising.sparse_softmax_cross_entropy, (y, x))
+
+
+def _provided(labels: Any, logits: Any, what: str) -> None:
+    if labels is None or logits is None:
+        raise ValueError(
+            f"{what}: both `labels` and `logits` must be provided. Received: labels={labels} and "
+            f"logits={logits}."
+        )
+
+
+def _same_shape(labels: Any, logits: Any, what: str) -> tuple[Tensor, Tensor]:
+    _provided(labels, logits, what)
+    y, x = as_tensor(labels), as_tensor(logits)
+    if y._array.shape != x._array.shape:
+        raise ValueError(
+            f"{what}: `logits` and `labels` must have the same shape. Received: {x._array.shape} "
+            f"and {y._array.shape}."
+        )
+    return y, x
+
+
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross entropy of `labels` between 0 and 1 and `sigmoid(logits)`, without overflow.
+
+    >>> tf.nn.sigmoid_cross_entropy_with_logits([1.0, 0.0], [1000.0, 1000.0]).numpy()
+    array([   0., 1000.], dtype=float32)
+    """
+    y, x = _same_shape(labels, logits, "sigmoid_cross_entropy_with_logits")
+    above, tail = _sides(x)
+    return above - x * y + tail
+
+
+def _sides(x: Tensor) -> tuple[Tensor, Tensor]:
+    """`max(x, 0)` and `log(1 + exp(-|x|))`, whose sum is softplus(x); so is that of the gradients.
+
+    At 0 both take the side of positive x, or the halves of the gradient would not add up.
+    """
+    positive = apply(ar.greater_equal, (x, zeros_like(x)))
+    above = apply(ar.mask, (x, positive))
+    minus_size = apply(ar.select, (positive, -x, x))
+    return above, apply(el.softplus, (minus_size,))
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """`sigmoid_cross_entropy_with_logits`, with positive labels counted `pos_weight` times."""
+    y, x = _same_shape(labels, logits, "weighted_cross_entropy_with_logits")
+    y, weight = one_dtype((y, pos_weight))
+    above_of_minus, tail = _sides(-x)
+    return (1 - y) * x + (1 + (weight - 1) * y) * (tail + above_of_minus)
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """`exp(log_input) - log_input * targets`: how unlikely `targets` are under a Poisson law.
+
+    With `compute_full_loss`, Stirling's approximation of log(targets!) is added where targets
+    exceed 1.
+    """
+    y, x = as_tensor(targets), as_tensor(log_input)
+    if y._array.shape != x._array.shape:
+        raise ValueError(
+            "log_poisson_loss: `log_input` and `targets` must have the same shape. Received: "
+            f"{x._array.shape} and {y._array.shape}."
+        )
+    loss = apply(el.exp, (x,)) - x * y
+    if not compute_full_loss:
+        return loss
+    large = y > 1
+    safe = apply(ar.select, (large, y, ones_like(y)))
+    stirling = safe * el.log(safe) - safe + el.log(safe * (2 * math.pi)) * 0.5
+    return loss + apply(ar.mask, (stirling, large))
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """Half the sum of squares.
+
+    >>> tf.nn.l2_loss([3.0, 4.0]).numpy()
+    np.float32(12.5)
+    """
+    x = as_tensor(t)
+    if x._array.dtype not in dtypes.FLOATING:
+        raise invalid(f"l2_loss: dtype {dtype_name(x)} is not supported. Expected a float dtype.")
+    everywhere = {"axis": tuple(range(x.ndim)), "keepdims": False}
+    return apply(reduction.sum, (apply(ar.square, (x,)),), everywhere) / 2.0

@@ -1,0 +1,185 @@
+"""Moments and normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import axes_of
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import reduction
+from retrograde.ops.casting import identity, to_dtype, zeros_like
+from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
+from retrograde.ops.shaping import reshape
+
+_FLOAT32 = np.dtype(np.float32)
+_HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
+
+
+def _over(primitive: Primitive, x: Tensor, axes: Any, keepdims: bool = True) -> Tensor:
+    return apply(primitive, (x,), {"axis": axes_of(axes, x, "moments"), "keepdims": bool(keepdims)})
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over `axes`; `shift` is ignored, as in TensorFlow.
+
+    >>> [m.numpy() for m in tf.nn.moments([1.0, 2.0, 6.0], axes=[0])]
+    [np.float32(3.0), np.float32(4.6666665)]
+    """
+    x = as_tensor(x)
+    dtype = x._array.dtype
+    x = _widened(x)
+    mean = _over(reduction.mean, x, axes)
+    distance = apply(ar.squared_difference, (x, mean))
+    variance = _over(reduction.mean, distance, axes, keepdims)
+    mean = mean if keepdims else _squeezed(mean, axes)
+    return to_dtype(mean, dtype), to_dtype(variance, dtype)
+
+
+def _widened(x: Tensor) -> Tensor:
+    """`x`, as float32 if it has half precision."""
+    return to_dtype(x, _FLOAT32) if x._array.dtype in _HALF else x
+
+
+def _squeezed(x: Tensor, axes: Any) -> Tensor:
+    """`x` without `axes`, each of size 1."""
+    gone = axes_of(axes, x, "moments")
+    return reshape(x, shape=tuple(n for i, n in enumerate(x._array.shape) if i not in gone))
+
+
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over `axes`, each element counted with its weight.
+
+    >>> mean, variance = tf.nn.weighted_moments([1.0, 5.0], [0], [3.0, 1.0])
+    >>> mean.numpy(), variance.numpy()
+    (np.float32(2.0), np.float32(3.0))
+    """
+    x, weights = as_tensor(x), as_tensor(frequency_weights)
+    dtype = x._array.dtype
+    x = _widened(x)
+    weights = to_dtype(weights, x._array.dtype)
+    weights = weights + zeros_like(x)
+    total = _over(reduction.sum, weights, axes)
+    mean = _over(reduction.sum, weights * x, axes) / total
+    distance = weights * apply(ar.squared_difference, (x, mean))
+    variance = _over(reduction.sum, distance, axes) / total
+    if not keepdims:
+        mean, variance = _squeezed(mean, axes), _squeezed(variance, axes)
+    return to_dtype(mean, dtype), to_dtype(variance, dtype)
+
+
+def sufficient_statistics(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """What `normalize_moments` needs: the count, the sum and the sum of squares, and the shift.
+
+    Both sums are those of `x - shift` if a shift is given.
+    """
+    x = as_tensor(x)
+    places = axes_of(list(axes), x, "sufficient_statistics")
+    count = Tensor(x._array.dtype.type(reduction.count(x._array, places)))
+    moved, shift = (x, None) if shift is None else _shifted(x, shift)
+    total = _over(reduction.sum, moved, places, keepdims)
+    squares = apply(ar.square, (moved,))
+    return count, total, _over(reduction.sum, squares, places, keepdims), shift
+
+
+def _shifted(x: Tensor, shift: Any) -> tuple[Tensor, Tensor]:
+    shift = as_tensor(shift, None if held_by(shift) is not None else x._array.dtype)
+    return x - shift, apply(identity, (shift,))
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance from sufficient statistics.
+
+    >>> [m.numpy() for m in tf.nn.normalize_moments(4.0, 2.0, 10.0, shift=1.0)]
+    [np.float32(1.5), np.float32(2.25)]
+    """
+    counts, mean_ss, variance_ss = one_dtype((counts, mean_ss, variance_ss))
+    divisor = apply(ar.reciprocal, (counts,))
+    shifted_mean = mean_ss * divisor
+    mean = shifted_mean if shift is None else shifted_mean + shift
+    return mean, variance_ss * divisor - apply(ar.square, (shifted_mean,))
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
+    name: str | None = None,
+) -> Tensor:
+    """`(x - mean) / sqrt(variance + variance_epsilon) * scale + offset`.
+
+    `offset` and `scale` may be `None`. The result has the dtype of `x`.
+
+    >>> tf.nn.batch_normalization([[1.0, 5.0]], [1.0, 1.0], [1.0, 4.0], None, None, 0.0).numpy()
+    array([[0., 2.]], dtype=float32)
+    """
+    x = as_tensor(x)
+    dtype = x._array.dtype
+    mean, variance = (_like(v, dtype) for v in (mean, variance))
+    factor = apply(el.rsqrt, (variance + variance_epsilon,))
+    if scale is not None:
+        factor = factor * scale
+    shift = -mean * factor if offset is None else offset - mean * factor
+    return x * to_dtype(factor, dtype) + to_dtype(shift, dtype)
+
+
+def _like(value: Any, dtype: np.dtype) -> Tensor:
+    """`value` as a tensor; numbers and arrays take `dtype`."""
+    return as_tensor(value, hint=dtype)
+
+
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """`value` with one bias added for each channel.
+
+    Channels lie along the last axis, or along the second with a `data_format` that starts "NC".
+
+    >>> tf.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0]).numpy()
+    array([[11., 22.],
+           [13., 24.]], dtype=float32)
+    """
+    second = _channels_second(data_format)
+    x, b = same_dtype(value, bias)
+    if x.ndim < 2:
+        raise invalid(f"bias_add: value must be at least 2D. Received: shape {x._array.shape}.")
+    if b.ndim != 1:
+        raise invalid(f"bias_add: biases must be 1D. Received: shape {b._array.shape}.")
+    axis = 1 if second else x.ndim - 1
+    if b._array.shape[0] != x._array.shape[axis]:
+        raise invalid(
+            f"bias_add: {b._array.shape[0]} biases for the {x._array.shape[axis]} channels along "
+            f"axis {axis} of shape {x._array.shape}. Expected as many."
+        )
+    if axis != x.ndim - 1:
+        b = reshape(b, shape=(b._array.shape[0], *(1,) * (x.ndim - 2)))
+    return apply(ar.add, (x, b))
+
+
+def _channels_second(data_format: str | None) -> bool:
+    if data_format is None or (data_format.startswith("N") and data_format.endswith("C")):
+        return False
+    if not data_format.startswith("NC"):
+        raise ValueError(
+            "bias_add: `data_format` must be of the form `N...C` or `NC...`. Received: "
+            f"data_format={data_format}."
+        )
+    return True
