@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.rules import Spec
 
 HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
@@ -73,6 +74,27 @@ def special(xp, name):
     import jax.scipy.special
 
     return getattr(jax.scipy.special, name)
+
+
+def on_host(xp, f, results, *arrays):
+    """`f(*arrays)` by NumPy or SciPy, which XLA calls back if it has nothing of its own for it.
+
+    `results` is the Spec of what `f` returns, or a tuple of them. JAX cannot differentiate this;
+    our own rules can.
+    """
+    if xp is np:
+        return f(*arrays)
+    import jax
+
+    several = not isinstance(results, Spec)
+    expected = [jax.ShapeDtypeStruct(*spec) for spec in (results if several else (results,))]
+
+    def call(*arrays):
+        y = f(*map(np.asarray, arrays))
+        return [np.asarray(part) for part in (y if several else (y,))]
+
+    y = jax.pure_callback(call, expected, *arrays)
+    return tuple(y) if several else y[0]
 
 
 def add_at(xp, y, indices, values):

@@ -34,7 +34,8 @@ class Case:
     `reference` computes the same with plain NumPy. `dtypes` are those in which the call makes
     sense, where the primitive itself accepts all. `real_cotangents` says that the rule is
     TensorFlow's for a complex y that is real in truth. `differences` is false where finite
-    differences mean nothing, and `jax_rule` where JAX has another convention.
+    differences mean nothing, and `jax_rule` where JAX has another convention or no rule at all.
+    `uncompiled` says why XLA cannot compile the kernel, where it cannot.
     """
 
     primitive: Primitive
@@ -46,6 +47,7 @@ class Case:
     real_cotangents: bool = False
     differences: bool = True
     jax_rule: bool = True
+    uncompiled: str = ""
 
     def __str__(self) -> str:
         return self.id
