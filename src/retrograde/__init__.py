@@ -156,6 +156,7 @@ from retrograde.math import (
     truncatediv,
     truncatemod,
 )
+from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 from retrograde.scopes import (
     control_dependencies,
@@ -233,6 +234,7 @@ __all__ = [
     "executing_eagerly",
     "exp",
     "expand_dims",
+    "extract_volume_patches",
     "eye",
     "fill",
     "float16",

@@ -115,3 +115,19 @@ def write_at(xp, x, indices, values, how):
     else:
         {"max": np.maximum, "min": np.minimum}[how].at(y, indices, values)
     return y
+
+
+def write_part(xp, y, key, values):
+    """`y`, which is ours to change, with `values` at `key`, made of slices and integers."""
+    if xp is not np:
+        return y.at[key].set(values)
+    y[key] = values
+    return y
+
+
+def add_part(xp, y, key, values):
+    """`y`, which is ours to change, with `values` added at `key`, made of slices and integers."""
+    if xp is not np:
+        return y.at[key].add(values)
+    y[key] += values
+    return y

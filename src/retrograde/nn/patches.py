@@ -1,0 +1,88 @@
+"""Patches of images and volumes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import OpError, OutOfRangeError, UnimplementedError, invalid
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import dtype_name
+from retrograde.nn._windows import check_fit, padded, padding_name
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.patches import take_patches
+from retrograde.ops.shaping import reshape
+
+
+def extract_patches(
+    images: Any,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The patches of `images`, each laid out flat along the last axis.
+
+    Patches of `sizes` pixels, `rates` apart, are taken every `strides` pixels; all three are given
+    as `[1, rows, columns, 1]`.
+    """
+    return _patches(images, sizes, strides, rates, padding, 4, "extract_patches")
+
+
+def extract_volume_patches(
+    input: Any,
+    ksizes: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The patches of volumes, each laid out flat along the last axis.
+
+    `ksizes` and `strides` are given as `[1, planes, rows, columns, 1]`.
+    """
+    return _patches(input, ksizes, strides, [1] * 5, padding, 5, "extract_volume_patches")
+
+
+def _patches(
+    value: Any, sizes: Any, strides: Any, rates: Any, padding: str, ndim: int, what: str
+) -> Tensor:
+    lists = {"sizes": sizes, "strides": strides, "rates": rates}
+    inner = [_inner(value, ndim, name, what) for name, value in lists.items()]
+    padding_name(padding, ("SAME", "VALID"), what)
+    x = as_tensor(value)
+    shape = x._array.shape
+    if x.ndim != ndim:
+        raise invalid(f"{what}: expected a tensor with {ndim} axes. Received: shape {shape}.")
+    if x._array.dtype not in dtypes.NUMERIC:
+        raise invalid(f"{what}: dtype {dtype_name(x)} is not supported. Expected numbers.")
+    windows = padded(padding, shape[1:-1], *inner)
+    check_fit(windows, shape[1:-1], what)
+    y = apply(take_patches, (x,), {"windows": windows})
+    depth = math.prod(windows.size) * shape[-1]
+    return reshape(y, shape=(*y._array.shape[: ndim - 1], depth))
+
+
+def _inner(value: Any, ndim: int, name: str, what: str) -> tuple[int, ...]:
+    """The numbers for the axes of space, out of a list with one for each axis."""
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{what}: expected a list of integers for `{name}`. Received: {value!r}.")
+    if len(value) != ndim:
+        raise invalid(f"{what}: `{name}` has {len(value)} elements. Expected {ndim}.")
+    if value[0] != 1 or value[-1] != 1:
+        raise _refused(
+            UnimplementedError,
+            f"{what}: `{name}` is {list(value)}. Expected 1 for the batch and for the channels.",
+        )
+    if min(value) < 1:
+        raise _refused(
+            OutOfRangeError, f"{what}: `{name}` is {list(value)}. Expected numbers above 0."
+        )
+    return tuple(map(int, value[1:-1]))
+
+
+def _refused(error: type[OpError], message: str) -> OpError:
+    return error(None, None, message)

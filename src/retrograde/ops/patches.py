@@ -1,0 +1,50 @@
+"""Patches: what each of many windows sees, and the transpose, which adds it up again."""
+
+from __future__ import annotations
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.ops._arrays import add_part, wide, write_part
+from retrograde.ops._windows import folded, unfolded
+
+
+def _take_patches_kernel(xp, x, *, windows):
+    space = x.shape[1:-1]
+    y = xp.zeros((len(x), *windows.positions(space), *windows.size, x.shape[-1]), x.dtype)
+    for tap in windows.taps():
+        positions, cells = windows.meeting(space, tap)
+        y = write_part(xp, y, (slice(None), *positions, *tap), x[slice(None), *cells])
+    return y
+
+
+take_patches = Primitive(  # (batch, *space, channels) -> (batch, *positions, *taps, channels)
+    "take_patches",
+    _take_patches_kernel,
+    vjps=(
+        lambda g, _y, _x, *, windows: put_patches(g, windows=windows, space=tuple(_x.shape[1:-1])),
+    ),
+    batch=lambda _, x, *, windows: unfolded(take_patches(folded(x), windows=windows), x),
+    linear=True,
+    accepts=dtypes.NUMERIC,
+)
+
+
+def _put_patches_kernel(xp, x, *, windows, space):
+    y = xp.zeros((len(x), *space, x.shape[-1]), wide(x.dtype))
+    for tap in windows.taps():
+        positions, cells = windows.meeting(space, tap)
+        seen = x[slice(None), *positions, *tap].astype(y.dtype)
+        y = add_part(xp, y, (slice(None), *cells), seen)
+    return y.astype(x.dtype)
+
+
+put_patches = Primitive(
+    "put_patches",
+    _put_patches_kernel,
+    vjps=(lambda g, _y, _x, *, windows, space: take_patches(g, windows=windows),),  # noqa: ARG005
+    batch=lambda _, x, *, windows, space: unfolded(
+        put_patches(folded(x), windows=windows, space=space), x
+    ),
+    linear=True,
+    accepts=dtypes.NUMERIC,
+)
