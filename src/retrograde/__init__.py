@@ -1,6 +1,6 @@
 """retrograde: TensorFlow's GradientTape programming model, on NumPy."""
 
-from retrograde import autodiff, dtypes, errors, linalg, math, nest, nn, random
+from retrograde import autodiff, dtypes, errors, linalg, math, nest, nn, random, sparse
 from retrograde.arrays import (
     argsort,
     bitcast,
@@ -93,9 +93,9 @@ from retrograde.core.dtypes import (
     uint64,
 )
 from retrograde.core.dtypes import bool_ as bool
-from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.indexed_slices import IndexedSlices, IndexedSlicesSpec
 from retrograde.core.shapes import TensorShape
-from retrograde.core.spec import TensorSpec
+from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tape import GradientTape, UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
@@ -169,6 +169,7 @@ from retrograde.scopes import (
     name_scope,
     no_op,
 )
+from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 
 newaxis = None
 __version__ = "0.1.0"
@@ -177,9 +178,13 @@ __all__ = [
     "DType",
     "GradientTape",
     "IndexedSlices",
+    "IndexedSlicesSpec",
+    "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorShape",
     "TensorSpec",
+    "TypeSpec",
     "UnconnectedGradients",
     "Variable",
     "VariableAggregation",
@@ -317,6 +322,7 @@ __all__ = [
     "size",
     "slice",
     "sort",
+    "sparse",
     "split",
     "sqrt",
     "square",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from retrograde.core import nest as _nest
+from retrograde.core.composites import CompositeTensor as _CompositeTensor
 from retrograde.core.nest import children as _children
 from retrograde.core.nest import leaves as _leaves
 from retrograde.core.nest import packed as _packed
@@ -25,10 +26,12 @@ def is_nested(seq: Any) -> bool:
 def flatten(structure: Any, expand_composites: bool = False) -> list:
     """The leaves of a structure in order; dicts by their sorted keys.
 
+    With `expand_composites`, a sparse or ragged tensor counts as the tensors it is made of.
+
     >>> tf.nest.flatten({"b": 1, "a": (2, [3])})
     [2, 3, 1]
     """
-    return list(_leaves(structure))
+    return list(_leaves(structure, expand_composites))
 
 
 def pack_sequence_as(
@@ -44,13 +47,13 @@ def pack_sequence_as(
             f"Attempted to pack value: {flat_sequence!r} into a structure, but found incompatible "
             f"type `{type(flat_sequence)}`. Expected a list or a tuple."
         )
-    count = len(flatten(structure))
+    count = len(flatten(structure, expand_composites))
     if count != len(flat_sequence):
         raise ValueError(
             f"Could not pack sequence. Structure had {count} atoms, but flat_sequence had "
             f"{len(flat_sequence)} items. Structure: {structure}, flat_sequence: {flat_sequence}."
         )
-    return _packed(structure, iter(flat_sequence))
+    return _packed(structure, iter(flat_sequence), expand_composites)
 
 
 def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
@@ -60,7 +63,7 @@ def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
     {'a': (11, 22)}
     """
     check_types = kwargs.pop("check_types", True)
-    kwargs.pop("expand_composites", None)
+    expand = kwargs.pop("expand_composites", False)
     if kwargs:
         raise ValueError(
             "Only valid keyword arguments are `check_types` and `expand_composites`. Received: "
@@ -71,16 +74,16 @@ def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
     if not structure:
         raise ValueError("map_structure: expected at least one structure.")
     for other in structure[1:]:
-        assert_same_structure(structure[0], other, check_types)
-    rows = zip(*map(_leaves, structure), strict=True)
-    return _packed(structure[0], iter([func(*row) for row in rows]))
+        assert_same_structure(structure[0], other, check_types, expand)
+    rows = zip(*(_leaves(s, expand) for s in structure), strict=True)
+    return _packed(structure[0], iter([func(*row) for row in rows]), expand)
 
 
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """Raises if two structures differ: `TypeError` if only their types do, else `ValueError`."""
-    reason = _difference(nest1, nest2, check_types)
+    reason = _difference(nest1, nest2, check_types, expand_composites)
     if reason is not None:
         error, words = reason
         raise error(
@@ -89,11 +92,13 @@ def assert_same_structure(
         )
 
 
-def _difference(a: Any, b: Any, check_types: bool) -> tuple[type[Exception], str] | None:
+def _difference(
+    a: Any, b: Any, check_types: bool, expand: bool
+) -> tuple[type[Exception], str] | None:
     if is_nested(a) != is_nested(b):
         return ValueError, f"{a!r} and {b!r} are not both structures"
     if not is_nested(a):
-        return None
+        return _difference_of_leaves(a, b) if expand else None
     if check_types and not _alike(a, b):
         return TypeError, f"the types {type(a).__name__} and {type(b).__name__} differ"
     if len(a) != len(b):
@@ -101,7 +106,18 @@ def _difference(a: Any, b: Any, check_types: bool) -> tuple[type[Exception], str
     if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
         return ValueError, f"the keys {list(a)} and {list(b)} differ"
     pairs = zip(_children(a), _children(b), strict=True)
-    return next(filter(None, (_difference(x, y, check_types) for x, y in pairs)), None)
+    return next(filter(None, (_difference(x, y, check_types, expand) for x, y in pairs)), None)
+
+
+def _difference_of_leaves(a: Any, b: Any) -> tuple[type[Exception], str] | None:
+    """Composite tensors are structures too, if they are to be expanded."""
+    kinds = [type(x) if isinstance(x, _CompositeTensor) else None for x in (a, b)]
+    if kinds[0] is kinds[1]:
+        return None
+    names = f"{type(a).__name__} and {type(b).__name__}"
+    if None in kinds:
+        return ValueError, f"{names} are not both made of several tensors"
+    return TypeError, f"the types {names} differ"
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -9,16 +9,17 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
+from retrograde.core.composites import CompositeTensor, dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
-from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.shapes import TensorShape, broadcast
-from retrograde.core.spec import TensorSpec
+from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 
 
+@dispatched
 def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     """The shape as a tensor of int32, or of `out_type`.
 
@@ -39,11 +40,13 @@ def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None
     return [shape(x, out_type) for x in input]
 
 
+@dispatched
 def size(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     """The number of elements."""
     return Tensor(np.asarray(_array_of(input).size, numpy_dtype(out_type) or np.int32)[()])
 
 
+@dispatched
 def rank(input: Any, name: Any = None) -> Tensor:
     """The number of axes."""
     return Tensor(np.int32(_array_of(input).ndim))
@@ -100,12 +103,12 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a Tensor, a Variable, IndexedSlices, or an object that stands for one.
+    """Whether `x` is a Tensor, a Variable, a value made of tensors, or stands for one of these.
 
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(np.array(1))
     (True, False)
     """
-    return held_by(x) is not None or isinstance(x, IndexedSlices)
+    return held_by(x) is not None or isinstance(x, CompositeTensor)
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
@@ -113,6 +116,20 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     return np.asarray(as_tensor(tensor))
 
 
-def type_spec_from_value(value: Any) -> TensorSpec:
-    """The spec that tensors like `value` fit."""
-    return TensorSpec.from_tensor(value if held_by(value) is not None else as_tensor(value))
+def type_spec_from_value(value: Any) -> TypeSpec:
+    """The spec that values like `value` fit.
+
+    >>> tf.type_spec_from_value(tf.ones([2]))
+    TensorSpec(shape=(2,), dtype=tf.float32, name=None)
+    """
+    return spec_of(value) or TensorSpec.from_tensor(_converted(value))
+
+
+def _converted(value: Any) -> Tensor:
+    try:
+        return as_tensor(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"Could not build a TypeSpec for {value!r} of unsupported type {type(value)}. "
+            "Expected a tensor, or what can become one."
+        ) from None

@@ -11,6 +11,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array, integers, shape_from
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import UnimplementedError, invalid
 from retrograde.core.indexed_slices import IndexedSlices
@@ -25,6 +26,7 @@ from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_
 from retrograde.ops.indexing import gather
 
 
+@dispatched
 def identity(input: Any, name: Any = None) -> Tensor:
     """A new tensor with the same value; of a variable, its present value."""
     return casting.identity(as_tensor(input))
@@ -35,6 +37,7 @@ def identity_n(input: Sequence[Any], name: Any = None) -> list[Tensor]:
     return [identity(x) for x in input]
 
 
+@dispatched
 def stop_gradient(input: Any, name: Any = None) -> Tensor:
     """The same value, through which no gradient flows.
 
@@ -47,6 +50,7 @@ def stop_gradient(input: Any, name: Any = None) -> Tensor:
     return casting.stop_gradient(as_tensor(input))
 
 
+@dispatched
 def cast(x: Any, dtype: Any, name: Any = None) -> Tensor | IndexedSlices:
     """`x` in another dtype: the same object if it is a tensor of that dtype already.
 

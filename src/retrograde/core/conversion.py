@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.composites import CompositeTensor, NotOneTensor
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Holder
@@ -39,6 +40,8 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
     if hint is not None and dtype is None:
         try:
             return as_array(value, hint)
+        except NotOneTensor:
+            raise
         except (TypeError, ValueError):
             return as_array(value)
     if isinstance(value, _PYTHON_NUMBERS):
@@ -281,6 +284,8 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
     """The array of an object that knows how to become one."""
     if isinstance(value, DType):
         raise ValueError(f"Attempt to convert a dtype ({value!r}) to a tensor.")
+    if isinstance(value, CompositeTensor):
+        raise NotOneTensor(value)
     if hasattr(value, "__array__"):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, TensorShape):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from retrograde.core import dtypes
+from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array
 from retrograde.core.dispatch import MANY, PRIMITIVES
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
+from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 
 
-class IndexedSlices:
+class IndexedSlices(CompositeTensor):
     """Rows `values` at `indices` of a tensor that is zero elsewhere; repeated rows add up.
 
     The gradient of `tf.gather` comes in this form, so that an optimizer need touch only
@@ -68,12 +72,56 @@ class IndexedSlices:
         """Where the rows live."""
         return self._values.device
 
+    def _components(self) -> tuple[Tensor, ...]:
+        parts = (self._values, self._indices, self._dense_shape)
+        return parts if self._dense_shape is not None else parts[:2]
+
+    def _with_components(self, components: Iterator[Any]) -> IndexedSlices:
+        return IndexedSlices(*(next(components) for _ in self._components()))
+
+    @property
+    def _followed(self) -> Tensor:
+        return self._values
+
+    @property
+    def _type_spec(self) -> IndexedSlicesSpec:
+        kind = None if self._dense_shape is None else self._dense_shape.dtype
+        indices = self._indices
+        return IndexedSlicesSpec(self.shape, self.dtype, indices.dtype, kind, indices.shape)
+
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
 
     def __repr__(self) -> str:
         shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"
         return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{shape})"
+
+
+class IndexedSlicesSpec(TypeSpec):
+    """What IndexedSlices must look like: the shape of the whole, and the dtypes of their parts."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        indices_dtype: Any = dtypes.int64,
+        dense_shape_dtype: Any = None,
+        indices_shape: Any = None,
+    ) -> None:
+        optional = None if dense_shape_dtype is None else dtypes.as_dtype(dense_shape_dtype)
+        rows = TensorShape([None] if indices_shape is None else indices_shape).with_rank(1)
+        kinds = dtypes.as_dtype(dtype), dtypes.as_dtype(indices_dtype)
+        self._parts = (TensorShape(shape), *kinds, optional, rows)
+
+    @property
+    def value_type(self) -> type:
+        """`tf.IndexedSlices`."""
+        return IndexedSlices
+
+    def _serialize(self) -> tuple:
+        return self._parts
 
 
 # Tapes meet these between rules, so they may hold raw arrays there. Summing them takes

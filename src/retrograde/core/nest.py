@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from retrograde.core.composites import CompositeTensor
 from retrograde.core.tensor import Holder
 
 _TEXT = (str, bytes, bytearray, memoryview)
@@ -48,11 +49,13 @@ def _pack(structure: Any, count: int, values: list) -> Any:
     return packed(structure, iter(values))
 
 
-def leaves(structure: Any) -> Iterator[Any]:
-    """The leaves of `structure`, one after the other."""
+def leaves(structure: Any, expand_composites: bool = False) -> Iterator[Any]:
+    """The leaves of `structure`, one after the other; or, of composite tensors, what is in them."""
     if is_nested(structure):
         for child in children(structure):
-            yield from leaves(child)
+            yield from leaves(child, expand_composites)
+    elif expand_composites and isinstance(structure, CompositeTensor):
+        yield from structure._components()
     else:
         yield structure
 
@@ -64,11 +67,13 @@ def children(structure: Any) -> list:
     return list(structure)
 
 
-def packed(structure: Any, values: Iterator[Any]) -> Any:
+def packed(structure: Any, values: Iterator[Any], expand_composites: bool = False) -> Any:
     """The same structure around what `values` yields."""
     if not is_nested(structure):
+        if expand_composites and isinstance(structure, CompositeTensor):
+            return structure._with_components(values)
         return next(values)
-    inner = [packed(child, values) for child in children(structure)]
+    inner = [packed(child, values, expand_composites) for child in children(structure)]
     kind = type(structure)
     if isinstance(structure, Mapping):
         found = dict(zip(sorted(structure), inner, strict=True))

@@ -1,18 +1,88 @@
-"""TensorSpec: what a tensor must look like."""
+"""TypeSpec and TensorSpec: what a value must look like."""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from typing import Any
 
 from retrograde.core import dtypes
+from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import held_by
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor
 
 
-class TensorSpec:
+class TypeSpec(abc.ABC):
+    """What a tensor, or a value made of tensors, must look like.
+
+    A spec is what its `_serialize()` lists: shapes, of which parts may be open, dtypes and the
+    like. Two specs of one class are compared part by part.
+
+    >>> isinstance(tf.TensorSpec([2]), tf.TypeSpec)
+    True
+    """
+
+    __slots__ = ()
+
+    @property
+    @abc.abstractmethod
+    def value_type(self) -> type:
+        """The class of the values that fit."""
+
+    @abc.abstractmethod
+    def _serialize(self) -> tuple:
+        """What this spec is made of, as its constructor takes it."""
+
+    def _compared(self) -> tuple:
+        """What another spec has to agree with."""
+        return self._serialize()
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a value fits, or whether some value fits both this and another spec."""
+        other = spec_or_value if isinstance(spec_or_value, TypeSpec) else spec_of(spec_or_value)
+        return self._is_like(other) and _agree(self._compared(), other._compared())
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every value that fits this spec fits `other`."""
+        return self._is_like(other) and _within(self._compared(), other._compared())
+
+    def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
+        """The narrowest spec that both fit."""
+        result = self.most_specific_common_supertype([other])
+        if result is None:
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return result
+
+    def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> TypeSpec | None:
+        """The narrowest spec that this and all `others` fit, or `None` if there is none."""
+        parts = self._serialize()
+        for other in others:
+            if not self._is_like(other):
+                return None
+            parts = _around(parts, other._serialize())
+            if parts is _NOTHING:
+                return None
+        return type(self)(*parts)
+
+    def _is_like(self, other: Any) -> bool:
+        return type(other) is type(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self._is_like(other) and self._serialize() == other._serialize()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._serialize()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._serialize()))})"
+
+    def __reduce__(self) -> tuple:
+        return type(self), self._serialize()
+
+
+class TensorSpec(TypeSpec):
     """A shape, of which parts may be open, and a dtype.
 
     >>> spec = tf.TensorSpec([None, 2], tf.float32)
@@ -60,64 +130,70 @@ class TensorSpec:
         """`tf.Tensor`."""
         return Tensor
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a tensor fits, or whether some tensor fits both this and another spec."""
-        other = spec_or_value if isinstance(spec_or_value, TensorSpec) else held_by(spec_or_value)
-        if other is None:
-            return False
-        return self._dtype is other.dtype and self._shape.is_compatible_with(other.shape)
-
-    def is_subtype_of(self, other: Any) -> bool:
-        """Whether every tensor that fits this spec fits `other`."""
-        return (
-            isinstance(other, TensorSpec)
-            and self._dtype is other._dtype
-            and _within(self._shape, other._shape)
-        )
-
-    def most_specific_compatible_type(self, other: TensorSpec) -> TensorSpec:
-        """The narrowest spec that both fit."""
-        result = self.most_specific_common_supertype([other])
-        if result is None:
-            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
-        return result
-
     def most_specific_common_supertype(self, others: Sequence[TensorSpec]) -> TensorSpec | None:
         """The narrowest spec that this and all `others` fit, or `None` if their dtypes differ."""
-        shape = self._shape
-        for other in others:
-            if not isinstance(other, TensorSpec) or other._dtype is not self._dtype:
-                return None
-            shape = _around(shape, other._shape)
-        names = {self._name, *(other._name for other in others)}
-        return TensorSpec(shape, self._dtype, self._name if len(names) == 1 else None)
+        alike = all(map(self._is_like, others))
+        unnamed = [TensorSpec(s.shape, s.dtype) if alike else s for s in (self, *others)]
+        found = TypeSpec.most_specific_common_supertype(unnamed[0], unnamed[1:])
+        if found is None:
+            return None
+        named_alike = all(other._name == self._name for other in others)
+        return TensorSpec(found._shape, found._dtype, self._name if named_alike else None)
 
-    def _identity(self) -> tuple:
+    def _compared(self) -> tuple:
+        return self._shape, self._dtype
+
+    def _serialize(self) -> tuple:
         return self._shape, self._dtype, self._name
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorSpec) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash((self._shape, self._dtype))
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
 
-    def __reduce__(self) -> tuple:
-        return TensorSpec, self._identity()
+
+def spec_of(value: Any) -> TypeSpec | None:
+    """The spec that only values like `value` fit; `None` if it is no tensor, nor made of them."""
+    if isinstance(value, CompositeTensor):
+        return value._type_spec
+    return None if held_by(value) is None else TensorSpec.from_tensor(value)
 
 
-def _within(shape: TensorShape, wider: TensorShape) -> bool:
-    if wider.rank is None:
-        return True
-    return shape.rank == wider.rank and all(
-        w in (None, n) for n, w in zip(shape, wider, strict=True)
-    )
+# Parts of specs, and tuples of them.
 
 
-def _around(a: TensorShape, b: TensorShape) -> TensorShape:
-    """The narrowest shape that both fit."""
-    if a.rank is None or a.rank != b.rank:
-        return TensorShape(None)
-    return TensorShape([n if n == m else None for n, m in zip(a, b, strict=True)])
+def _agree(a: Any, b: Any) -> bool:
+    """Whether something fits both."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_agree, a, b))
+    if isinstance(a, (TensorShape, TypeSpec)) and b is not None:
+        return a.is_compatible_with(b)
+    return a == b
+
+
+def _within(a: Any, b: Any) -> bool:
+    """Whether all that fits `a` fits `b`."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_within, a, b))
+    if isinstance(a, TypeSpec):
+        return a.is_subtype_of(b)
+    if isinstance(a, TensorShape) and isinstance(b, TensorShape):
+        return b.rank is None or (a.rank == b.rank and all(map(_size_within, a, b)))
+    return a == b
+
+
+def _size_within(size: int | None, wider: int | None) -> bool:
+    return wider in (None, size)
+
+
+_NOTHING = object()
+
+
+def _around(a: Any, b: Any) -> Any:
+    """The narrowest that both fit, or `_NOTHING`."""
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        parts = tuple(map(_around, a, b))
+        return _NOTHING if _NOTHING in parts else parts
+    if isinstance(a, TypeSpec) and isinstance(b, TypeSpec):
+        return a.most_specific_common_supertype([b]) or _NOTHING
+    if isinstance(a, TensorShape) and isinstance(b, TensorShape):
+        return a.most_specific_compatible_shape(b)
+    return a if a == b else _NOTHING

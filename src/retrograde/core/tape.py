@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes, indexed_slices, nest
+from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, Primitive
 from retrograde.core.errors import invalid
@@ -275,16 +276,33 @@ def _state(primitive: Primitive, x: Tensor, y: Any, connected: bool) -> int:
 def _flat(structure: Any, role: str) -> tuple[list, Any]:
     """The tensors and variables in `structure`, and what packs others in their place."""
     leaves, pack = nest.flatten_with_pack(structure)
+    composites = {}
     for i, leaf in enumerate(leaves):
         if not isinstance(leaf, Holder):
+            if isinstance(leaf, CompositeTensor):
+                composites[i] = leaf
             leaves[i] = _tensor_or_variable(leaf, role)
-    return leaves, pack
+    return leaves, _packing(pack, composites) if composites else pack
+
+
+def _packing(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
+    """`pack`, after the gradients at the places of `composites` were made into such."""
+
+    def pack_whole(values: list) -> Any:
+        whole = list(values)
+        for i, leaf in composites.items():
+            whole[i] = None if values[i] is None else leaf._with_gradient(values[i])
+        return pack(whole)
+
+    return pack_whole
 
 
 def _tensor_or_variable(leaf: Any, role: str) -> Any:
     held = held_by(leaf)
     if held is not None:
         return held
+    if isinstance(leaf, CompositeTensor):
+        return _followed(leaf, role)
     if role == "watch":
         raise ValueError(
             f"Passed in object {leaf!r} of type {type(leaf).__name__!r}, not tf.Tensor or "
@@ -294,6 +312,15 @@ def _tensor_or_variable(leaf: Any, role: str) -> Any:
         f"A {role} of gradient() must be a tensor or a variable. Received: {leaf!r} of type "
         f"{type(leaf).__name__!r}."
     )
+
+
+def _followed(composite: CompositeTensor, role: str) -> Tensor:
+    if role != "watch" and not composite._takes_gradients:
+        raise ValueError(
+            f"Type {type(composite).__name__} is not supported as a gradient source or gradient "
+            "target. Use the tensor in its attribute `values`."
+        )
+    return composite._followed
 
 
 def _unconnected(value: Any) -> UnconnectedGradients:
@@ -330,6 +357,8 @@ def _seed(target: Any, weight: Any, boxed: bool) -> Any:
         return Tensor(ones) if boxed else ones
     if isinstance(weight, IndexedSlices):
         weight = indexed_slices.dense(weight)
+    elif isinstance(weight, CompositeTensor):
+        weight = _followed(weight, "output gradient")
     held = held_by(weight)
     g = held._read() if held is not None else Tensor(as_array(weight, hint=dtype))
     if g._array.dtype != dtype:

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
+from retrograde.core.composites import NotOneTensor, hand_over
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.errors import invalid
@@ -21,13 +22,19 @@ _NUMBERS = (int, float)
 
 
 def unary(primitive: Primitive, x: Any) -> Tensor:
-    """`primitive` of one value."""
-    return apply(primitive, (x if type(x) is Tensor else as_tensor(x),))
+    """`primitive` of one value, or of each element of a composite tensor."""
+    try:
+        return apply(primitive, (x if type(x) is Tensor else as_tensor(x),))
+    except NotOneTensor as refusal:
+        return hand_over(refusal, primitive, x)
 
 
 def binary(primitive: Primitive, x: Any, y: Any) -> Tensor:
     """`primitive` of two values; numbers and arrays take the dtype of the tensor beside them."""
-    return apply(primitive, pair(x, y))
+    try:
+        return apply(primitive, pair(x, y))
+    except NotOneTensor as refusal:
+        return hand_over(refusal, primitive, x, y)
 
 
 def pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:

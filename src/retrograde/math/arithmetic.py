@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
@@ -63,6 +64,7 @@ def _inexact(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
     return tensors
 
 
+@dispatched
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y` as in Python 3: integers are divided as floats.
 
@@ -74,6 +76,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return true_divide(*_divisible(x, y, "truediv"))
 
 
+@dispatched
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, as the operator computes it."""
     return true_divide(*_divisible(x, y, "divide"))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, dtype_name, unary
@@ -176,6 +177,7 @@ def erf(x: Any, name: str | None = None) -> Tensor:
     return unary(el.erf, x)
 
 
+@dispatched
 def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value; real for complex numbers too. Its gradient at 0 is 0.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.composites import NotOneTensor
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Holder, Tensor, wrap
@@ -49,9 +50,14 @@ def operand(other: Any, like: Tensor) -> Tensor:
 
 
 def _binary(primitive: Primitive) -> Any:
+    """An operator; a composite tensor on its right is asked to compute it instead."""
+
     def method(self, other):
         if type(other) is not Tensor:
-            other = operand(other, self)
+            try:
+                other = operand(other, self)
+            except NotOneTensor:
+                return NotImplemented
         return apply(primitive, (self, other))
 
     return method
@@ -91,28 +97,29 @@ def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
 
 def _truediv(self, other):
     if type(other) is not Tensor:
-        other = operand(other, self)
+        try:
+            other = operand(other, self)
+        except NotOneTensor:
+            return NotImplemented
     if self._array.dtype in dtypes.INEXACT:
         return apply(ar.divide, (self, other))
     return true_divide(self, other)
 
 
+_power = _binary(ar.power)
+
+
 def _pow(self, other):
     if (type(other) is int or type(other) is float) and other == 2:
         return apply(ar.square, (self,))
-    return apply(ar.power, (self, other if type(other) is Tensor else operand(other, self)))
-
-
-def _matmul(self, other):
-    if type(other) is not Tensor:
-        other = operand(other, self)
-    return apply(matmul, (self, other))
+    return _power(self, other)
 
 
 def _logical_or_bitwise(logical: Primitive, bitwise: Primitive) -> Any:
+    logical, bitwise = _binary(logical), _binary(bitwise)
+
     def method(self, other):
-        other = operand(other, self)
-        return apply(logical if self._array.dtype == bool else bitwise, (self, other))
+        return (logical if self._array.dtype == bool else bitwise)(self, other)
 
     return method
 
@@ -130,7 +137,10 @@ def _equality(primitive: Primitive, if_incomparable: bool) -> Any:
     def method(self, other):
         if other is None:
             return if_incomparable
-        other = operand(other, self)
+        try:
+            other = operand(other, self)
+        except NotOneTensor:
+            return NotImplemented
         if broadcast(self._array.shape, other._array.shape) is None:
             return Tensor(np.bool_(if_incomparable))
         return apply(primitive, (self, other))
@@ -146,7 +156,7 @@ _ARITHMETIC = {
     "floordiv": _binary(ar.floor_divide),
     "mod": _binary(ar.mod),
     "pow": _pow,
-    "matmul": _matmul,
+    "matmul": _binary(matmul),
     "and": _logical_or_bitwise(ar.logical_and, ar.bitwise_and),
     "or": _logical_or_bitwise(ar.logical_or, ar.bitwise_or),
     "xor": _logical_or_bitwise(ar.logical_xor, ar.bitwise_xor),

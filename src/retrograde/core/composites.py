@@ -1,0 +1,81 @@
+"""CompositeTensor: one value that is made of several tensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from retrograde.core.tensor import Tensor
+
+
+class CompositeTensor:
+    """A value made of tensors: a SparseTensor, a RaggedTensor, IndexedSlices.
+
+    `tf.nest` takes it apart and puts it together again by `_components` and `_with_components`,
+    where it is asked to expand composites. A tape watches the tensor `_followed`. Only if
+    `_takes_gradients` is true may it be a source or a target of `gradient`; the gradient is then
+    a value of the same kind, made by `_with_gradient` from that of `_followed`.
+
+    Operations work on tensors. Where one meets a composite, its conversion fails with
+    `NotOneTensor`, which `hand_over` takes to `_handler` of that composite: what does the
+    operation, a primitive or a public function, on values of this kind.
+    """
+
+    __slots__ = ()
+
+    _takes_gradients = False
+    _instead = "Expected a tensor."  # what a user may do where this is refused
+
+    def _components(self) -> Sequence[Tensor]:
+        raise NotImplementedError
+
+    def _with_components(self, components: Iterator[Any]) -> CompositeTensor:
+        """The same around others, of which this takes as many as it needs."""
+        raise NotImplementedError
+
+    @property
+    def _followed(self) -> Tensor:
+        raise NotImplementedError
+
+    def _with_gradient(self, g: Any) -> CompositeTensor:
+        raise NotImplementedError
+
+    def _handler(self, _operation: Any) -> Callable | None:
+        return None
+
+    @property
+    def _type_spec(self) -> Any:
+        raise NotImplementedError
+
+
+class NotOneTensor(ValueError):
+    """A composite tensor stands where only one tensor can."""
+
+    def __init__(self, composite: CompositeTensor) -> None:
+        super().__init__(
+            f"Attempt to convert a value ({composite!r}) with an unsupported type "
+            f"({type(composite)}) to a tensor. {composite._instead}"
+        )
+        self.composite = composite
+
+
+def hand_over(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) -> Any:
+    """What the composite that an operation met makes of it; or the refusal, if it knows nothing."""
+    handler = refusal.composite._handler(operation)
+    if handler is None:
+        raise refusal
+    return handler(*args, **kwargs)
+
+
+def dispatched(function: Callable) -> Callable:
+    """A public function, open to composite tensors that have a handler for it."""
+
+    @functools.wraps(function)
+    def operation(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except NotOneTensor as refusal:
+            return hand_over(refusal, function, *args, **kwargs)
+
+    return operation

@@ -1,0 +1,82 @@
+"""Where the values of sparse tensors are: work on their indices, which are plain integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.sparse.tensor import SparseTensor
+
+# Indices decide about the shapes of results, so they leave for Python, which recorders hear.
+
+
+def sparse(value: Any) -> SparseTensor:
+    """`value`, if it is a SparseTensor or holds the parts of one."""
+    if isinstance(value, SparseTensor):
+        return value
+    if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
+        return SparseTensor.from_value(value)
+    raise TypeError(f"Input must be a SparseTensor. Received: {value!r}.")
+
+
+def places(x: SparseTensor) -> np.ndarray:
+    """The indices as an array."""
+    return np.asarray(x.indices)
+
+
+def shape_of(x: SparseTensor) -> tuple[int, ...]:
+    """The shape of the whole as integers."""
+    return tuple(np.asarray(x.dense_shape).tolist())
+
+
+def with_places(indices: np.ndarray, values: Tensor, shape: Any) -> SparseTensor:
+    """A SparseTensor of values and arrays."""
+    return SparseTensor(Tensor(indices), values, Tensor(np.array(shape, np.int64).reshape(-1)))
+
+
+def order_of(indices: np.ndarray) -> np.ndarray:
+    """What sorts the rows of `indices`; equal ones keep their order."""
+    if not indices.shape[1]:
+        return np.arange(len(indices))
+    return np.lexsort(indices.T[::-1])
+
+
+def distinct(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different rows of `indices`, sorted; and for each row which of these it is."""
+    order = order_of(indices)
+    ranked = indices[order]
+    is_new = np.ones(len(ranked), bool)
+    is_new[1:] = (ranked[1:] != ranked[:-1]).any(1)
+    which = np.empty(len(ranked), np.int64)
+    which[order] = np.cumsum(is_new) - 1
+    return ranked[is_new], which
+
+
+def check_inside(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None:
+    """Refuses indices that are not inside `shape`."""
+    wrong = ((indices < 0) | (indices >= np.array(shape, np.int64))).any(1)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise invalid(
+            f"{what}: indices[{first}] = {indices[first].tolist()} is out of bounds: need "
+            f"0 <= index < {list(shape)}."
+        )
+
+
+def check_order(indices: np.ndarray, what: str) -> None:
+    """Refuses indices that are not sorted, or repeated."""
+    step = np.diff(indices, axis=0)
+    first_change = np.take_along_axis(step, (step != 0).argmax(1)[:, None], 1)[:, 0]
+    wrong = first_change <= 0
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        row = f"{what}: indices[{place + 1}] = {indices[place + 1].tolist()}"
+        if first_change[place]:
+            raise invalid(
+                f"{row} is out of order. Many sparse operations need sorted indices: use "
+                "tf.sparse.reorder to make a sorted copy."
+            )
+        raise invalid(f"{row} is repeated.")

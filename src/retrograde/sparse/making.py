@@ -1,0 +1,88 @@
+"""From dense tensors to sparse ones, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer
+from retrograde.core import dtypes
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ops import indexing
+from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.shaping import broadcast_to
+from retrograde.sparse._places import (
+    check_inside,
+    check_order,
+    places,
+    shape_of,
+    sparse,
+    with_places,
+)
+from retrograde.sparse.tensor import SparseTensor
+
+
+def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+    """The elements that are not zero, false or empty.
+
+    >>> tf.sparse.from_dense([[0, 5], [7, 0]]).indices.numpy()
+    array([[0, 1],
+           [1, 0]])
+    """
+    x = as_tensor(tensor)
+    if not x.ndim:
+        raise invalid("from_dense: expected a tensor with at least one axis. Received: shape ().")
+    array = np.asarray(x)
+    indices = np.argwhere(array.astype(bool) if array.dtype.kind == "O" else array)
+    values = indexing.gather_nd(x, Tensor(indices), batch_dims=0)
+    return with_places(indices, values, array.shape)
+
+
+def eye(
+    num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+) -> SparseTensor:
+    """Ones on the diagonal.
+
+    >>> tf.sparse.to_dense(tf.sparse.eye(2, 3)).numpy()
+    array([[1., 0., 0.],
+           [0., 1., 0.]], dtype=float32)
+    """
+    rows = integer(num_rows, "eye: num_rows")
+    columns = rows if num_columns is None else integer(num_columns, "eye: num_columns")
+    if min(rows, columns) < 0:
+        raise invalid(f"eye: expected sizes >= 0. Received: {rows} rows and {columns} columns.")
+    kind = numpy_dtype(dtype)
+    if kind.kind == "O":
+        raise TypeError("eye: there is no 1 of dtype string. Expected a dtype of numbers or bool.")
+    diagonal = np.arange(min(rows, columns))
+    return with_places(
+        np.stack([diagonal, diagonal], 1), Tensor(np.ones(len(diagonal), kind)), (rows, columns)
+    )
+
+
+def to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Tensor:
+    """The whole tensor, with `default_value` (zero, false or empty) where no value is.
+
+    With `validate_indices`, indices have to be sorted and must not be repeated; without, the last
+    of those that are repeated counts.
+
+    >>> tf.sparse.to_dense(tf.SparseTensor([[1]], [5.0], [3]), default_value=-1.0).numpy()
+    array([-1.,  5., -1.], dtype=float32)
+    """
+    x = sparse(sp_input)
+    indices, shape = places(x), shape_of(x)
+    check_inside(indices, shape, "to_dense")
+    if validate_indices:
+        check_order(indices, "to_dense")
+    kind = x.values._array.dtype
+    empty = b"" if kind.kind == "O" else kind.type(0)
+    default = as_tensor(empty if default_value is None else default_value, kind)
+    if default.ndim:
+        raise invalid(
+            f"to_dense: default_value should be a scalar. Received: shape {tuple(default.shape)}."
+        )
+    return indexing.put_nd(broadcast_to(default, shape=shape), x.values, x.indices, batch_dims=0)

@@ -1,0 +1,200 @@
+"""SparseTensor: the elements that are not zero, and where they are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.composites import CompositeTensor
+from retrograde.core.dispatch import Primitive
+from retrograde.core.dtypes import DType
+from retrograde.core.shapes import TensorShape
+from retrograde.core.spec import TypeSpec
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor, numpy_dtype
+
+_INT64 = np.dtype(np.int64)
+
+
+class SparseTensorValue(NamedTuple):
+    """The three parts of a SparseTensor, as arrays."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor(CompositeTensor):
+    """`values` at the places `indices`, one row for each, of a tensor that is zero elsewhere.
+
+    Gradients flow to `values`, which is an ordinary tensor.
+
+    >>> sparse = tf.SparseTensor([[0, 1], [2, 0]], [5.0, 7.0], [3, 2])
+    >>> tf.sparse.to_dense(sparse).numpy()
+    array([[0., 5.],
+           [0., 0.],
+           [7., 0.]], dtype=float32)
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
+
+    _instead = "Make it dense with tf.sparse.to_dense first, or use an operation of tf.sparse."
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._indices = as_tensor(indices, _INT64)
+        self._values = as_tensor(values)
+        self._dense_shape = as_tensor(dense_shape, _INT64)
+        count = self._indices.shape.with_rank(2)
+        size = self._values.shape.with_rank(1)
+        rank = self._dense_shape.shape.with_rank(1)
+        _check("indices and values", "number of elements", count[0], size[0])
+        _check("indices and dense_shape", "rank", count[1], rank[0])
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """A SparseTensor of another one, or of its three parts as a `SparseTensorValue`."""
+        if isinstance(sparse_tensor_value, SparseTensor):
+            return sparse_tensor_value
+        parts = [getattr(sparse_tensor_value, name, None) for name in SparseTensorValue._fields]
+        if any(part is None for part in parts):
+            raise TypeError(
+                f"Argument sparse_tensor_value={sparse_tensor_value!r} is neither a SparseTensor "
+                "nor a SparseTensorValue."
+            )
+        return cls(*parts)
+
+    @property
+    def indices(self) -> Tensor:
+        """Where the values are: an int64 tensor of shape `[number of values, rank]`."""
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        """The values, along one axis."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """The shape of the whole, as a tensor of int64."""
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return TensorShape(self._dense_shape._array.tolist())
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the values."""
+        return self._values.dtype
+
+    def get_shape(self) -> TensorShape:
+        """The shape, as a method."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape agrees with `shape`."""
+        self.shape.assert_is_compatible_with(shape)
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """Other values at the same places."""
+        return SparseTensor(self._indices, new_values, self._dense_shape)
+
+    # What makes it a composite tensor
+
+    def _components(self) -> tuple[Tensor, ...]:
+        return self._indices, self._values, self._dense_shape
+
+    def _with_components(self, components: Iterator[Any]) -> SparseTensor:
+        return SparseTensor(*(next(components) for _ in range(3)))
+
+    @property
+    def _followed(self) -> Tensor:
+        return self._values
+
+    @property
+    def _type_spec(self) -> SparseTensorSpec:
+        return SparseTensorSpec(self.shape, self.dtype)
+
+    def _handler(self, operation: Any) -> Callable | None:
+        name = operation.name if isinstance(operation, Primitive) else operation.__name__
+        return functools.partial(_map, operation) if name in _KEEP_ZERO else HANDLERS.get(name)
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseTensor(indices={self._indices!s}, values={self._values!s}, "
+            f"dense_shape={self._dense_shape!s})"
+        )
+
+
+def _map(function: Callable, x: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
+    return x.with_values(function(x.values, *args, **kwargs))
+
+
+# The functions that TensorFlow applies to the values alone: those that keep zeros.
+_KEEP_ZERO = frozenset(
+    {"abs", "cast", "identity", "negative", "sign", "sqrt", "square", "stop_gradient", "tanh"}
+)
+
+
+def _shape_as(x: SparseTensor, dtype: Any) -> Tensor:
+    return Tensor(np.asarray(x.dense_shape).astype(numpy_dtype(dtype) or np.int32))
+
+
+HANDLERS: dict[str, Callable] = {  # what other public functions do with a SparseTensor
+    "rank": lambda input, name=None: Tensor(np.int32(input.shape.rank)),
+    "shape": lambda input, out_type=None, name=None: _shape_as(input, out_type),
+    "size": lambda input, out_type=None, name=None: Tensor(
+        np.prod(_shape_as(input, out_type)._array, dtype=numpy_dtype(out_type) or np.int32)
+    ),
+}
+
+
+def _check(parts: str, what: str, first: int, second: int) -> None:
+    if first != second:
+        raise ValueError(
+            f"Dimensions {first} and {second} are not compatible: {parts} of a SparseTensor must "
+            f"have the same {what}."
+        )
+
+
+class SparseTensorSpec(TypeSpec):
+    """What a SparseTensor must look like: a shape, of which parts may be open, and a dtype.
+
+    >>> spec = tf.SparseTensorSpec([None, 2], tf.float32)
+    >>> spec, spec.is_compatible_with(tf.sparse.eye(2))
+    (SparseTensorSpec(TensorShape([None, 2]), tf.float32), True)
+    """
+
+    __slots__ = ("_dtype", "_shape")
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensorSpec:
+        """The spec that only values like `value` fit."""
+        return cls(value.shape, value.dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as far as it is fixed."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the values."""
+        return self._dtype
+
+    @property
+    def value_type(self) -> type:
+        """`tf.SparseTensor`."""
+        return SparseTensor
+
+    def _serialize(self) -> tuple:
+        return self._shape, self._dtype
