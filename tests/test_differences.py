@@ -71,6 +71,17 @@ def test_recompute_grad_softsign_and_truncatemod_have_the_derivatives_they_shoul
     assert gradient(lambda x: tf.truncatemod(x, 2.0), [2.5]).tolist() == [1.0]
 
 
+def test_py_function_is_transparent_and_keeps_count():
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = tf.py_function(lambda x: x * v, [3.0], tf.float32)
+    assert float(tape.gradient(y, v)) == 3.0
+    cube = lambda x: tf.py_function(lambda q: q**3, [x], tf.float64)  # noqa: E731
+    check_gradients(cube, [tf.constant(2.0, tf.float64)], order=2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="returned 2 values"):
+        tf.py_function(lambda: (1.0, 2.0), [], tf.float32)
+
+
 # The tape
 
 

@@ -69,6 +69,16 @@ from retrograde.arrays import (
     zeros_like,
 )
 from retrograde.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
+from retrograde.control_flow import (
+    case,
+    cond,
+    foldl,
+    foldr,
+    map_fn,
+    scan,
+    switch_case,
+    while_loop,
+)
 from retrograde.core.allocator import keep_memory_warm as _keep_memory_warm
 from retrograde.core.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
 from retrograde.core.dtypes import (
@@ -158,6 +168,7 @@ from retrograde.math import (
 )
 from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
+from retrograde.python_functions import numpy_function, py_function
 from retrograde.scopes import (
     control_dependencies,
     device,
@@ -170,6 +181,7 @@ from retrograde.scopes import (
     no_op,
 )
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+from retrograde.tensor_array import TensorArray, TensorArraySpec
 
 newaxis = None
 __version__ = "0.1.0"
@@ -182,6 +194,8 @@ __all__ = [
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
+    "TensorArray",
+    "TensorArraySpec",
     "TensorShape",
     "TensorSpec",
     "TypeSpec",
@@ -212,6 +226,7 @@ __all__ = [
     "broadcast_dynamic_shape",
     "broadcast_static_shape",
     "broadcast_to",
+    "case",
     "cast",
     "clip_by_global_norm",
     "clip_by_norm",
@@ -220,6 +235,7 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "cond",
     "constant",
     "control_dependencies",
     "convert_to_tensor",
@@ -246,6 +262,8 @@ __all__ = [
     "float32",
     "float64",
     "floor",
+    "foldl",
+    "foldr",
     "gather",
     "gather_nd",
     "get_current_name_scope",
@@ -271,6 +289,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "map_fn",
     "math",
     "matmul",
     "maximum",
@@ -285,11 +304,13 @@ __all__ = [
     "no_op",
     "norm",
     "not_equal",
+    "numpy_function",
     "one_hot",
     "ones",
     "ones_like",
     "pad",
     "pow",
+    "py_function",
     "random",
     "range",
     "rank",
@@ -310,6 +331,7 @@ __all__ = [
     "round",
     "saturate_cast",
     "scalar_mul",
+    "scan",
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
@@ -332,6 +354,7 @@ __all__ = [
     "strided_slice",
     "string",
     "subtract",
+    "switch_case",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
@@ -355,6 +378,7 @@ __all__ = [
     "unravel_index",
     "unstack",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

@@ -38,7 +38,6 @@ _WAITING = {
         "fn.returns_python",
         "fn.python_arg_kw",
         "fn.py_function_gradient",
-        "fn.numpy_function_gradient",
         "fn.executing_eagerly",
         "cf.while_function",
         "cf.while_second_order",
@@ -96,15 +95,6 @@ _WAITING = {
     ],
     "gradients() and hessians() are not here yet": [
         "grads.eager",
-    ],
-    "control flow and TensorArray are not here yet": [
-        "cf.cond_python_pred",
-        "cf.while_eager",
-        "cf.while_max_iterations",
-        "cf.map_fn",
-        "cf.switch_case",
-        "cf.tensorarray_eager",
-        "e2e.rnn",
     ],
     "einsum() is not here yet": [
         "arr.einsum",

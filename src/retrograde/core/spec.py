@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from retrograde.core import dtypes
-from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import held_by
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
@@ -152,7 +151,7 @@ class TensorSpec(TypeSpec):
 
 def spec_of(value: Any) -> TypeSpec | None:
     """The spec that only values like `value` fit; `None` if it is no tensor, nor made of them."""
-    if isinstance(value, CompositeTensor):
+    if hasattr(value, "_type_spec"):
         return value._type_spec
     return None if held_by(value) is None else TensorSpec.from_tensor(value)
 

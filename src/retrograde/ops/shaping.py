@@ -210,9 +210,16 @@ stack = Primitive(
     ),
 )
 
+
+def _unstack_kernel(xp, x, *, axis):
+    rows = xp.moveaxis(x, axis, 0)
+    # To iterate over strings would give Python's own, which are no arrays.
+    return tuple([rows[i, ...] for i in range(len(rows))] if x.dtype == object else rows)
+
+
 unstack = Primitive(
     "unstack",
-    lambda xp, x, *, axis: tuple(xp.moveaxis(x, axis, 0)),
+    _unstack_kernel,
     vjps=(lambda gs, _y, _x, *, axis: stack(*gs, axis=axis),),
     batch=lambda _, x, *, axis: unstack(x, axis=axis + 1),
     linear=True,

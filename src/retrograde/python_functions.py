@@ -1,0 +1,128 @@
+"""Python and NumPy code called like an operation."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays import convert_to_tensor
+from retrograde.core import errors, nest
+from retrograde.core.dtypes import as_dtype
+from retrograde.core.spec import TensorSpec
+from retrograde.ops.conversion import as_tensor
+
+
+def py_function(
+    func: Callable | None = None, inp: Any = None, Tout: Any = None, name: Any = None
+) -> Any:
+    """Calls `func` with the tensors of `inp`, and returns tensors of the dtypes `Tout`.
+
+    Whatever `func` computes with tensors is followed by tapes, to any order and for variables
+    that are not among `inp` as well. An error in it becomes one of `tf.errors`. Without `func`,
+    this is a decorator.
+
+    >>> tf.py_function(lambda x: x * 2.0, [1.0], tf.float32).numpy()
+    np.float32(2.0)
+    """
+    if func is None or inp is None:
+        return _decorator(py_function, func, Tout)
+    _check(func, Tout)
+    inputs = [convert_to_tensor(x) for x in inp]
+    several = isinstance(Tout, (list, tuple))
+    wanted = [_dtype(t) for t in Tout] if several else [_dtype(Tout)]
+    with _translated_errors():
+        result = func(*inputs)
+    found = _outputs(result, len(wanted))
+    with _translated_errors():
+        outputs = [convert_to_tensor(y, dtype) for y, dtype in zip(found, wanted, strict=True)]
+    return outputs if several else outputs[0]
+
+
+def numpy_function(
+    func: Callable | None = None,
+    inp: Any = None,
+    Tout: Any = None,
+    stateful: bool = True,
+    name: Any = None,
+) -> Any:
+    """Calls `func` with NumPy arrays, and returns what it returns as tensors.
+
+    No gradient flows. The results keep their own dtypes, whatever `Tout` says, as in TensorFlow's
+    eager mode; a single one comes without a list. Without `func`, this is a decorator.
+
+    >>> tf.numpy_function(np.sort, [[3.0, 1.0]], tf.float32).numpy()
+    array([1., 3.], dtype=float32)
+    """
+    if func is None or inp is None:
+        return _decorator(numpy_function, func, Tout)
+    _check(func, Tout)
+    found = nest.flatten(func(*(np.asarray(as_tensor(x).numpy()) for x in inp)))
+    outputs = [None if y is None else convert_to_tensor(y) for y in found]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _decorator(operation: Callable, func: Any, Tout: Any) -> Callable:
+    what = operation.__name__
+    if Tout is None:
+        raise TypeError(f"{what}: `Tout` is missing. Expected the dtype of the result.")
+    if func is not None:
+        raise TypeError(f"{what}: `inp` is missing. Expected the list of arguments for `func`.")
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(*args: Any) -> Any:
+            return operation(function, args, Tout)
+
+        return call
+
+    return decorate
+
+
+def _check(func: Any, Tout: Any) -> None:
+    if Tout is None:
+        raise TypeError("`Tout` is missing. Expected the dtype of the result.")
+    if not callable(func):
+        raise ValueError(
+            f"Expected func to be callable. Received func={func} of type {type(func)}."
+        )
+
+
+def _dtype(wanted: Any) -> Any:
+    return wanted.dtype if isinstance(wanted, TensorSpec) else as_dtype(wanted)
+
+
+def _outputs(result: Any, count: int) -> list:
+    """What a function returned, as a list of `count` values."""
+    if isinstance(result, (list, tuple)):
+        found = list(result)
+    else:
+        found = [] if result is None else [result]
+    if len(found) != count:
+        raise errors.invalid(
+            f"py_function: the function returned {len(found)} values. Expected {count}, as `Tout` "
+            "says; return an array or a tensor for one value of several elements."
+        )
+    return found
+
+
+_TRANSLATIONS = (
+    (StopIteration, errors.OutOfRangeError),
+    (NotImplementedError, errors.UnimplementedError),
+    (MemoryError, errors.ResourceExhaustedError),
+    ((TypeError, ValueError), errors.InvalidArgumentError),
+    (Exception, errors.UnknownError),
+)
+
+
+@contextlib.contextmanager
+def _translated_errors() -> Iterator[None]:
+    """Raises the error of `tf.errors` for one that Python code raised."""
+    try:
+        yield
+    except Exception as error:
+        kind = next(to for of, to in _TRANSLATIONS if isinstance(error, of))
+        raise kind(None, None, f"{type(error).__name__}: {error}") from error
