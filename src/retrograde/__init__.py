@@ -106,7 +106,8 @@ from retrograde.core.dtypes import bool_ as bool
 from retrograde.core.indexed_slices import IndexedSlices, IndexedSlicesSpec
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
-from retrograde.core.tape import GradientTape, UnconnectedGradients
+from retrograde.core.tape import GradientTape
+from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
 from retrograde.linalg import matmul, norm, tensordot
@@ -182,6 +183,7 @@ from retrograde.scopes import (
 )
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.tensor_array import TensorArray, TensorArraySpec
+from retrograde.vectorizing import vectorized_map
 
 newaxis = None
 __version__ = "0.1.0"
@@ -377,6 +379,7 @@ __all__ = [
     "unique_with_counts",
     "unravel_index",
     "unstack",
+    "vectorized_map",
     "where",
     "while_loop",
     "zeros",

@@ -9,13 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrograde.core import dtypes, nest, random_state
+from retrograde.core import dtypes, indexed_slices, nest, random_state
+from retrograde.core.batching import Batched, Level, innermost, of_all, reentering
 from retrograde.core.conversion import as_array, held_by
+from retrograde.core.dispatch import PRIMITIVES, boxed
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.recorders import Recorder, listening, notify, thread
+from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.rules import Plan
 from retrograde.core.tape import GradientTape
-from retrograde.core.tensor import Tensor
+from retrograde.core.tensor import Tensor, wrap
 
 
 class CustomCall:
@@ -154,9 +156,52 @@ def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
     outputs = [Tensor(as_array(leaf)) for leaf in leaves]
     if thread.recorders and any(y._array.dtype in dtypes.INEXACT for y in outputs):
         sources = tuple([_source(x) for x in inputs])
-        y = outputs[0] if len(outputs) == 1 else tuple(outputs)
-        notify(CustomCall(name, rule), sources, {}, y)
+        outputs = _tied(CustomCall(name, rule), sources, outputs)
     return pack(outputs)
+
+
+def _tied(call: CustomCall, sources: tuple, outputs: list[Tensor]) -> list[Tensor]:
+    """Tells the recorders of `call`, those outside of a batch of the one for all examples."""
+    level = innermost([x._array for x in (*sources, *outputs)])
+    recorders = thread.recorders
+    outer = [] if level is None else [r for r in recorders if r in level.outer]
+    if outer:
+        flags = [_is_at(level, x) for x in sources]
+        whole = tuple([x._array.value if f else x for x, f in zip(sources, flags, strict=True)])
+        values = [of_all(y, level, PRIMITIVES["broadcast_to"]) for y in outputs]
+        with listening(outer):
+            fresh = [Tensor(getattr(value, "_array", value)) for value in values]
+            tied = _tied(CustomCall(call.name, _for_all(call.rule, level, flags)), whole, fresh)
+        outputs = [wrap(Batched(y, level)) for y in tied]
+    y = outputs[0] if len(outputs) == 1 else tuple(outputs)
+    for recorder in recorders:
+        if recorder not in outer:
+            recorder.record(call, sources, {}, y)
+    return outputs
+
+
+def _is_at(level: Level, x: Tensor) -> bool:
+    return type(x._array) is Batched and x._array.level is level
+
+
+def _for_all(rule: Callable, level: Level, flags: list[bool]) -> Callable:
+    """A rule for all examples of a batch, out of the user's for one."""
+
+    def whole_rule(needed: tuple[bool, ...], g: Any) -> list:
+        with reentering(level):
+            several = g if type(g) is tuple else (g,)
+            one = tuple([wrap(Batched(part, level)) for part in several])
+            found = rule(needed, one if type(g) is tuple else one[0])
+            return [
+                None if x is None else _gathered(x, f) for x, f in zip(found, flags, strict=True)
+            ]
+
+    def _gathered(x: Any, batched: bool) -> Tensor:
+        x = indexed_slices.dense(x) if isinstance(x, IndexedSlices) else x
+        value = boxed(of_all(x, level, PRIMITIVES["broadcast_to"]))
+        return value if batched else PRIMITIVES["sum"](value, axis=(0,), keepdims=False)
+
+    return whole_rule
 
 
 def _source(x: Any) -> Tensor:

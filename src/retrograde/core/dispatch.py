@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from retrograde.core import dtypes, namespaces
+from retrograde.core.batching import Level, apply_batch, innermost, run_batch
 from retrograde.core.errors import OpError, invalid
 from retrograde.core.recorders import thread
 from retrograde.core.rules import ALIGNED, Plan, Rule, plan_for
@@ -101,7 +102,7 @@ class Primitive:
                 whole = inputs if len(inputs) == 1 else tuple([boxed(x) for x in inputs])
                 return apply(self, whole, attrs)
         if namespaces.foreign:
-            return self.kernel(namespaces.namespace_of(inputs), *inputs, **attrs)
+            return _run_foreign(self, inputs, attrs)
         kernel = self.on_numpy if inputs[0].size < MANY else self.on_many
         return kernel(*inputs, **attrs)
 
@@ -146,8 +147,13 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     # One and two inputs are written out: to pack and unpack them costs as much as a small kernel.
     recorders = thread.recorders
     accepts = primitive.accepts
+    foreign = namespaces.foreign
+    if foreign:
+        level = innermost([x._array for x in inputs])
+        if level is not None:
+            return _apply_batch(level, primitive, inputs, attrs)
     try:
-        if attrs or namespaces.foreign or len(inputs) > 2:
+        if attrs or foreign or len(inputs) > 2:
             value = _evaluate(primitive, inputs, attrs, recorders.quietly)
         elif len(inputs) == 1:
             array = inputs[0]._array
@@ -180,9 +186,32 @@ def _evaluate(primitive: Primitive, inputs: tuple, attrs: dict, quietly: Callabl
     if primitive.accepts is not None:
         _check_dtypes(primitive, arrays)
     if namespaces.foreign:
-        return quietly(primitive.kernel, namespaces.namespace_of(arrays), *arrays, **attrs)
+        return quietly(_run_foreign, primitive, arrays, attrs)
     kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
     return quietly(kernel, *arrays, **attrs)
+
+
+def _run_foreign(primitive: Primitive, arrays: Sequence, attrs: dict) -> Any:
+    """The kernel on raw arrays that need not be NumPy's, or the batch rule on batches of them."""
+    level = innermost(arrays)
+    if level is not None:
+        return run_batch(level, primitive, arrays, attrs)
+    xp = namespaces.namespace_of(arrays)
+    if xp is np:
+        kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
+        return kernel(*arrays, **attrs)
+    return primitive.kernel(xp, *arrays, **attrs)
+
+
+def _apply_batch(level: Level, primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
+    """`apply` where an input is batched: errors speak of one example."""
+    arrays = [x._array for x in inputs]
+    if primitive.accepts is not None:
+        _check_dtypes(primitive, arrays)
+    try:
+        return apply_batch(level, primitive, inputs, attrs)
+    except Exception as error:
+        return _recover(primitive, arrays, attrs, error)
 
 
 def _check_dtypes(primitive: Primitive, arrays: list) -> None:

@@ -65,12 +65,6 @@ def escape(tensor: Any, how: str) -> None:
         recorder.escape(tensor, how)
 
 
-def notify(primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
-    """Tells the recorders of a finished call, outermost first."""
-    for recorder in thread.recorders:
-        recorder.record(primitive, inputs, attrs, y)
-
-
 @contextlib.contextmanager
 def listening(recorders: Iterable[Recorder]) -> Iterator[None]:
     """Puts `recorders` in the place of this thread's own for the time of a block."""

@@ -94,6 +94,8 @@ class Cotangents(dict):
             )
             if type(total) is np.ndarray:
                 self._owned.add(key)
+            else:
+                self._owned.discard(key)
 
     def of_outputs(self, out: tuple, wanted: set[int]) -> tuple | None:
         """The cotangents of all outputs of one call; zeros for those that were not used."""

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, indexed_slices, nest
-from retrograde.core.composites import CompositeTensor
-from retrograde.core.conversion import as_array, held_by
-from retrograde.core.dispatch import PRIMITIVES, Primitive
-from retrograde.core.errors import invalid
-from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core import derivatives, dtypes
+from retrograde.core.derivatives import MEMORY_LIMIT, Recorded
+from retrograde.core.dispatch import Primitive
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
-from retrograde.core.rules import (
-    ALIGNED,
-    CONNECTED,
-    NOTHING,
-    UNCONNECTED,
-    Spec,
+from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING, UNCONNECTED, Spec
+from retrograde.core.tape_arguments import (
+    UnconnectedGradients,
+    flat,
+    result,
+    seed,
+    single,
+    unconnected_from,
+    warn_of_dtype,
+    weights_for,
 )
-from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Holder, Tensor, wrap
+from retrograde.core.tensor import Tensor, wrap
 
 _ONLY = (CONNECTED,)
 _NEITHER = (False, False)
-
-
-class UnconnectedGradients(enum.Enum):
-    """What `gradient` returns for a source that the target does not depend on."""
-
-    NONE = "none"
-    ZERO = "zero"
 
 
 class GradientTape(Recorder):
@@ -110,9 +102,9 @@ class GradientTape(Recorder):
         >>> tape.gradient(y, x).numpy()
         np.float32(27.0)
         """
-        for x in _flat(tensor, "watch")[0]:
+        for x in flat(tensor, "watch")[0]:
             if x.dtype.numpy_dtype not in dtypes.INEXACT:
-                _warn_of_dtype(x.dtype)
+                warn_of_dtype("tensor", x.dtype)
                 continue
             self._connected.add(x._id)
             self._roots.add(x._id)
@@ -227,17 +219,16 @@ class GradientTape(Recorder):
         >>> [g.numpy() for g in tape.gradient(z, [x, y])]
         [np.float32(20.0), np.float32(4.0)]
         """
-        if self._entries is None:
-            raise RuntimeError(_spent_message(*self._spent_at))
-        unconnected = _unconnected(unconnected_gradients)
-        targets, _ = _flat(target, "target")
-        held, pack = _flat(sources, "source")
-        weights = _weights(output_gradients, target, len(targets))
-        boxed = bool(thread.recorders) and (self._persistent or thread.recorders != [self])
+        self._check_not_spent()
+        unconnected = unconnected_from(unconnected_gradients)
+        targets, _ = flat(target, "target")
+        held, pack = flat(sources, "source")
+        weights = weights_for(output_gradients, target, len(targets))
+        boxed = self._is_heard()
         cotangents = Cotangents(boxed)
         for x, weight in zip(targets, weights, strict=True):
             if x._array.dtype in dtypes.INEXACT:
-                cotangents.deposit(x._id, _seed(x, weight, boxed))
+                cotangents.deposit(x._id, seed(x, weight, boxed))
         entries = list(self._entries) if self._persistent else self._spend(sys._getframe(1))
         wanted = {x._id for x in held}
         leads = None if self._roots <= wanted else leading_to(wanted, entries)
@@ -245,8 +236,250 @@ class GradientTape(Recorder):
         results = []
         for x in held:
             g = cotangents.get(x._id)
-            results.append(wrap(g) if type(g) is np.ndarray else _result(g, x, unconnected))
+            results.append(wrap(g) if type(g) is np.ndarray else result(g, x, unconnected))
         return pack(results)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+        *,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> Any:
+        """The derivative of each element of `target` with respect to each of `sources`.
+
+        The result for a source has the axes of the target, then those of the source. All is
+        computed in one walk, or in several if that would take more than `memory_limit` bytes;
+        forwards if there are far fewer sources than targets. `experimental_use_pfor=False` goes
+        row by row and takes a persistent tape. `parallel_iterations` is accepted and ignored.
+
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.jacobian(y, x).numpy()
+        array([[2., 0.],
+               [0., 4.]], dtype=float32)
+        """
+        unconnected = unconnected_from(unconnected_gradients)
+        target = single(target, "jacobian")
+        held, pack = flat(sources, "source")
+        row_by_row = not experimental_use_pfor
+        recorded = self._hand_over(sys._getframe(1), "jacobian", row_by_row)
+        if target._array.dtype not in dtypes.INEXACT:
+            found = [None] * len(held)
+        elif row_by_row:
+            found = derivatives.jacobian_by_loop(recorded, target, held)
+        else:
+            found = derivatives.jacobian(recorded, target, held, memory_limit, _silent_tape())
+        shape = target._array.shape
+        return pack([result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)])
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+        *,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> Tensor:
+        """The Jacobian of each row of `target` by the same row of `source`, stacked.
+
+        It is right where a row of the target depends on no other row of the source. A target that
+        does not depend on the source gives zeros. The other arguments are those of `jacobian`.
+
+        >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x).numpy()[1]
+        array([[6., 0.],
+               [0., 8.]], dtype=float32)
+        """
+        unconnected_from(unconnected_gradients)
+        target, source = (single(x, "batch_jacobian") for x in (target, source))
+        shapes = target._array.shape, source._array.shape
+        for shape in shapes:
+            if len(shape) < 2:
+                raise ValueError(
+                    f"batch_jacobian: shape {shape} must have rank at least 2. Its first axis is "
+                    "that of the batch."
+                )
+        if shapes[0][0] != shapes[1][0]:
+            raise ValueError(
+                f"Need first dimension of target shape ({shapes[0]}) and source shape "
+                f"({shapes[1]}) to match."
+            )
+        row_by_row = not experimental_use_pfor
+        recorded = self._hand_over(sys._getframe(1), "batch_jacobian", row_by_row)
+        found = None
+        if target._array.dtype in dtypes.INEXACT:
+            limit = 1 if row_by_row else memory_limit
+            found = derivatives.batch_jacobian(recorded, target, source, limit, _silent_tape())
+        zero = UnconnectedGradients.ZERO
+        return result(found, source, zero, shapes[0], shapes[1][1:])
+
+    # Beyond TensorFlow: what takes nested tapes there
+
+    def hessian(self, target: Any, sources: Any, *, memory_limit: int = MEMORY_LIMIT) -> Any:
+        """The second derivatives of `target`, which has one element, by all pairs of `sources`.
+
+        For one source the result has its axes twice; for a structure of them, it is a structure of
+        such structures. What the target does not depend on gives zeros.
+
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x[0] ** 2 * x[1] ** 3
+        >>> tape.hessian(y, x).numpy()
+        array([[16., 24.],
+               [24., 12.]], dtype=float32)
+        """
+        target = _scalar(single(target, "hessian"), "hessian")
+        held, pack = flat(sources, "source")
+        tape = self._continued(sys._getframe(1))
+        rows = []
+        for x, g in zip(held, derivatives.first(tape, target, held), strict=True):
+            if g is None:
+                shape = x._array.shape
+                row = [result(None, y, UnconnectedGradients.ZERO, shape) for y in held]
+            else:
+                row = tape.jacobian(g, held, UnconnectedGradients.ZERO, memory_limit=memory_limit)
+            rows.append(pack(row))
+        return pack(rows)
+
+    def hvp(self, target: Any, sources: Any, vectors: Any) -> Any:
+        """The product of the Hessian of `target` with `vectors`, one for each of `sources`.
+
+        It takes about as long as two gradients, however large the Hessian is.
+
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x[0] ** 2 * x[1] ** 3
+        >>> tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy()
+        array([16., 24.], dtype=float32)
+        """
+        target = _scalar(single(target, "hvp"), "hvp")
+        held, pack = flat(sources, "source")
+        weights = weights_for(vectors, sources, len(held))
+        tape = self._continued(sys._getframe(1))
+        first = derivatives.first(tape, target, held)
+        pairs = [(g, w) for g, w in zip(first, weights, strict=True) if g is not None]
+        products = tape.gradient(
+            [g for g, _ in pairs], held, [w for _, w in pairs], UnconnectedGradients.ZERO
+        )
+        return pack(products)
+
+    def jvp(
+        self,
+        target: Any,
+        sources: Any,
+        tangents: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """How `target` moves if the `sources` move along `tangents`: forward mode, afterwards.
+
+        The result has the structure of `target`.
+
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.jvp(y, x, tf.constant([1.0, 10.0])).numpy()
+        array([ 2., 40.], dtype=float32)
+        """
+        unconnected = unconnected_from(unconnected_gradients)
+        targets, pack = flat(target, "target")
+        held, _ = flat(sources, "source")
+        weights = weights_for(tangents, sources, len(held))
+        recorded = self._hand_over(sys._getframe(1), "jvp")
+        moving = [y for y in targets if y._array.dtype in dtypes.INEXACT]
+        zeros = [Tensor(np.zeros(y._array.shape, y._array.dtype)) for y in moving]
+        with _silent_tape() as tape:
+            tape.watch(zeros)
+            pulled = derivatives.pull(recorded._replace(boxed=True), moving, zeros, held)
+        pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, held, weights, strict=True)]
+        pairs = [(g, w) for g, w in pairs if g is not None]
+        moved = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
+        found = [next(moved) if y._array.dtype in dtypes.INEXACT else None for y in targets]
+        return pack([result(t, y, unconnected) for t, y in zip(found, targets, strict=True)])
+
+    def laplacian(self, target: Any, source: Any, *, memory_limit: int = MEMORY_LIMIT) -> Tensor:
+        """The sum of the second derivatives of `target` by the coordinates in `source`.
+
+        With a batch of points, `source` of shape `[n, d]` and `target` of shape `[n]` or `[n, 1]`,
+        the result is that of each point, as it is where the points do not depend on each other.
+
+        >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = tf.reduce_sum(x**3, axis=1)
+        >>> tape.laplacian(y, x).numpy()
+        array([18., 42.], dtype=float32)
+        """
+        target, source = (single(x, "laplacian") for x in (target, source))
+        shape, of_source = target._array.shape, source._array.shape
+        if shape and (not of_source or target._array.size != of_source[0] != shape[0]):
+            raise ValueError(
+                f"laplacian: expected one value for each row of the source, of shape {of_source}. "
+                f"Received: a target of shape {shape}."
+            )
+        tape = self._continued(sys._getframe(1))
+        found = derivatives.laplacian(tape, target, source, memory_limit)
+        return result(found, target, UnconnectedGradients.ZERO)
+
+    def derivatives(self, target: Any, orders: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Partial derivatives of any order, as differential equations need them.
+
+        Each name in `orders` has a letter for each derivative to take. Its value is the tensor to
+        derive by, or a tuple with one for each letter. An element of the target must depend on the
+        same element of these tensors alone. What is zero everywhere comes as zeros.
+
+        >>> t, x = tf.constant([[1.0], [2.0]]), tf.constant([[3.0], [5.0]])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch([t, x])
+        ...     u = t**2 * x**3
+        >>> d = tape.derivatives(u, {"t": t, "xx": x, "tx": (t, x)})
+        >>> {name: tf.squeeze(value).numpy().tolist() for name, value in d.items()}
+        {'t': [54.0, 500.0], 'xx': [18.0, 120.0], 'tx': [54.0, 300.0]}
+        """
+        target = single(target, "derivatives")
+        paths = [_path(name, where) for name, where in orders.items()]
+        tape = self._continued(sys._getframe(1))
+        found = derivatives.partials(tape, target, paths)
+        zero = UnconnectedGradients.ZERO
+        pairs = zip(orders, found, paths, strict=True)
+        return {name: result(d, path[-1], zero) for name, d, path in pairs}
+
+    def _continued(self, frame: Any) -> GradientTape:
+        """A persistent tape that holds what this one does, so that it can go on from there."""
+        self._check_not_spent()
+        tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        tape._connected, tape._roots = set(self._connected), set(self._roots)
+        tape._entries = list(self._entries) if self._persistent else self._spend(frame)
+        return tape
+
+    def _check_not_spent(self) -> None:
+        if self._entries is None:
+            raise RuntimeError(_spent_message(*self._spent_at))
+
+    def _is_heard(self) -> bool:
+        """Whether someone listens to what a walk over this tape does."""
+        return bool(thread.recorders) and (self._persistent or thread.recorders != [self])
+
+    def _hand_over(self, frame: Any, what: str, row_by_row: bool = False) -> Recorded:
+        """What was recorded, for one more walk or several; the tape's last unless persistent."""
+        self._check_not_spent()
+        if row_by_row and not self._persistent:
+            raise RuntimeError(
+                f"GradientTape must be created with persistent=True to compute the {what} with "
+                "eager execution enabled and with experimental_use_pfor set to False."
+            )
+        heard = self._is_heard()
+        entries = list(self._entries) if self._persistent else self._spend(frame)
+        return Recorded(entries, self._roots, heard)
 
     def _spend(self, frame: Any) -> list[tuple]:
         """Ends the life of the tape, remembers where, and hands over what it recorded."""
@@ -258,12 +491,29 @@ class GradientTape(Recorder):
         return entries
 
 
-def _warn_of_dtype(dtype: dtypes.DType) -> None:
-    import logging  # takes longer to import than this module
+def _scalar(target: Any, what: str) -> Any:
+    if target._array.size != 1:
+        raise ValueError(
+            f"{what}: the target must have one element. Received: shape {target._array.shape}. Use "
+            "tf.reduce_sum first, or the jacobian of a gradient."
+        )
+    return target
 
-    logging.getLogger("retrograde").warning(
-        "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", dtype
-    )
+
+def _path(name: str, where: Any) -> tuple:
+    """The tensors to derive by for a name like "xx"."""
+    sources = where if isinstance(where, (list, tuple)) else (where,) * len(name)
+    if not name or len(sources) != len(name):
+        raise ValueError(
+            f"derivatives: {name!r} asks for {len(name)} derivatives. Received: {len(sources)} "
+            "tensors to derive by. Expected one for each letter, or a single one for all."
+        )
+    return tuple(single(x, "derivatives") for x in sources)
+
+
+def _silent_tape() -> GradientTape:
+    """A tape that hears only of what it is told to watch."""
+    return GradientTape(watch_accessed_variables=False)
 
 
 def _state(primitive: Primitive, x: Tensor, y: Any, connected: bool) -> int:
@@ -271,120 +521,6 @@ def _state(primitive: Primitive, x: Tensor, y: Any, connected: bool) -> int:
     if connected and primitive.partials is not None and x._array.shape == y._array.shape:
         return ALIGNED
     return CONNECTED if connected else UNCONNECTED
-
-
-def _flat(structure: Any, role: str) -> tuple[list, Any]:
-    """The tensors and variables in `structure`, and what packs others in their place."""
-    leaves, pack = nest.flatten_with_pack(structure)
-    composites = {}
-    for i, leaf in enumerate(leaves):
-        if not isinstance(leaf, Holder):
-            if isinstance(leaf, CompositeTensor):
-                composites[i] = leaf
-            leaves[i] = _tensor_or_variable(leaf, role)
-    return leaves, _packing(pack, composites) if composites else pack
-
-
-def _packing(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
-    """`pack`, after the gradients at the places of `composites` were made into such."""
-
-    def pack_whole(values: list) -> Any:
-        whole = list(values)
-        for i, leaf in composites.items():
-            whole[i] = None if values[i] is None else leaf._with_gradient(values[i])
-        return pack(whole)
-
-    return pack_whole
-
-
-def _tensor_or_variable(leaf: Any, role: str) -> Any:
-    held = held_by(leaf)
-    if held is not None:
-        return held
-    if isinstance(leaf, CompositeTensor):
-        return _followed(leaf, role)
-    if role == "watch":
-        raise ValueError(
-            f"Passed in object {leaf!r} of type {type(leaf).__name__!r}, not tf.Tensor or "
-            "tf.Variable. Convert it with tf.constant first, and use that tensor from then on."
-        )
-    raise TypeError(
-        f"A {role} of gradient() must be a tensor or a variable. Received: {leaf!r} of type "
-        f"{type(leaf).__name__!r}."
-    )
-
-
-def _followed(composite: CompositeTensor, role: str) -> Tensor:
-    if role != "watch" and not composite._takes_gradients:
-        raise ValueError(
-            f"Type {type(composite).__name__} is not supported as a gradient source or gradient "
-            "target. Use the tensor in its attribute `values`."
-        )
-    return composite._followed
-
-
-def _unconnected(value: Any) -> UnconnectedGradients:
-    if isinstance(value, UnconnectedGradients):
-        return value
-    try:
-        return UnconnectedGradients(value)
-    except ValueError:
-        raise ValueError(
-            f"Unknown value for unconnected_gradients: {value!r}. Expected 'none' or 'zero'."
-        ) from None
-
-
-def _weights(output_gradients: Any, target: Any, count: int) -> list:
-    """One output gradient, or `None` for ones, for each target."""
-    if output_gradients is None:
-        return [None] * count
-    if not isinstance(target, (list, tuple, dict)):
-        return [output_gradients]
-    weights = nest.flatten(output_gradients)
-    if len(weights) != count:
-        raise ValueError(
-            f"gradient() received {len(weights)} output_gradients for {count} targets. "
-            "Expected one for each target; None stands for ones."
-        )
-    return weights
-
-
-def _seed(target: Any, weight: Any, boxed: bool) -> Any:
-    """The cotangent a walk starts with."""
-    shape, dtype = target._array.shape, target._array.dtype
-    if weight is None:
-        ones = np.ones(shape, dtype) if shape else dtype.type(1)
-        return Tensor(ones) if boxed else ones
-    if isinstance(weight, IndexedSlices):
-        weight = indexed_slices.dense(weight)
-    elif isinstance(weight, CompositeTensor):
-        weight = _followed(weight, "output gradient")
-    held = held_by(weight)
-    g = held._read() if held is not None else Tensor(as_array(weight, hint=dtype))
-    if g._array.dtype != dtype:
-        raise invalid(
-            f"gradient: an output gradient has dtype {g.dtype.name}, its target "
-            f"{target.dtype.name}. Expected the same dtype: use tf.cast."
-        )
-    if g._array.shape != shape:
-        if broadcast(g._array.shape, shape) != shape:
-            raise invalid(
-                f"gradient: incompatible shapes: an output gradient has shape {g._array.shape}, "
-                f"its target {shape}. Expected the same shape."
-            )
-        g = PRIMITIVES["broadcast_to"](g, shape=shape)
-    return g if boxed else g._array
-
-
-def _result(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
-    """What the user sees of a cotangent."""
-    if g is None:
-        if unconnected is UnconnectedGradients.NONE:
-            return None
-        return Tensor(np.zeros(source._array.shape, source._array.dtype))
-    if isinstance(g, Tensor):
-        return g
-    return indexed_slices.for_user(g) if isinstance(g, IndexedSlices) else wrap(g)
 
 
 def _spent_message(filename: str, line: int) -> str:

@@ -1,4 +1,4 @@
-"""Python's operators on Tensor and Variable: bound here and nowhere else."""
+"""Python's operators on Tensor, Variable and batches: bound here and nowhere else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.batching import Batched
 from retrograde.core.composites import NotOneTensor
-from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.dispatch import PRIMITIVES, Primitive, apply
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Holder, Tensor, wrap
 from retrograde.core.variable import Variable
@@ -201,6 +202,59 @@ _IN_PLACE = {
 }
 
 
+# Rules compute with raw batches as with arrays of NumPy, whose ufuncs have the names of primitives.
+
+_UFUNCS = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "pow": "power",
+    "and": "logical_and",
+    "or": "logical_or",
+    "xor": "logical_xor",
+}
+_COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+_UNARY = {"neg": "negative", "abs": "absolute", "invert": "logical_not"}
+
+
+def _on_batches(primitive: Primitive, reflected: bool = False) -> Any:
+    def method(self, other):
+        other = other if hasattr(other, "dtype") else self.dtype.type(other)
+        return primitive(other, self) if reflected else primitive(self, other)
+
+    return method
+
+
+def _unary(self, primitive):
+    return primitive(self)
+
+
+def _by_ufunc(self, ufunc, method, *inputs, **options):
+    """What an array of NumPy makes of an operator with a batch on its right."""
+    primitive = PRIMITIVES.get(ufunc.__name__)
+    if primitive is None or method != "__call__" or options:
+        self._refuse()
+    return primitive(*inputs)
+
+
+def _bind_batches() -> None:
+    for name, primitive in {**_UFUNCS, **_COMPARISONS}.items():
+        setattr(Batched, f"__{name}__", _on_batches(PRIMITIVES[primitive]))
+    for name, primitive in _UFUNCS.items():
+        setattr(Batched, f"__r{name}__", _on_batches(PRIMITIVES[primitive], reflected=True))
+    for name, primitive in _UNARY.items():
+        setattr(Batched, f"__{name}__", functools.partialmethod(_unary, PRIMITIVES[primitive]))
+    Batched.__array_ufunc__ = _by_ufunc
+
+
 def _bind() -> None:
     for name, method in _METHODS.items():
         setattr(Tensor, name, method)
@@ -211,3 +265,4 @@ def _bind() -> None:
 
 
 _bind()
+_bind_batches()

@@ -1,0 +1,166 @@
+"""Batches: what is written for one example runs on many at once."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+from retrograde.core import namespaces
+from retrograde.core.errors import UnimplementedError
+from retrograde.core.recorders import Recorder, Recorders, thread
+from retrograde.core.tensor import Tensor, wrap
+
+_next_depth = itertools.count(1).__next__
+
+
+class CannotBatch(UnimplementedError):
+    """Raised where a value would be needed that differs from example to example."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(None, None, message)
+
+
+class Level:
+    """One batch: how many examples it has, and who was listening when it began.
+
+    Levels nest; the deeper one is the inner one.
+    """
+
+    __slots__ = ("depth", "outer", "size")
+
+    def __init__(self, size: int, outer: list[Recorder]) -> None:
+        self.size = size
+        self.outer = outer
+        self.depth = _next_depth()
+
+
+class Batched:
+    """Stands where an array is expected and looks like that of one example; it holds all of them.
+
+    `value` has the examples along its first axis. It is an array, or a Tensor while someone
+    outside of the batch listens, who then hears of the work on the whole batch. Operators are bound
+    in `retrograde.ops.operators`.
+    """
+
+    __slots__ = ("dtype", "level", "shape", "value")
+    __hash__ = None
+
+    def __init__(self, value: Any, level: Level) -> None:
+        array = value._array if isinstance(value, Tensor) else value
+        self.value = value
+        self.level = level
+        self.shape = array.shape[1:]
+        self.dtype = array.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes that one example has."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements that one example has."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that all examples take."""
+        array = self.value._array if isinstance(self.value, Tensor) else self.value
+        return array.nbytes
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise CannotBatch(
+            f"A value of shape {self.shape} differs from example to example of a batch, so it "
+            "cannot leave for Python or NumPy. Use tf operations on it, or tf.map_fn."
+        )
+
+    __array__ = __array_function__ = __bool__ = __int__ = __float__ = __complex__ = _refuse
+    __index__ = __iter__ = __len__ = __format__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"<{self.level.size} examples of shape {self.shape}, {self.dtype}>"
+
+
+@contextlib.contextmanager
+def batching(size: int) -> Iterator[Level]:
+    """A block in which arrays of `size` examples can be `Batched`."""
+    with namespaces.expecting_batches():
+        yield Level(size, list(thread.recorders))
+
+
+@contextlib.contextmanager
+def reentering(level: Level) -> Iterator[None]:
+    """A block that goes on with `level`; whoever listens now is outside of it."""
+    before = level.outer
+    level.outer = [*before, *thread.recorders]
+    try:
+        with namespaces.expecting_batches():
+            yield
+    finally:
+        level.outer = before
+
+
+def innermost(arrays: Iterable[Any]) -> Level | None:
+    """The innermost level that any of `arrays` belongs to."""
+    level = None
+    for array in arrays:
+        if type(array) is Batched and (level is None or array.level.depth > level.depth):
+            level = array.level
+    return level
+
+
+def run_batch(level: Level, primitive: Any, inputs: Iterable[Any], attrs: dict) -> Any:
+    """What the batch rule of `primitive` makes of `inputs`, as `Batched` values of `level`."""
+    if primitive.batch is None:
+        raise CannotBatch(f"{primitive.name} cannot run on a batch of examples.")
+    flags, values = [], []
+    for x in inputs:
+        array = x._array if isinstance(x, Tensor) else x
+        batched = type(array) is Batched and array.level is level
+        flags.append(batched)
+        values.append(array.value if batched else x)
+    y = primitive.batch(tuple(flags), *values, **attrs)
+    return tuple([Batched(part, level) for part in y]) if primitive.outputs else Batched(y, level)
+
+
+def apply_batch(level: Level, primitive: Any, inputs: tuple, attrs: dict) -> Any:
+    """`apply` for tensors some of which are batched.
+
+    Those who listened before the batch began hear of the work on all examples; those who came
+    later, of the call as it was written for one.
+    """
+    recorders = thread.recorders
+    outer = [recorder for recorder in recorders if recorder in level.outer]
+    values = inputs if outer else [x._array for x in inputs]
+    thread.recorders = Recorders(outer, recorders.quietly)
+    try:
+        if outer:
+            value = run_batch(level, primitive, values, attrs)
+        else:
+            value = recorders.quietly(run_batch, level, primitive, values, attrs)
+    finally:
+        thread.recorders = recorders
+    y = tuple(map(wrap, value)) if primitive.outputs else wrap(value)
+    for recorder in recorders:
+        if recorder not in outer:
+            recorder.record(primitive, inputs, attrs, y)
+    return y
+
+
+def of_all(x: Any, level: Level, broadcast_to: Any) -> Any:
+    """The examples that `x` holds at `level`, along its first axis; repeated if it is one for all.
+
+    `x` is a Tensor or a raw value, and so is the answer.
+    """
+    array = x._array if isinstance(x, Tensor) else x
+    if type(array) is Batched and array.level is level:
+        return array.value
+    return broadcast_to(x, shape=(level.size, *array.shape))

@@ -1,0 +1,166 @@
+"""What `gradient` and its relatives are given, and what they give back."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import indexed_slices, nest
+from retrograde.core.composites import CompositeTensor
+from retrograde.core.conversion import as_array, held_by
+from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.dtypes import DType
+from retrograde.core.errors import invalid
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.shapes import broadcast
+from retrograde.core.tensor import Holder, Tensor, wrap
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `gradient` returns for a source that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def flat(structure: Any, role: str) -> tuple[list, Any]:
+    """The tensors and variables in `structure`, and what packs others in their place."""
+    leaves, pack = nest.flatten_with_pack(structure)
+    composites = {}
+    for i, leaf in enumerate(leaves):
+        if not isinstance(leaf, Holder):
+            if isinstance(leaf, CompositeTensor):
+                composites[i] = leaf
+            leaves[i] = _tensor_or_variable(leaf, role)
+    return leaves, _packing(pack, composites) if composites else pack
+
+
+def _packing(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
+    """`pack`, after the gradients at the places of `composites` were made into such."""
+
+    def pack_whole(values: list) -> Any:
+        whole = list(values)
+        for i, leaf in composites.items():
+            whole[i] = None if values[i] is None else leaf._with_gradient(values[i])
+        return pack(whole)
+
+    return pack_whole
+
+
+def _tensor_or_variable(leaf: Any, role: str) -> Any:
+    held = held_by(leaf)
+    if held is not None:
+        return held
+    if isinstance(leaf, CompositeTensor):
+        return _followed(leaf, role)
+    if role == "watch":
+        raise ValueError(
+            f"Passed in object {leaf!r} of type {type(leaf).__name__!r}, not tf.Tensor or "
+            "tf.Variable. Convert it with tf.constant first, and use that tensor from then on."
+        )
+    raise TypeError(
+        f"A {role} of gradient() must be a tensor or a variable. Received: {leaf!r} of type "
+        f"{type(leaf).__name__!r}."
+    )
+
+
+def _followed(composite: CompositeTensor, role: str) -> Tensor:
+    if role != "watch" and not composite._takes_gradients:
+        raise ValueError(
+            f"Type {type(composite).__name__} is not supported as a gradient source or gradient "
+            "target. Use the tensor in its attribute `values`."
+        )
+    return composite._followed
+
+
+def single(value: Any, what: str) -> Any:
+    """The one tensor or variable that `value` is."""
+    held = held_by(value)
+    if held is None:
+        raise TypeError(
+            f"{what}() takes one tensor or variable here. Received: {value!r} of type "
+            f"{type(value).__name__!r}."
+        )
+    return held
+
+
+def unconnected_from(value: Any) -> UnconnectedGradients:
+    if isinstance(value, UnconnectedGradients):
+        return value
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise ValueError(
+            f"Unknown value for unconnected_gradients: {value!r}. Expected 'none' or 'zero'."
+        ) from None
+
+
+def weights_for(output_gradients: Any, target: Any, count: int) -> list:
+    """One output gradient, or `None` for ones, for each target."""
+    if output_gradients is None:
+        return [None] * count
+    if not isinstance(target, (list, tuple, dict)):
+        return [output_gradients]
+    weights = nest.flatten(output_gradients)
+    if len(weights) != count:
+        raise ValueError(
+            f"gradient() received {len(weights)} output_gradients for {count} targets. "
+            "Expected one for each target; None stands for ones."
+        )
+    return weights
+
+
+def seed(target: Any, weight: Any, boxed: bool) -> Any:
+    """The cotangent a walk starts with."""
+    shape, dtype = target._array.shape, target._array.dtype
+    if weight is None:
+        ones = np.ones(shape, dtype) if shape else dtype.type(1)
+        return Tensor(ones) if boxed else ones
+    if isinstance(weight, IndexedSlices):
+        weight = indexed_slices.dense(weight)
+    elif isinstance(weight, CompositeTensor):
+        weight = _followed(weight, "output gradient")
+    held = held_by(weight)
+    g = held._read() if held is not None else Tensor(as_array(weight, hint=dtype))
+    if g._array.dtype != dtype:
+        raise invalid(
+            f"gradient: an output gradient has dtype {g.dtype.name}, its target "
+            f"{target.dtype.name}. Expected the same dtype: use tf.cast."
+        )
+    if g._array.shape != shape:
+        if broadcast(g._array.shape, shape) != shape:
+            raise invalid(
+                f"gradient: incompatible shapes: an output gradient has shape {g._array.shape}, "
+                f"its target {shape}. Expected the same shape."
+            )
+        g = PRIMITIVES["broadcast_to"](g, shape=shape)
+    return g if boxed else g._array
+
+
+def result(
+    g: Any,
+    source: Any,
+    unconnected: UnconnectedGradients,
+    before: tuple[int, ...] = (),
+    shape: tuple[int, ...] | None = None,
+) -> Any:
+    """What the user sees of a cotangent, or of a Jacobian with the axes `before` in front."""
+    if g is None:
+        if unconnected is UnconnectedGradients.NONE:
+            return None
+        shape = source._array.shape if shape is None else shape
+        return Tensor(np.zeros((*before, *shape), source._array.dtype))
+    if isinstance(g, Tensor):
+        return g
+    return indexed_slices.for_user(g) if isinstance(g, IndexedSlices) else wrap(g)
+
+
+def warn_of_dtype(what: str, dtype: DType) -> None:
+    """Says that what is watched cannot be differentiated by."""
+    import logging  # takes longer to import than this module
+
+    logging.getLogger("retrograde").warning(
+        "The dtype of the watched %s must be floating (e.g. tf.float32), got %r", what, dtype
+    )
