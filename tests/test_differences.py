@@ -82,6 +82,19 @@ def test_py_function_is_transparent_and_keeps_count():
         tf.py_function(lambda: (1.0, 2.0), [], tf.float32)
 
 
+def test_what_adjusts_images_has_derivatives():
+    colours = [[[0.2, 0.5, 0.9], [0.8, 0.3, 0.4]]]
+    functions = {
+        "adjust_contrast": lambda x: tf.image.adjust_contrast(x, 2.0),
+        "adjust_hue": lambda x: tf.image.adjust_hue(x, 0.2),
+        "adjust_saturation": lambda x: tf.image.adjust_saturation(x, 0.5),
+        "hsv_to_rgb": tf.image.hsv_to_rgb,
+        "area": lambda x: tf.image.resize(x, [2, 1], "area"),
+    }
+    for name, f in functions.items():
+        assert np.all(gradient(lambda x, f=f: f(x)[..., 0], colours) != 0, axis=(0, 1)).any(), name
+
+
 # The tape
 
 

@@ -1,6 +1,6 @@
 """retrograde: TensorFlow's GradientTape programming model, on NumPy."""
 
-from retrograde import autodiff, dtypes, errors, linalg, math, nest, nn, random, sparse
+from retrograde import autodiff, dtypes, errors, image, linalg, math, nest, nn, random, sparse
 from retrograde.arrays import (
     argsort,
     bitcast,
@@ -277,6 +277,7 @@ __all__ = [
     "half",
     "identity",
     "identity_n",
+    "image",
     "init_scope",
     "inside_function",
     "int8",

@@ -72,10 +72,6 @@ _WAITING = {
         "nn.lrn",
         "nn.dilation2d",
     ],
-    "tf.image is not here yet": [
-        "nn.resize_bilinear",
-        "nn.resize_methods",
-    ],
     "tf.signal is not here yet": [
         "cx.rfft_real",
         "cx.stft",

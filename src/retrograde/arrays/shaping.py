@@ -78,11 +78,19 @@ def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
     x, wanted = as_tensor(value), dtypes.as_dtype(dtype)
     present, array_dtype = x.dtype, x._array.dtype
     if array_dtype in dtypes.REAL and wanted.numpy_dtype in dtypes.REAL:
-        if present.min < wanted.min:
-            x = arithmetic.maximum(x, Tensor(_inside(wanted.min, array_dtype)))
-        if present.max > wanted.max:
-            x = arithmetic.minimum(x, Tensor(_inside(wanted.max, array_dtype)))
+        lowest, highest = (_number(end) for end in (wanted.min, wanted.max))
+        if present.is_floating or present.min < lowest:
+            lowest = max(lowest, _number(present.min))
+            x = arithmetic.maximum(x, Tensor(_inside(lowest, array_dtype)))
+        if present.is_floating or present.max > highest:
+            highest = min(highest, _number(present.max))
+            x = arithmetic.minimum(x, Tensor(_inside(highest, array_dtype)))
     return cast(x, wanted) if present is not wanted else casting.identity(x)
+
+
+def _number(end: Any) -> Any:
+    """An end of a dtype as a Python number, which compares with all others."""
+    return end if isinstance(end, int) else float(end)
 
 
 def _inside(end: Any, dtype: np.dtype) -> Any:

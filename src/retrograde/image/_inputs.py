@@ -1,0 +1,66 @@
+"""What the functions of tf.image make of their arguments before they compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde.core.conversion import held_by
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import reshape
+
+
+def image_of(value: Any, what: str) -> Tensor:
+    """`value` as a tensor whose last three axes are the height, width and channels of an image."""
+    x = as_tensor(value)
+    shape = x._array.shape
+    if len(shape) < 3:
+        raise ValueError(
+            f"{what}: `image` has shape {shape}. Expected at least three axes: height, width, "
+            "channels."
+        )
+    if 0 in shape[-3:]:
+        raise ValueError(
+            f"{what}: `image` has shape {shape}. Expected a height, width and number of channels "
+            "above 0."
+        )
+    return x
+
+
+def image_or_batch(value: Any, what: str) -> Tensor:
+    """`value` as a tensor of three axes, an image, or of four, a batch of them; none empty."""
+    x = image_of(value, what)
+    refuse_other_ranks(x, what)
+    return x
+
+
+def refuse_other_ranks(x: Tensor, what: str, argument: str = "image") -> None:
+    """Refuses all but an image and a batch of images."""
+    if x._array.ndim not in (3, 4):
+        raise ValueError(
+            f"{what}: `{argument}` has shape {x._array.shape}. Expected three axes, or four for a "
+            "batch of images."
+        )
+
+
+def in_batch(x: Tensor) -> Tensor:
+    """`x` as a batch of images: one image makes a batch of one."""
+    shape = x._array.shape
+    return x if len(shape) == 4 else reshape(x, shape=(1, *shape))
+
+
+def like(y: Tensor, x: Tensor) -> Tensor:
+    """The batch `y` without its batch axis if `x`, which it was made of, has none."""
+    return y if x._array.ndim == 4 else reshape(y, shape=y._array.shape[1:])
+
+
+def require(holds: bool, message: str, *arguments: Any) -> None:
+    """Refuses arguments of which `holds` is false.
+
+    The error is a ValueError, or, as in TensorFlow, an InvalidArgumentError if one of `arguments`
+    is a tensor.
+    """
+    if not holds:
+        tensors = any(held_by(argument) is not None for argument in arguments)
+        raise invalid(message) if tensors else ValueError(message)

@@ -1,0 +1,156 @@
+"""How much each pixel of an axis counts for each pixel of the axis resized, by all methods.
+
+Positions are computed in float32, as TensorFlow does: in between two pixels, rounding decides which
+of them is the nearest.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from retrograde.ops.resampling import Weights
+
+_FEW = np.float32(1000 * np.finfo(np.float32).tiny)  # weights that add up to less are left alone
+
+
+def _centres(new: int, scale: np.float32) -> np.ndarray:
+    """Where the centre of each new pixel lies, measured in old pixels from the edge."""
+    return (np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale
+
+
+def _scale(old: int, new: int) -> np.float32:
+    return np.float32(old) / np.float32(new)
+
+
+def _nearest(old: int, new: int) -> Weights:
+    places = np.minimum(np.floor(_centres(new, _scale(old, new))).astype(np.int64), old - 1)
+    return Weights(places[:, None], np.ones((new, 1), np.float32), old)
+
+
+def _bilinear(old: int, new: int) -> Weights:
+    position = _centres(new, _scale(old, new)) - np.float32(0.5)
+    below = np.floor(position)
+    fraction = position - below
+    places = np.stack([below, below + 1], axis=1).astype(np.int64).clip(0, old - 1)
+    return Weights(places, np.stack([1 - fraction, fraction], axis=1), old)
+
+
+_TABLE = 1024  # TensorFlow looks the cubic up in a table: positions are rounded to this fraction
+
+
+def _bicubic(old: int, new: int) -> Weights:
+    position = _centres(new, _scale(old, new)) - np.float32(0.5)
+    below = np.floor(position)
+    fraction = np.rint((position - below) * _TABLE).astype(np.float32) / _TABLE
+    places = below[:, None].astype(np.int64) + np.arange(-1, 3)
+    distance = np.abs(np.arange(-1, 3, dtype=np.float32) - fraction[:, None])
+    inside = (places >= 0) & (places < old)
+    shares = _normalised(_keys_cubic(distance) * inside)
+    return Weights(places.clip(0, old - 1), shares, old)
+
+
+def _area(old: int, new: int) -> Weights:
+    scale = _scale(old, new)
+    start = np.arange(new, dtype=np.float32) * scale
+    stop = np.arange(1, new + 1, dtype=np.float32) * scale
+    first = np.floor(start).astype(np.int64)
+    taps = int((np.ceil(stop) - first).max())
+    places = first[:, None] + np.arange(taps)
+    overlap = np.minimum(places + 1, stop[:, None]) - np.maximum(places, start[:, None])
+    shares = (overlap.clip(0) / scale).astype(np.float32)
+    return Weights(places.clip(0, old - 1), shares, old)
+
+
+def _lanczos(radius: float) -> Callable:
+    def kernel(x: np.ndarray) -> np.ndarray:
+        angle = np.float32(np.pi) * np.maximum(x, np.float32(1e-3))
+        wave = radius * np.sin(angle) * np.sin(angle / radius) / (angle * angle)
+        return np.where(x > radius, 0, np.where(x <= 1e-3, 1, wave))
+
+    return kernel
+
+
+def _gaussian(x: np.ndarray) -> np.ndarray:
+    return np.where(x >= 1.5, 0, np.exp(-2 * x * x))  # a third of the radius is its deviation
+
+
+def _triangle(x: np.ndarray) -> np.ndarray:
+    return np.maximum(1 - x, 0)
+
+
+def _keys_cubic(x: np.ndarray) -> np.ndarray:
+    inner = (1.5 * x - 2.5) * x * x + 1
+    outer = ((2.5 - 0.5 * x) * x - 4) * x + 2
+    return np.where(x >= 2, 0, np.where(x >= 1, outer, inner))
+
+
+def _mitchell_cubic(x: np.ndarray) -> np.ndarray:
+    inner = (7 / 6 * x - 2) * x * x + 8 / 9
+    outer = ((2 - 7 / 18 * x) * x - 10 / 3) * x + 16 / 9
+    return np.where(x >= 2, 0, np.where(x >= 1, outer, inner))
+
+
+def _convolved(kernel: Callable, radius: float, antialias: bool) -> Callable:
+    """Weights from a kernel around each centre, which is stretched if `antialias` and shrinking."""
+
+    def weights(old: int, new: int) -> Weights:
+        scale = 1 / (np.float32(new) / np.float32(old))
+        stretch = max(scale, np.float32(1)) if antialias else np.float32(1)
+        centre = _centres(new, scale)
+        reach = np.float32(radius) * stretch
+        first = np.ceil(centre - reach - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
+        last = np.floor(centre + reach - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
+        places = first[:, None] + np.arange(int((last - first).max()) + 1)
+        middle = places.astype(np.float32) + np.float32(0.5)
+        shares = kernel(np.abs((middle - centre[:, None]) / stretch))
+        shares = _normalised(shares * (places <= last[:, None]))
+        return Weights(places.clip(0, old - 1), shares, old)
+
+    return weights
+
+
+def _normalised(shares: np.ndarray) -> np.ndarray:
+    shares = shares.astype(np.float32)
+    total = shares.sum(1, keepdims=True)
+    return np.where(np.abs(total) >= _FEW, shares / total, shares)
+
+
+def _method(name: str, antialias: bool) -> Callable | None:
+    match name:
+        case "nearest":
+            return _nearest
+        case "bilinear":
+            return _convolved(_triangle, 1, True) if antialias else _bilinear
+        case "bicubic":
+            return _convolved(_keys_cubic, 2, True) if antialias else _bicubic
+        case "area":
+            return _area
+        case "lanczos3" | "lanczos5":
+            radius = int(name[-1])
+            return _convolved(_lanczos(np.float32(radius)), radius, antialias)
+        case "gaussian":
+            return _convolved(_gaussian, 1.5, antialias)
+        case "mitchellcubic":
+            return _convolved(_mitchell_cubic, 2, antialias)
+    return None
+
+
+METHODS = (
+    "bilinear",
+    "nearest",
+    "bicubic",
+    "area",
+    "lanczos3",
+    "lanczos5",
+    "gaussian",
+    "mitchellcubic",
+)
+
+
+@functools.lru_cache(maxsize=64)
+def resizing(old: int, new: int, method: str, antialias: bool) -> Weights:
+    """The weights that make `new` pixels of `old` ones."""
+    return _method(method, antialias)(old, new)

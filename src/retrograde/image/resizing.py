@@ -1,0 +1,125 @@
+"""Images in another size: resized, or cut and padded to fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer
+from retrograde.core import dtypes
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.image._inputs import image_or_batch, refuse_other_ranks
+from retrograde.image._weights import METHODS, resizing
+from retrograde.image.placing import pad_to_bounding_box, refuse_nothing
+from retrograde.math._inputs import accept
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.resampling import resample
+
+_IMAGE_DTYPES = (
+    "int8", "uint8", "int16", "uint16", "int32", "int64",
+    "float16", "bfloat16", "float32", "float64",
+)  # fmt: skip
+_FLOAT32 = dtypes.float32.numpy_dtype
+
+
+class ResizeMethod:
+    """The names of the methods of `tf.image.resize`."""
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
+
+def resize(
+    images: Any,
+    size: Any,
+    method: str = ResizeMethod.BILINEAR,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Images with `size = [new_height, new_width]` pixels, as float32; by "nearest", as they are.
+
+    `images` is one image or a batch of them. The centres of pixels lie half a pixel from their
+    edges. With `antialias`, pixels that vanish are averaged instead of passed over. With
+    `preserve_aspect_ratio`, the result has the largest size that fits into `size`.
+
+    >>> image = tf.reshape([0.0, 1.0, 2.0, 3.0], [1, 4, 1])
+    >>> tf.reshape(tf.image.resize(image, [1, 8]), [-1]).numpy()
+    array([0.  , 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3.  ], dtype=float32)
+    """
+    x = as_tensor(images)
+    refuse_other_ranks(x, "resize", "images")
+    height, width = _new_size(size, x._array.shape[-3:-1], preserve_aspect_ratio)
+    if method not in METHODS:
+        raise ValueError(
+            f"resize: method {method!r} is not known. Expected one of {', '.join(METHODS)}."
+        )
+    accept(x, _IMAGE_DTYPES, "images", "resize")
+    _refuse_empty(x._array.shape, height, width)
+    y = x if method == "nearest" else to_dtype(x, _FLOAT32)
+    for axis, new in ((-3, height), (-2, width)):
+        weights = resizing(x._array.shape[axis], new, method, bool(antialias))
+        y = resample(y, axis=x._array.ndim + axis, weights=weights)
+    return y
+
+
+def _new_size(size: Any, old: tuple[int, int], preserve_aspect_ratio: bool) -> tuple[int, int]:
+    try:
+        wanted = np.asarray(as_tensor(size, dtypes.int32.numpy_dtype))
+    except (TypeError, ValueError):
+        raise ValueError(f"resize: `size` must be two int32 numbers. Received: {size!r}.") from None
+    if wanted.shape != (2,):
+        raise ValueError(
+            f"resize: `size` must be two numbers, new_height and new_width. Received: {size!r}."
+        )
+    if preserve_aspect_ratio:
+        pixels = np.array(old, np.float32)
+        wanted = np.rint(np.min(wanted.astype(np.float32) / pixels) * pixels)
+    return int(wanted[0]), int(wanted[1])
+
+
+def _refuse_empty(shape: tuple[int, ...], height: int, width: int) -> None:
+    if height <= 0 or width <= 0:
+        raise invalid(
+            f"resize: output dimensions must be positive. Received: {height} and {width}."
+        )
+    if 0 in shape[-3:]:
+        raise invalid(
+            f"resize: images have shape {shape}. Expected a height, width and number of channels "
+            "above 0."
+        )
+
+
+def resize_with_pad(
+    image: Any,
+    target_height: Any,
+    target_width: Any,
+    method: str = ResizeMethod.BILINEAR,
+    antialias: bool = False,
+) -> Tensor:
+    """Images resized until they fit, in their own proportions, with zeros around.
+
+    >>> tf.image.resize_with_pad(tf.ones([2, 4, 1]), 4, 4)[..., 0].numpy()
+    array([[0., 0., 0., 0.],
+           [1., 1., 1., 1.],
+           [1., 1., 1., 1.],
+           [0., 0., 0., 0.]], dtype=float32)
+    """
+    what = "resize_with_pad"
+    x = image_or_batch(image, what)
+    refuse_nothing(what, target_width=target_width, target_height=target_height)
+    target = np.array([integer(target_height, what), integer(target_width, what)], np.float32)
+    old = np.array(x._array.shape[-3:-1], np.float32)
+    new = old / np.max(old / target)
+    offset = np.maximum(np.floor((target - new) / 2), 0).astype(int).tolist()
+    y = resize(x, np.floor(new).astype(np.int32), method, antialias=antialias)
+    return pad_to_bounding_box(y, *offset, *target.astype(int).tolist())
