@@ -194,3 +194,27 @@ def test_each_thread_has_a_stream_of_random_numbers_of_its_own():
 def test_nan_is_sorted_last_and_wins_a_maximum():
     assert np.isnan(tf.sort([np.nan, 1.0]).numpy()[-1])
     assert np.isnan(tf.tensor_scatter_nd_max([1.0], [[0]], [np.nan]).numpy()[0])
+
+
+# Signals
+
+
+def test_transforms_of_three_axes_have_gradients():
+    f = lambda x: tf.signal.irfft3d(tf.signal.rfft3d(x) ** 2)  # noqa: E731
+    check_gradients(f, [tf.constant(np.sin(np.arange(12.0)).reshape(1, 3, 4))])
+
+
+def test_a_transform_that_cuts_its_input_off_has_a_gradient():
+    f = lambda x: tf.abs(tf.signal.rfft(x, [4]))  # noqa: E731
+    check_gradients(f, [tf.constant(np.sin(np.arange(6.0)))])
+
+
+def test_transforms_of_any_axes_work():
+    x = np.sin(np.arange(12.0)).reshape(3, 4)
+    np.testing.assert_allclose(tf.signal.rfftnd(x), np.fft.rfftn(x), atol=1e-5)
+    np.testing.assert_allclose(tf.signal.rfftnd(x, axes=[0]), np.fft.rfft(x, axis=0), atol=1e-5)
+
+
+def test_a_transform_of_length_0_is_an_error():
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.signal.rfft([1.0], [0])

@@ -1,6 +1,18 @@
 """retrograde: TensorFlow's GradientTape programming model, on NumPy."""
 
-from retrograde import autodiff, dtypes, errors, image, linalg, math, nest, nn, random, sparse
+from retrograde import (
+    autodiff,
+    dtypes,
+    errors,
+    image,
+    linalg,
+    math,
+    nest,
+    nn,
+    random,
+    signal,
+    sparse,
+)
 from retrograde.arrays import (
     argsort,
     bitcast,
@@ -181,6 +193,7 @@ from retrograde.scopes import (
     name_scope,
     no_op,
 )
+from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.tensor_array import TensorArray, TensorArraySpec
 from retrograde.vectorizing import vectorized_map
@@ -259,6 +272,7 @@ __all__ = [
     "expand_dims",
     "extract_volume_patches",
     "eye",
+    "fftnd",
     "fill",
     "float16",
     "float32",
@@ -277,6 +291,7 @@ __all__ = [
     "half",
     "identity",
     "identity_n",
+    "ifftnd",
     "image",
     "init_scope",
     "inside_function",
@@ -284,6 +299,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "irfftnd",
     "is_tensor",
     "less",
     "less_equal",
@@ -330,6 +346,7 @@ __all__ = [
     "reshape",
     "reverse",
     "reverse_sequence",
+    "rfftnd",
     "roll",
     "round",
     "saturate_cast",
@@ -342,6 +359,7 @@ __all__ = [
     "shape_n",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinh",
     "size",

@@ -72,10 +72,6 @@ _WAITING = {
         "nn.lrn",
         "nn.dilation2d",
     ],
-    "tf.signal is not here yet": [
-        "cx.rfft_real",
-        "cx.stft",
-    ],
     "segment reductions are not here yet": [
         "red.segment_sum",
         "red.segment_mean",

@@ -1,0 +1,154 @@
+"""Cosine transforms, and those of frames that overlap by half."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import dtype_name
+from retrograde.ops import fourier as ft
+from retrograde.ops.casting import identity
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import concat, reverse, split
+from retrograde.signal._arguments import along, at_least, check_rank, whole_number
+from retrograde.signal.framing import frame, overlap_and_add
+from retrograde.signal.windows import vorbis_window, window_of
+
+_INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
+
+
+def dct(
+    input: Any,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The discrete cosine transform of one of the types 1 to 4, along the last axis.
+
+    With `n` the axis is first cut off or padded to that length. With `norm="ortho"` the transform
+    is orthonormal; there is no such of type 1.
+
+    >>> tf.signal.dct([1.0, 2.0, 4.0], norm="ortho").numpy().round(4)
+    array([ 4.0415, -2.1213,  0.4082], dtype=float32)
+    """
+    return _dct(input, type, n, axis, norm, "dct")
+
+
+def idct(
+    input: Any,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The inverse of `dct` of the same type, but for a factor of `2 * n` without `norm`.
+
+    >>> x = tf.constant([1.0, 2.0, 3.0])
+    >>> tf.signal.idct(tf.signal.dct(x, norm="ortho"), norm="ortho").numpy().round(4)
+    array([1., 2., 3.], dtype=float32)
+    """
+    if type not in _INVERSE:
+        raise _wrong_type(type, "idct")
+    return _dct(input, _INVERSE[int(type)], n, axis, norm, "idct")
+
+
+def _wrong_type(kind: Any, what: str) -> ValueError:
+    return ValueError(f"{what}: `type` must be 1, 2, 3 or 4. Received: {kind}.")
+
+
+def _dct(value: Any, kind: Any, n: Any, axis: int, norm: str | None, what: str) -> Tensor:
+    x = as_tensor(value)
+    if axis != -1:
+        raise NotImplementedError(
+            f"{what}: `axis` must be -1, the last. Received: {axis}. Use tf.transpose for another."
+        )
+    if kind not in _INVERSE:
+        raise _wrong_type(kind, what)
+    if norm not in (None, "ortho"):
+        raise ValueError(f"{what}: `norm` must be None or 'ortho'. Received: {norm!r}.")
+    if x._array.dtype not in ft.REAL:
+        raise TypeError(
+            f"{what}: the input has dtype {dtype_name(x)}. Expected float32 or float64."
+        )
+    check_rank(x, 1, what, IndexError)
+    if kind == 1 and norm:
+        raise ValueError(f"{what}: there is no orthonormal transform of type 1. Use norm=None.")
+    if kind == 1 and x._array.shape[-1] < 2:
+        raise ValueError(
+            f"{what}: type 1 needs at least 2 elements along the last axis. Received: shape "
+            f"{x._array.shape}."
+        )
+    if n is not None:
+        x = _with_length(x, n, what)
+    if kind == 1 and x._array.shape[-1] == 1:
+        return identity(x)
+    return apply(ft.dct, (x,), {"kind": int(kind), "ortho": norm == "ortho"})
+
+
+def _with_length(x: Tensor, n: Any, what: str) -> Tensor:
+    size = whole_number(n, "n", what, TypeError)
+    if size < 1:
+        raise ValueError(f"{what}: `n` must be None or at least 1. Received: {size}.")
+    return ft.resized(x, (*x._array.shape[:-1], size))
+
+
+def mdct(
+    signals: Any,
+    frame_length: Any,
+    window_fn: Callable | None = vorbis_window,
+    pad_end: bool = False,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The modified discrete cosine transform: of frames that overlap by half, type 4.
+
+    Each frame of `frame_length`, a multiple of 4, gives half as many numbers. `window_fn(length,
+    dtype=...)` makes the window; `None` stands for one of equal weights.
+    """
+    x = as_tensor(signals)
+    check_rank(x, 1, "mdct")
+    length = at_least(4, frame_length, "frame_length", "mdct")
+    if length % 4:
+        raise ValueError(f"mdct: `frame_length` must be a multiple of 4. Received: {length}.")
+    frames = _windowed(frame(x, length, length // 2, pad_end), window_fn)
+    a, b, c, d = split(frames, sizes=(length // 4,) * 4, axis=frames.ndim - 1)
+    last = (a.ndim - 1,)
+    folded = (-reverse(c, axis=last) - d, a - reverse(b, axis=last))
+    return dct(concat(*folded, axis=a.ndim - 1), type=4, norm=norm)
+
+
+def inverse_mdct(
+    mdcts: Any,
+    window_fn: Callable | None = vorbis_window,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The inverse of `mdct` with the same window, but for the first and last half frame."""
+    x = as_tensor(mdcts)
+    check_rank(x, 2, "inverse_mdct")
+    half = x._array.shape[-1]
+    if half % 2:
+        raise invalid(
+            f"inverse_mdct: the last axis must have an even size. Received: shape {x._array.shape}."
+        )
+    y = dct(x, type=4, norm=norm)
+    if norm is None and half:
+        y = along(y, 0.5 / half)
+    axis = y.ndim - 1
+    a, b = split(y, sizes=(half // 2,) * 2, axis=axis)
+    unfolded = (b, -reverse(b, axis=(axis,)), -reverse(a, axis=(axis,)), -a)
+    frames = _windowed(concat(*unfolded, axis=axis), window_fn)
+    return overlap_and_add(frames, half)
+
+
+def _windowed(frames: Tensor, window_fn: Callable | None) -> Tensor:
+    if window_fn is None:
+        return along(frames, math.sqrt(0.5))
+    return frames * window_of(window_fn, frames)

@@ -1,0 +1,294 @@
+"""Fourier transforms of one, two, three or any number of axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays import roll
+from retrograde.arrays._arguments import integers
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import normalise_axis
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import axes_of, dtype_name
+from retrograde.ops import fourier as ft
+from retrograde.ops.casting import identity
+from retrograde.ops.conversion import as_tensor
+from retrograde.signal._arguments import check_rank
+
+_COMPLEX64 = np.dtype(np.complex64)
+_FLOAT32 = np.dtype(np.float32)
+_NORMS = ("backward", "forward", "ortho")
+
+
+def fft(input: Any, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of complex numbers along the last axis.
+
+    >>> tf.signal.fft([1.0, 2.0, 3.0, 4.0]).numpy()
+    array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j], dtype=complex64)
+    """
+    return _complex_transform(ft.fft, input, 1, "fft")
+
+
+def ifft(input: Any, name: str | None = None) -> Tensor:
+    """The inverse of `fft`."""
+    return _complex_transform(ft.ifft, input, 1, "ifft")
+
+
+def fft2d(input: Any, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of complex numbers along the last two axes."""
+    return _complex_transform(ft.fft, input, 2, "fft2d")
+
+
+def ifft2d(input: Any, name: str | None = None) -> Tensor:
+    """The inverse of `fft2d`."""
+    return _complex_transform(ft.ifft, input, 2, "ifft2d")
+
+
+def fft3d(input: Any, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of complex numbers along the last three axes."""
+    return _complex_transform(ft.fft, input, 3, "fft3d")
+
+
+def ifft3d(input: Any, name: str | None = None) -> Tensor:
+    """The inverse of `fft3d`."""
+    return _complex_transform(ft.ifft, input, 3, "ifft3d")
+
+
+def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of real numbers along the last axis.
+
+    Only the first `n // 2 + 1` of n frequencies are returned: the others are their mirror image.
+    With `fft_length`, a list of one integer, the axis is first cut off or padded to that length.
+
+    >>> tf.signal.rfft([1.0, 2.0, 3.0, 4.0]).numpy()
+    array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
+    """
+    return _from_real(input_tensor, fft_length, 1, "rfft")
+
+
+def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of `rfft`; the result has an even length unless `fft_length` says another.
+
+    >>> tf.signal.irfft(tf.signal.rfft([1.0, 2.0, 3.0]), [3]).numpy()
+    array([1., 2., 3.], dtype=float32)
+    """
+    return _to_real(input_tensor, fft_length, 1, "irfft")
+
+
+def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of real numbers along the last two axes.
+
+    Of the last axis only the first `n // 2 + 1` frequencies are returned. `fft_length` are two
+    sizes to which the axes are first cut off or padded.
+    """
+    return _from_real(input_tensor, fft_length, 2, "rfft2d")
+
+
+def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of `rfft2d`; the last axis becomes even unless `fft_length` says otherwise."""
+    return _to_real(input_tensor, fft_length, 2, "irfft2d")
+
+
+def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of real numbers along the last three axes.
+
+    Of the last axis only the first `n // 2 + 1` frequencies are returned. `fft_length` are three
+    sizes to which the axes are first cut off or padded. Unlike in TensorFlow, it has a gradient.
+    """
+    return _from_real(input_tensor, fft_length, 3, "rfft3d")
+
+
+def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of `rfft3d`; the last axis becomes even unless `fft_length` says otherwise."""
+    return _to_real(input_tensor, fft_length, 3, "irfft3d")
+
+
+def fftnd(
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The discrete Fourier transform of complex numbers along `axes`, or all of them.
+
+    `fft_length` has a size for each of `axes`, to which it is first cut off or padded. `norm` says
+    where to divide by the number of points: in the inverse ("backward", the default), here
+    ("forward"), or in both, by its root ("ortho").
+    """
+    x = _as_complex(input_tensor)
+    return _transform(ft.fft, x, fft_length, _axes(axes, x, "fftnd"), norm, "fftnd")
+
+
+def ifftnd(
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The inverse of `fftnd`."""
+    x = _as_complex(input_tensor)
+    return _transform(ft.ifft, x, fft_length, _axes(axes, x, "ifftnd"), norm, "ifftnd")
+
+
+def rfftnd(
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The discrete Fourier transform of real numbers along `axes`, or all of them.
+
+    Of the last of `axes` only the first `n // 2 + 1` frequencies are returned. The other arguments
+    are those of `fftnd`.
+    """
+    x = _as_real(input_tensor, "rfftnd")
+    return _transform(ft.rfft, x, fft_length, _axes(axes, x, "rfftnd", 1), norm, "rfftnd")
+
+
+def irfftnd(
+    input_tensor: Any,
+    fft_length: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The inverse of `rfftnd`; the last axis becomes even unless `fft_length` says otherwise."""
+    x = _half_spectrum(input_tensor, "irfftnd")
+    return _transform(ft.irfft, x, fft_length, _axes(axes, x, "irfftnd", 1), norm, "irfftnd")
+
+
+# Shifts
+
+
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """A spectrum with frequency 0 moved from the front to the middle of `axes`, or of all.
+
+    >>> tf.signal.fftshift([0, 1, 2, -2, -1]).numpy()
+    array([-2, -1,  0,  1,  2], dtype=int32)
+    """
+    x = as_tensor(x)
+    axes = axes_of(axes, x, "fftshift")
+    return roll(x, [x._array.shape[a] // 2 for a in axes], axes)
+
+
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    x = as_tensor(x)
+    axes = axes_of(axes, x, "ifftshift")
+    return roll(x, [-(x._array.shape[a] // 2) for a in axes], axes)
+
+
+# Arguments
+
+
+def _as_complex(value: Any) -> Tensor:
+    """`value` as complex numbers: complex64, unless it is a tensor, or complex by itself."""
+    x = as_tensor(value)
+    if held_by(value) is not None or (
+        x._array.dtype.kind in "bc" and type(value) is not np.ndarray
+    ):
+        return x
+    return as_tensor(value, hint=_COMPLEX64)
+
+
+def _half_spectrum(value: Any, what: str) -> Tensor:
+    x = as_tensor(value, hint=_COMPLEX64)
+    if x._array.dtype not in dtypes.COMPLEX:
+        raise ValueError(
+            f"{what}: the input has dtype {dtype_name(x)}. Expected complex64 or complex128."
+        )
+    return x
+
+
+def _as_real(value: Any, what: str) -> Tensor:
+    x = as_tensor(value, hint=_FLOAT32)
+    if x._array.dtype not in ft.REAL:
+        raise ValueError(
+            f"{what}: the input has dtype {dtype_name(x)}. Expected float32 or float64."
+        )
+    return x
+
+
+def _axes(axes: Any, x: Tensor, what: str, least: int = 0) -> tuple[int, ...]:
+    """The axes to transform, in the order in which they are given."""
+    given = range(x.ndim) if axes is None else integers(axes, f"{what}: `axes`", ndim=1)
+    if len(given) > x.ndim or len(given) < least:
+        raise ValueError(
+            f"{what}: {len(given)} axes for an input of shape {x._array.shape}. Expected at least "
+            f"{least} and at most {x.ndim}."
+        )
+    places = tuple(normalise_axis(axis, x.ndim, what) for axis in given)
+    if len(set(places)) < len(places):
+        raise invalid(f"{what}: `axes` must all be different. Received: {list(given)}.")
+    return places
+
+
+def _last(x: Tensor, rank: int) -> tuple[int, ...]:
+    return tuple(range(x.ndim - rank, x.ndim))
+
+
+def _complex_transform(primitive: Primitive, value: Any, rank: int, what: str) -> Tensor:
+    x = _as_complex(value)
+    check_rank(x, rank, what, invalid)
+    return _transform(primitive, x, None, _last(x, rank), None, what)
+
+
+def _from_real(value: Any, fft_length: Any, rank: int, what: str) -> Tensor:
+    x = _as_real(value, what)
+    check_rank(x, rank, what)
+    return _transform(ft.rfft, x, fft_length, _last(x, rank), None, what)
+
+
+def _to_real(value: Any, fft_length: Any, rank: int, what: str) -> Tensor:
+    x = _half_spectrum(value, what)
+    check_rank(x, rank, what)
+    return _transform(ft.irfft, x, fft_length, _last(x, rank), None, what)
+
+
+def _transform(
+    primitive: Primitive,
+    x: Tensor,
+    fft_length: Any,
+    axes: tuple[int, ...],
+    norm: str | None,
+    what: str,
+) -> Tensor:
+    if norm not in (None, *_NORMS):
+        raise ValueError(
+            f"{what}: `norm` must be None or one of {', '.join(_NORMS)}. Received: {norm!r}."
+        )
+    if not axes:
+        return identity(x)
+    attrs = {
+        "axes": axes,
+        "lengths": _lengths(primitive, x, fft_length, axes, what),
+        "norm": norm or "backward",
+    }
+    return apply(primitive, (x,), attrs)
+
+
+def _lengths(
+    primitive: Primitive, x: Tensor, fft_length: Any, axes: tuple[int, ...], what: str
+) -> tuple[int, ...]:
+    """The number of points along each axis."""
+    sizes = [x._array.shape[axis] for axis in axes]
+    if fft_length is None:
+        if primitive is ft.irfft:
+            sizes[-1] = max(0, 2 * (sizes[-1] - 1))
+    else:
+        sizes = integers(fft_length, f"{what}: `fft_length`", TypeError, ndim=1)
+    if len(sizes) != len(axes):
+        raise invalid(
+            f"{what}: `fft_length` has {len(sizes)} sizes. Expected {len(axes)}, one for each axis."
+        )
+    if min(sizes) < 1 and (x._array.size or fft_length is not None):
+        raise invalid(f"{what}: the length must be at least 1. Received: {list(sizes)}.")
+    return tuple(sizes)

@@ -1,0 +1,84 @@
+"""The mel scale: frequencies as they are heard."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.signal._arguments import along, check_rank, whole_number
+from retrograde.signal.cosine import dct
+
+
+def linear_to_mel_weight_matrix(
+    num_mel_bins: Any = 20,
+    num_spectrogram_bins: Any = 129,
+    sample_rate: Any = 8000,
+    lower_edge_hertz: Any = 125.0,
+    upper_edge_hertz: Any = 3800.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """The matrix that makes a spectrogram of `num_mel_bins` bands out of one of even frequencies.
+
+    The bands are triangles on the mel scale, `1127 * log(1 + f / 700)`, evenly spread over it
+    from `lower_edge_hertz` to `upper_edge_hertz`. Multiply a spectrogram by it from the right.
+
+    >>> tf.signal.linear_to_mel_weight_matrix(2, 5).numpy().round(2)
+    array([[0.  , 0.  ],
+           [0.72, 0.28],
+           [0.  , 0.9 ],
+           [0.  , 0.35],
+           [0.  , 0.  ]], dtype=float32)
+    """
+    what = "linear_to_mel_weight_matrix"
+    num_bands = whole_number(num_mel_bins, "num_mel_bins", what)
+    rate, low, high = map(float, (sample_rate, lower_edge_hertz, upper_edge_hertz))
+    dtype = dtypes.as_dtype(dtype)
+    if num_bands < 1:
+        raise ValueError(f"{what}: `num_mel_bins` must be at least 1. Received: {num_bands}.")
+    if low < 0 or low >= high:
+        raise ValueError(
+            f"{what}: expected 0 <= `lower_edge_hertz` < `upper_edge_hertz`. Received: {low} and "
+            f"{high}."
+        )
+    if rate <= 0 or high > rate / 2:
+        raise ValueError(
+            f"{what}: `upper_edge_hertz` must not exceed half of `sample_rate`. Received: {high} "
+            f"and {rate}."
+        )
+    if not dtype.is_floating:
+        raise ValueError(f"{what}: `dtype` must be a float dtype. Received: {dtype.name}.")
+    num_bins = whole_number(num_spectrogram_bins, "num_spectrogram_bins", what)
+    if num_bins < 1:
+        raise ValueError(
+            f"{what}: `num_spectrogram_bins` must be at least 1. Received: {num_bins}."
+        )
+    mels = _mel(np.linspace(0.0, rate / 2, num_bins))[:, None]
+    edges = np.linspace(_mel(low), _mel(high), num_bands + 2)
+    lower, centre, upper = edges[:-2], edges[1:-1], edges[2:]
+    rising, falling = (mels - lower) / (centre - lower), (upper - mels) / (upper - centre)
+    weights = np.maximum(0, np.minimum(rising, falling))
+    weights[0] = 0  # the mean of the signal is not heard
+    return Tensor(weights.astype(dtype.numpy_dtype))
+
+
+def _mel(hertz: Any) -> Any:
+    return 1127.0 * np.log1p(hertz / 700.0)
+
+
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+    """Mel-frequency cepstral coefficients: `dct` of type 2, over the root of twice the bands."""
+    what = "mfccs_from_log_mel_spectrograms"
+    x = as_tensor(log_mel_spectrograms)
+    check_rank(x, 1, what, IndexError)
+    size = x._array.shape[-1]
+    if not size:
+        raise ValueError(
+            f"{what}: there must be at least 1 band. Received: shape {x._array.shape}."
+        )
+    return along(dct(x), 1 / math.sqrt(2 * size))
