@@ -2,6 +2,7 @@
 
 from retrograde import (
     autodiff,
+    debugging,
     dtypes,
     errors,
     image,
@@ -122,6 +123,7 @@ from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
+from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from retrograde.linalg import matmul, norm, tensordot
 from retrograde.math import (
     abs,
@@ -202,6 +204,7 @@ newaxis = None
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assert",
     "DType",
     "GradientTape",
     "IndexedSlices",
@@ -230,6 +233,10 @@ __all__ = [
     "as_dtype",
     "asin",
     "asinh",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
     "atan",
     "atan2",
     "atanh",
@@ -258,6 +265,7 @@ __all__ = [
     "cosh",
     "cumsum",
     "custom_gradient",
+    "debugging",
     "device",
     "divide",
     "double",

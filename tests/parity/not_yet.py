@@ -89,11 +89,6 @@ _WAITING = {
         "edge.igamma",
         "edge.nextafter",
     ],
-    "tf.debugging is not here yet": [
-        "edge.check_numerics_gradient",
-        "misc.assert_family",
-        "misc.enable_check_numerics",
-    ],
     "tf.test is not here yet": [
         "misc.compute_gradient",
     ],

@@ -1,0 +1,33 @@
+"""Identities that look at what passes through them."""
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.core.errors import invalid
+
+
+def unusual_values(xp, x):
+    """The kinds of values in `x` that are no finite numbers, in words."""
+    kinds = [(xp.isinf, "Inf"), (xp.isnan, "NaN")]
+    return [name for is_kind, name in kinds if xp.any(is_kind(x))]
+
+
+def _check_numerics_kernel(xp, x, *, message):
+    # XLA computes without looking: under it this is the identity.
+    if xp.__name__ == "numpy" and not xp.isfinite(x).all():
+        found = " and ".join(unusual_values(xp, x))
+        raise invalid(f"{message} : Tensor had {found} values")
+    return x
+
+
+def _gradient_message(message):
+    return f"Not a number (NaN) or infinity (Inf) values detected in gradient. {message}"
+
+
+check_numerics = Primitive(
+    "check_numerics",
+    _check_numerics_kernel,
+    vjps=(lambda g, _y, _x, *, message: check_numerics(g, message=_gradient_message(message)),),
+    batch=lambda _, x, *, message: check_numerics(x, message=message),
+    linear=True,
+    accepts=dtypes.FLOATING,
+)
