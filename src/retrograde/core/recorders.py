@@ -60,9 +60,12 @@ thread = _Thread()
 
 
 def escape(tensor: Any, how: str) -> None:
-    """Tells the recorders that the value of `tensor` leaves."""
+    """Tells the recorders that the value of `tensor` leaves. Those of a batch refuse to."""
     for recorder in thread.recorders:
         recorder.escape(tensor, how)
+    refuse = getattr(tensor._array, "_refuse", None)
+    if refuse is not None:
+        refuse()
 
 
 @contextlib.contextmanager

@@ -421,7 +421,7 @@ class GradientTape(Recorder):
         """
         target, source = (single(x, "laplacian") for x in (target, source))
         shape, of_source = target._array.shape, source._array.shape
-        if shape and (not of_source or target._array.size != of_source[0] != shape[0]):
+        if shape and not (shape[0] == target._array.size and of_source[:1] == shape[:1]):
             raise ValueError(
                 f"laplacian: expected one value for each row of the source, of shape {of_source}. "
                 f"Received: a target of shape {shape}."

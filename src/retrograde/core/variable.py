@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
+from retrograde.core import dtypes, namespaces
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
@@ -312,7 +312,8 @@ class Variable(Holder):
 
     def _update(self, ufunc: Any, delta: Any, how: str, read_value: bool) -> Any:
         now = self._current()._array
-        if type(delta) is Tensor and delta._array.dtype is now.dtype and not thread.recorders:
+        plain = not (thread.recorders or namespaces.foreign)
+        if plain and type(delta) is Tensor and delta._array.dtype is now.dtype:
             array = delta._array
         else:
             array = self._operand(delta, how)

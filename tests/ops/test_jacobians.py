@@ -1,0 +1,102 @@
+"""Every primitive on a batch: Jacobians on each way, and functions of one example run on all."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core import dtypes
+from retrograde.core.derivatives import (
+    Recorded,
+    jacobian_by_loop,
+    one_at_a_time,
+    pull_many,
+    push_many,
+)
+from tests.ops.cases import CASES
+from tests.ops.harness import call, quiet, run, tensors, wanted
+
+DIFFERENTIABLE = [case for case in CASES if any(case.wanted)]
+every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
+ENOUGH = 1 << 30
+
+
+def _is_real_throughout(case):
+    """Whether to go forwards too: with complex numbers, that differs by conjugates."""
+    values = [*run(case), *wanted(case, case.inputs)]
+    return all(x.dtype == values[0].dtype and x.dtype.kind == "f" for x in values)
+
+
+REAL = [case for case in DIFFERENTIABLE if _is_real_throughout(case)]
+
+
+def recorded(case):
+    """The call of a case on a tape: what was recorded, its targets, and its sources."""
+    xs = tensors(case.inputs)
+    sources = wanted(case, xs)
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        ys = call(case, xs)
+    targets = [y for y in ys if y._array.dtype in dtypes.INEXACT and y._array.size]
+    return Recorded(tape._entries, tape._roots, False), targets, sources
+
+
+def assert_rows(actual, expected, target, sources):
+    for a, e, x in zip(actual, expected, sources, strict=True):
+        if e is None:
+            assert a is None
+            continue
+        a = np.asarray(getattr(a, "_array", a))
+        assert a.dtype == x._array.dtype
+        np.testing.assert_allclose(
+            a, np.reshape(e, (target._array.size, *x._array.shape)), rtol=1e-9, atol=1e-11
+        )
+
+
+@every_differentiable_case
+@quiet
+def test_all_rows_at_once_are_those_of_a_loop(case):
+    tape, targets, sources = recorded(case)
+    for y in targets:
+        expected = jacobian_by_loop(tape, y, sources)
+
+        assert_rows(pull_many(tape, y, one_at_a_time(y), sources, ENOUGH), expected, y, sources)
+        assert_rows(pull_many(tape, y, one_at_a_time(y), sources, 1), expected, y, sources)
+
+
+@every_differentiable_case
+@quiet
+def test_rows_are_the_same_while_someone_listens(case):
+    tape, targets, sources = recorded(case)
+    for y in targets:
+        expected = jacobian_by_loop(tape, y, sources)
+        with tf.GradientTape() as outer:
+            outer.watch(sources)
+            actual = pull_many(tape._replace(boxed=True), y, one_at_a_time(y), sources, ENOUGH)
+
+        assert_rows(actual, expected, y, sources)
+
+
+@pytest.mark.parametrize("case", REAL, ids=str)
+@quiet
+def test_the_way_forward_leads_to_the_same(case):
+    tape, targets, sources = recorded(case)
+    for y in targets:
+        expected = jacobian_by_loop(tape, y, sources)
+        columns = push_many(
+            tape, y, [one_at_a_time(x) for x in sources], sources, ENOUGH, _silent()
+        )
+        rows = [
+            None if c is None else _turned(c, x, y) for c, x in zip(columns, sources, strict=True)
+        ]
+
+        assert_rows(rows, expected, y, sources)
+
+
+def _silent():
+    return tf.GradientTape(watch_accessed_variables=False)
+
+
+def _turned(columns, x, y):
+    """Columns of a Jacobian as its rows."""
+    flat = np.reshape(columns, (x._array.size, y._array.size))
+    return flat.T.reshape(y._array.size, *x._array.shape)
