@@ -95,6 +95,17 @@ def test_what_adjusts_images_has_derivatives():
         assert np.all(gradient(lambda x, f=f: f(x)[..., 0], colours) != 0, axis=(0, 1)).any(), name
 
 
+def test_bessel_functions_have_the_derivatives_they_should_at_zero():
+    assert gradient(tf.math.bessel_i1, [0.0]).tolist() == [0.5]
+    for f in (tf.math.bessel_i1, tf.math.special.bessel_j1):
+        check_gradients(f, [tf.constant([0.0], tf.float64)], order=2)
+
+
+def test_igamma_can_be_differentiated_by_its_first_argument_twice():
+    x = tf.constant([1.5], tf.float64)
+    check_gradients(lambda a: tf.math.igamma(a, x), [tf.constant([2.0], tf.float64)], order=2)
+
+
 # The tape
 
 

@@ -84,11 +84,6 @@ _WAITING = {
     "top_k() is not here yet": [
         "red.top_k_values",
     ],
-    "special functions are not here yet": [
-        "edge.digamma",
-        "edge.igamma",
-        "edge.nextafter",
-    ],
     "tf.test is not here yet": [
         "misc.compute_gradient",
     ],

@@ -4,6 +4,7 @@
 at top level alone, are found here as well.
 """
 
+from retrograde.math import special
 from retrograde.math.arithmetic import (
     accumulate_n,
     add,
@@ -82,6 +83,21 @@ from retrograde.math.elementary import (
     tan,
     tanh,
 )
+from retrograde.math.gamma import (
+    betainc,
+    digamma,
+    erfc,
+    erfcinv,
+    erfinv,
+    igamma,
+    igammac,
+    lbeta,
+    lgamma,
+    ndtri,
+    nextafter,
+    polygamma,
+    zeta,
+)
 from retrograde.math.reductions import (
     argmax,
     argmin,
@@ -107,6 +123,12 @@ from retrograde.math.reductions import (
     softmax,
     zero_fraction,
 )
+from retrograde.math.special import (
+    bessel_i0,
+    bessel_i0e,
+    bessel_i1,
+    bessel_i1e,
+)
 
 __all__ = [
     "abs",
@@ -123,6 +145,11 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "betainc",
     "ceil",
     "conj",
     "cos",
@@ -131,10 +158,14 @@ __all__ = [
     "cumprod",
     "cumsum",
     "cumulative_logsumexp",
+    "digamma",
     "divide",
     "divide_no_nan",
     "equal",
     "erf",
+    "erfc",
+    "erfcinv",
+    "erfinv",
     "exp",
     "expm1",
     "floor",
@@ -142,6 +173,8 @@ __all__ = [
     "floormod",
     "greater",
     "greater_equal",
+    "igamma",
+    "igammac",
     "imag",
     "is_finite",
     "is_inf",
@@ -149,8 +182,10 @@ __all__ = [
     "is_non_decreasing",
     "is_strictly_increasing",
     "l2_normalize",
+    "lbeta",
     "less",
     "less_equal",
+    "lgamma",
     "log",
     "log1p",
     "log_sigmoid",
@@ -164,8 +199,11 @@ __all__ = [
     "mod",
     "multiply",
     "multiply_no_nan",
+    "ndtri",
     "negative",
+    "nextafter",
     "not_equal",
+    "polygamma",
     "polyval",
     "pow",
     "real",
@@ -193,6 +231,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "special",
     "sqrt",
     "square",
     "squared_difference",
@@ -206,4 +245,5 @@ __all__ = [
     "xlog1py",
     "xlogy",
     "zero_fraction",
+    "zeta",
 ]

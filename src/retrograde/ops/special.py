@@ -1,0 +1,307 @@
+"""Special functions: those of Gauss, Euler, Bessel, Fresnel, Dawson and Spence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.rules import Spec, passed_on
+from retrograde.ops._arrays import on_host, scalar, special, widened
+from retrograde.ops._families import elementwise
+from retrograde.ops._incomplete_gamma import igamma_slope_kernel
+from retrograde.ops.arithmetic import equal, guarded, log, select, sign
+from retrograde.ops.casting import ones_like, zeros_like
+from retrograde.ops.elementary import cos, exp, function, log1p, sin
+
+_SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
+
+def _named(name):
+    """A kernel that is the function `name` of SciPy, and its twin in JAX."""
+    return lambda xp, *xs: special(xp, name)(*map(widened, xs)).astype(xs[0].dtype)
+
+
+def _half_line(xp, x, y, below):
+    """`y`, and `below` where x is negative: there SciPy and JAX answer other than TensorFlow."""
+    return xp.where(x < 0, scalar(below, y), y)
+
+
+# Errors of measurement
+
+_TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+_HALF_SQRT_PI = math.sqrt(math.pi) / 2
+_SQRT_TWO_PI = math.sqrt(2 * math.pi)
+
+erfc = function(
+    "erfc",
+    _named("erfc"),
+    lambda g, _y, x: guarded(g, exp(-x * x)) * scalar(-_TWO_OVER_SQRT_PI, x),
+    accepts=dtypes.FLOATING,
+)
+erfinv = function(
+    "erfinv",
+    _named("erfinv"),
+    lambda g, y, _x: guarded(g, exp(y * y)) * scalar(_HALF_SQRT_PI, y),
+    accepts=dtypes.FLOATING,
+)
+ndtri = function(
+    "ndtri",
+    _named("ndtri"),
+    lambda g, y, _x: guarded(g, exp(y * y * scalar(0.5, y))) * scalar(_SQRT_TWO_PI, y),
+    accepts=dtypes.FLOATING,
+)
+dawsn = function(
+    "dawsn",
+    _named("dawsn"),
+    lambda g, y, x: guarded(g, 1 - x * y * 2),
+    accepts=dtypes.FLOATING,
+)
+
+
+# The gamma function and its relatives
+
+
+def _lgamma_kernel(xp, x):
+    y = special(xp, "gammaln")(widened(x)).astype(x.dtype)
+    return xp.where(x == -math.inf, scalar(math.inf, x), y)
+
+
+lgamma = function(
+    "lgamma", _lgamma_kernel, lambda g, _y, x: guarded(g, digamma(x)), accepts=dtypes.FLOATING
+)
+
+
+def _digamma_kernel(xp, x):
+    y = special(xp, "digamma")(widened(x)).astype(x.dtype)
+    return xp.where(x == 0, scalar(math.nan, x), y)
+
+
+digamma = function(
+    "digamma",
+    _digamma_kernel,
+    lambda g, _y, x: guarded(g, polygamma(ones_like(x), x)),
+    accepts=dtypes.FLOATING,
+)
+
+zeta = elementwise(
+    "zeta",
+    _named("zeta"),
+    None,
+    lambda g, _y, x, q: -guarded(g, x * zeta(x + 1, q)),
+    accepts=dtypes.FLOATING,
+    costly=True,
+)
+
+
+def _polygamma_kernel(xp, a, x):
+    """The digamma function differentiated a times, which must be an integer."""
+    n, q = widened(a), widened(x)
+    sign = xp.where(n % 2 == 0, -1, 1).astype(n.dtype)
+    y = sign * special(xp, "gamma")(n + 1) * special(xp, "zeta")(n + 1, q)
+    y = xp.where(n == 0, _digamma_kernel(xp, q), y)
+    valid = (n >= 0) & (n == xp.floor(n))
+    return xp.where(valid, y, scalar(math.nan, y)).astype(a.dtype)
+
+
+polygamma = elementwise(
+    "polygamma",
+    _polygamma_kernel,
+    None,
+    lambda g, _y, a, x: guarded(g, polygamma(a + 1, x)),
+    accepts=dtypes.FLOATING,
+    costly=True,
+)
+
+
+def _igamma_kernel(xp, a, x):
+    y = special(xp, "gammainc")(widened(a), widened(x)).astype(x.dtype)
+    y = xp.where(a > 0, y, scalar(math.nan, y))
+    return xp.where(x == 0, scalar(0, y), y)
+
+
+def _igammac_kernel(xp, a, x):
+    y = special(xp, "gammaincc")(widened(a), widened(x)).astype(x.dtype)
+    return xp.where(a > 0, y, scalar(math.nan, y))
+
+
+def _gamma_density(a, x):
+    """The derivative of igamma by x: x ** (a - 1) * exp(-x) / gamma(a)."""
+    return exp(guarded(a - 1, log(x)) - x - lgamma(a))
+
+
+def _gamma_density_slope(a, x, order):
+    """The density differentiated `order` times by a: p' = p * (log(x) - digamma(a)), and so on."""
+    if not order:
+        return _gamma_density(a, x)
+    slopes = [log(x) - digamma(a)]
+    for n in range(1, order):
+        slopes.append(-polygamma(ones_like(a) * n, a))
+    return sum(
+        _gamma_density_slope(a, x, k) * slopes[order - 1 - k] * math.comb(order - 1, k)
+        for k in range(order)
+    )
+
+
+igamma_slope = elementwise(  # igamma differentiated `order` times by a
+    "igamma_slope",
+    igamma_slope_kernel,
+    lambda g, _y, a, x, *, order: guarded(g, igamma_slope(a, x, order=order + 1)),
+    lambda g, _y, a, x, *, order: guarded(g, _gamma_density_slope(a, x, order)),
+    accepts=dtypes.FLOATING,
+    costly=True,
+)
+igamma = elementwise(
+    "igamma",
+    _igamma_kernel,
+    lambda g, _y, a, x: guarded(g, igamma_slope(a, x, order=1)),
+    lambda g, _y, a, x: guarded(g, _gamma_density(a, x)),
+    accepts=dtypes.FLOATING,
+    costly=True,
+)
+igammac = elementwise(
+    "igammac",
+    _igammac_kernel,
+    lambda g, _y, a, x: -guarded(g, igamma_slope(a, x, order=1)),
+    lambda g, _y, a, x: -guarded(g, _gamma_density(a, x)),
+    accepts=dtypes.FLOATING,
+    costly=True,
+)
+
+
+def _betainc_kernel(xp, a, b, x):
+    y = special(xp, "betainc")(a, b, x)
+    return xp.where((a > 0) & (b > 0), y, scalar(math.nan, y))
+
+
+def _beta_density(a, b, x):
+    """The derivative of betainc by x."""
+    powers = guarded(a - 1, log(x)) + guarded(b - 1, log1p(-x))
+    return exp(powers + lgamma(a + b) - lgamma(a) - lgamma(b))
+
+
+betainc = elementwise(
+    "betainc",
+    _betainc_kernel,
+    None,
+    None,
+    lambda g, _y, a, b, x: guarded(g, _beta_density(a, b, x)),
+    accepts=_SINGLE_AND_DOUBLE,
+    costly=True,
+)
+
+nextafter = elementwise(
+    "nextafter",
+    "nextafter",
+    passed_on,
+    lambda g, _y, _x1, _x2: zeros_like(g),
+    accepts=_SINGLE_AND_DOUBLE,
+)
+
+
+# Integrals
+
+
+def _expint_kernel(xp, x):
+    y = special(xp, "expi")(widened(x)).astype(x.dtype)
+    y = xp.where(x == 0, scalar(-math.inf, y), y)
+    y = xp.where(x == math.inf, scalar(math.inf, y), y)
+    return _half_line(xp, x, y, math.nan)
+
+
+expint = function(
+    "expint", _expint_kernel, lambda g, _y, x: guarded(g, exp(x) / x), accepts=dtypes.FLOATING
+)
+spence = function(
+    "spence",
+    _named("spence"),
+    lambda g, _y, x: guarded(g, _spence_slope(x)),
+    accepts=dtypes.FLOATING,
+)
+
+
+def _spence_slope(x):
+    """log(x) / (1 - x), and its limit -1 where x is 1, with the slope 1/2 that it has there."""
+    at_one = equal(x, ones_like(x))
+    usable = select(at_one, x + 1, x)
+    return select(at_one, x * scalar(0.5, x) - scalar(1.5, x), log(usable) / (1 - usable))
+
+
+def _fresnel_kernel(place):
+    def kernel(xp, x):
+        return special(xp, "fresnel")(widened(x))[place].astype(x.dtype)
+
+    return kernel
+
+
+def _quarter_turns(x):
+    return x * x * scalar(math.pi / 2, x)
+
+
+fresnel_sin = function(
+    "fresnel_sin",
+    _fresnel_kernel(0),
+    lambda g, _y, x: guarded(g, sin(_quarter_turns(x))),
+    accepts=dtypes.FLOATING,
+)
+fresnel_cos = function(
+    "fresnel_cos",
+    _fresnel_kernel(1),
+    lambda g, _y, x: guarded(g, cos(_quarter_turns(x))),
+    accepts=dtypes.FLOATING,
+)
+
+
+# Bessel functions of an integer order. The derivative of one is made of those of the orders below
+# and above, so that nothing is divided by x, and every derivative is right at 0.
+
+
+def _bessel(name, fast, general, below, above, own=None, negative=None, in_jax=False):
+    """A primitive `(x, *, order)`.
+
+    `fast` are SciPy's functions of orders 0 and 1, `general` is that of any order; JAX has the
+    `fast` ones or none. The derivative is half of the order below times `below` and the order
+    above times `above`; plus `own(y, x)` of a function that is scaled. `negative` is what
+    TensorFlow answers for negative x, where the function is not real.
+    """
+
+    def on_arrays(x, order):
+        if order < 2:
+            y = special(np, fast[order])(x)
+        else:
+            y = special(np, general)(x.dtype.type(order), x)
+        return y if negative is None else _half_line(np, x, y, negative)
+
+    def kernel(xp, x, *, order):
+        if in_jax and order < 2:
+            return special(xp, fast[order])(widened(x)).astype(x.dtype)
+        spec = Spec(x.shape, x.dtype)
+        return on_host(xp, lambda x: on_arrays(widened(x), order).astype(spec.dtype), spec, x)
+
+    def slope(x, order):
+        up = primitive(x, order=order + 1)
+        if not order:  # the order below 0 is that above it, with the sign that makes both alike
+            return up if above > 0 else -up
+        down = primitive(x, order=order - 1)
+        both = down + up if below == above else down - up
+        return both * scalar(0.5 * below, x)
+
+    if own is None:
+        rule = lambda g, _y, x, *, order: guarded(g, slope(x, order))  # noqa: E731
+    else:
+        rule = lambda g, y, x, *, order: guarded(g, slope(x, order) + own(y, x))  # noqa: E731
+    primitive = elementwise(name, kernel, rule, accepts=dtypes.FLOATING, costly=True)
+    return primitive
+
+
+bessel_i = _bessel("bessel_i", ("i0", "i1"), "iv", 1, 1, in_jax=True)
+bessel_ie = _bessel(
+    "bessel_ie", ("i0e", "i1e"), "ive", 1, 1, own=lambda y, x: -sign(x) * y, in_jax=True
+)
+bessel_j = _bessel("bessel_j", ("j0", "j1"), "jv", 1, -1)
+bessel_k = _bessel("bessel_k", ("k0", "k1"), "kv", -1, -1, negative=math.inf)
+bessel_ke = _bessel(
+    "bessel_ke", ("k0e", "k1e"), "kve", -1, -1, own=lambda y, _: y, negative=math.inf
+)
+bessel_y = _bessel("bessel_y", ("y0", "y1"), "yv", 1, -1, negative=-math.inf)
