@@ -53,6 +53,29 @@ def test_cumprod_at_zeros():
     assert gradient(tf.math.cumprod, [2.0, 0.0, 4.0]).tolist() == [1.0, 10.0, 0.0]
 
 
+SPARSE = {
+    "maximum": lambda x: tf.sparse.maximum(x, tf.sparse.eye(2, dtype=tf.float64)).values,
+    "minimum": lambda x: tf.sparse.minimum(x, tf.sparse.eye(2, dtype=tf.float64)).values,
+    "split": lambda x: tf.sparse.split(x, 2, 0)[0].values,
+    "reduce_max": lambda x: tf.sparse.reduce_max(x),
+    "reduce_sum": lambda x: tf.sparse.reduce_sum(x, 0, output_is_sparse=True).values,
+    "bincount": lambda x: tf.sparse.bincount([0, 1], weights=x.values).values,
+}
+
+
+@pytest.mark.parametrize("f", SPARSE.values(), ids=SPARSE)
+def test_sparse_operations_that_have_a_gradient_only_here(f):
+    places = [[0, 1], [1, 0]]
+    g = gradient(lambda v: f(tf.SparseTensor(places, v, [2, 2])), [2.0, -3.0])
+    assert g.any()
+
+
+def test_a_complex_product_of_a_dense_with_a_sparse_matrix():
+    sparse = tf.SparseTensor([[0, 1]], tf.constant([1 + 2j]), [2, 2])
+    y = tf.sparse.sparse_dense_matmul(tf.constant([[0j, 1 + 1j]]), sparse, adjoint_b=True)
+    assert y.numpy().tolist() == [[3 - 1j, 0j]]
+
+
 def test_weighted_cross_entropy_at_a_logit_of_zero():
     f = lambda x: tf.nn.weighted_cross_entropy_with_logits([0.3], x, 2.0)  # noqa: E731
     expected = (1 - 0.3) * 0.5 - 2.0 * 0.3 * 0.5

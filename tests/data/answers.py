@@ -36,6 +36,8 @@ def answer(expression: str, tf: Any) -> Any:
 def _plain(x: Any, tf: Any) -> Any:
     if isinstance(x, tf.IndexedSlices):
         return {"slices": [_plain(part, tf) for part in (x.values, x.indices, x.dense_shape)]}
+    if isinstance(x, tf.SparseTensor):
+        return {"sparse": [_plain(part, tf) for part in (x.indices, x.values, x.dense_shape)]}
     if isinstance(x, list | tuple):
         return [_plain(v, tf) for v in x]
     if isinstance(x, dict):

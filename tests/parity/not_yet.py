@@ -58,8 +58,7 @@ _WAITING = {
         "arr.einsum_three",
         "e2e.attention",
     ],
-    "sparse and ragged tensors are not here yet": [
-        "slices.sparse_tensor_source",
+    "ragged tensors are not here yet": [
         "slices.ragged_source",
     ],
     "convolution and pooling are not here yet": [

@@ -145,3 +145,10 @@ def add_part(xp, y, key, values):
         return y.at[key].add(values)
     y[key] += values
     return y
+
+
+def sparse_matrix(values, rows, columns, shape):
+    """SciPy's sparse matrix of NumPy arrays; values in one place add up."""
+    from scipy.sparse import csr_array
+
+    return csr_array((values, (rows, columns)), shape=shape)

@@ -8,6 +8,8 @@ import numpy as np
 
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
+from retrograde.ops.casting import identity
+from retrograde.ops.indexing import gather, scatter_add
 from retrograde.sparse.tensor import SparseTensor
 
 # Indices decide about the shapes of results, so they leave for Python, which recorders hear.
@@ -80,3 +82,20 @@ def check_order(indices: np.ndarray, what: str) -> None:
                 "tf.sparse.reorder to make a sorted copy."
             )
         raise invalid(f"{row} is repeated.")
+
+
+def picked(values: Tensor, which: np.ndarray) -> Tensor:
+    """Elements of `values` by their numbers. The gradient of a gather is made whole here."""
+    return gather(identity(values), Tensor(which), axis=0)
+
+
+def summed(values: Tensor, which: np.ndarray, count: int) -> Tensor:
+    """`count` sums, `which` saying to which of them each value goes."""
+    return scatter_add(values, Tensor(which), shape=(count,))
+
+
+def same_dtypes(what: str, *tensors: Tensor) -> None:
+    """Refuses tensors of different dtypes."""
+    names = [x.dtype.name for x in tensors]
+    if len(set(names)) > 1:
+        raise invalid(f"{what}: the dtypes {' and '.join(names)} differ. Use tf.cast on one.")

@@ -1,0 +1,345 @@
+"""Arithmetic with sparse tensors: sums, products, reductions. Gradients flow to their values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer_array
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import broadcast, normalise_axis
+from retrograde.core.tensor import Tensor
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, reduction
+from retrograde.ops._families import conj
+from retrograde.ops.casting import stop_gradient
+from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.elementary import exp
+from retrograde.ops.operators import operand, true_divide
+from retrograde.ops.shaping import broadcast_to, reshape, transpose
+from retrograde.ops.sparse_products import sparse_matmul
+from retrograde.sparse._places import (
+    check_inside,
+    distinct,
+    picked,
+    places,
+    same_dtypes,
+    shape_of,
+    sparse,
+    summed,
+    with_places,
+)
+from retrograde.sparse.tensor import HANDLERS, SparseTensor
+
+
+def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
+    """The sum of two sparse tensors; or, dense, of a sparse and a dense one of the same shape.
+
+    Elements of a sparse sum whose size is below `threshold` are left out.
+
+    >>> x = tf.SparseTensor([[0], [2]], [5.0, 7.0], [3])
+    >>> tf.sparse.add(x, x).values.numpy(), tf.sparse.add(x, [1.0, 1.0, 1.0]).numpy()
+    (array([10., 14.], dtype=float32), array([6., 1., 8.], dtype=float32))
+    """
+    a_sparse, b_sparse = (isinstance(x, SparseTensor) for x in (a, b))
+    if not a_sparse and not b_sparse:
+        raise TypeError("At least one input should be a SparseTensor; use tf.add for two others.")
+    if not (a_sparse and b_sparse):
+        return _add_dense(a, b) if a_sparse else _add_dense(b, a)
+    indices, (x, y), shape = _together(a, b, "add")
+    total = x + y
+    limit = np.asarray(as_tensor(threshold))
+    if limit > 0:
+        keep = np.flatnonzero(np.abs(np.asarray(total)) >= limit)
+        indices, total = indices[keep], picked(total, keep)
+    return with_places(indices, total, shape)
+
+
+def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
+    dense = as_tensor(dense, None if held_by(dense) is not None else x.values._array.dtype)
+    same_dtypes("add", x.values, dense)
+    shape = shape_of(x)
+    if tuple(dense.shape) != shape:
+        raise invalid(
+            f"add: a SparseTensor of shape {shape} and a tensor of shape {tuple(dense.shape)} "
+            "cannot be added. Expected equal shapes."
+        )
+    check_inside(places(x), shape, "add")
+    return dense + indexing.scatter_nd(x.values, x.indices, shape=shape, batch_dims=0)
+
+
+def _together(a: Any, b: Any, what: str) -> tuple[np.ndarray, list[Tensor], tuple[int, ...]]:
+    """All places of two sparse tensors, sorted; the values of each there; and their shape."""
+    a, b = sparse(a), sparse(b)
+    same_dtypes(what, a.values, b.values)
+    shape = shape_of(a)
+    if shape != shape_of(b):
+        raise invalid(f"{what}: the shapes {shape} and {shape_of(b)} differ. Expected equal ones.")
+    count = len(places(a))
+    indices, which = distinct(np.concatenate([places(a), places(b)]))
+    parts = ((a.values, which[:count]), (b.values, which[count:]))
+    return indices, [summed(values, part, len(indices)) for values, part in parts], shape
+
+
+def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The larger of two at every place where one of them has a value; the other counts as 0 there.
+
+    >>> x, y = tf.SparseTensor([[0]], [5.0], [3]), tf.SparseTensor([[2]], [-7.0], [3])
+    >>> tf.sparse.maximum(x, y).values.numpy()
+    array([5., 0.], dtype=float32)
+    """
+    return _elementwise(ar.maximum, sp_a, sp_b, "maximum")
+
+
+def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The smaller of two at every place where one of them has a value."""
+    return _elementwise(ar.minimum, sp_a, sp_b, "minimum")
+
+
+def _elementwise(primitive: Primitive, a: Any, b: Any, what: str) -> SparseTensor:
+    indices, (x, y), shape = _together(a, b, what)
+    return with_places(indices, apply(primitive, (x, y)), shape)
+
+
+def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
+    """`op` of the values of sparse tensors that all have their values in the same places.
+
+    >>> x = tf.SparseTensor([[0], [2]], [5.0, 7.0], [3])
+    >>> tf.sparse.map_values(tf.add, x, 1.0).values.numpy()
+    array([6., 8.], dtype=float32)
+    """
+    found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
+    if not found:
+        raise ValueError("map_values: expected a SparseTensor among the arguments of op.")
+    first = found[0]
+    for other in found[1:]:
+        same = shape_of(first) == shape_of(other)
+        if not (same and np.array_equal(places(first), places(other))):
+            raise invalid(
+                "map_values: the SparseTensors have different indices or shapes. Expected the same."
+            )
+
+    def values_of(x: Any) -> Any:
+        return x.values if isinstance(x, SparseTensor) else x
+
+    result = op(*map(values_of, args), **{name: values_of(x) for name, x in kwargs.items()})
+    return first.with_values(result)
+
+
+# Products
+
+
+def sparse_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Tensor:
+    """The product of a sparse and a dense matrix, in either order.
+
+    >>> x = tf.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
+    >>> tf.sparse.sparse_dense_matmul(x, [[1.0], [10.0]]).numpy()
+    array([[20.],
+           [ 3.]], dtype=float32)
+    """
+    if isinstance(b, SparseTensor):
+        if isinstance(sp_a, SparseTensor):
+            raise TypeError(
+                "sparse_dense_matmul: both matrices are sparse. Expected one of them dense: use "
+                "tf.sparse.to_dense."
+            )
+        y = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)  # (a b)^H = b^H a^H
+        return _adjoint(y)
+    x = sparse(sp_a)
+    dense = as_tensor(b, None if held_by(b) is not None else x.values._array.dtype)
+    same_dtypes("sparse_dense_matmul", x.values, dense)
+    shape = shape_of(x)
+    if len(shape) != 2 or dense.ndim != 2:
+        raise invalid(
+            f"sparse_dense_matmul: expected two matrices. Received: shapes {shape} and "
+            f"{tuple(dense.shape)}."
+        )
+    indices, values = x.indices, x.values
+    if adjoint_a:
+        indices, values, shape = Tensor(places(x)[:, ::-1]), conj(values), shape[::-1]
+    dense = _adjoint(dense) if adjoint_b else dense
+    if shape[1] != dense.shape[0]:
+        raise invalid(
+            f"sparse_dense_matmul: the inner dimensions differ, {shape[1]} and {dense.shape[0]}, "
+            f"in the product of shapes {shape} and {tuple(dense.shape)}."
+        )
+    return sparse_matmul(values, dense, indices, shape=shape)
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    return conj(transpose(x, perm=(1, 0)))
+
+
+def sampled_addmm(
+    indices: Any,
+    values: Any,
+    dense_shape: Any,
+    mat1: Any,
+    mat2: Any,
+    beta: Any = 1.0,
+    alpha: Any = 1.0,
+    output_type: Any = dtypes.float32,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`beta * A + alpha * mat1 @ mat2`, only at the places where the sparse matrix A has values.
+
+    A is given, and the result returned, as indices, values and shape. Axes before the last two
+    are batches.
+
+    >>> _, values, _ = tf.sparse.sampled_addmm([[0, 1]], [5.0], [2, 2], tf.eye(2), tf.ones([2, 2]))
+    >>> values.numpy()
+    array([6.], dtype=float32)
+    """
+    kind = numpy_dtype(output_type)
+    at, shape = as_tensor(indices), as_tensor(dense_shape)
+    a, b, c = (as_tensor(x, kind) for x in (values, mat1, mat2))
+    size = (b.shape[-2], c.shape[-1])
+    if tuple(np.asarray(shape).tolist()[-2:]) != size or b.shape[-1] != c.shape[-2]:
+        raise ValueError(
+            f"sampled_addmm: a product of shapes {tuple(b.shape)} and {tuple(c.shape)} does not "
+            f"have the dense_shape {np.asarray(shape).tolist()}."
+        )
+    batch = b.ndim - 2
+    columns = transpose(c, perm=(*range(batch), batch + 1, batch))
+    rows, others = (
+        indexing.gather_nd(x, at[..., i : i + 1], batch_dims=batch)
+        for i, x in enumerate((b, columns))
+    )
+    products = reduction.sum(rows * others, axis=(batch + 1,), keepdims=False)
+    return at, operand(beta, a) * a + operand(alpha, a) * products, shape
+
+
+# Elementwise products with a dense tensor that broadcasts to the sparse one
+
+
+def _beside(x: SparseTensor, dense: Any, what: str) -> tuple[Tensor, Tensor]:
+    """The values of a sparse tensor, and the elements of a dense one in their places."""
+    shape = shape_of(x)
+    dense = as_tensor(dense, x.values._array.dtype)
+    if broadcast(shape, tuple(dense.shape)) != shape:
+        raise invalid(
+            f"{what}: a tensor of shape {tuple(dense.shape)} does not broadcast to the shape "
+            f"{shape} of the SparseTensor."
+        )
+    stretched = np.array([n == 1 for n in dense.shape], bool)
+    indices = places(x)[:, len(shape) - dense.ndim :] * ~stretched
+    if not dense.ndim:
+        return x.values, broadcast_to(dense, shape=tuple(x.values.shape))
+    return x.values, indexing.gather_nd(dense, Tensor(indices), batch_dims=0)
+
+
+def _multiply(self: SparseTensor, other: Any) -> SparseTensor:
+    values, factors = _beside(self, other, "multiply")
+    return self.with_values(values * factors)
+
+
+def _divide(self: SparseTensor, other: Any) -> SparseTensor:
+    values, divisors = _beside(self, other, "divide")
+    if not np.asarray(divisors).all():
+        raise invalid("divide: a SparseTensor cannot be divided by zero. Divide its values.")
+    return self.with_values(true_divide(values, divisors))
+
+
+SparseTensor.__mul__ = SparseTensor.__rmul__ = _multiply
+SparseTensor.__truediv__ = _divide
+
+
+# Reductions
+
+
+def reduce_sum(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor | SparseTensor:
+    """The sum over `axis`: one axis, several, or `None` for all; dense or sparse.
+
+    >>> x = tf.SparseTensor([[0, 1], [1, 1]], [5.0, 7.0], [2, 3])
+    >>> tf.sparse.reduce_sum(x, axis=0).numpy()
+    array([ 0., 12.,  0.], dtype=float32)
+    """
+    return _reduced(sparse(sp_input), axis, keepdims, output_is_sparse, summed, "reduce_sum")
+
+
+def reduce_max(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor | SparseTensor:
+    """The largest value over `axis`, the zeros between them left aside; 0 where there is none.
+
+    >>> x = tf.SparseTensor([[0, 1], [1, 1]], [-5.0, -7.0], [2, 3])
+    >>> tf.sparse.reduce_max(x, axis=0).numpy()
+    array([ 0., -5.,  0.], dtype=float32)
+    """
+    return _reduced(sparse(sp_input), axis, keepdims, output_is_sparse, _largest, "reduce_max")
+
+
+def _largest(values: Tensor, which: np.ndarray, count: int) -> Tensor:
+    """`count` maxima, `which` saying to which of them each value goes; 0 for those without."""
+    dtype = values._array.dtype
+    start = np.zeros(count, dtype)
+    start[which] = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+    return indexing.max_nd(Tensor(start), values, Tensor(which[:, None]), batch_dims=0)
+
+
+def _reduced(
+    x: SparseTensor, axis: Any, keepdims: Any, as_sparse: bool, reduce: Callable, what: str
+) -> Tensor | SparseTensor:
+    shape = shape_of(x)
+    axes = range(len(shape)) if axis is None else _axes(axis, len(shape), what)
+    kept = [i for i in range(len(shape)) if i not in axes]
+    sizes = tuple(shape[i] for i in kept)
+    indices = places(x)[:, kept]
+    check_inside(indices, sizes, what)
+    if not as_sparse:
+        flat = np.ravel_multi_index(indices.T, sizes) if kept else np.zeros(len(indices), np.int64)
+        y = reduce(x.values, flat, math.prod(sizes))
+        return reshape(y, shape=_ones_at(axes, shape) if keepdims else sizes)
+    indices, which = distinct(indices)
+    values = reduce(x.values, which, len(indices))
+    if not keepdims:
+        return with_places(indices, values, sizes)
+    whole = np.zeros((len(indices), len(shape)), np.int64)
+    whole[:, kept] = indices
+    return with_places(whole, values, _ones_at(axes, shape))
+
+
+def _axes(axis: Any, rank: int, what: str) -> set[int]:
+    return {normalise_axis(a, rank, what) for a in integer_array(axis, what).reshape(-1)}
+
+
+def _ones_at(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The softmax along the last axis over the values there are; places without one stay empty.
+
+    >>> x = tf.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], [2, 3])
+    >>> tf.sparse.softmax(x).values.numpy()
+    array([0.5, 0.5], dtype=float32)
+    """
+    x = sparse(sp_input)
+    if x.shape.rank < 2:
+        raise invalid(f"softmax: expected at least 2 axes. Received: shape {shape_of(x)}.")
+    if x.values._array.dtype not in dtypes.FLOATING:
+        raise invalid(f"softmax: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
+    rows, which = distinct(places(x)[:, :-1])
+    largest = stop_gradient(_largest(x.values, which, len(rows)))
+    e = exp(x.values - picked(largest, which))
+    return x.with_values(e / picked(summed(e, which, len(rows)), which))
+
+
+HANDLERS["divide"] = HANDLERS["truediv"] = lambda x, y, name=None: x / y

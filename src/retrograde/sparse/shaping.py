@@ -1,0 +1,304 @@
+"""Sparse tensors put together, taken apart and rearranged."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer, integer_array
+from retrograde.core.errors import invalid
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.shapes import normalise_axis
+from retrograde.core.tensor import Tensor
+from retrograde.ops.casting import stop_gradient
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.indexing import gather
+from retrograde.ops.shaping import broadcast_to
+from retrograde.ops.shaping import concat as concat_tensors
+from retrograde.sparse._places import (
+    order_of,
+    picked,
+    places,
+    same_dtypes,
+    shape_of,
+    sparse,
+    with_places,
+)
+from retrograde.sparse.tensor import SparseTensor
+
+
+def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The same with its indices sorted, the last axis running fastest.
+
+    >>> x = tf.SparseTensor([[1], [0]], [5.0, 7.0], [2])
+    >>> tf.sparse.reorder(x).values.numpy()
+    array([7., 5.], dtype=float32)
+    """
+    x = sparse(sp_input)
+    return _sorted(places(x), x.values, shape_of(x))
+
+
+def _sorted(indices: np.ndarray, values: Tensor, shape: Sequence[int]) -> SparseTensor:
+    order = order_of(indices)
+    return with_places(indices[order], picked(values, order), shape)
+
+
+def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+    """Its axes in the order `perm`, by default in reverse.
+
+    >>> x = tf.SparseTensor([[0, 2]], [5.0], [2, 3])
+    >>> tf.sparse.transpose(x).indices.numpy()
+    array([[2, 0]])
+    """
+    x = sparse(sp_input)
+    shape = shape_of(x)
+    rank = len(shape)
+    order = [*range(rank)][::-1] if perm is None else _integers(perm, "transpose: perm")
+    if sorted(order) != [*range(rank)]:
+        raise ValueError(
+            f"transpose: perm must name each of the {rank} axes once. Received: {order}."
+        )
+    return _sorted(places(x)[:, order], x.values, [shape[i] for i in order])
+
+
+def _integers(value: Any, what: str) -> list[int]:
+    return integer_array(value, what).reshape(-1).tolist()
+
+
+def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    """Another shape for the whole, in which one -1 stands for what is left.
+
+    >>> x = tf.SparseTensor([[1, 0]], [5.0], [2, 2])
+    >>> tf.sparse.reshape(x, [-1]).indices.numpy()
+    array([[2]])
+    """
+    x = sparse(sp_input)
+    before = shape_of(x)
+    after = _completed(_integers(shape, "reshape: shape"), before)
+    flat = places(x) @ np.array(_strides(before), np.int64)
+    indices = np.empty((len(flat), len(after)), np.int64)
+    for axis, stride in enumerate(_strides(after)):
+        indices[:, axis], flat = np.divmod(flat, max(stride, 1))
+    return SparseTensor(Tensor(indices), x.values, Tensor(np.array(after, np.int64)))
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+
+
+def _completed(shape: list[int], before: tuple[int, ...]) -> list[int]:
+    """`shape` with a number in place of its -1."""
+    total, known = math.prod(before), math.prod(n for n in shape if n != -1)
+    if shape.count(-1) > 1:
+        raise invalid(f"reshape: only one dimension may be -1. Received: shape {shape}.")
+    if -1 in shape and known and total % known == 0:
+        return [total // known if n == -1 else n for n in shape]
+    if -1 in shape or known != total:
+        raise invalid(
+            f"reshape: a SparseTensor of shape {before} has {total} elements with its zeros. They "
+            f"do not fit the shape {shape}."
+        )
+    return shape
+
+
+def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+    """An axis of size 1 put in before `axis`; by default behind all others."""
+    x = sparse(sp_input)
+    shape = list(shape_of(x))
+    at = -1 if axis is None else integer(axis, "expand_dims: axis")
+    position = normalise_axis(at, len(shape) + 1, "expand_dims")
+    shape.insert(position, 1)
+    return with_places(np.insert(places(x), position, 0, axis=1), x.values, shape)
+
+
+def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+    """The same values in a larger shape; or, without `new_shape`, in the smallest that holds them.
+
+    >>> x = tf.SparseTensor([[0, 1]], [5.0], [9, 9])
+    >>> tf.sparse.reset_shape(x).shape
+    TensorShape([1, 2])
+    """
+    x = sparse(sp_input)
+    before = shape_of(x)
+    if new_shape is None:
+        after = np.max(places(x) + 1, axis=0, initial=0).tolist()
+    else:
+        after = _integers(new_shape, "reset_shape: new_shape")
+        if len(after) != len(before) or any(map(operator.lt, after, before)):
+            raise ValueError(
+                f"reset_shape: new_shape must have dimensions at least as large as those of the "
+                f"SparseTensor. Received: {after} for shape {list(before)}."
+            )
+    return with_places(places(x), x.values, after)
+
+
+def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+    """Only those values that `to_retain`, one truth value for each, marks.
+
+    >>> x = tf.SparseTensor([[0], [2]], [5.0, 7.0], [3])
+    >>> tf.sparse.retain(x, [False, True]).values.numpy()
+    array([7.], dtype=float32)
+    """
+    x = sparse(sp_input)
+    keep = np.asarray(as_tensor(to_retain)).astype(bool)
+    indices = places(x)
+    if keep.shape != (len(indices),):
+        raise ValueError(
+            f"retain: expected one truth value for each of {len(indices)} values. Received: shape "
+            f"{keep.shape}."
+        )
+    values = gather(x.values, Tensor(np.flatnonzero(keep)), axis=0)
+    return with_places(indices[keep], values, shape_of(x))
+
+
+def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+    """IndexedSlices without the rows whose index is in `mask_indices`.
+
+    >>> rows = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 2]))
+    >>> tf.sparse.mask(rows, [0]).values.numpy()
+    array([[2.]], dtype=float32)
+    """
+    indices = as_tensor(a.indices)
+    masked = np.asarray(as_tensor(mask_indices)).reshape(-1)
+    keep = Tensor(np.flatnonzero(~np.isin(np.asarray(indices), masked)).astype(np.int32))
+    return IndexedSlices(
+        gather(as_tensor(a.values), keep, axis=0), gather(indices, keep, axis=0), a.dense_shape
+    )
+
+
+def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """The part that begins at `start` and has `size`, cut off at the end of each axis.
+
+    >>> x = tf.SparseTensor([[0, 1], [1, 2]], [5.0, 7.0], [2, 3])
+    >>> tf.sparse.slice(x, [1, 1], [1, 2]).indices.numpy()
+    array([[0, 1]])
+    """
+    x = sparse(sp_input)
+    shape = shape_of(x)
+    first, sizes = (_integers(v, "slice") for v in (start, size))
+    if not len(first) == len(sizes) == len(shape):
+        raise invalid(
+            f"slice: expected start and size to have one integer for each of {len(shape)} axes. "
+            f"Received: {first} and {sizes}."
+        )
+    if min(sizes, default=0) < 0:
+        raise invalid(f"slice: expected sizes >= 0. Received: {sizes}.")
+    return _part(x, np.array(first, np.int64), np.array(sizes, np.int64), np.array(shape, np.int64))
+
+
+def _part(x: SparseTensor, start: Any, size: Any, shape: np.ndarray) -> SparseTensor:
+    indices = places(x)
+    inside = ((indices >= start) & (indices < start + size)).all(1)
+    left = np.clip(shape - start, 0, size)
+    return with_places(indices[inside] - start, picked(x.values, np.flatnonzero(inside)), left)
+
+
+def split(
+    sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
+) -> list[SparseTensor]:
+    """`num_split` parts along `axis`; the first ones are larger by 1 if they cannot be equal."""
+    for value, argument in ((sp_input, "sp_input"), (num_split, "num_split"), (axis, "axis")):
+        if value is None:
+            raise ValueError(f"split: {argument} is required.")
+    x, count = sparse(sp_input), integer(num_split, "split: num_split")
+    shape = np.array(shape_of(x), np.int64)
+    along = normalise_axis(integer(axis, "split: axis"), len(shape), "split")
+    if not 1 <= count <= shape[along]:
+        raise invalid(
+            f"split: num_split should be between 1 and the size of the axis, {shape[along]}. "
+            f"Received: {count}."
+        )
+    small, larger = divmod(int(shape[along]), count)
+    parts, start = [], np.zeros_like(shape)
+    for i in range(count):
+        size = shape.copy()
+        size[along] = small + (i < larger)
+        parts.append(_part(x, start, size, shape))
+        start = start.copy()
+        start[along] += size[along]
+    return parts
+
+
+def concat(
+    axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
+) -> SparseTensor:
+    """Several joined along `axis`. No gradient flows through it, as in TensorFlow.
+
+    With `expand_nonconcat_dims` the other axes take the largest of their sizes.
+
+    >>> x = tf.SparseTensor([[0, 1]], [5.0], [1, 2])
+    >>> tf.sparse.concat(0, [x, x]).indices.numpy()
+    array([[0, 1],
+           [1, 1]])
+    """
+    if not isinstance(sp_inputs, (list, tuple)) or not sp_inputs:
+        raise TypeError(f"concat: expected a list of SparseTensors. Received: {sp_inputs!r}.")
+    xs = [sparse(x) for x in sp_inputs]
+    if len(xs) == 1:
+        return xs[0]
+    same_dtypes("concat", *(x.values for x in xs))
+    shapes = [shape_of(x) for x in xs]
+    if len({len(shape) for shape in shapes}) > 1:
+        raise invalid(f"concat: the ranks of the shapes {shapes} differ. Expected equal ranks.")
+    along = normalise_axis(integer(axis, "concat: axis"), len(shapes[0]), "concat")
+    whole = np.max(shapes, axis=0)
+    others = {shape[:along] + shape[along + 1 :] for shape in shapes}
+    if len(others) > 1 and not expand_nonconcat_dims:
+        raise invalid(
+            f"concat: shapes {shapes} cannot be joined along axis {along}. Expected equal sizes "
+            "along the others, or expand_nonconcat_dims=True."
+        )
+    starts = np.cumsum([0, *(shape[along] for shape in shapes)])
+    whole[along] = starts[-1]
+    moved = [places(x).copy() for x in xs]
+    for indices, start in zip(moved, starts, strict=False):
+        indices[:, along] += start
+    values = concat_tensors(*(stop_gradient(x.values) for x in xs), axis=0)
+    return _sorted(np.concatenate(moved), values, whole)
+
+
+def fill_empty_rows(
+    sp_input: Any, default_value: Any, name: str | None = None
+) -> tuple[SparseTensor, Tensor]:
+    """`default_value` in the first place of each row that has no value; and which rows these are.
+
+    >>> x = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
+    >>> filled, empty = tf.sparse.fill_empty_rows(x, -1.0)
+    >>> filled.values.numpy(), empty.numpy()
+    (array([ 5., -1.], dtype=float32), array([False,  True]))
+    """
+    x = sparse(sp_input)
+    indices, shape = places(x), shape_of(x)
+    rows = indices[:, 0]
+    empty, order = rows_filled(rows, shape[0], "fill_empty_rows")
+    new = np.zeros((int(empty.sum()), len(shape)), np.int64)
+    new[:, 0] = np.flatnonzero(empty)
+    values = with_default(x.values, as_tensor(default_value, x.values._array.dtype), len(new))
+    filled = with_places(np.concatenate([indices, new])[order], picked(values, order), shape)
+    return filled, Tensor(empty)
+
+
+def rows_filled(rows: np.ndarray, count: int, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """Which of `count` rows are empty; and what sorts values with one for each of these behind."""
+    wrong = (rows < 0) | (rows >= count)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise invalid(f"{what}: row {rows[place]} at position {place} is not in [0, {count}).")
+    empty = np.ones(count, bool)
+    empty[rows] = False
+    order = np.argsort(np.concatenate([rows, np.flatnonzero(empty)]), kind="stable")
+    return empty, order
+
+
+def with_default(values: Tensor, default: Tensor, times: int) -> Tensor:
+    """`values` with `default` behind them, as often as it is needed."""
+    if default.ndim:
+        raise invalid(
+            f"fill_empty_rows: default_value should be a scalar. Received: shape "
+            f"{tuple(default.shape)}."
+        )
+    return concat_tensors(values, broadcast_to(default, shape=(times,)), axis=0)

@@ -1,0 +1,1 @@
+"""tf.strings: operations on tensors of byte strings."""

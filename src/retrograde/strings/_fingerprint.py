@@ -1,0 +1,128 @@
+"""FarmHash64: the fingerprint that TensorFlow gives to strings, bit for bit."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+_MASK = (1 << 64) - 1
+_K0 = 0xC3A5C85C97CB3127
+_K1 = 0xB492B66FBE98F273
+_K2 = 0x9AE16A3B2F90404F
+_CAT = 0xC6A4A7935BD1E995
+
+
+@lru_cache(maxsize=1 << 14)
+def fingerprint64(data: bytes) -> int:
+    """The fingerprint of a byte string, an integer of 64 bits.
+
+    Strings of up to 16, 32 and 64 bytes each have a formula of their own; longer ones are
+    worked through in blocks of 64 bytes.
+    """
+    size = len(data)
+    if size <= 16:
+        return _up_to_16(data, size)
+    if size <= 32:
+        return _up_to_32(data, size)
+    if size <= 64:
+        return _up_to_64(data, size)
+    return _longer(data, size)
+
+
+def combined(first: int, second: int) -> int:
+    """One fingerprint for two in a row."""
+    result = (first ^ _CAT) ^ (_shifted(second * _CAT & _MASK) * _CAT & _MASK)
+    result = result * _CAT & _MASK
+    return _shifted(_shifted(result) * _CAT & _MASK)
+
+
+def _word(data: bytes, at: int, size: int = 8) -> int:
+    return int.from_bytes(data[at : at + size], "little")
+
+
+def _rotated(x: int, by: int) -> int:
+    x &= _MASK
+    return (x >> by | x << (64 - by)) & _MASK
+
+
+def _shifted(x: int) -> int:
+    return x ^ (x >> 47)
+
+
+def _mixed(u: int, v: int, factor: int) -> int:
+    a = _shifted(((u ^ v) & _MASK) * factor & _MASK)
+    b = _shifted(((v & _MASK) ^ a) * factor & _MASK)
+    return b * factor & _MASK
+
+
+def _up_to_16(data: bytes, size: int) -> int:
+    factor = _K2 + 2 * size
+    if size >= 8:
+        a, b = _word(data, 0) + _K2, _word(data, size - 8)
+        return _mixed(_rotated(b, 37) * factor + a, (_rotated(a, 25) + b) * factor, factor)
+    if size >= 4:
+        return _mixed(size + (_word(data, 0, 4) << 3), _word(data, size - 4, 4), factor)
+    if not size:
+        return _K2
+    y = data[0] + (data[size >> 1] << 8)
+    z = size + (data[-1] << 2)
+    return _shifted((y * _K2 ^ z * _K0) & _MASK) * _K2 & _MASK
+
+
+def _up_to_32(data: bytes, size: int) -> int:
+    factor = _K2 + 2 * size
+    a, b = _word(data, 0) * _K1, _word(data, 8)
+    c, d = _word(data, size - 8) * factor, _word(data, size - 16) * _K2
+    return _mixed(_rotated(a + b, 43) + _rotated(c, 30) + d, a + _rotated(b + _K2, 18) + c, factor)
+
+
+def _up_to_64(data: bytes, size: int) -> int:
+    factor = _K2 + 2 * size
+    a, b = _word(data, 0) * _K2, _word(data, 8)
+    c, d = _word(data, size - 8) * factor, _word(data, size - 16) * _K2
+    y = _rotated(a + b, 43) + _rotated(c, 30) + d
+    z = _mixed(y, a + _rotated(b + _K2, 18) + c, factor)
+    e, f = _word(data, 16) * factor, _word(data, 24)
+    g, h = (y + _word(data, size - 32)) * factor, (z + _word(data, size - 24)) * factor
+    return _mixed(_rotated(e + f, 43) + _rotated(g, 30) + h, e + _rotated(f + a, 18) + g, factor)
+
+
+def _longer(data: bytes, size: int) -> int:
+    x, y = 81, 81 * _K1 + 113
+    z = _shifted((y * _K2 + 113) & _MASK) * _K2 & _MASK
+    x = x * _K2 + _word(data, 0)
+    state = (x, y, z, (0, 0), (0, 0))
+    for at in range(0, (size - 1) // 64 * 64, 64):
+        state = _turned(data, at, state, _K1, 1)
+    x, y, z, v, w = state
+    factor = _K1 + ((z & 0xFF) << 1)
+    w0 = w[0] + ((size - 1) & 63)
+    v = (v[0] + w0, v[1])
+    w = (w0 + v[0], w[1])
+    x, y, z, v, w = _turned(data, size - 64, (x, y, z, v, w), factor, 9)
+    return _mixed(
+        _mixed(v[0], w[0], factor) + _shifted(y & _MASK) * _K0 + z,
+        _mixed(v[1], w[1], factor) + x,
+        factor,
+    )
+
+
+def _turned(data: bytes, at: int, state: tuple, factor: int, weight: int) -> tuple:
+    """The state after one block; x and z change places."""
+    x, y, z, v, w = state
+    x = _rotated(x + y + v[0] + _word(data, at + 8), 37) * factor
+    y = _rotated(y + v[1] + _word(data, at + 48), 42) * factor
+    x = (x ^ w[1] * weight) & _MASK
+    y = (y + v[0] * weight + _word(data, at + 40)) & _MASK
+    z = _rotated(z + w[0], 33) * factor & _MASK
+    v = _stirred(data, at, v[1] * factor, x + w[0])
+    w = _stirred(data, at + 32, z + w[1], y + _word(data, at + 16))
+    return z, y, x, v, w
+
+
+def _stirred(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
+    """Two sums over 32 bytes."""
+    first, second, third, fourth = (_word(data, at + 8 * i) for i in range(4))
+    a += first
+    b = _rotated(b + a + fourth, 21)
+    total = a + second + third
+    return (total + fourth) & _MASK, (b + _rotated(total, 44) + a) & _MASK
