@@ -124,6 +124,7 @@ from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
 from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
+from retrograde.devices import DeviceSpec, device
 from retrograde.linalg import matmul, norm, tensordot
 from retrograde.math import (
     abs,
@@ -181,12 +182,12 @@ from retrograde.math import (
     truncatediv,
     truncatemod,
 )
+from retrograde.module import Module
 from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 from retrograde.python_functions import numpy_function, py_function
 from retrograde.scopes import (
     control_dependencies,
-    device,
     executing_eagerly,
     get_current_name_scope,
     group,
@@ -194,6 +195,7 @@ from retrograde.scopes import (
     inside_function,
     name_scope,
     no_op,
+    variable_creator_scope,
 )
 from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
@@ -206,9 +208,11 @@ __version__ = "0.1.0"
 __all__ = [
     "Assert",
     "DType",
+    "DeviceSpec",
     "GradientTape",
     "IndexedSlices",
     "IndexedSlicesSpec",
+    "Module",
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
@@ -406,6 +410,7 @@ __all__ = [
     "unique_with_counts",
     "unravel_index",
     "unstack",
+    "variable_creator_scope",
     "vectorized_map",
     "where",
     "while_loop",

@@ -1,27 +1,23 @@
-"""Scopes and questions that mean something to graphs and devices, and here little or nothing."""
+"""Scopes: those that name and make variables, and those that only graphs need."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-
-class _Thread(threading.local):
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-
-_thread = _Thread()
+from retrograde.core.scoping import scope_named, thread
 
 
 class name_scope:
-    """A block whose name shows up in `tf.get_current_name_scope` and nowhere else.
+    """A block in which the names of variables start with that of the scope.
+
+    Scopes in scopes are joined by slashes. A name that ends with a slash is whole already, so that
+    `with tf.name_scope("a") as scope` can be entered again as `tf.name_scope(scope)`.
 
     >>> with tf.name_scope("outer"), tf.name_scope("inner") as scope:
-    ...     print(scope, tf.get_current_name_scope())
-    outer/inner/ outer/inner
+    ...     print(scope, tf.Variable(1.0, name="v").name)
+    outer/inner/ outer/inner/v:0
     """
 
     def __init__(self, name: str) -> None:
@@ -35,22 +31,37 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        _thread.names.append(self._name)
-        return f"{get_current_name_scope()}/"
+        scope = scope_named(self._name)
+        thread.name_scopes.append(scope)
+        return scope
 
     def __exit__(self, *_: Any) -> None:
-        _thread.names.pop()
+        thread.name_scopes.pop()
 
 
 def get_current_name_scope() -> str:
     """The names of all name scopes that are open, outermost first."""
-    return "/".join(_thread.names)
+    return thread.name_scopes[-1].removesuffix("/")
 
 
 @contextlib.contextmanager
-def device(device_name: Any) -> Iterator[None]:
-    """A block in which operations run where they run otherwise: where their inputs are."""
-    yield
+def variable_creator_scope(variable_creator: Callable) -> Iterator[None]:
+    """A block in which `variable_creator(next_creator, **kwargs)` makes the variables.
+
+    `kwargs` are all the arguments of `tf.Variable`, and `next_creator(**kwargs)` goes on to the
+    creator of the scope around, or makes the variable.
+
+    >>> def frozen(next_creator, **kwargs):
+    ...     return next_creator(**kwargs | {"trainable": False})
+    >>> with tf.variable_creator_scope(frozen):
+    ...     print(tf.Variable(1.0).trainable)
+    False
+    """
+    thread.variable_creators.append(variable_creator)
+    try:
+        yield
+    finally:
+        thread.variable_creators.pop()
 
 
 @contextlib.contextmanager

@@ -89,9 +89,6 @@ _WAITING = {
     "tf.data is not here yet": [
         "misc.dataset_map_variable",
     ],
-    "Module is not here yet": [
-        "misc.module_name",
-    ],
     "RegisterGradient is not here yet": [
         "misc.custom_gradient_registry",
     ],

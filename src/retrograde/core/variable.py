@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import sys
 import threading
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, namespaces
+from retrograde.core import dtypes, namespaces, scoping
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
@@ -39,7 +40,31 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable(Holder):
+class _Creating(type):
+    """Leaves the making of a `Variable` to the creators of the scopes around, if there are any."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        creators = scoping.thread.variable_creators
+        if cls is not Variable or not creators:
+            return super().__call__(*args, **kwargs)
+        make: Callable = super().__call__
+        for creator in creators:
+            make = functools.partial(creator, make)
+        return make(**_by_name(args, kwargs))
+
+
+def _by_name(args: tuple, kwargs: dict) -> dict:
+    """The arguments for a variable by their names, defaults among them."""
+    import inspect  # takes longer to import than this module
+
+    bound = inspect.signature(Variable.__init__).bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    _, *named = bound.arguments.items()
+    *named, (_, others) = named
+    return dict(named) | others
+
+
+class Variable(Holder, metaclass=_Creating):
     """A tensor that can be assigned to, and that tapes watch when they see it read.
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that
@@ -110,7 +135,7 @@ class Variable(Holder):
         self._tensor: Tensor | None = Tensor(array, self._id)
         self._written: Tensor | None = None
         self._lock = threading.RLock()
-        self._name = name or "Variable"
+        self._name = scoping.variable_name(name)
         if trainable is None:
             trainable = synchronization is not VariableSynchronization.ON_READ
         self._trainable = bool(trainable)
