@@ -1,0 +1,237 @@
+"""Convolutions on NumPy: few copies, few and large matrix products.
+
+A convolution is a product of two matrices if each window is written out as a row. That copies
+every cell as often as there are taps. Here it is copied once for each tap but those along the last
+axis: a *line* holds, cell after cell along that axis, what the other taps see. A window is then
+one contiguous stretch of a line, and the next window begins `stride` cells further on. Windows
+overlap, and BLAS wants rows that do not; but every `k`-th of them do not, so `k` products read
+the windows where they are. Lines follow each other without a gap, so a few windows lie across the
+end of a line. Their results are dropped.
+
+Lines are made for a few images at a time, to stay in cache.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from retrograde.ops._windows import Windows
+
+_BLOCK = 1 << 22  # bytes of lines at a time
+
+
+class _Lines:
+    """The lines of a few images, and the windows in them."""
+
+    def __init__(self, x, windows, whole):
+        """`whole` has the taps of the last axis, too, copied: then no window crosses a line."""
+        self.x, self.windows = x, windows
+        space, self.channels = x.shape[1:-1], x.shape[-1]
+        *self.outer, self.inner = windows.positions(space)
+        size, stride, (before, _), dilation = (part[-1] for part in windows)
+        self.whole = whole or (dilation > 1 and size > 1)
+        self.reach, self.stride = (1, 1) if self.whole else (size, stride)
+        self.inner_padded = self.inner + -(-self.reach // self.stride) - 1
+        self.cells = self.inner_padded * self.stride
+        self.taps = math.prod(windows.size) // self.reach
+        self.before = before
+        line_bytes = self.cells * self.taps * self.channels * x.itemsize
+        image_bytes = line_bytes * math.prod(self.outer)
+        self.block = max(1, min(len(x), _BLOCK // max(1, image_bytes)))
+        self.is_x = self.taps == 1 and (len(x), *self.outer, self.cells) == x.shape[:-1]
+        if not self.is_x:
+            shape = (self.block, *self.outer, self.cells, self.taps, self.channels)
+            self.lines = np.zeros(shape, x.dtype)
+
+    def blocks(self):
+        """The slices of images to go through."""
+        return (slice(i, i + self.block) for i in range(0, len(self.x), self.block))
+
+    def fill(self, images):
+        """Lays out the lines of `images`. What is padding was 0 and stays 0."""
+        x = self.x[images]
+        if self.is_x:
+            self.lines = x
+            return
+        # One item for all the channels of a cell makes one copy of many.
+        item = np.dtype((np.void, self.channels * x.itemsize))
+        cells, lines = (np.squeeze(a.view(item), -1) for a in (x, self.lines[: len(x)]))
+        space, windows = x.shape[1:-1], self.windows
+        if self.whole:
+            for place, tap in enumerate(windows.taps()):
+                positions, seen = windows.meeting(space, tap)
+                lines[slice(None), *positions, place] = cells[slice(None), *seen]
+            return
+        outer = Windows(*(part[:-1] for part in windows))
+        first, shift = max(0, -self.before), max(0, self.before)
+        length = min(space[-1] - first, self.cells - shift)
+        along, there = slice(first, first + length), slice(shift, shift + length)
+        for place, tap in enumerate(outer.taps()):
+            positions, seen = outer.meeting(space[:-1], tap) if tap else ((), ())
+            lines[slice(None), *positions, there, place] = cells[slice(None), *seen, along]
+
+    def matrices(self, count):
+        """For each of the products: its windows in the first `count` images, and their places."""
+        flat = self.lines.reshape(-1)
+        step = self.stride * self.taps * self.channels
+        width = self.reach * self.taps * self.channels
+        rows = count * math.prod(self.outer) * self.inner_padded
+        complete = min(rows, (flat.size - width) // step + 1)
+        apart = -(-self.reach // self.stride)
+        itemsize = flat.itemsize
+        for start in range(min(apart, complete)):
+            shape = (-(-(complete - start) // apart), width)
+            strides = (apart * step * itemsize, itemsize)
+            yield (
+                as_strided(flat[start * step :], shape, strides, writeable=False),
+                slice(start, complete, apart),
+            )
+
+    def results(self, channels):
+        """Room for results at each window, complete or not; and where those to keep lie in it."""
+        shape = (self.block, *self.outer, self.inner_padded, channels)
+        room = np.zeros(math.prod(shape), self.x.dtype).reshape(shape)
+        return room.reshape(-1, channels), room[..., : self.inner, :]
+
+    def filter_matrix(self, w):
+        """The filter as a matrix, its rows in the order of the taps in a window."""
+        return self._last_tap_first(w).reshape(-1, w.shape[-1])
+
+    def _last_tap_first(self, w):
+        return w if self.whole else np.moveaxis(w, self.windows.ndim - 1, 0)
+
+    def filter_of(self, matrix):
+        """The filter that `matrix` is the `filter_matrix` of."""
+        size = self.windows.size
+        if not self.whole:
+            size = (size[-1], *size[:-1])
+        w = matrix.reshape(*size, self.channels, matrix.shape[-1])
+        return w if self.whole else np.moveaxis(w, 0, self.windows.ndim - 1)
+
+
+def convolve(x, w, windows):
+    """What windows over `x` see, weighed by `w` and summed."""
+    y = np.zeros((len(x), *windows.positions(x.shape[1:-1]), w.shape[-1]), x.dtype)
+    if not (x.size and w.size and y.size):
+        return y
+    lines = _Lines(np.ascontiguousarray(x), windows, whole=False)
+    matrix = lines.filter_matrix(w)
+    if lines.inner == lines.inner_padded:
+        return _convolve_in_place(lines, matrix, y)
+    room, kept = lines.results(w.shape[-1])
+    for images in lines.blocks():
+        lines.fill(images)
+        count = len(x[images])
+        for rows, places in lines.matrices(count):
+            np.matmul(rows, matrix, out=room[places])
+        y[images] = kept[:count]
+    return y
+
+
+def _convolve_in_place(lines, matrix, y):
+    """As `convolve`, where no window crosses a line."""
+    for images in lines.blocks():
+        lines.fill(images)
+        part = y[images]
+        room = part.reshape(-1, y.shape[-1])
+        for rows, places in lines.matrices(len(part)):
+            np.matmul(rows, matrix, out=room[places])
+    return y
+
+
+def convolve_transposed(g, w, windows, space):
+    """The transpose of `convolve` in x, whose axes of space have the sizes `space`."""
+    if all(s == 1 for s in windows.strides):
+        backwards = tuple(
+            ((k - 1) * d - low, n - 1 + low - (o - 1))
+            for k, (low, _), d, n, o in zip(
+                *windows[::2], windows.dilations, space, g.shape[1:-1], strict=True
+            )
+        )
+        flipped = np.flip(w, tuple(range(windows.ndim))).swapaxes(-1, -2)
+        return convolve(g, flipped, windows._replace(padding=backwards))
+    y = np.zeros((len(g), *space, w.shape[-2]), g.dtype)
+    if not (g.size and w.size and y.size):
+        return y
+    matrix = w.reshape(-1, w.shape[-1]).T
+    block = max(1, _BLOCK // (g[0].size // g.shape[-1] * matrix.shape[-1] * g.itemsize))
+    for start in range(0, len(g), block):
+        part = g[start : start + block]
+        seen = part.reshape(-1, part.shape[-1]) @ matrix
+        seen = seen.reshape(*part.shape[:-1], *windows.size, -1)
+        into = y[start : start + block]
+        for tap in windows.taps():
+            positions, cells = windows.meeting(space, tap)
+            into[slice(None), *cells] += seen[slice(None), *positions, *tap]
+    return y
+
+
+def convolve_filter(x, g, windows, whole=False):
+    """The transpose of `convolve` in the filter."""
+    shape = (*windows.size, x.shape[-1], g.shape[-1])
+    if not (x.size and g.size and math.prod(shape)):
+        return np.zeros(shape, x.dtype)
+    lines = _Lines(np.ascontiguousarray(x), windows, whole)
+    total = np.zeros((math.prod(shape[:-1]), shape[-1]), x.dtype)
+    direct = lines.inner == lines.inner_padded
+    if direct:
+        g = np.ascontiguousarray(g)
+    else:
+        room, kept = lines.results(g.shape[-1])
+    for images in lines.blocks():
+        lines.fill(images)
+        part = g[images]
+        if direct:
+            room = part.reshape(-1, shape[-1])
+        else:
+            kept[: len(part)] = part
+        for rows, places in lines.matrices(len(part)):
+            total += rows.T @ room[places]
+    if not direct and not np.isfinite(total).all():
+        return convolve_filter(x, g, windows, whole=True)  # nothing infinite where g is padding
+    return lines.filter_of(total)
+
+
+# With one channel in each group there is nothing to multiply matrices with.
+
+
+def depthwise(x, w, windows):
+    """As `convolve`, of each channel by itself; w is `(*taps, channels, multiplier)`."""
+    y = np.zeros((len(x), *windows.positions(x.shape[1:-1]), *w.shape[-2:]), x.dtype)
+    for images, tap, positions, cells in _steps(x, y, windows):
+        y[images, *positions] += x[images, *cells, :, None] * w[tap]
+    return y
+
+
+def depthwise_transposed(g, w, windows, space):
+    """The transpose of `depthwise` in x."""
+    y = np.zeros((len(g), *space, w.shape[-2]), g.dtype)
+    for images, tap, positions, cells in _steps(y, g, windows):
+        product = g[images, *positions] * w[tap]
+        y[images, *cells] += product[..., 0] if w.shape[-1] == 1 else product.sum(-1)
+    return y
+
+
+def depthwise_filter(x, g, windows):
+    """The transpose of `depthwise` in the filter."""
+    y = np.zeros((*windows.size, *g.shape[-2:]), x.dtype)
+    for images, tap, positions, cells in _steps(x, g, windows):
+        product = x[images, *cells, :, None] * g[images, *positions]
+        product = product.reshape(-1, y[tap].size)
+        y[tap] += np.dot(np.ones(len(product), x.dtype), product).reshape(y[tap].shape)
+    return y
+
+
+def _steps(x, y, windows):
+    """Blocks of images, and the taps for each block."""
+    if not x.size or not y.size:
+        return
+    space = x.shape[1:-1]
+    block = max(1, _BLOCK // 8 // (y[0].nbytes + x[0].nbytes))
+    meetings = [(tap, *map(tuple, windows.meeting(space, tap))) for tap in windows.taps()]
+    for start, (tap, positions, cells) in itertools.product(range(0, len(x), block), meetings):
+        yield slice(start, start + block), tap, positions, cells

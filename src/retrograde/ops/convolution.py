@@ -1,0 +1,184 @@
+"""Convolution and its two transposes: three bilinear primitives, each other's derivatives.
+
+x is `(batch, *space, channels)`, w is `(*taps, channels of a group, results)`, and y is
+`(batch, *positions, results)`. Channels and results are in `groups` that have nothing to do with
+each other, one behind the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.ops import _lax, _lines
+from retrograde.ops._arrays import widened
+from retrograde.ops._windows import folded, unfolded
+from retrograde.ops.shaping import reshape, transpose
+
+
+def _parts(x, groups):
+    return np.split(x, groups, axis=-1)
+
+
+def _grouped(kernel, a, b, groups, axis=-1):
+    """`kernel` of each group by itself, the results joined along `axis`."""
+    if groups == 1:
+        return kernel(a, b)
+    pairs = zip(_parts(a, groups), _parts(b, groups), strict=True)
+    return np.concatenate([kernel(*pair) for pair in pairs], axis)
+
+
+def _is_depthwise(w, groups):
+    return groups > 1 and w.shape[-2] == 1
+
+
+def _by_channel(x, groups):
+    """The results of each group along an axis of their own."""
+    return x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
+
+
+def _convolve_kernel(xp, x, w, *, windows, groups):
+    if xp is not np:
+        return _lax.convolve(x, w, windows, groups)
+    dtype, x, w = x.dtype, widened(x), widened(w)
+    if _is_depthwise(w, groups):
+        y = _lines.depthwise(x, _by_channel(w[..., 0, :], groups), windows)
+        y = y.reshape(*y.shape[:-2], w.shape[-1])
+    else:
+        y = _grouped(lambda x, w: _lines.convolve(x, w, windows), x, w, groups)
+    return y.astype(dtype, copy=False)
+
+
+def _transposed_kernel(xp, g, w, *, windows, groups, space):
+    if xp is not np:
+        return _lax.convolve_transposed(xp, g, w, windows, groups, space)
+    dtype, g, w = g.dtype, widened(g), widened(w)
+    if _is_depthwise(w, groups):
+        g, w = _by_channel(g, groups), _by_channel(w[..., 0, :], groups)
+        y = _lines.depthwise_transposed(g, w, windows, space)
+    else:
+        y = _grouped(lambda g, w: _lines.convolve_transposed(g, w, windows, space), g, w, groups)
+    return y.astype(dtype, copy=False)
+
+
+def _filter_kernel(xp, x, g, *, windows, groups):
+    if xp is not np:
+        return _lax.convolve_filter(x, g, windows, groups)
+    dtype, x, g = x.dtype, widened(x), widened(g)
+    if groups > 1 and x.shape[-1] == groups:
+        y = _lines.depthwise_filter(x, _by_channel(g, groups), windows)
+        y = y.reshape(*windows.size, 1, g.shape[-1])
+    else:
+        y = _grouped(lambda x, g: _lines.convolve_filter(x, g, windows), x, g, groups)
+    return y.astype(dtype, copy=False)
+
+
+# Batch rules. A batch of images is a longer batch. Where both factors have a batch axis its
+# elements become groups; where only one has, more channels or more results of each group.
+
+
+def _moved_in(x, groups):
+    """The batch axis of `x` moved behind the groups in its last axis."""
+    shape = (*x.shape[:-1], groups, x.shape[-1] // groups)
+    ndim = x.ndim
+    x = transpose(reshape(x, shape=shape), perm=(*range(1, ndim), 0, ndim))
+    return reshape(x, shape=(*shape[1:-2], groups * shape[0] * shape[-1]))
+
+
+def _moved_out(y, size, groups):
+    """The inverse of `_moved_in`."""
+    shape = (*y.shape[:-1], groups, size, y.shape[-1] // (groups * size) if size else 0)
+    ndim = len(shape)
+    y = transpose(reshape(y, shape=shape), perm=(ndim - 2, *range(ndim - 2), ndim - 1))
+    return reshape(y, shape=(*y.shape[:-2], y.shape[-2] * y.shape[-1]))
+
+
+def _channels_moved_in(w):
+    """The batch axis of a filter moved in front of the channels of a group."""
+    ndim = w.ndim
+    w = transpose(w, perm=(*range(1, ndim - 2), 0, ndim - 2, ndim - 1))
+    return reshape(w, shape=(*w.shape[:-3], w.shape[-3] * w.shape[-2], w.shape[-1]))
+
+
+def _convolve_batch(batched, x, w, *, windows, groups):
+    if batched == (True, False):
+        return unfolded(convolve(folded(x), w, windows=windows, groups=groups), x)
+    size = w.shape[0]
+    if batched == (False, True):
+        y = convolve(x, _moved_in(w, groups), windows=windows, groups=groups)
+        return _moved_out(y, size, groups)
+    y = convolve(_moved_in(x, 1), _moved_in(w, 1), windows=windows, groups=groups * size)
+    return _moved_out(y, size, 1)
+
+
+def _transposed_batch(batched, g, w, *, windows, groups, space):
+    attrs = {"windows": windows, "space": space}
+    if batched == (True, False):
+        return unfolded(convolve_transposed(folded(g), w, groups=groups, **attrs), g)
+    size = w.shape[0]
+    if batched == (False, True):
+        y = convolve_transposed(g, _channels_moved_in(w), groups=groups, **attrs)
+        return _moved_out(y, size, groups)
+    y = convolve_transposed(_moved_in(g, 1), _moved_in(w, 1), groups=groups * size, **attrs)
+    return _moved_out(y, size, 1)
+
+
+def _filter_batch(batched, x, g, *, windows, groups):
+    if batched == (True, True):
+        size = x.shape[0]
+        x, g = _moved_in(x, 1), _moved_in(g, 1)
+        return _moved_out(convolve_filter(x, g, windows=windows, groups=groups * size), size, 1)
+    if batched == (False, True):
+        y = convolve_filter(x, _moved_in(g, groups), windows=windows, groups=groups)
+        return _moved_out(y, g.shape[0], groups)
+    y = convolve_filter(_moved_in(x, groups), g, windows=windows, groups=groups)
+    size, ndim = x.shape[0], y.ndim
+    y = reshape(y, shape=(*y.shape[:-2], size, y.shape[-2] // size, y.shape[-1]))
+    return transpose(y, perm=(ndim - 2, *range(ndim - 2), ndim - 1, ndim))
+
+
+_ACCEPTED = dtypes.FLOATING | {dtypes.int32.numpy_dtype}
+
+convolve = Primitive(
+    "convolve",
+    _convolve_kernel,
+    vjps=(
+        lambda g, _y, _x, w, *, windows, groups: convolve_transposed(
+            g, w, windows=windows, groups=groups, space=tuple(_x.shape[1:-1])
+        ),
+        lambda g, _y, x, _w, *, windows, groups: convolve_filter(
+            x, g, windows=windows, groups=groups
+        ),
+    ),
+    batch=_convolve_batch,
+    accepts=_ACCEPTED,
+)
+
+convolve_transposed = Primitive(  # of g and w, back to x
+    "convolve_transposed",
+    _transposed_kernel,
+    vjps=(
+        lambda h, _y, _g, w, *, windows, groups, space: convolve(  # noqa: ARG005
+            h, w, windows=windows, groups=groups
+        ),
+        lambda h, _y, g, _w, *, windows, groups, space: convolve_filter(  # noqa: ARG005
+            h, g, windows=windows, groups=groups
+        ),
+    ),
+    batch=_transposed_batch,
+    accepts=_ACCEPTED,
+)
+
+convolve_filter = Primitive(  # of x and g, back to w
+    "convolve_filter",
+    _filter_kernel,
+    vjps=(
+        lambda h, _y, _x, g, *, windows, groups: convolve_transposed(
+            g, h, windows=windows, groups=groups, space=tuple(_x.shape[1:-1])
+        ),
+        lambda h, _y, x, _g, *, windows, groups: convolve(x, h, windows=windows, groups=groups),
+    ),
+    batch=_filter_batch,
+    accepts=_ACCEPTED,
+)

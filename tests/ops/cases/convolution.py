@@ -1,0 +1,64 @@
+"""Convolution and its transposes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.ops._windows import Windows
+from tests.ops.cases._table import FLOATS, between, case
+from tests.ops.cases.patches import pairs
+
+DTYPES = (*FLOATS, np.dtype("int32"))
+
+
+def _terms(space, windows, groups, channels, results):
+    """Each meeting of a position and a tap in a group, and what it reads and writes there."""
+    c, m = channels // groups, results // groups
+    for position, tap, cell in pairs(space, windows):
+        for group in range(groups):
+            ins, outs = slice(group * c, (group + 1) * c), slice(group * m, (group + 1) * m)
+            yield (slice(None), *position, outs), (*tap, slice(None), outs), (..., *cell, ins)
+
+
+def convolve(x, w, *, windows, groups):
+    space = x.shape[1:-1]
+    y = np.zeros((len(x), *windows.positions(space), w.shape[-1]), x.dtype)
+    for at_y, at_w, at_x in _terms(space, windows, groups, x.shape[-1], w.shape[-1]):
+        y[at_y] += x[at_x] @ w[at_w]
+    return y
+
+
+def transposed(g, w, *, windows, groups, space):
+    y = np.zeros((len(g), *space, w.shape[-2] * groups), g.dtype)
+    for at_g, at_w, at_y in _terms(space, windows, groups, y.shape[-1], w.shape[-1]):
+        y[at_y] += g[at_g] @ w[at_w].T
+    return y
+
+
+def by_filter(x, g, *, windows, groups):
+    y = np.zeros((*windows.size, x.shape[-1] // groups, g.shape[-1]), x.dtype)
+    for at_g, at_y, at_x in _terms(x.shape[1:-1], windows, groups, x.shape[-1], g.shape[-1]):
+        y[at_y] += x[at_x].T @ g[at_g]
+    return y
+
+
+# The shape of x, the channels of a group and the results, the windows, the groups.
+SAME = ((1, 1), (1, 1))
+CALLS = {
+    "same": ((2, 4, 5, 2), 2, 3, Windows((3, 3), (1, 1), SAME, (1, 1)), 1),
+    "line_strided": ((2, 7, 2), 2, 2, Windows((3,), (2,), ((1, 0),), (1,)), 1),
+    "strided_dilated": ((1, 6, 7, 1), 1, 2, Windows((2, 3), (1, 2), ((2, 0), (1, 3)), (3, 2)), 1),
+    "point": ((2, 3, 2, 3), 3, 2, Windows((1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1)), 1),
+    "volume": ((1, 2, 3, 4, 1), 1, 2, Windows((2, 2, 2), (1, 1, 1), ((0, 0), *SAME), (1, 1, 1)), 1),
+    "groups": ((1, 3, 4, 4), 2, 6, Windows((2, 3), (2, 1), ((0, 1), (1, 1)), (1, 1)), 2),
+    "depthwise": ((2, 4, 4, 3), 1, 6, Windows((2, 3), (1, 2), SAME, (1, 1)), 3),
+    "no_batch": ((0, 3, 3, 2), 2, 2, Windows((2, 2), (1, 1), SAME, (1, 1)), 1),
+}
+for label, (shape, channels, results, windows, groups) in CALLS.items():
+    x, w = between(-1, 1, *shape), between(-1, 1, *windows.size, channels, results)
+    attrs = {"windows": windows, "groups": groups}
+    g = between(-1, 1, shape[0], *windows.positions(shape[1:-1]), results)
+    case("convolve", [x, w], label, convolve, attrs=attrs, dtypes=DTYPES)
+    case("convolve_transposed", [g, w], label, transposed,
+         attrs=attrs | {"space": shape[1:-1]}, dtypes=DTYPES)  # fmt: skip
+    case("convolve_filter", [x, g], label, by_filter, attrs=attrs, dtypes=DTYPES)
