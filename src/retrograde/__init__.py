@@ -183,6 +183,8 @@ from retrograde.math import (
     truncatemod,
 )
 from retrograde.module import Module
+from retrograde.nn.convolution import conv
+from retrograde.nn.depthwise import conv2d_backprop_filter_v2, conv2d_backprop_input_v2
 from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 from retrograde.python_functions import numpy_function, py_function
@@ -264,6 +266,9 @@ __all__ = [
     "cond",
     "constant",
     "control_dependencies",
+    "conv",
+    "conv2d_backprop_filter_v2",
+    "conv2d_backprop_input_v2",
     "convert_to_tensor",
     "cos",
     "cosh",

@@ -27,8 +27,13 @@ def answer(expression: str, tf: Any) -> Any:
             y = f(*xs)
         return [y, tape.gradient(y, xs)]
 
+    def whole(*shape):
+        """Small whole numbers, in no obvious order."""
+        return (np.arange(math.prod(shape)) * 5 % 7 - 3.0).reshape(shape).astype(np.float32)
+
     try:
-        return _plain(eval(expression, {"tf": tf, "np": np, "grad": grad}), tf)
+        known = {"tf": tf, "np": np, "grad": grad, "whole": whole}
+        return _plain(eval(expression, known), tf)
     except Exception as error:
         return {"error": type(error).__name__}
 

@@ -92,8 +92,8 @@ ERRORS = [
      "extract_patches: expected a tensor with 4 axes. Received: shape (3, 4, 1)."),
     ((IMAGE > 0, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"), InvalidArgumentError,
      "extract_patches: dtype bool is not supported. Expected numbers."),
-    ((IMAGE, [1, 2, 2, 1], [1, 1, 1, 1], [1, 3, 1, 1], "VALID"), InvalidArgumentError,
-     "extract_patches: a window that spans 4 cells does not fit into 3, padding included. "
+    ((IMAGE, [1, 2, 2, 1], [1, 1, 1, 1], [1, 4, 1, 1], "VALID"), InvalidArgumentError,
+     "extract_patches: a window that spans 5 cells does not fit into 3, padding included. "
      "Expected a smaller window, a smaller dilation or more padding."),
 ]
 # fmt: on

@@ -67,7 +67,6 @@ _WAITING = {
         "nn.max_pool_tie",
         "nn.max_pool_overlap",
         "nn.avg_pool_same",
-        "nn.conv_transpose",
         "nn.lrn",
         "nn.dilation2d",
     ],

@@ -1,4 +1,4 @@
-"""tf.nn: activations, cross entropies, moments and lookups. `name` is accepted and ignored."""
+"""tf.nn: activations, convolutions, losses, moments, lookups. `name` is accepted and ignored."""
 
 from retrograde.math import (
     l2_normalize,
@@ -11,6 +11,24 @@ from retrograde.math import (
     zero_fraction,
 )
 from retrograde.nn.activations import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu, swish
+from retrograde.nn.convolution import (
+    atrous_conv2d,
+    atrous_conv2d_transpose,
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    conv_transpose,
+    convolution,
+)
+from retrograde.nn.depthwise import (
+    depthwise_conv2d,
+    depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input,
+    separable_conv2d,
+)
 from retrograde.nn.lookups import dropout, embedding_lookup
 from retrograde.nn.losses import (
     l2_loss,
@@ -30,9 +48,22 @@ from retrograde.nn.normalisation import (
 )
 
 __all__ = [
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
     "batch_normalization",
     "bias_add",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "conv_transpose",
+    "convolution",
     "crelu",
+    "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
     "dropout",
     "elu",
     "embedding_lookup",
@@ -47,6 +78,7 @@ __all__ = [
     "relu",
     "relu6",
     "selu",
+    "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
     "silu",

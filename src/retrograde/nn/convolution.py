@@ -1,0 +1,346 @@
+"""Convolutions, and convolutions transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from retrograde.arrays._arguments import integers
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.nn._windows import Layout
+from retrograde.ops import convolution as ops
+from retrograde.ops.conversion import one_dtype
+from retrograde.ops.shaping import reshape
+
+
+def conv1d(
+    input: Any,
+    filters: Any,
+    stride: Any,
+    padding: str,
+    data_format: str | None = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Sums of what each window of `input`, `(*batch, width, channels)`, sees, weighed by `filters`.
+
+    `filters` is `(width, channels, results)`. Batch axes may be more than one. If `filters` has
+    fewer channels than `input`, these are in groups that are convolved each by itself.
+
+    >>> x = tf.reshape([1.0, 2.0, 3.0, 4.0], [1, 4, 1])
+    >>> tf.nn.conv1d(x, tf.reshape([1.0, 10.0], [2, 1, 1]), 1, "VALID").numpy().ravel()
+    array([21., 32., 43.], dtype=float32)
+    """
+    data_format = {"NHWC": "NWC", "NCHW": "NCW"}.get(data_format, data_format)
+    layout = Layout.of(data_format, 1, "conv1d")
+    return _convolve(input, filters, stride, padding, layout, dilations)
+
+
+def conv2d(
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Sums of what each window of `input`, `(*batch, height, width, channels)`, sees.
+
+    `filters`, by which they are weighed, is `(height, width, channels, results)`. Batch axes may be
+    more than one. If `filters` has fewer channels than `input`, these are in groups that are
+    convolved each by itself. `padding` is "SAME", "VALID" or a list with one pair for each axis.
+
+    >>> x = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+    >>> tf.nn.conv2d(x, tf.ones([2, 2, 1, 1]), strides=1, padding="VALID").numpy().squeeze()
+    array([[ 8., 12.],
+           [20., 24.]], dtype=float32)
+    """
+    layout = Layout.of(data_format, 2, "conv2d")
+    return _convolve(input, filters, strides, padding, layout, dilations, explicit=True)
+
+
+def conv3d(
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """As `conv2d`, for `input` of `(*batch, depth, height, width, channels)`."""
+    layout = Layout.of(data_format, 3, "conv3d")
+    return _convolve(input, filters, strides, padding, layout, dilations)
+
+
+def convolution(
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`conv1d`, `conv2d` or `conv3d`, by the number of axes that `filters` has."""
+    filters = one_dtype((filters,))[0]
+    layout = Layout.of(data_format, _space_axes(filters, "convolution"), "convolution")
+    return _convolve(input, filters, strides, padding, layout, dilations)
+
+
+def _space_axes(filters: Tensor, what: str) -> int:
+    if filters.ndim not in (3, 4, 5):
+        raise ValueError(
+            f"{what}: filters must have 3, 4 or 5 axes. Received: shape {filters._array.shape}."
+        )
+    return filters.ndim - 2
+
+
+def _convolve(
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    layout: Layout,
+    dilations: Any,
+    explicit: bool = False,
+) -> Tensor:
+    x, w = one_dtype((input, filters))
+    strides = layout.along_space(strides, "strides")
+    dilations = layout.along_space(dilations, "dilations")
+    taps = check_filters(w, layout)
+
+    def convolved(x: Tensor) -> Tensor:
+        space, channels = x._array.shape[1:-1], x._array.shape[-1]
+        windows = layout.windows(padding, space, taps, strides, dilations, explicit)
+        groups = _groups(channels, w, layout.what)
+        return apply(ops.convolve, (x, w), {"windows": windows, "groups": groups})
+
+    return layout.over_batch(convolved, x)
+
+
+def check_filters(w: Tensor, layout: Layout) -> tuple[int, ...]:
+    """The sizes of the windows, once `w` proves to be a filter."""
+    shape = w._array.shape
+    if w.ndim != layout.ndim + 2:
+        raise invalid(
+            f"{layout.what}: filters must have {layout.ndim + 2} axes. Received: shape {shape}."
+        )
+    if 0 in shape[:-1]:
+        raise invalid(f"{layout.what}: filters must not be empty. Received: shape {shape}.")
+    return shape[: layout.ndim]
+
+
+def _groups(channels: int, w: Tensor, what: str) -> int:
+    inner, results = w._array.shape[-2:]
+    if channels % inner or not channels:
+        raise invalid(
+            f"{what}: the input has {channels} channels, the filters have {inner}. Expected as "
+            "many, or a multiple of them in the input."
+        )
+    groups = channels // inner
+    if results % groups:
+        raise invalid(
+            f"{what}: {results} results cannot be shared among {groups} groups of channels. "
+            f"Expected a multiple of {groups}."
+        )
+    return groups
+
+
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str | None = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv1d`; `filters` is `(width, results, channels)`."""
+    layout = Layout.of(data_format, 1, "conv1d_transpose")
+    return _transpose(input, filters, output_shape, strides, padding, layout, dilations)
+
+
+def conv2d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv2d`: the gradient of a convolution whose input has `output_shape`.
+
+    `filters` is `(height, width, results, channels)`. `output_shape` may leave out batch and
+    channels.
+
+    >>> x = tf.reshape([1.0, 2.0], [1, 1, 2, 1])
+    >>> y = tf.nn.conv2d_transpose(x, tf.ones([2, 2, 1, 1]), [1, 2, 4, 1], strides=2)
+    >>> y.numpy().squeeze()
+    array([[1., 1., 2., 2.],
+           [1., 1., 2., 2.]], dtype=float32)
+    """
+    layout = Layout.of(data_format, 2, "conv2d_transpose")
+    return _transpose(
+        input, filters, output_shape, strides, padding, layout, dilations, explicit=True
+    )
+
+
+def conv3d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str | None = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv3d`; `filters` is `(depth, height, width, results, channels)`."""
+    layout = Layout.of(data_format, 3, "conv3d_transpose")
+    return _transpose(input, filters, output_shape, strides, padding, layout, dilations)
+
+
+def conv_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the output's axes."""
+    if isinstance(output_shape, (int, float)):
+        raise ValueError(
+            f"conv_transpose: expected a list or a tensor for output_shape. "
+            f"Received: {output_shape}."
+        )
+    shape = integers(output_shape, "conv_transpose: output_shape", TypeError)
+    if len(shape) not in (3, 4, 5):
+        raise ValueError(
+            f"conv_transpose: output_shape must be of length 3, 4 or 5. Received: {list(shape)}."
+        )
+    layout = Layout.of(data_format, len(shape) - 2, "conv_transpose")
+    return _transpose(input, filters, shape, strides, padding, layout, dilations)
+
+
+def _transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any,
+    layout: Layout,
+    dilations: Any,
+    explicit: bool = False,
+) -> Tensor:
+    g, w = one_dtype((input, filters))
+    taps = check_filters(w, layout)
+    sizes = integers(output_shape, f"{layout.what}: output_shape", TypeError)
+    shape = _output_shape(sizes, g, w, layout)
+    strides = layout.along_space(strides, "strides")
+    dilations = layout.along_space(dilations, "dilations")
+    space, channels = layout.space_of(shape), shape[1 if layout.channels_first else -1]
+    windows = layout.windows(padding, space, taps, strides, dilations, explicit)
+    groups = _groups(channels, w, layout.what)
+    g = layout.to_last(g)
+    results = (shape[0], *windows.positions(space), w._array.shape[-1])
+    if g._array.shape != results:
+        raise invalid(
+            f"{layout.what}: with channels last, an output of {list(shape)} belongs to an input of "
+            f"shape {results}. Received: {g._array.shape}."
+        )
+    attrs = {"windows": windows, "groups": groups, "space": tuple(space)}
+    return layout.from_last(apply(ops.convolve_transposed, (g, w), attrs))
+
+
+def _output_shape(sizes: Sequence[int], g: Tensor, w: Tensor, layout: Layout) -> Sequence[int]:
+    """The whole shape of the output, of which `sizes` may leave out the batch and the channels."""
+    if g.ndim != layout.ndim + 2:
+        raise invalid(
+            f"{layout.what}: the input must have {layout.ndim + 2} axes. Received: shape "
+            f"{g._array.shape}."
+        )
+    if any(n < 0 for n in sizes):
+        raise invalid(f"{layout.what}: dimensions must be >= 0. Received: {list(sizes)}.")
+    if len(sizes) == layout.ndim + 2:
+        return sizes
+    if len(sizes) != layout.ndim or layout.ndim != 2:
+        raise invalid(
+            f"{layout.what}: output_shape must have {layout.ndim + 2} elements. Received: "
+            f"{list(sizes)}."
+        )
+    batch, channels = g._array.shape[0], w._array.shape[-2]
+    return (batch, channels, *sizes) if layout.channels_first else (batch, *sizes, channels)
+
+
+def atrous_conv2d(
+    value: Any, filters: Any, rate: Any, padding: str, name: str | None = None
+) -> Tensor:
+    """`conv2d` with holes: the taps of a window are `rate` cells apart."""
+    return convolution(value, filters, padding=padding, dilations=rate)
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+) -> Tensor:
+    """The transpose of `atrous_conv2d`."""
+    return conv2d_transpose(value, filters, output_shape, 1, padding, dilations=rate)
+
+
+def conv(
+    input: Any,
+    filter: Any,
+    strides: Sequence[int],
+    padding: str,
+    explicit_paddings: Sequence[int] = [],
+    data_format: str = "CHANNELS_LAST",
+    dilations: Sequence[int] = [],
+    batch_dims: int = 1,
+    groups: int = 1,
+    name: str | None = None,
+) -> Tensor:
+    """A convolution over two or three axes, with `batch_dims` batch axes in front.
+
+    `explicit_paddings` holds two numbers for each axis, if `padding` is "EXPLICIT".
+    """
+    x, w = one_dtype((input, filter))
+    if data_format not in ("CHANNELS_LAST", "CHANNELS_FIRST"):
+        raise invalid(
+            f'conv: data_format is {data_format!r}. Expected "CHANNELS_LAST" or "CHANNELS_FIRST".'
+        )
+    ndim = x.ndim - batch_dims - 1
+    if ndim not in (2, 3):
+        raise invalid(
+            f"conv: expected 2 or 3 axes between batch and channels. Received: shape "
+            f"{x._array.shape} with batch_dims={batch_dims}."
+        )
+    layout = Layout(ndim, data_format == "CHANNELS_FIRST", "conv")
+    channels = x._array.shape[batch_dims if layout.channels_first else -1]
+    if w.ndim == ndim + 2 and w._array.shape[-2] * groups != channels:
+        raise invalid(
+            f"conv: the filter has {w._array.shape[-2]} channels in {groups} groups, the input "
+            f"{channels}. Expected as many."
+        )
+    if padding == "EXPLICIT":
+        padding = pairs_of(explicit_paddings)
+    if batch_dims == 0:
+        y = _convolve(
+            reshape(x, shape=(1, *x._array.shape)),
+            w, strides, padding, layout, dilations or None, explicit=True,
+        )  # fmt: skip
+        return reshape(y, shape=y._array.shape[1:])
+    return _convolve(x, w, strides, padding, layout, dilations or None, explicit=True)
+
+
+def pairs_of(numbers: Sequence[int]) -> list[list[int]]:
+    """A flat list of paddings, two numbers for each axis, as pairs."""
+    return [list(numbers[i : i + 2]) for i in range(0, len(numbers), 2)]

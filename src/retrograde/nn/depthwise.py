@@ -1,0 +1,220 @@
+"""Convolutions of each channel by itself, and the gradients of convolutions as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from retrograde.arrays._arguments import shape_from
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.nn._windows import Layout
+from retrograde.nn.convolution import check_filters, conv2d, conv2d_transpose, pairs_of
+from retrograde.ops import convolution as ops
+from retrograde.ops._windows import Windows
+from retrograde.ops.conversion import as_tensor, one_dtype
+from retrograde.ops.shaping import reshape
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Sequence[int],
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """A convolution of each channel by itself.
+
+    `filter` is `(height, width, channels, multiplier)`; each channel has `multiplier` results.
+
+    >>> x = tf.constant([[[[1.0, 2.0], [3.0, 4.0]]]])
+    >>> w = tf.reshape([1.0, 10.0, 1.0, 10.0], [1, 2, 2, 1])
+    >>> tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "VALID").numpy().ravel()
+    array([ 4., 60.], dtype=float32)
+    """
+    layout = Layout.of(data_format, 2, "depthwise_conv2d")
+    x, w = one_dtype((input, filter))
+    taps = check_filters(w, layout)
+    _check_axes(x, layout)
+    x = layout.to_last(x)
+    space, channels = x._array.shape[1:-1], x._array.shape[-1]
+    windows = _windows(layout, padding, space, taps, strides, dilations)
+    if channels != w._array.shape[2]:
+        raise invalid(
+            f"depthwise_conv2d: the input has {channels} channels, the filter "
+            f"{w._array.shape[2]}. Expected as many."
+        )
+    attrs = {"windows": windows, "groups": channels}
+    return layout.from_last(apply(ops.convolve, (x, _in_groups(w)), attrs))
+
+
+def _check_axes(x: Tensor, layout: Layout) -> None:
+    if x.ndim != 4:
+        raise invalid(f"{layout.what}: expected 4 axes. Received: shape {x._array.shape}.")
+
+
+def _windows(
+    layout: Layout, padding: Any, space: Any, taps: Any, strides: Any, dilations: Any
+) -> Windows:
+    strides = layout.along_space(strides, "strides")
+    dilations = layout.along_space(dilations, "dilations")
+    return layout.windows(padding, space, taps, strides, dilations, explicit=True)
+
+
+def _in_groups(w: Tensor) -> Tensor:
+    """A filter `(height, width, channels, multiplier)`, with a group for each channel."""
+    height, width, channels, multiplier = w._array.shape
+    return reshape(w, shape=(height, width, 1, channels * multiplier))
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Sequence[int],
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = [1, 1, 1, 1],  # noqa: B006 (TensorFlow's default)
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d` by its input, which has the shape `input_sizes`."""
+    layout = Layout.of(data_format, 2, "depthwise_conv2d_backprop_input")
+    w, g = one_dtype((filter, out_backprop))
+    taps = check_filters(w, layout)
+    _check_axes(g, layout)
+    shape = shape_from(input_sizes, f"{layout.what}: input_sizes")
+    if len(shape) != 4:
+        raise invalid(f"{layout.what}: input_sizes must have 4 elements. Received: {list(shape)}.")
+    space, channels = layout.space_of(shape), shape[1 if layout.channels_first else -1]
+    windows = _windows(layout, padding, space, taps, strides, dilations)
+    g = layout.to_last(g)
+    results = w._array.shape[2] * w._array.shape[3]
+    _check_results(g, (shape[0], *windows.positions(space), results), layout)
+    if channels != w._array.shape[2]:
+        raise invalid(
+            f"{layout.what}: an input with {channels} channels for a filter with "
+            f"{w._array.shape[2]}. Expected as many."
+        )
+    attrs = {"windows": windows, "groups": channels, "space": tuple(space)}
+    return layout.from_last(apply(ops.convolve_transposed, (g, _in_groups(w)), attrs))
+
+
+def depthwise_conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Sequence[int],
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = [1, 1, 1, 1],  # noqa: B006 (TensorFlow's default)
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d` by its filter, which has the shape `filter_sizes`."""
+    layout = Layout.of(data_format, 2, "depthwise_conv2d_backprop_filter")
+    x, g = one_dtype((input, out_backprop))
+    shape = shape_from(filter_sizes, f"{layout.what}: filter_sizes")
+    if len(shape) != 4:
+        raise invalid(f"{layout.what}: filter_sizes must have 4 elements. Received: {list(shape)}.")
+    y = _by_filter(x, g, shape[:2], shape[2], strides, padding, layout, dilations)
+    return reshape(y, shape=shape)
+
+
+def _by_filter(
+    x: Tensor,
+    g: Tensor,
+    taps: Sequence[int],
+    groups: int,
+    strides: Any,
+    padding: Any,
+    layout: Layout,
+    dilations: Any,
+) -> Tensor:
+    _check_axes(x, layout)
+    _check_axes(g, layout)
+    x, g = layout.to_last(x), layout.to_last(g)
+    space = x._array.shape[1:-1]
+    windows = _windows(layout, padding, space, taps, strides, dilations)
+    _check_results(g, (len(x), *windows.positions(space), g._array.shape[-1]), layout)
+    return apply(ops.convolve_filter, (x, g), {"windows": windows, "groups": groups})
+
+
+def _check_results(g: Tensor, expected: tuple[int, ...], layout: Layout) -> None:
+    if g._array.shape != expected:
+        raise invalid(
+            f"{layout.what}: with channels last, out_backprop has shape {g._array.shape}. "
+            f"Expected {expected}, the shape of the result of the convolution."
+        )
+
+
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Sequence[int],
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """A `depthwise_conv2d`, and then a `conv2d` with windows of one cell that mixes the channels.
+
+    `pointwise_filter` is `(1, 1, channels * multiplier, results)`.
+    """
+    pointwise = as_tensor(pointwise_filter)
+    if pointwise.ndim != 4 or pointwise._array.shape[:2] != (1, 1):
+        raise ValueError(
+            "separable_conv2d: pointwise_filter must be (1, 1, channels, results). Received: "
+            f"shape {pointwise._array.shape}."
+        )
+    y = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
+    return conv2d(y, pointwise, 1, "VALID", data_format or "NHWC")
+
+
+def conv2d_backprop_input_v2(
+    input: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Sequence[int],
+    padding: str,
+    use_cudnn_on_gpu: bool = True,
+    explicit_paddings: Sequence[int] = [],
+    data_format: str = "NHWC",
+    dilations: Sequence[int] = [1, 1, 1, 1],
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv2d` by its input; of `input` only the shape counts."""
+    shape = as_tensor(input)._array.shape
+    padding = pairs_of(explicit_paddings) if padding == "EXPLICIT" else padding
+    return conv2d_transpose(out_backprop, filter, shape, strides, padding, data_format, dilations)
+
+
+def conv2d_backprop_filter_v2(
+    input: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Sequence[int],
+    padding: str,
+    use_cudnn_on_gpu: bool = True,
+    explicit_paddings: Sequence[int] = [],
+    data_format: str = "NHWC",
+    dilations: Sequence[int] = [1, 1, 1, 1],
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv2d` by its filter; of `filter` only the shape counts."""
+    layout = Layout.of(data_format, 2, "conv2d_backprop_filter_v2")
+    x, g = one_dtype((input, out_backprop))
+    w = as_tensor(filter)
+    taps = check_filters(w, layout)
+    channels = x._array.shape[1 if layout.channels_first else -1] if x.ndim == 4 else 0
+    padding = pairs_of(explicit_paddings) if padding == "EXPLICIT" else padding
+    groups = max(1, channels // w._array.shape[2])
+    y = _by_filter(x, g, taps, groups, strides, padding, layout, dilations)
+    if y._array.shape != w._array.shape:
+        raise invalid(
+            f"{layout.what}: the gradient has shape {y._array.shape}, the filter "
+            f"{w._array.shape}. Expected the same."
+        )
+    return y
