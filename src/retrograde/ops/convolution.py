@@ -86,9 +86,9 @@ def _moved_in(x, groups):
     return reshape(x, shape=(*shape[1:-2], groups * shape[0] * shape[-1]))
 
 
-def _moved_out(y, size, groups):
-    """The inverse of `_moved_in`."""
-    shape = (*y.shape[:-1], groups, size, y.shape[-1] // (groups * size) if size else 0)
+def _moved_out(y, size, groups, width):
+    """The inverse of `_moved_in`, with `width` elements along the last axis in the end."""
+    shape = (*y.shape[:-1], groups, size, width // groups)
     ndim = len(shape)
     y = transpose(reshape(y, shape=shape), perm=(ndim - 2, *range(ndim - 2), ndim - 1))
     return reshape(y, shape=(*y.shape[:-2], y.shape[-2] * y.shape[-1]))
@@ -104,37 +104,38 @@ def _channels_moved_in(w):
 def _convolve_batch(batched, x, w, *, windows, groups):
     if batched == (True, False):
         return unfolded(convolve(folded(x), w, windows=windows, groups=groups), x)
-    size = w.shape[0]
+    size, width = w.shape[0], w.shape[-1]
     if batched == (False, True):
         y = convolve(x, _moved_in(w, groups), windows=windows, groups=groups)
-        return _moved_out(y, size, groups)
-    y = convolve(_moved_in(x, 1), _moved_in(w, 1), windows=windows, groups=groups * size)
-    return _moved_out(y, size, 1)
+        return _moved_out(y, size, groups, width)
+    x, w = _moved_in(x, 1), _moved_in(w, 1)
+    return _moved_out(convolve(x, w, windows=windows, groups=groups * size or 1), size, 1, width)
 
 
 def _transposed_batch(batched, g, w, *, windows, groups, space):
     attrs = {"windows": windows, "space": space}
     if batched == (True, False):
         return unfolded(convolve_transposed(folded(g), w, groups=groups, **attrs), g)
-    size = w.shape[0]
+    size, width = w.shape[0], w.shape[-2] * groups
     if batched == (False, True):
         y = convolve_transposed(g, _channels_moved_in(w), groups=groups, **attrs)
-        return _moved_out(y, size, groups)
-    y = convolve_transposed(_moved_in(g, 1), _moved_in(w, 1), groups=groups * size, **attrs)
-    return _moved_out(y, size, 1)
+        return _moved_out(y, size, groups, width)
+    g, w = _moved_in(g, 1), _moved_in(w, 1)
+    return _moved_out(convolve_transposed(g, w, groups=groups * size or 1, **attrs), size, 1, width)
 
 
 def _filter_batch(batched, x, g, *, windows, groups):
+    width = g.shape[-1]
     if batched == (True, True):
-        size = x.shape[0]
-        x, g = _moved_in(x, 1), _moved_in(g, 1)
-        return _moved_out(convolve_filter(x, g, windows=windows, groups=groups * size), size, 1)
+        size, x, g = x.shape[0], _moved_in(x, 1), _moved_in(g, 1)
+        y = convolve_filter(x, g, windows=windows, groups=groups * size or 1)
+        return _moved_out(y, size, 1, width)
     if batched == (False, True):
         y = convolve_filter(x, _moved_in(g, groups), windows=windows, groups=groups)
-        return _moved_out(y, g.shape[0], groups)
+        return _moved_out(y, g.shape[0], groups, width)
     y = convolve_filter(_moved_in(x, groups), g, windows=windows, groups=groups)
-    size, ndim = x.shape[0], y.ndim
-    y = reshape(y, shape=(*y.shape[:-2], size, y.shape[-2] // size, y.shape[-1]))
+    ndim = y.ndim
+    y = reshape(y, shape=(*y.shape[:-2], x.shape[0], x.shape[-1] // groups, width))
     return transpose(y, perm=(ndim - 2, *range(ndim - 2), ndim - 1, ndim))
 
 

@@ -10,8 +10,6 @@ from tests.ops.cases._table import COMPLEXES, FLOATS, INTEGERS, between, case, c
 WINDOWS = {
     "same": ((2, 4, 5, 2), Windows((3, 2), (1, 2), ((1, 1), (0, 1)), (1, 1))),
     "dilated": ((1, 6, 5, 1), Windows((2, 3), (2, 1), ((1, 0), (2, 2)), (3, 2))),
-    "far_apart": ((1, 7, 3, 2), Windows((2, 1), (3, 2), ((0, 0), (0, 0)), (1, 1))),
-    "volume": ((1, 3, 2, 4, 1), Windows((2, 1, 3), (1, 1, 2), ((0, 1), (0, 0), (1, 1)), (1, 1, 1))),
     "no_batch": ((0, 3, 3, 2), Windows((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1))),
 }
 
