@@ -149,6 +149,12 @@ def test_a_window_made_by_a_function_of_parameters_has_a_gradient():
     assert_gradients(f, X, 0.3)
 
 
+@pytest.mark.parametrize("length", [2, 5, 6])
+def test_the_width_of_kaiser_windows_has_a_gradient(length):
+    for make in (tf.signal.kaiser_window, tf.signal.kaiser_bessel_derived_window):
+        assert_gradients(lambda beta, make=make: make(length, beta, tf.float64), 3.0)
+
+
 def test_the_inverse_window_has_a_gradient():
     def f(width):
         def window(length, dtype):
@@ -182,7 +188,9 @@ def test_a_signal_comes_back_from_its_spectrum(length, step):
 
 
 @pytest.mark.parametrize("norm", [None, "ortho"])
-@pytest.mark.parametrize("window", [None, tf.signal.vorbis_window])
+@pytest.mark.parametrize(
+    "window", [None, tf.signal.vorbis_window, tf.signal.kaiser_bessel_derived_window]
+)
 def test_a_signal_comes_back_from_its_cosine_transform(window, norm):
     x = np.sin(np.arange(32.0) ** 1.5)
 
@@ -216,7 +224,9 @@ def test_precision_is_kept(real, compound):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("make", [tf.signal.hann_window, tf.signal.vorbis_window])
+@pytest.mark.parametrize(
+    "make", [tf.signal.hann_window, tf.signal.vorbis_window, tf.signal.kaiser_window]
+)
 def test_windows_in_half_precision_are_rounded_once(make, dtype):
     exact = make(7, dtype=tf.float64)
 

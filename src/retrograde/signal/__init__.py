@@ -24,7 +24,13 @@ from retrograde.signal.fourier import (
 from retrograde.signal.framing import frame, overlap_and_add
 from retrograde.signal.mel import linear_to_mel_weight_matrix, mfccs_from_log_mel_spectrograms
 from retrograde.signal.spectral import inverse_stft, inverse_stft_window_fn, stft
-from retrograde.signal.windows import hamming_window, hann_window, vorbis_window
+from retrograde.signal.windows import (
+    hamming_window,
+    hann_window,
+    kaiser_bessel_derived_window,
+    kaiser_window,
+    vorbis_window,
+)
 
 __all__ = [
     "dct",
@@ -49,6 +55,8 @@ __all__ = [
     "irfft2d",
     "irfft3d",
     "irfftnd",
+    "kaiser_bessel_derived_window",
+    "kaiser_window",
     "linear_to_mel_weight_matrix",
     "mdct",
     "mfccs_from_log_mel_spectrograms",

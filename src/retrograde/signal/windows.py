@@ -9,6 +9,10 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.tensor import Tensor
+from retrograde.math import bessel_i0e, cumsum, exp, sqrt
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import concat, reverse
 from retrograde.signal._arguments import at_least
 
 
@@ -61,6 +65,41 @@ def vorbis_window(
     length, dtype = _arguments(window_length, dtype, "vorbis_window")
     rising = np.sin(np.pi / max(length, 1) * (np.arange(length) + 0.5))
     return Tensor(np.sin(np.pi / 2 * rising**2).astype(dtype))
+
+
+def kaiser_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """A window close to the best for its width, which grows with `beta`. It is symmetric.
+
+    >>> tf.signal.kaiser_window(5, beta=2.0).numpy().round(4)
+    array([0.4387, 0.8348, 1.    , 0.8348, 0.4387], dtype=float32)
+    """
+    length, dtype = _arguments(window_length, dtype, "kaiser_window", least=1)
+    return to_dtype(_kaiser(length, beta), dtype)
+
+
+def kaiser_bessel_derived_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """A window made of the running sum of a Kaiser window, for `mdct`. Its length is even.
+
+    Its square and that of its neighbour, half a frame on, add up to 1.
+    """
+    length, dtype = _arguments(window_length, dtype, "kaiser_bessel_derived_window")
+    sums = cumsum(_kaiser(length // 2 + 1, beta))
+    half = sqrt(sums[:-1] / sums[-1])
+    return to_dtype(concat(half, reverse(half, axis=(0,)), axis=0), dtype)
+
+
+def _kaiser(length: int, beta: Any) -> Tensor:
+    """In double precision; `beta` may be a tensor, and has a gradient."""
+    if length == 1:
+        return Tensor(np.ones(1))
+    beta = to_dtype(as_tensor(beta), np.dtype(np.float64))
+    places = np.linspace(-1.0, 1.0, length)
+    width = beta * Tensor(np.sqrt(1 - places**2))
+    return exp(width - beta) * bessel_i0e(width) / bessel_i0e(beta)
 
 
 def window_of(window_fn: Callable, frames: Tensor) -> Any:
