@@ -187,7 +187,20 @@ from retrograde.nn.convolution import conv
 from retrograde.nn.depthwise import conv2d_backprop_filter_v2, conv2d_backprop_input_v2
 from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
+from retrograde.printing import print
 from retrograde.python_functions import numpy_function, py_function
+from retrograde.registering import (
+    RegisterGradient,
+    no_gradient,
+    register_tensor_conversion_function,
+)
+from retrograde.runtime import (
+    AggregationMethod,
+    CriticalSection,
+    get_logger,
+    is_symbolic_tensor,
+    timestamp,
+)
 from retrograde.scopes import (
     control_dependencies,
     executing_eagerly,
@@ -208,13 +221,16 @@ newaxis = None
 __version__ = "0.1.0"
 
 __all__ = [
+    "AggregationMethod",
     "Assert",
+    "CriticalSection",
     "DType",
     "DeviceSpec",
     "GradientTape",
     "IndexedSlices",
     "IndexedSlicesSpec",
     "Module",
+    "RegisterGradient",
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
@@ -300,6 +316,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "get_current_name_scope",
+    "get_logger",
     "get_static_value",
     "grad_pass_through",
     "greater",
@@ -317,6 +334,7 @@ __all__ = [
     "int32",
     "int64",
     "irfftnd",
+    "is_symbolic_tensor",
     "is_tensor",
     "less",
     "less_equal",
@@ -337,6 +355,7 @@ __all__ = [
     "nest",
     "newaxis",
     "nn",
+    "no_gradient",
     "no_op",
     "norm",
     "not_equal",
@@ -346,6 +365,7 @@ __all__ = [
     "ones_like",
     "pad",
     "pow",
+    "print",
     "py_function",
     "random",
     "range",
@@ -359,6 +379,7 @@ __all__ = [
     "reduce_min",
     "reduce_prod",
     "reduce_sum",
+    "register_tensor_conversion_function",
     "repeat",
     "reshape",
     "reverse",
@@ -402,6 +423,7 @@ __all__ = [
     "tensor_scatter_nd_update",
     "tensordot",
     "tile",
+    "timestamp",
     "transpose",
     "truediv",
     "truncatediv",

@@ -88,9 +88,6 @@ _WAITING = {
     "tf.data is not here yet": [
         "misc.dataset_map_variable",
     ],
-    "RegisterGradient is not here yet": [
-        "misc.custom_gradient_registry",
-    ],
     "tf.experimental.numpy is not here yet": [
         "misc.numpy_behavior_off",
         "e2e.tnp",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,10 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
     held = held_by(value)
     if held is not None:
         return refuse_dtype(held._read()._array, dtype)
+    if CONVERSIONS:
+        tensor = by_function(value, dtype, hint)
+        if tensor is not None:
+            return tensor._array
     if hint is not None and dtype is None:
         try:
             return as_array(value, hint)
@@ -309,3 +313,35 @@ def held_by(value: Any) -> Any:
         return value
     method = getattr(type(value), "__retrograde_tensor__", None)
     return None if method is None else held_by(method(value))
+
+
+# What `register_tensor_conversion_function` was told: priority, types, function; first come first.
+CONVERSIONS: list[tuple[int, tuple[type, ...], Callable]] = []
+
+
+def by_function(value: Any, dtype: np.dtype | None, hint: np.dtype | None = None) -> Any:
+    """The Tensor that a registered function makes of `value`; `None` if there is none for it."""
+    if hint is not None and dtype is None:
+        try:
+            return by_function(value, hint)
+        except (TypeError, ValueError, RuntimeError):
+            return by_function(value, None)
+    wanted = None if dtype is None else dtypes.of(dtype)
+    for _, types, function in CONVERSIONS:
+        if isinstance(value, types):
+            tensor = function(value, dtype=wanted, name=None, as_ref=False)
+            if tensor is not NotImplemented:
+                return _checked(tensor, wanted, function, value)
+    return None
+
+
+def _checked(tensor: Any, wanted: DType | None, function: Callable, value: Any) -> Any:
+    """What a conversion function returned, as a Tensor of the dtype that was asked for."""
+    held = held_by(tensor)
+    if held is None:
+        problem = f"non-Tensor: {tensor}"
+    elif wanted is not None and held.dtype is not wanted:
+        problem = f"incompatible dtype: requested = {wanted.name}, actual = {held.dtype.name}"
+    else:
+        return held._read()
+    raise RuntimeError(f"Conversion function {function} for type {type(value)} returned {problem}")

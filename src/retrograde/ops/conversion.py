@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes, indexed_slices
-from retrograde.core.conversion import as_array, held_by, refuse_dtype
+from retrograde.core.conversion import (
+    CONVERSIONS,
+    as_array,
+    by_function,
+    held_by,
+    refuse_dtype,
+)
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
 from retrograde.ops.shaping import stack
@@ -28,6 +34,10 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
         tensor = held._read()
         refuse_dtype(tensor._array, dtype)
         return tensor
+    if CONVERSIONS:
+        tensor = by_function(value, dtype, hint)
+        if tensor is not None:
+            return tensor
     if isinstance(value, IndexedSlices):
         return as_tensor(indexed_slices.dense(value), dtype)
     if isinstance(value, (list, tuple)) and holds_tensor(value):
