@@ -113,9 +113,23 @@ def test_what_adjusts_images_has_derivatives():
         "adjust_saturation": lambda x: tf.image.adjust_saturation(x, 0.5),
         "hsv_to_rgb": tf.image.hsv_to_rgb,
         "area": lambda x: tf.image.resize(x, [2, 1], "area"),
+        "glimpse": lambda x: tf.image.extract_glimpse(x[None], [1, 2], [[0.0, 0.0]]),
     }
     for name, f in functions.items():
-        assert np.all(gradient(lambda x, f=f: f(x)[..., 0], colours) != 0, axis=(0, 1)).any(), name
+        g = gradient(lambda x, f=f: f(x)[..., 0], colours, dtype=tf.float32)
+        assert np.any(g != 0), name
+
+
+def test_crops_have_second_derivatives_by_their_boxes():
+    image = tf.reshape(tf.range(16.0) ** 2, [1, 4, 4, 1])
+
+    def slope(boxes):
+        with tf.GradientTape() as tape:
+            tape.watch(boxes)
+            y = tf.image.crop_and_resize(image, boxes, [0], [2, 2])
+        return tape.gradient(y, boxes)
+
+    assert np.all(gradient(slope, [[0.1, 0.2, 0.7, 0.9]], dtype=tf.float32) != 0)
 
 
 def test_bessel_functions_have_the_derivatives_they_should_at_zero():

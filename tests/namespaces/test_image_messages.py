@@ -180,6 +180,266 @@ MESSAGES = [
         "adjust_contrast: contrast_factor must be a scalar of dtype float32. Received: shape "
         "(1,), float32.",
     ),
+    (
+        lambda: tf.image.psnr(IMAGE, RGB, 1.0),
+        ValueError,
+        "psnr: images have shapes (2, 3, 1) and (2, 3, 3). Expected the same height, width "
+        "and channels.",
+    ),
+    (
+        lambda: tf.image.ssim(IMAGE[0], IMAGE[0], 1.0),
+        ValueError,
+        "ssim: images have shapes (3, 1) and (3, 1). Expected at least three axes: height, "
+        "width, channels.",
+    ),
+    (
+        lambda: tf.image.ssim(np.ones([2, 3, 3, 1]), np.ones([4, 3, 3, 1]), 1.0),
+        ValueError,
+        "ssim: images have shapes (2, 3, 3, 1) and (4, 3, 3, 1). Expected batches that broadcast.",
+    ),
+    (
+        lambda: tf.image.ssim(IMAGE, IMAGE.astype(np.float64), 1.0),
+        tf.errors.InvalidArgumentError,
+        "ssim: images have dtypes float32 and float64. Expected the same.",
+    ),
+    (
+        lambda: tf.image.ssim(IMAGE, IMAGE, 1.0),
+        tf.errors.InvalidArgumentError,
+        "ssim: images have shape (2, 3, 1). Expected at least filter_size=11 pixels along "
+        "height and width.",
+    ),
+    (
+        lambda: tf.image.ssim(IMAGE, IMAGE, 1.0, filter_size=0),
+        tf.errors.InvalidArgumentError,
+        "ssim: filter_size must be at least 1. Received: 0.",
+    ),
+    (
+        lambda: tf.image.ssim_multiscale(IMAGE, IMAGE, 1.0, ()),
+        IndexError,
+        "ssim_multiscale: power_factors is empty. Expected one for each scale.",
+    ),
+    (
+        lambda: tf.image.total_variation(IMAGE > 0),
+        tf.errors.InvalidArgumentError,
+        "total_variation: `images` has dtype bool. Expected one of float16, bfloat16, "
+        "float32, float64, complex64, complex128, int8, int16, int32, int64.",
+    ),
+    (
+        lambda: tf.image.image_gradients(IMAGE),
+        ValueError,
+        "image_gradients: `image` has shape (2, 3, 1). Expected four axes: batch, height, "
+        "width, channels.",
+    ),
+    (
+        lambda: tf.image.sobel_edges(IMAGE),
+        tf.errors.InvalidArgumentError,
+        "sobel_edges: `image` has shape (2, 3, 1). Expected four axes (batch, height, width, "
+        "channels), with two pixels along height and width at least.",
+    ),
+    (
+        lambda: tf.image.random_crop(IMAGE, [3, 3, 1]),
+        tf.errors.InvalidArgumentError,
+        "random_crop: size [3, 3, 1] does not fit into shape [2, 3, 1]. Expected a size for "
+        "each axis, at most as large.",
+    ),
+    (
+        lambda: tf.image.random_brightness(IMAGE, -0.5),
+        ValueError,
+        "max_delta must be non-negative. Received: -0.5.",
+    ),
+    (
+        lambda: tf.image.random_hue(RGB, 0.6),
+        ValueError,
+        "max_delta must be <= 0.5. Received: 0.6.",
+    ),
+    (
+        lambda: tf.image.random_contrast(IMAGE, 0.5, 0.5),
+        ValueError,
+        "upper must be > lower. Received: 0.5 and 0.5.",
+    ),
+    (
+        lambda: tf.image.random_saturation(RGB, -0.5, 0.5),
+        ValueError,
+        "lower must be non-negative. Received: -0.5.",
+    ),
+    (
+        lambda: tf.image.crop_and_resize(IMAGE, BOXES, [0, 0], [2, 2]),
+        tf.errors.InvalidArgumentError,
+        "crop_and_resize: `image` has shape (2, 3, 1). Expected four axes (batch, height, "
+        "width, channels), with pixels.",
+    ),
+    (
+        lambda: tf.image.crop_and_resize(IMAGE[None], BOXES[0], [0, 0], [2, 2]),
+        tf.errors.InvalidArgumentError,
+        "crop_and_resize: `boxes` has shape (4,). Expected (number of boxes, 4).",
+    ),
+    (
+        lambda: tf.image.crop_and_resize(IMAGE[None], BOXES, [0], [2, 2]),
+        tf.errors.InvalidArgumentError,
+        "crop_and_resize: `box_indices` has shape (1,). Expected (2,): one for each box.",
+    ),
+    (
+        lambda: tf.image.crop_and_resize(IMAGE[None], BOXES, [0, 1], [2, 2]),
+        tf.errors.OutOfRangeError,
+        "crop_and_resize: box_indices has values outside [0, 1), the batch of images.",
+    ),
+    (
+        lambda: tf.image.crop_and_resize(IMAGE[None], BOXES, [0, 0], [2, 0]),
+        tf.errors.InvalidArgumentError,
+        "crop_and_resize: `crop_size` is [2, 0]. Expected two numbers above 0, height and width.",
+    ),
+    (
+        lambda: tf.image.crop_and_resize(IMAGE[None], BOXES, [0, 0], [2, 2], "cubic"),
+        tf.errors.InvalidArgumentError,
+        "crop_and_resize: method 'cubic' is not known. Expected 'bilinear' or 'nearest'.",
+    ),
+    (
+        lambda: tf.image.extract_glimpse(IMAGE, [2, 2], [[0.0, 0.0]]),
+        tf.errors.InvalidArgumentError,
+        "extract_glimpse: `input` has shape (2, 3, 1). Expected batch, height, width and channels.",
+    ),
+    (
+        lambda: tf.image.extract_glimpse(IMAGE[None], [2], [[0.0, 0.0]]),
+        tf.errors.InvalidArgumentError,
+        "extract_glimpse: `size` is [2]. Expected two numbers, height and width, not below 0.",
+    ),
+    (
+        lambda: tf.image.extract_glimpse(IMAGE[None], [2, 2], [0.0, 0.0]),
+        tf.errors.InvalidArgumentError,
+        "extract_glimpse: `offsets` has shape (2,). Expected (1, 2): y and x for each image.",
+    ),
+    (
+        lambda: tf.image.extract_glimpse(IMAGE[None], [2, 2], [[0.0, 0.0]], noise="pink"),
+        tf.errors.InvalidArgumentError,
+        "extract_glimpse: noise 'pink' is not known. Expected 'uniform', 'gaussian' or 'zero'.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression(BOXES[0], SCORES, 2),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression: `boxes` has shape (4,). Expected (number of boxes, 4).",
+    ),
+    (
+        lambda: tf.image.non_max_suppression(BOXES, SCORES[:1], 2),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression: `scores` has shape (1,). Expected (2,): one for each box.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression(BOXES, SCORES, -1),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression: max_output_size must be one number >= 0. Received: -1.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression(BOXES, SCORES, 2, 1.5),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression: iou_threshold must be in [0, 1]. Received: 1.5.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression(BOXES, SCORES, 2, [0.5]),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression: iou_threshold must be one number. Received: [0.5].",
+    ),
+    (
+        lambda: tf.image.non_max_suppression(BOXES, SCORES.astype(np.float16), 2),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression: `scores` has dtype float16. Expected one of float32.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression_with_scores(BOXES, SCORES, 2, soft_nms_sigma=-1.0),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression_with_scores: soft_nms_sigma must be >= 0. Received: -1.0.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression_overlaps(BOXES, SCORES, 2),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression_overlaps: `overlaps` has shape (2, 4). Expected a square matrix.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression_overlaps(BOXES[:, :2], SCORES[:1], 2),
+        tf.errors.InvalidArgumentError,
+        "non_max_suppression_overlaps: `scores` has shape (1,). Expected (2,): one for each box.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression_padded(BOXES[None], SCORES[None], 2),
+        ValueError,
+        "non_max_suppression_padded: pad_to_max_output_size must be True for boxes in batches.",
+    ),
+    (
+        lambda: tf.image.non_max_suppression_padded(BOXES, SCORES[:1], 2),
+        ValueError,
+        "non_max_suppression_padded: `boxes` has shape (2, 4), `scores` (1,). Expected (..., "
+        "number of boxes, 4) and (..., number of boxes).",
+    ),
+    (
+        lambda: tf.image.combined_non_max_suppression(BOXES, SCORES, 2, 2),
+        tf.errors.InvalidArgumentError,
+        "combined_non_max_suppression: `boxes` has shape (2, 4), `scores` (2,). Expected "
+        "(batch, boxes, 1 or classes, 4) and (batch, boxes, classes).",
+    ),
+    (
+        lambda: tf.image.draw_bounding_boxes(IMAGE, BOXES[None], None),
+        tf.errors.InvalidArgumentError,
+        "draw_bounding_boxes: `images` has shape (2, 3, 1). Expected batch, height, width, "
+        "and 1, 3 or 4 channels.",
+    ),
+    (
+        lambda: tf.image.draw_bounding_boxes(IMAGE[None], BOXES, None),
+        tf.errors.InvalidArgumentError,
+        "draw_bounding_boxes: `boxes` has shape (2, 4). Expected (1, number of boxes, 4).",
+    ),
+    (
+        lambda: tf.image.draw_bounding_boxes(RGB[None], BOXES[None], [[1.0]]),
+        tf.errors.InvalidArgumentError,
+        "draw_bounding_boxes: `colors` has shape (1, 1). Expected (number of colours, 3): "
+        "one value for each channel of the images.",
+    ),
+    (
+        lambda: tf.image.sample_distorted_bounding_box([9, 9], BOXES[None]),
+        tf.errors.InvalidArgumentError,
+        "sample_distorted_bounding_box: `image_size` has shape (2,). Expected (3,): height, "
+        "width, channels.",
+    ),
+    (
+        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES),
+        tf.errors.InvalidArgumentError,
+        "sample_distorted_bounding_box: `bounding_boxes` has shape (2, 4). Expected (batch, "
+        "boxes, 4).",
+    ),
+    (
+        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES[None, :0]),
+        tf.errors.InvalidArgumentError,
+        "sample_distorted_bounding_box: `bounding_boxes` has shape (1, 0, 4), without any "
+        "box. Set use_image_if_no_bounding_boxes to take the whole image for one.",
+    ),
+    (
+        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES[None, :1] * 2),
+        tf.errors.InvalidArgumentError,
+        "sample_distorted_bounding_box: coordinates of boxes must be in [0, 1]. Received: "
+        "[[[0. 0. 2. 2.]]].",
+    ),
+    (
+        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES[None], area_range=[0.5]),
+        tf.errors.InvalidArgumentError,
+        "sample_distorted_bounding_box: area_range must be two numbers > 0. Received: [0.5].",
+    ),
+    (
+        lambda: tf.image.sample_distorted_bounding_box(
+            [9, 9, 3], BOXES[None], area_range=[0.5, 2.0]
+        ),
+        tf.errors.InvalidArgumentError,
+        "sample_distorted_bounding_box: area_range must not exceed 1. Received: [0.5, 2.0].",
+    ),
+    (
+        lambda: tf.image.sample_distorted_bounding_box(
+            [9, 9, 3], BOXES[None], min_object_covered=-0.5
+        ),
+        tf.errors.InvalidArgumentError,
+        "sample_distorted_bounding_box: min_object_covered must be >= 0. Received: -0.5.",
+    ),
+    (
+        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES[None], max_attempts=0),
+        tf.errors.InvalidArgumentError,
+        "sample_distorted_bounding_box: max_attempts must be > 0. Received: 0.",
+    ),
 ]
 
 

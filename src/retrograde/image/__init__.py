@@ -11,6 +11,11 @@ from retrograde.image.adjusting import (
     adjust_saturation,
     per_image_standardization,
 )
+from retrograde.image.boxes import (
+    draw_bounding_boxes,
+    sample_distorted_bounding_box,
+    stateless_sample_distorted_bounding_box,
+)
 from retrograde.image.colour import (
     convert_image_dtype,
     grayscale_to_rgb,
@@ -22,6 +27,10 @@ from retrograde.image.colour import (
     yiq_to_rgb,
     yuv_to_rgb,
 )
+from retrograde.image.cutting import (
+    crop_and_resize,
+    extract_glimpse,
+)
 from retrograde.image.placing import (
     central_crop,
     crop_to_bounding_box,
@@ -32,10 +41,41 @@ from retrograde.image.placing import (
     rot90,
     transpose,
 )
+from retrograde.image.quality import (
+    image_gradients,
+    psnr,
+    sobel_edges,
+    ssim,
+    ssim_multiscale,
+    total_variation,
+)
 from retrograde.image.resizing import (
     ResizeMethod,
     resize,
     resize_with_pad,
+)
+from retrograde.image.sampling import (
+    random_brightness,
+    random_contrast,
+    random_crop,
+    random_flip_left_right,
+    random_flip_up_down,
+    random_hue,
+    random_saturation,
+    stateless_random_brightness,
+    stateless_random_contrast,
+    stateless_random_crop,
+    stateless_random_flip_left_right,
+    stateless_random_flip_up_down,
+    stateless_random_hue,
+    stateless_random_saturation,
+)
+from retrograde.image.suppression import (
+    combined_non_max_suppression,
+    non_max_suppression,
+    non_max_suppression_overlaps,
+    non_max_suppression_padded,
+    non_max_suppression_with_scores,
 )
 from retrograde.nn.patches import extract_patches
 
@@ -47,15 +87,32 @@ __all__ = [
     "adjust_hue",
     "adjust_saturation",
     "central_crop",
+    "combined_non_max_suppression",
     "convert_image_dtype",
+    "crop_and_resize",
     "crop_to_bounding_box",
+    "draw_bounding_boxes",
+    "extract_glimpse",
     "extract_patches",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
     "hsv_to_rgb",
+    "image_gradients",
+    "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
     "pad_to_bounding_box",
     "per_image_standardization",
+    "psnr",
+    "random_brightness",
+    "random_contrast",
+    "random_crop",
+    "random_flip_left_right",
+    "random_flip_up_down",
+    "random_hue",
+    "random_saturation",
     "resize",
     "resize_with_crop_or_pad",
     "resize_with_pad",
@@ -64,6 +121,19 @@ __all__ = [
     "rgb_to_yiq",
     "rgb_to_yuv",
     "rot90",
+    "sample_distorted_bounding_box",
+    "sobel_edges",
+    "ssim",
+    "ssim_multiscale",
+    "stateless_random_brightness",
+    "stateless_random_contrast",
+    "stateless_random_crop",
+    "stateless_random_flip_left_right",
+    "stateless_random_flip_up_down",
+    "stateless_random_hue",
+    "stateless_random_saturation",
+    "stateless_sample_distorted_bounding_box",
+    "total_variation",
     "transpose",
     "yiq_to_rgb",
     "yuv_to_rgb",

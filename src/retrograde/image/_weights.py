@@ -1,4 +1,4 @@
-"""How much each pixel of an axis counts for each pixel of the axis resized, by all methods.
+"""How much each pixel along an axis counts for each pixel of the axis resized, or filtered.
 
 Positions are computed in float32, as TensorFlow does: in between two pixels, rounding decides which
 of them is the nearest.
@@ -154,3 +154,27 @@ METHODS = (
 def resizing(old: int, new: int, method: str, antialias: bool) -> Weights:
     """The weights that make `new` pixels of `old` ones."""
     return _method(method, antialias)(old, new)
+
+
+@functools.lru_cache(maxsize=64)
+def gaussian(pixels: int, size: int, sigma: float) -> Weights:
+    """Windows of `size` pixels, each pixel weighed by its distance from the middle."""
+    distance = np.arange(size) - (size - 1) / 2
+    shares = np.exp(-0.5 * (distance / sigma) ** 2)
+    places = np.arange(pixels - size + 1)[:, None] + np.arange(size)
+    return Weights(places, np.broadcast_to(_normalised(shares[None]), places.shape), pixels)
+
+
+@functools.lru_cache(maxsize=64)
+def halving(pixels: int) -> Weights:
+    """The mean of each two pixels; a last one alone counts twice."""
+    places = np.arange(pixels + pixels % 2).reshape(-1, 2).clip(max=pixels - 1)
+    return Weights(places, np.full(places.shape, 0.5, np.float32), pixels)
+
+
+@functools.lru_cache(maxsize=64)
+def sobel(pixels: int, shares: tuple[int, int, int]) -> Weights:
+    """Each pixel and its neighbours on both sides; at the edge, the one neighbour on both sides."""
+    places = np.abs(np.arange(pixels)[:, None] + np.arange(-1, 2))
+    places = np.where(places >= pixels, 2 * pixels - 2 - places, places)
+    return Weights(places, np.tile(np.array(shares, np.float32), (pixels, 1)), pixels)

@@ -1,0 +1,249 @@
+"""Parts of images at places that are given as numbers: crops, and glimpses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.errors import OutOfRangeError, invalid
+from retrograde.core.tensor import Tensor
+from retrograde.math import reduce_max, reduce_mean, reduce_min, reduce_std
+from retrograde.math._inputs import accept
+from retrograde.ops import arithmetic as ar
+from retrograde.ops.casting import cast_discrete, stop_gradient, to_dtype
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.elementary import ceil, floor
+from retrograde.ops.indexing import gather_nd
+from retrograde.ops.shaping import broadcast_to, reshape, stack, unstack
+from retrograde.random import normal, uniform
+
+_FLOAT32 = dtypes.float32.numpy_dtype
+_INT32 = dtypes.int32.numpy_dtype
+_CROPPED_DTYPES = (
+    "uint8", "uint16", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+)  # fmt: skip
+
+
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """Crops of a batch of images, each resized to `crop_size`, as float32.
+
+    Box i, `[y1, x1, y2, x2]` with 0 and 1 for the first and the last pixel, is cut out of the image
+    `box_indices[i]`; where it reaches beyond, `extrapolation_value` stands. Gradients flow to the
+    images and to the boxes: by the method "nearest", to the boxes as if it were "bilinear".
+
+    >>> image = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+    >>> tf.image.crop_and_resize(image, [[0.0, 0.0, 0.5, 1.0]], [0], [2, 2])[0, :, :, 0].numpy()
+    array([[0., 2.],
+           [3., 5.]], dtype=float32)
+    """
+    x = as_tensor(image)
+    accept(x, _CROPPED_DTYPES, "image", "crop_and_resize")
+    where, which = as_tensor(boxes, _FLOAT32), as_tensor(box_indices, _INT32)
+    size = np.asarray(as_tensor(crop_size, _INT32))
+    _check_crops(x._array.shape, where._array.shape, which._array, size)
+    if method not in ("bilinear", "nearest"):
+        raise invalid(
+            f"crop_and_resize: method {method!r} is not known. Expected 'bilinear' or 'nearest'."
+        )
+    crops = _Crops(where, which, x._array.shape[1:3], size.tolist(), float(extrapolation_value))
+    x = to_dtype(x, _FLOAT32)
+    if method == "bilinear":
+        return crops.bilinear(x)
+    moved = crops.bilinear(stop_gradient(x))
+    return crops.nearest(x) + (moved - stop_gradient(moved))
+
+
+def _check_crops(image: tuple, boxes: tuple, which: Any, size: np.ndarray) -> None:
+    what = "crop_and_resize"
+    if len(image) != 4 or 0 in image[1:3]:
+        raise invalid(
+            f"{what}: `image` has shape {image}. Expected four axes (batch, height, width, "
+            "channels), with pixels."
+        )
+    if len(boxes) != 2 or boxes[1] != 4:
+        raise invalid(f"{what}: `boxes` has shape {boxes}. Expected (number of boxes, 4).")
+    if which.shape != boxes[:1]:
+        raise invalid(
+            f"{what}: `box_indices` has shape {which.shape}. Expected {boxes[:1]}: one for each "
+            "box."
+        )
+    if size.shape != (2,) or min(size) <= 0:
+        raise invalid(
+            f"{what}: `crop_size` is {size.tolist()}. Expected two numbers above 0, height and "
+            "width."
+        )
+    if which.size and not (which.min() >= 0 and which.max() < image[0]):
+        message = f"{what}: box_indices has values outside [0, {image[0]}), the batch of images."
+        raise OutOfRangeError(None, None, message)
+
+
+class _Crops:
+    """Where the pixels of crops lie in the images they are cut from."""
+
+    def __init__(
+        self, boxes: Tensor, which: Tensor, pixels: tuple, size: list[int], beyond: float
+    ) -> None:
+        y1, x1, y2, x2 = unstack(boxes, axis=1)
+        self.rows = _positions(y1, y2, pixels[0], size[0])
+        self.columns = _positions(x1, x2, pixels[1], size[1])
+        self.which = which
+        self.pixels = pixels
+        self.beyond = Tensor(np.float32(beyond))
+
+    def bilinear(self, x: Tensor) -> Tensor:
+        """Each pixel of `x` weighed by its distance."""
+        (top, bottom, down), (left, right, across) = map(_around, (self.rows, self.columns))
+        down = reshape(down, shape=(*down._array.shape, 1, 1))
+        across = reshape(across, shape=(across._array.shape[0], 1, across._array.shape[1], 1))
+        above, below = self._at(x, top, left), self._at(x, bottom, left)
+        above = above + (self._at(x, top, right) - above) * across
+        below = below + (self._at(x, bottom, right) - below) * across
+        return self._within(above + (below - above) * down)
+
+    def nearest(self, x: Tensor) -> Tensor:
+        """The pixels of `x` that are nearest; of two, the one further from the first pixel."""
+        return self._within(self._at(x, floor(self.rows + 0.5), floor(self.columns + 0.5)))
+
+    def _at(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        """The pixels of `x` in these rows and columns; those beyond the edge are on it."""
+        number, height = rows._array.shape
+        shape = (number, height, columns._array.shape[1])
+        which = reshape(self.which, shape=(number, 1, 1))
+        rows = reshape(_kept_inside(rows, self.pixels[0]), shape=(number, height, 1))
+        columns = reshape(_kept_inside(columns, self.pixels[1]), shape=(number, 1, shape[2]))
+        places = (broadcast_to(part, shape=shape) for part in (which, rows, columns))
+        return gather_nd(x, stack(*places, axis=3), batch_dims=0)
+
+    def _within(self, y: Tensor) -> Tensor:
+        """`y` where it was looked for within the images."""
+        number, height, width, _ = y._array.shape
+        inside = [
+            (position >= 0.0) & (position <= float(last - 1))
+            for position, last in zip((self.rows, self.columns), self.pixels, strict=True)
+        ]
+        rows = reshape(inside[0], shape=(number, height, 1, 1))
+        return ar.select(rows & reshape(inside[1], shape=(number, 1, width, 1)), y, self.beyond)
+
+
+def _positions(start: Tensor, stop: Tensor, pixels: int, count: int) -> Tensor:
+    """`count` positions from `start` to `stop`, measured in pixels from the centre of the first."""
+    shape, last = (start._array.shape[0], 1), float(pixels - 1)
+    start, stop = (reshape(end, shape=shape) for end in (start, stop))
+    if count == 1:
+        return (start + stop) * 0.5 * last
+    step = (stop - start) * last / float(count - 1)
+    return start * last + step * np.arange(count, dtype=np.float32)
+
+
+def _around(position: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The pixels on both sides of positions, and how far they are from the first."""
+    before = floor(position)
+    return before, ceil(position), position - before
+
+
+def _kept_inside(position: Tensor, pixels: int) -> Tensor:
+    zero, last = Tensor(np.int32(0)), Tensor(np.int32(pixels - 1))
+    return ar.minimum(ar.maximum(cast_discrete(position, dtype=_INT32), zero), last)
+
+
+def extract_glimpse(
+    input: Any,
+    size: Any,
+    offsets: Any,
+    centered: bool = True,
+    normalized: bool = True,
+    noise: str = "uniform",
+    name: str | None = None,
+) -> Tensor:
+    """A window of `size` out of each image of a float32 batch, at `offsets = [[y, x], ...]`.
+
+    Offsets are pixels from the first; if `normalized`, fractions of the image; if `centered` too,
+    they go from -1 to 1 and are those of the middle of the window. Beyond the image there is
+    `noise`: "uniform", "gaussian" or "zero". Gradients flow to the image.
+
+    >>> image = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+    >>> tf.image.extract_glimpse(image, [2, 2], [[0.0, 0.0]])[0, :, :, 0].numpy()
+    array([[ 5.,  6.],
+           [ 9., 10.]], dtype=float32)
+    """
+    x, where = as_tensor(input, _FLOAT32), as_tensor(offsets, _FLOAT32)
+    window = np.asarray(as_tensor(size, _INT32))
+    _check_glimpses(x._array.shape, window, where._array.shape, noise)
+    starts = _starts(where, np.array(x._array.shape[1:3]), window, centered, normalized)
+    batch, height, width = x._array.shape[0], *window.tolist()
+    rows = reshape(starts[0], shape=(batch, 1, 1)) + np.arange(height, dtype=np.int32)[:, None]
+    columns = reshape(starts[1], shape=(batch, 1, 1)) + np.arange(width, dtype=np.int32)
+    inside = _is_inside(rows, x._array.shape[1]) & _is_inside(columns, x._array.shape[2])
+    places = stack(
+        *(
+            broadcast_to(_kept_inside(part, pixels), shape=(batch, height, width))
+            for part, pixels in zip((rows, columns), x._array.shape[1:3], strict=True)
+        ),
+        axis=3,
+    )
+    y = gather_nd(x, places, batch_dims=1)
+    return ar.select(reshape(inside, shape=(batch, height, width, 1)), y, _noise(x, y, noise))
+
+
+def _check_glimpses(image: tuple, size: np.ndarray, offsets: tuple, noise: str) -> None:
+    what = "extract_glimpse"
+    if len(image) != 4:
+        raise invalid(
+            f"{what}: `input` has shape {image}. Expected batch, height, width and channels."
+        )
+    if size.shape != (2,) or min(size) < 0:
+        raise invalid(
+            f"{what}: `size` is {size.tolist()}. Expected two numbers, height and width, not below "
+            "0."
+        )
+    if offsets != (image[0], 2):
+        raise invalid(
+            f"{what}: `offsets` has shape {offsets}. Expected {(image[0], 2)}: y and x for each "
+            "image."
+        )
+    if noise not in ("uniform", "gaussian", "zero"):
+        raise invalid(
+            f"{what}: noise {noise!r} is not known. Expected 'uniform', 'gaussian' or 'zero'."
+        )
+
+
+def _starts(
+    offsets: Tensor, pixels: np.ndarray, window: np.ndarray, centered: bool, normalized: bool
+) -> tuple[Tensor, Tensor]:
+    """The first row and the first column of each window."""
+    size = pixels.astype(np.float32)
+    if centered and normalized:
+        start = offsets * (size / 2) + (size - window.astype(np.float32)) / 2
+    elif centered:
+        start = offsets + size / 2
+    else:
+        start = offsets * size if normalized else offsets
+    return unstack(cast_discrete(start, dtype=_INT32), axis=1)
+
+
+def _is_inside(position: Tensor, pixels: int) -> Tensor:
+    return (position >= 0) & (position < pixels)
+
+
+def _noise(x: Tensor, y: Tensor, kind: str) -> Tensor:
+    """What fills `y` beyond the edge of the images `x`: within the range of each image."""
+    shape = y._array.shape
+    if kind == "zero":
+        return Tensor(np.float32(0))
+    x = stop_gradient(x)
+    axes = [1, 2, 3] if kind == "uniform" else [1, 2]
+    low, high = (reduce(x, axes, keepdims=True) for reduce in (reduce_min, reduce_max))
+    if kind == "uniform":
+        return uniform(shape) * (high - low) + low
+    values = normal(shape) * reduce_std(x, axes, keepdims=True)
+    return ar.minimum(ar.maximum(values + reduce_mean(x, axes, keepdims=True), low), high)

@@ -1,0 +1,244 @@
+"""How alike two images are, how rough one is, and where its edges lie."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import broadcast
+from retrograde.core.tensor import Tensor
+from retrograde.image._inputs import refuse_other_ranks
+from retrograde.image._weights import gaussian, halving, sobel
+from retrograde.image.colour import convert_image_dtype
+from retrograde.math import abs as absolute
+from retrograde.math import log, reduce_mean, reduce_prod, reduce_sum, squared_difference
+from retrograde.math._inputs import accept
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.elementary import relu
+from retrograde.ops.resampling import resample
+from retrograde.ops.shaping import put_slice, stack, take_slice
+
+_FLOAT32 = dtypes.float32.numpy_dtype
+_HEIGHT, _WIDTH = -3, -2
+_NUMBERS = tuple(d.name for d in dtypes.ALL if d.numpy_dtype in dtypes.NUMERIC)
+_SIGNED = tuple(d.name for d in dtypes.ALL if d.numpy_dtype in dtypes.SIGNED)
+
+
+def _blurred(x: Tensor, weights: Callable) -> Tensor:
+    """`x` with `weights(size)` applied along its height and its width."""
+    shape = x._array.shape
+    for axis in (len(shape) + _HEIGHT, len(shape) + _WIDTH):
+        x = resample(x, axis=axis, weights=weights(shape[axis]))
+    return x
+
+
+# Two images
+
+
+def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+    """The peak signal-to-noise ratio of images, in decibels; `max_val` is the brightest possible.
+
+    >>> tf.image.psnr(tf.zeros([1, 2, 3]), tf.fill([1, 2, 3], 0.1), max_val=1.0).numpy().round(3)
+    np.float32(20.0)
+    """
+    x1, x2 = as_tensor(a), as_tensor(b)
+    brightest = _brightest(max_val, x1)
+    x1, x2 = (convert_image_dtype(x, _FLOAT32) for x in (x1, x2))
+    error = reduce_mean(squared_difference(x1, x2), [-3, -2, -1])
+    _refuse_unlike(x1, x2, "psnr")
+    return log(brightest) * (20 / math.log(10)) - log(error) * (10 / math.log(10))
+
+
+def _brightest(max_val: Any, like: Tensor) -> Tensor:
+    return convert_image_dtype(to_dtype(as_tensor(max_val), like._array.dtype), _FLOAT32)
+
+
+def _refuse_unlike(x1: Tensor, x2: Tensor, what: str) -> None:
+    """Refuses images of different sizes, and batches of them that do not broadcast."""
+    a, b = x1._array.shape, x2._array.shape
+    if min(len(a), len(b)) < 3:
+        raise ValueError(
+            f"{what}: images have shapes {a} and {b}. Expected at least three axes: height, width, "
+            "channels."
+        )
+    if a[-3:] != b[-3:]:
+        raise ValueError(
+            f"{what}: images have shapes {a} and {b}. Expected the same height, width and channels."
+        )
+    if broadcast(a[:-3], b[:-3]) is None:
+        raise ValueError(
+            f"{what}: images have shapes {a} and {b}. Expected batches that broadcast."
+        )
+
+
+def ssim(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    return_index_map: bool = False,
+) -> Tensor:
+    """The structural similarity of images, at most 1, within windows that are blurred at the edge.
+
+    `max_val` is the brightest possible. With `return_index_map`, the result is that of each window.
+
+    >>> image = tf.random.uniform([16, 16, 3])
+    >>> tf.image.ssim(image, image, max_val=1.0).numpy()
+    np.float32(1.0)
+    """
+    x1, x2, brightest = _alike(img1, img2, max_val, "ssim")
+    size, sigma = _filter(filter_size, filter_sigma)
+    luminance, contrast = _similarity(x1, x2, brightest, size, sigma, k1, k2)
+    index = luminance * contrast
+    if not return_index_map:
+        index = reduce_mean(index, [_HEIGHT, _WIDTH])
+    return reduce_mean(index, -1)
+
+
+def _alike(img1: Any, img2: Any, max_val: Any, what: str) -> tuple[Tensor, Tensor, Tensor]:
+    x1, x2 = as_tensor(img1), as_tensor(img2)
+    _refuse_unlike(x1, x2, what)
+    if x1.dtype is not x2.dtype:
+        raise invalid(
+            f"{what}: images have dtypes {x1.dtype.name} and {x2.dtype.name}. Expected the same."
+        )
+    brightest = _brightest(max_val, x1)
+    return convert_image_dtype(x1, _FLOAT32), convert_image_dtype(x2, _FLOAT32), brightest
+
+
+def _filter(size: Any, sigma: Any) -> tuple[int, float]:
+    pixels = int(as_tensor(size, dtypes.int32.numpy_dtype))
+    if pixels < 1:
+        raise invalid(f"ssim: filter_size must be at least 1. Received: {pixels}.")
+    return pixels, float(sigma)
+
+
+def _similarity(
+    x1: Tensor, x2: Tensor, brightest: Tensor, size: int, sigma: float, k1: float, k2: float
+) -> tuple[Tensor, Tensor]:
+    """How alike two images are in luminance, and in contrast and structure, for each window."""
+    if min(x1._array.shape[_HEIGHT], x1._array.shape[_WIDTH]) < size:
+        raise invalid(
+            f"ssim: images have shape {x1._array.shape}. Expected at least filter_size={size} "
+            "pixels along height and width."
+        )
+    window = functools.partial(gaussian, size=size, sigma=sigma)
+    c1, c2 = (brightest * k1) ** 2, (brightest * k2) ** 2
+    mean1, mean2 = _blurred(x1, window), _blurred(x2, window)
+    product, squares = mean1 * mean2 * 2.0, mean1 * mean1 + mean2 * mean2
+    luminance = (product + c1) / (squares + c1)
+    mean_product = _blurred(x1 * x2, window) * 2.0
+    mean_squares = _blurred(x1 * x1 + x2 * x2, window)
+    contrast = (mean_product - product + c2) / (mean_squares - squares + c2)
+    return luminance, contrast
+
+
+def ssim_multiscale(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    power_factors: Sequence[float] = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+) -> Tensor:
+    """The structural similarity of images at several scales, each half the size of the one before.
+
+    The result is the product of what `tf.image.ssim` compares at each scale, to the powers of
+    `power_factors`; negative similarities count as 0.
+    """
+    x1, x2, brightest = _alike(img1, img2, max_val, "ssim_multiscale")
+    size, sigma = _filter(filter_size, filter_sigma)
+    if not len(power_factors):
+        raise IndexError("ssim_multiscale: power_factors is empty. Expected one for each scale.")
+    factors = []
+    for scale in range(len(power_factors)):
+        if scale:
+            x1, x2 = _blurred(x1, halving), _blurred(x2, halving)
+        luminance, contrast = _similarity(x1, x2, brightest, size, sigma, k1, k2)
+        last = scale == len(power_factors) - 1
+        index = luminance * contrast if last else contrast
+        factors.append(relu(reduce_mean(index, [_HEIGHT, _WIDTH])))
+    scales = stack(*factors, axis=x1._array.ndim - 2)
+    return reduce_mean(reduce_prod(scales ** np.array(power_factors, np.float32), -1), -1)
+
+
+# One image
+
+
+def total_variation(images: Any, name: str | None = None) -> Tensor:
+    """The sum of the differences between neighbouring pixels: how rough each image is.
+
+    >>> tf.image.total_variation([[[1.0], [3.0]], [[1.0], [4.0]]]).numpy()
+    np.float32(6.0)
+    """
+    x = as_tensor(images)
+    refuse_other_ranks(x, "total_variation", "images")
+    accept(x, _SIGNED, "images", "total_variation")
+    down, across = (absolute(_steps(x, axis)) for axis in (_HEIGHT, _WIDTH))
+    return reduce_sum(down, [-3, -2, -1]) + reduce_sum(across, [-3, -2, -1])
+
+
+def _steps(x: Tensor, axis: int) -> Tensor:
+    """What each pixel has more than the one before it along `axis`."""
+    shape = x._array.shape
+    whole = [(0, size, 1) for size in shape]
+    after, before = list(whole), list(whole)
+    after[axis], before[axis] = (1, shape[axis], 1), (0, shape[axis] - 1, 1)
+    return take_slice(x, where=tuple(after)) - take_slice(x, where=tuple(before))
+
+
+def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+    """What the next pixel has more than each: down and to the right; 0 at the edge.
+
+    >>> dy, dx = tf.image.image_gradients([[[[1], [3]], [[7], [9]]]])
+    >>> dy[0, :, :, 0].numpy(), dx[0, :, :, 0].numpy()
+    (array([[6, 6], [0, 0]], dtype=int32), array([[2, 0], [2, 0]], dtype=int32))
+    """
+    x = as_tensor(image)
+    shape = x._array.shape
+    if len(shape) != 4:
+        raise ValueError(
+            f"image_gradients: `image` has shape {shape}. Expected four axes: batch, height, "
+            "width, channels."
+        )
+    accept(x, _NUMBERS, "image", "image_gradients")
+    steps = (_steps(x, axis) for axis in (_HEIGHT, _WIDTH))
+    return tuple(
+        put_slice(step, shape=shape, where=tuple((0, size, 1) for size in step._array.shape))
+        for step in steps
+    )
+
+
+def sobel_edges(image: Any) -> Tensor:
+    """Edges by Sobel's filters: the last axis of the result holds dy and dx.
+
+    >>> image = tf.reshape([0.0, 0.0, 1.0, 1.0] * 3, [1, 3, 4, 1])
+    >>> tf.image.sobel_edges(image)[0, 1, :, 0, 1].numpy()
+    array([0., 4., 4., 0.], dtype=float32)
+    """
+    x = as_tensor(image)
+    accept(x, ("float16", "bfloat16", "float32", "float64"), "image", "sobel_edges")
+    shape = x._array.shape
+    if len(shape) != 4 or min(shape[1:3]) < 2 or not shape[0]:
+        raise invalid(
+            f"sobel_edges: `image` has shape {shape}. Expected four axes (batch, height, width, "
+            "channels), with two pixels along height and width at least."
+        )
+    height, width = shape[1:3]
+    down = resample(x, axis=1, weights=sobel(height, (-1, 0, 1)))
+    down = resample(down, axis=2, weights=sobel(width, (1, 2, 1)))
+    across = resample(x, axis=2, weights=sobel(width, (-1, 0, 1)))
+    across = resample(across, axis=1, weights=sobel(height, (1, 2, 1)))
+    return stack(down, across, axis=4)
