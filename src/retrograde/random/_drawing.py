@@ -1,0 +1,97 @@
+"""Raw random numbers: what a seed, and how often it was drawn from, determine."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer_array
+from retrograde.core import dtypes
+from retrograde.core.errors import invalid
+from retrograde.core.random_state import Draw
+from retrograde.core.tensor import Tensor
+
+WORD = 1 << 64
+STATELESS, GENERATOR = 1 << 62, 1 << 61  # keep their streams apart from those of threads
+
+
+class Algorithm(enum.Enum):
+    """Accepted where TensorFlow takes it; there is one algorithm here, Philox."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+_ALGORITHMS = {a.name.lower(): a for a in Algorithm} | {a.value: a for a in Algorithm}
+
+
+def check_algorithm(alg: Any) -> None:
+    """Refuses what names no algorithm of TensorFlow's."""
+    if isinstance(alg, Algorithm):
+        return
+    if not isinstance(alg, str):
+        alg = int(integer_array(alg, "alg", TypeError))
+    if alg not in _ALGORITHMS:
+        raise ValueError(
+            f"Argument `alg` got unsupported value {alg}. Expected 'philox', 'threefry' or "
+            "'auto_select', or 1, 2 or 3 for these."
+        )
+
+
+def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
+    """The draw of a stateless function: `seed`, a pair of integers, is all that counts."""
+    check_algorithm(alg)
+    pair = integer_array(seed, "seed")
+    if pair.shape != (2,):
+        raise invalid(f"seed must have shape [2]. Received: shape {pair.shape}.")
+    first, second = (int(n) % WORD for n in pair)
+    return Draw((first, second), (0, STATELESS))
+
+
+def bits(draw: Draw) -> np.random.Generator:
+    """The random numbers of one draw."""
+    low, high = draw.key
+    count, stream = draw.counter
+    philox = np.random.Philox(key=low | high << 64, counter=(count << 128) | (stream << 192))
+    return np.random.Generator(philox)
+
+
+_BITS_OF_FRACTION = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}
+
+
+def unit_uniform(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """From 0 up to but without 1."""
+    if dtype in _BITS_OF_FRACTION:  # rounding a float32 down to these could give 1
+        steps = 1 << _BITS_OF_FRACTION[dtype]
+        return (bits(draw).integers(0, steps, shape) / np.float32(steps)).astype(dtype)
+    return np.asarray(bits(draw).random(shape, dtype))
+
+
+def unit_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """With mean 0 and standard deviation 1."""
+    return _normal_from(bits(draw), shape, dtype)
+
+
+def _normal_from(generator: np.random.Generator, shape: Any, dtype: np.dtype) -> np.ndarray:
+    wide = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float32)
+    return np.asarray(generator.standard_normal(shape, wide)).astype(dtype)
+
+
+def unit_truncated_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """What lies further out than two standard deviations is drawn again."""
+    generator = bits(draw)
+    values = _normal_from(generator, shape, dtype)
+    while (far := np.abs(values) > 2).any():
+        values[far] = _normal_from(generator, int(far.sum()), dtype)
+    return values
+
+
+def full_range(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    """Integers from the whole range of `dtype`, all equally likely."""
+    limits = np.iinfo(dtype)
+    return Tensor(
+        np.asarray(bits(draw).integers(limits.min, limits.max, shape, dtype, endpoint=True))[()]
+    )

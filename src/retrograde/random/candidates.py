@@ -1,0 +1,288 @@
+"""Classes drawn as candidates beside the true ones, and how often each was to be expected."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core import dtypes, random_state
+from retrograde.core.conversion import held_by
+from retrograde.core.errors import NotFoundError, invalid
+from retrograde.core.random_state import Draw
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.random._drawing import bits
+
+_INT64 = dtypes.int64.numpy_dtype
+
+
+class Sample(NamedTuple):
+    """Classes that were drawn, and the expected counts of the true ones and of these.
+
+    An expected count is how often a class comes up in as many tries as were made. Where each class
+    counts once, it is the probability that it comes up at all.
+    """
+
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sample:
+    """Draws `num_sampled` of the classes from 0 up to `range_max`, all equally likely.
+
+    `true_classes`, of shape `(batch, num_true)`, are only counted. With `unique`, no class is
+    drawn twice.
+
+    >>> sample = tf.random.uniform_candidate_sampler([[1], [2]], 1, 3, False, range_max=6)
+    >>> sample.true_expected_count.numpy()
+    array([[0.5],
+           [0.5]], dtype=float32)
+    """
+    what = "uniform_candidate_sampler"
+    _check_range(range_max, what)
+
+    def draw(generator: np.random.Generator, count: int) -> np.ndarray:
+        return generator.integers(0, range_max, count)
+
+    def chance(classes: np.ndarray) -> np.ndarray:
+        return np.full(classes.shape, 1 / range_max)
+
+    true = _true_classes(true_classes, num_true, num_sampled, range_max, what)
+    key = random_state.draw_key(seed)
+    return _sample(key, draw, chance, range_max, true, num_sampled, unique)
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sample:
+    """As `uniform_candidate_sampler`, for classes that Zipf's law holds for, frequent ones first.
+
+    The probability of class k is `(log(k + 2) - log(k + 1)) / log(range_max + 1)`.
+    """
+    what = "log_uniform_candidate_sampler"
+    _check_range(range_max, what)
+    whole = np.log1p(range_max)
+
+    def draw(generator: np.random.Generator, count: int) -> np.ndarray:
+        # Rounding may carry a number close to 1 over the end.
+        classes = np.expm1(generator.random(count) * whole).astype(_INT64)
+        return np.minimum(classes, range_max - 1)
+
+    def chance(classes: np.ndarray) -> np.ndarray:
+        return np.log1p(1 / (classes + 1.0)) / whole
+
+    true = _true_classes(true_classes, num_true, num_sampled, range_max, what)
+    key = random_state.draw_key(seed)
+    return _sample(key, draw, chance, range_max, true, num_sampled, unique)
+
+
+_learned: dict[tuple, np.ndarray] = {}
+_learning = threading.Lock()
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sample:
+    """As `uniform_candidate_sampler`, with probabilities learned from the true classes.
+
+    All classes start out equally likely; then each call with the same `seed` and the same numbers
+    counts its `true_classes`, for the next. Without a `seed`, every call starts anew.
+    """
+    what = "learned_unigram_candidate_sampler"
+    _check_range(range_max, what)
+    true = _true_classes(true_classes, num_true, num_sampled, range_max, what)
+    key = (seed, num_true, num_sampled, bool(unique), range_max)
+    with _learning:
+        known = _learned.get(key)
+        weights = np.ones(range_max) if known is None else known
+        if seed is not None:
+            _learned[key] = weights + np.bincount(true.ravel(), minlength=range_max)
+    draw_key = random_state.draw_key(seed)
+    return _sample(draw_key, *_weighted(weights), true, num_sampled, unique)
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sample:
+    """As `uniform_candidate_sampler`, with probabilities proportional to given weights.
+
+    They are those in `unigrams`, or the numbers after the last comma in the lines of `vocab_file`,
+    each to the power of `distortion`; the first `num_reserved_ids` classes come before them and
+    are never drawn. Of several shards only the classes k with `k % num_shards == shard` count.
+
+    >>> tf.random.fixed_unigram_candidate_sampler(
+    ...     [[1]], 1, 2, False, range_max=3, unigrams=[1.0, 2.0, 1.0]
+    ... ).true_expected_count.numpy()
+    array([[1.]], dtype=float32)
+    """
+    what = "fixed_unigram_candidate_sampler"
+    _check_range(range_max, what)
+    if bool(vocab_file) == bool(len(unigrams)):
+        raise invalid(
+            f"{what}: expected one of vocab_file and unigrams. Received: vocab_file={vocab_file!r} "
+            f"and unigrams={list(unigrams)}."
+        )
+    given = np.asarray(unigrams or _weights_in(vocab_file, what), np.float64) ** distortion
+    weights = np.concatenate([np.zeros(num_reserved_ids), given])[shard::num_shards]
+    if len(weights) != range_max:
+        raise invalid(
+            f"{what}: range_max must be the number of weights. Received: range_max={range_max}, "
+            f"and {len(weights)} weights."
+        )
+    if not (np.isfinite(weights).all() and np.all(weights >= 0) and weights.any()):
+        raise invalid(
+            f"{what}: weights must be finite and at least 0, and not all 0. Received: {weights}."
+        )
+    true = _true_classes(true_classes, num_true, num_sampled, range_max, what)
+    draw_key = random_state.draw_key(seed)
+    return _sample(draw_key, *_weighted(weights), true, num_sampled, unique)
+
+
+def _weights_in(vocab_file: str, what: str) -> list[float]:
+    try:
+        with open(vocab_file) as lines:
+            return [float(line.rsplit(",", 1)[-1]) for line in lines if line.strip()]
+    except FileNotFoundError:
+        raise NotFoundError(None, None, f"{what}: there is no vocab_file {vocab_file!r}.") from None
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sample:
+    """All classes from 0 up to `num_sampled`, each once; for tests of what uses a sampler.
+
+    >>> tf.random.all_candidate_sampler([[1]], 1, 3, True).sampled_candidates.numpy()
+    array([0, 1, 2])
+    """
+    what = "all_candidate_sampler"
+    true = _true_classes(true_classes, num_true, num_sampled, num_sampled, what)
+    counts = [np.ones(shape, np.float32) for shape in (true.shape, (num_sampled,))]
+    return Sample(Tensor(np.arange(num_sampled)), *map(Tensor, counts))
+
+
+def _check_range(range_max: int, what: str) -> None:
+    if range_max < 1:
+        raise invalid(f"{what}: range_max must be at least 1. Received: {range_max}.")
+
+
+def _true_classes(
+    true_classes: Any, num_true: int, num_sampled: int, range_max: int, what: str
+) -> np.ndarray:
+    true = class_matrix(true_classes, num_true, "true_classes", what)
+    if num_sampled < 1:
+        raise invalid(f"{what}: num_sampled must be at least 1. Received: {num_sampled}.")
+    outside = (true < 0) | (true >= range_max)
+    if outside.any():
+        raise invalid(
+            f"{what}: true classes must be in [0, {range_max}). Received: {true[outside][0]}."
+        )
+    return true
+
+
+def class_matrix(classes: Any, num_true: int, argument: str, what: str) -> np.ndarray:
+    """`classes`, of which there are `num_true` in each row, as an array of int64."""
+    tensor = as_tensor(classes, None if held_by(classes) is not None else _INT64)
+    shape = tensor._array.shape
+    if tensor._array.dtype != _INT64:
+        raise invalid(
+            f"{what}: `{argument}` has dtype {tensor.dtype.name}. Expected int64: use tf.cast."
+        )
+    if num_true < 1 or len(shape) != 2 or shape[1] != num_true:
+        raise invalid(
+            f"{what}: `{argument}` must be a matrix with num_true columns, at least one. Received: "
+            f"shape {shape}, num_true={num_true}."
+        )
+    return np.asarray(tensor)
+
+
+def _weighted(weights: np.ndarray) -> tuple[Callable, Callable, int]:
+    """How to draw with probabilities proportional to `weights`; these; how many are not 0."""
+    shares = weights / weights.sum()
+    ends = np.cumsum(shares)
+    last = np.flatnonzero(weights)[-1]
+
+    def draw(generator: np.random.Generator, count: int) -> np.ndarray:
+        # Rounding may leave the last end below 1.
+        return np.minimum(ends.searchsorted(generator.random(count), side="right"), last)
+
+    return draw, shares.__getitem__, np.count_nonzero(weights)
+
+
+def _sample(
+    key: Draw,
+    draw: Callable,
+    chance: Callable,
+    possible: int,
+    true: np.ndarray,
+    num_sampled: int,
+    unique: bool,
+) -> Sample:
+    generator = bits(key)
+    tries = num_sampled
+    if not unique:
+        sampled = draw(generator, num_sampled).astype(_INT64)
+    elif num_sampled > possible:
+        raise invalid(
+            f"unique candidates: cannot draw {num_sampled} different ones from {possible} classes."
+        )
+    else:
+        sampled, tries = _without_repeats(lambda: draw(generator, num_sampled), num_sampled)
+
+    def expected(classes: np.ndarray) -> Tensor:
+        share = chance(classes)
+        count = share * tries if tries == num_sampled else -np.expm1(tries * np.log1p(-share))
+        return Tensor(count.astype(np.float32))
+
+    return Sample(Tensor(sampled), expected(true), expected(sampled))
+
+
+def _without_repeats(draw: Callable, count: int) -> tuple[np.ndarray, int]:
+    """The first `count` different classes in the order they came up, and how many tries it took."""
+    drawn = np.empty(0, _INT64)
+    while True:
+        drawn = np.concatenate([drawn, draw()])
+        _, first = np.unique(drawn, return_index=True)
+        if len(first) >= count:
+            places = np.sort(first)[:count]
+            return drawn[places].astype(_INT64), int(places[-1]) + 1

@@ -1,0 +1,224 @@
+"""Generators: streams of random numbers that a program holds in its hands."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer_array, shape_from
+from retrograde.core import dtypes
+from retrograde.core.random_state import Draw
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.ops.conversion import numpy_dtype
+from retrograde.random import _distributions as distributions
+from retrograde.random._drawing import (
+    GENERATOR,
+    WORD,
+    Algorithm,
+    check_algorithm,
+    full_range,
+    unit_normal,
+    unit_truncated_normal,
+)
+
+
+class Generator:
+    """A stream of random numbers of its own.
+
+    The state, three integers, is a variable: it can be saved, assigned and shared. Several
+    threads may draw from one generator.
+
+    >>> a, b = tf.random.Generator.from_seed(1), tf.random.Generator.from_seed(1)
+    >>> bool(tf.reduce_all(a.normal([3]) == b.normal([3])))
+    True
+    """
+
+    def __init__(
+        self, copy_from: Generator | None = None, state: Any = None, alg: Any = None
+    ) -> None:
+        if (copy_from is None) == (state is None):
+            raise ValueError("Generator: expected exactly one of `copy_from` and `state`.")
+        if alg is not None:
+            check_algorithm(alg)
+        source = copy_from.state if state is None else state
+        self._state = Variable(_state_array(source), trainable=False, name="StateVar")
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any = None) -> Generator:
+        """A generator that goes on where another with this state would."""
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+        """A generator whose numbers follow from `seed`."""
+        return cls(state=_state_from_seed(seed), alg=alg)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any = None) -> Generator:
+        """A generator that has drawn `counter` times with `key`."""
+        return cls(state=_state_from_key_counter(key, counter), alg=alg)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """A generator that is different in each run."""
+        return cls.from_seed(int.from_bytes(os.urandom(8), "little") - WORD // 2, alg)
+
+    @property
+    def state(self) -> Variable:
+        """How often the generator was drawn from, and its key."""
+        return self._state
+
+    @property
+    def key(self) -> Tensor:
+        """The key."""
+        return self._state[2]
+
+    @property
+    def algorithm(self) -> int:
+        """Philox."""
+        return Algorithm.PHILOX.value
+
+    def reset(self, state: Any) -> None:
+        """Puts the generator into another state."""
+        self._state.assign(_state_array(state))
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Puts the generator at the start of the numbers of `seed`."""
+        self._state.assign(_state_from_seed(seed))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Puts the generator where it has drawn `counter` times with `key`."""
+        self._state.assign(_state_from_key_counter(key, counter))
+
+    def skip(self, delta: Any) -> Tensor:
+        """Goes on as if `delta` draws had been made. Returns the state before."""
+        with self._lock:
+            before = self._state.value()
+            self._state.assign_add([int(delta), 0, 0])
+        return before
+
+    def _draw(self) -> Draw:
+        drawn, high, key = np.asarray(self.skip(1)).tolist()
+        return Draw((key % WORD, high % WORD), (drawn % WORD, GENERATOR))
+
+    def normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        name: Any = None,
+    ) -> Tensor:
+        """Random numbers from a normal distribution."""
+        return distributions.scaled(unit_normal, self._draw(), shape, mean, stddev, dtype)
+
+    def truncated_normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        name: Any = None,
+    ) -> Tensor:
+        """Random numbers from a normal distribution, none further than two `stddev` off."""
+        return distributions.scaled(unit_truncated_normal, self._draw(), shape, mean, stddev, dtype)
+
+    def uniform(
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = dtypes.float32,
+        name: Any = None,
+    ) -> Tensor:
+        """Random numbers from `minval` up to but without `maxval`, all equally likely."""
+        return distributions.uniform(self._draw(), shape, minval, maxval, dtype)
+
+    def binomial(
+        self,
+        shape: Any,
+        counts: Any,
+        probs: Any,
+        dtype: Any = dtypes.int32,
+        name: Any = None,
+    ) -> Tensor:
+        """How many of `counts` trials succeed, each with probability `probs`.
+
+        `shape` ends in the shape of the parameters, broadcast.
+        """
+        return distributions.binomial(self._draw(), shape, counts, probs, dtype, "binomial")
+
+    def uniform_full_int(self, shape: Any, dtype: Any = dtypes.uint64, name: Any = None) -> Tensor:
+        """Integers from the whole range of `dtype`, all equally likely."""
+        return full_range(self._draw(), shape_from(shape, "random"), numpy_dtype(dtype))
+
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Seeds for stateless functions, one in each column."""
+        return full_range(self._draw(), (2, count), np.dtype(np.int64))
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """New generators, that share nothing with this one and with each other."""
+        keys = np.asarray(self.make_seeds(count))
+        return [Generator(state=np.array([0, high, key])) for key, high in keys.T]
+
+
+def _state_array(state: Any) -> np.ndarray:
+    array = integer_array(state, "Generator")
+    if array.shape != (3,):
+        raise ValueError(f"Generator: expected a state of 3 integers. Received: {array.shape}.")
+    return array
+
+
+def create_rng_state(seed: Any, alg: Any) -> Tensor:
+    """The state in which a generator made from `seed` begins: three integers.
+
+    >>> tf.random.create_rng_state(7, "philox").numpy()
+    array([0, 0, 7])
+    """
+    check_algorithm(alg)
+    return Tensor(_state_from_seed(seed))
+
+
+def _state_from_seed(seed: Any) -> np.ndarray:
+    if type(seed) is int:  # more than 64 bits count too
+        low, high = (_signed(seed >> shift) for shift in (0, 64))
+        return np.array([0, high if abs(seed) >= WORD else 0, low])
+    numbers = integer_array(seed, "seed").reshape(-1).tolist()
+    if len(numbers) not in (1, 2):
+        raise ValueError(f"Generator: expected a seed of one or two integers. Received: {seed!r}.")
+    return np.array([0, 0, *numbers] if len(numbers) == 1 else [0, *reversed(numbers)])
+
+
+def _signed(number: int) -> int:
+    """The last 64 bits of `number`, as int64 reads them."""
+    return (number + WORD // 2) % WORD - WORD // 2
+
+
+def _state_from_key_counter(key: Any, counter: Any) -> np.ndarray:
+    drawn = np.atleast_1d(integer_array(counter, "counter"))
+    return np.array([drawn[0], 0, int(integer_array(key, "key"))])
+
+
+_global_lock = threading.Lock()
+_global: Generator | None = None
+
+
+def get_global_generator() -> Generator:
+    """The generator that the process shares; made, different in each run, when first asked for."""
+    global _global
+    with _global_lock:
+        if _global is None:
+            _global = Generator.from_non_deterministic_state()
+        return _global
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Puts `generator` in the place of the one that the process shares."""
+    global _global
+    with _global_lock:
+        _global = generator

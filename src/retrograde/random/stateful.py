@@ -1,0 +1,114 @@
+"""Numbers that go on: each call draws new ones from the stream of its thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde.arrays._arguments import shape_from
+from retrograde.core import dtypes, random_state
+from retrograde.core.tensor import Tensor
+from retrograde.ops import casting, indexing
+from retrograde.ops.conversion import as_tensor
+from retrograde.random import _distributions as distributions
+from retrograde.random._drawing import bits, unit_normal, unit_truncated_normal
+
+
+def set_seed(seed: int) -> None:
+    """Starts the random numbers of this process anew.
+
+    >>> tf.random.set_seed(7)
+    >>> first = tf.random.uniform([2])
+    >>> tf.random.set_seed(7)
+    >>> bool(tf.reduce_all(first == tf.random.uniform([2])))
+    True
+    """
+    random_state.set_seed(None if seed is None else int(seed))
+
+
+def uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: Any = None,
+) -> Tensor:
+    """Random numbers from `minval` up to but without `maxval`, all equally likely.
+
+    `maxval` is 1 for floats, and has to be given for integers.
+    """
+    return distributions.uniform(random_state.draw_key(seed), shape, minval, maxval, dtype)
+
+
+def normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: Any = None,
+) -> Tensor:
+    """Random numbers from a normal distribution."""
+    draw = random_state.draw_key(seed)
+    return distributions.scaled(unit_normal, draw, shape, mean, stddev, dtype)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: Any = None,
+) -> Tensor:
+    """Random numbers from a normal distribution, none further than two `stddev` from `mean`."""
+    draw = random_state.draw_key(seed)
+    return distributions.scaled(unit_truncated_normal, draw, shape, mean, stddev, dtype)
+
+
+def gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: Any = None,
+) -> Tensor:
+    """Random numbers from gamma distributions: `shape` of them for each `alpha` and `beta`.
+
+    `beta` is the rate: the numbers have mean `alpha / beta`. Gradients flow to both parameters,
+    as if each number kept its quantile.
+
+    >>> tf.random.gamma([10], alpha=[0.5, 1.5]).shape
+    TensorShape([10, 2])
+    """
+    return distributions.gamma(random_state.draw_key(seed), shape, alpha, beta, dtype)
+
+
+def poisson(
+    shape: Any, lam: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: Any = None
+) -> Tensor:
+    """Random numbers of events, `shape` of them for each rate `lam`. No gradient flows.
+
+    >>> tf.random.poisson([10], lam=[0.5, 1.5]).shape
+    TensorShape([10, 2])
+    """
+    rates = as_tensor(lam)
+    sizes = (*shape_from(shape, "poisson"), *rates._array.shape)
+    return distributions.poisson(random_state.draw_key(seed), sizes, rates, dtype, "poisson")
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: Any = None
+) -> Tensor:
+    """Classes drawn with probabilities proportional to `exp(logits)`, for each row."""
+    return distributions.categorical(random_state.draw_key(seed), logits, num_samples, dtype)
+
+
+def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
+    """The rows of a tensor in random order. No gradient flows, as in TensorFlow."""
+    x = casting.stop_gradient(as_tensor(value))
+    if not x._array.ndim:
+        return x
+    order = bits(random_state.draw_key(seed)).permutation(x._array.shape[0])
+    return indexing.gather(x, Tensor(order), axis=0)

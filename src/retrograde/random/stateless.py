@@ -1,0 +1,151 @@
+"""Numbers that depend on `seed` alone, a pair of integers; and new seeds out of old ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde.arrays._arguments import integer, integer_array, shape_from
+from retrograde.core import dtypes
+from retrograde.core.random_state import Draw
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.random import _distributions as distributions
+from retrograde.random._drawing import (
+    STATELESS,
+    WORD,
+    full_range,
+    stateless_draw,
+    unit_normal,
+    unit_truncated_normal,
+)
+
+
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    name: Any = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """As `tf.random.uniform`; the same `seed`, a pair of integers, gives the same numbers.
+
+    Integers come from the whole range of `dtype` if both `minval` and `maxval` are `None`.
+
+    >>> a, b = (tf.random.stateless_uniform([2], seed=[1, 2]) for _ in range(2))
+    >>> bool(tf.reduce_all(a == b))
+    True
+    """
+    draw = stateless_draw(seed, alg)
+    return distributions.uniform_or_full_range(draw, shape, minval, maxval, dtype)
+
+
+def stateless_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: Any = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """As `tf.random.normal`; the same `seed`, a pair of integers, gives the same numbers."""
+    draw = stateless_draw(seed, alg)
+    return distributions.scaled(unit_normal, draw, shape, mean, stddev, dtype)
+
+
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: Any = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """As `tf.random.truncated_normal`; the same `seed` gives the same numbers."""
+    draw = stateless_draw(seed, alg)
+    return distributions.scaled(unit_truncated_normal, draw, shape, mean, stddev, dtype)
+
+
+def stateless_parameterized_truncated_normal(
+    shape: Any,
+    seed: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    name: Any = None,
+) -> Tensor:
+    """Numbers from normal distributions, between `minvals` and `maxvals`, however far out.
+
+    `shape` ends in the shape of the parameters, broadcast. Gradients flow to all four, as if each
+    number kept its quantile.
+
+    >>> x = tf.random.stateless_parameterized_truncated_normal([3], [1, 2], minvals=1.5)
+    >>> bool(tf.reduce_all((x >= 1.5) & (x <= 2.0)))
+    True
+    """
+    return distributions.truncated_normal(
+        stateless_draw(seed), shape, means, stddevs, minvals, maxvals
+    )
+
+
+def stateless_gamma(
+    shape: Any,
+    seed: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
+    name: Any = None,
+) -> Tensor:
+    """As `tf.random.gamma`, but `shape` is that of all samples, and ends in that of `alpha`."""
+    return distributions.stateless_gamma(stateless_draw(seed), shape, alpha, beta, dtype)
+
+
+def stateless_poisson(
+    shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: Any = None
+) -> Tensor:
+    """As `tf.random.poisson`, but `shape` is that of all samples, and ends in that of `lam`."""
+    return distributions.stateless_poisson(stateless_draw(seed), shape, lam, dtype)
+
+
+def stateless_binomial(
+    shape: Any,
+    seed: Any,
+    counts: Any,
+    probs: Any,
+    output_dtype: Any = dtypes.int32,
+    name: Any = None,
+) -> Tensor:
+    """How many of `counts` trials succeed, each with probability `probs`. No gradient flows.
+
+    `shape` ends in the shape of the parameters, broadcast.
+
+    >>> tf.random.stateless_binomial([3], [1, 2], counts=10.0, probs=[0.0, 1.0, 1.0]).numpy()
+    array([ 0, 10, 10], dtype=int32)
+    """
+    draw = stateless_draw(seed)
+    return distributions.binomial(draw, shape, counts, probs, output_dtype, "stateless_binomial")
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: Any = None
+) -> Tensor:
+    """As `tf.random.categorical`; the same `seed` gives the same classes."""
+    return distributions.categorical(stateless_draw(seed), logits, num_samples, dtype)
+
+
+def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
+    """`num` new seeds out of one."""
+    shape = shape_from([integer(num, "split"), 2], "split")
+    return full_range(stateless_draw(seed, alg), shape, as_tensor(seed)._array.dtype)
+
+
+def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
+    """A new seed out of one and an integer."""
+    draw = stateless_draw(seed, alg)
+    number = int(integer_array(data, "fold_in")) % WORD
+    folded = Draw(draw.key, (number, STATELESS + 1))
+    return full_range(folded, (2,), as_tensor(seed)._array.dtype)

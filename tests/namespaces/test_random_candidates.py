@@ -1,0 +1,227 @@
+"""Samplers of candidate classes: what they draw, and how often each class is to be expected."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import retrograde as tf
+from tests.namespaces.helpers import assert_raises
+
+Invalid = tf.errors.InvalidArgumentError
+TRUE = tf.constant([[1, 2], [3, 0]], tf.int64)
+SIZE = 20_000
+WEIGHTS = [1.0, 2.0, 3.0, 4.0, 5.0]
+LOG_UNIFORM = np.diff(np.log(np.arange(1, 7))) / np.log(6)
+
+SAMPLERS = {  # the sampler, and the probabilities of its classes from 0 to 4
+    "uniform": (
+        lambda *args, **kwargs: tf.random.uniform_candidate_sampler(*args, 5, **kwargs),
+        np.full(5, 0.2),
+    ),
+    "log_uniform": (
+        lambda *args, **kwargs: tf.random.log_uniform_candidate_sampler(*args, 5, **kwargs),
+        LOG_UNIFORM,
+    ),
+    "learned_unigram": (
+        lambda *args, **kwargs: tf.random.learned_unigram_candidate_sampler(*args, 5, **kwargs),
+        np.full(5, 0.2),
+    ),
+    "fixed_unigram": (
+        lambda *args, **kwargs: tf.random.fixed_unigram_candidate_sampler(
+            *args, 5, unigrams=WEIGHTS, **kwargs
+        ),
+        np.array(WEIGHTS) / 15,
+    ),
+}
+every_sampler = pytest.mark.parametrize(("sampler", "shares"), SAMPLERS.values(), ids=SAMPLERS)
+
+
+@every_sampler
+def test_classes_come_with_their_probabilities(sampler, shares):
+    tf.random.set_seed(1)
+    sampled = sampler(TRUE, 2, SIZE, False).sampled_candidates
+
+    assert sampled.dtype == tf.int64
+    counts = np.bincount(sampled.numpy(), minlength=5)
+    assert scipy.stats.chisquare(counts, shares * SIZE).pvalue > 0.01
+
+
+@every_sampler
+def test_expected_counts_are_those_of_as_many_tries(sampler, shares):
+    sampled, true_count, sampled_count = sampler(TRUE, 2, 3, False)
+
+    assert true_count.dtype == sampled_count.dtype == tf.float32
+    np.testing.assert_allclose(true_count, shares[TRUE.numpy()] * 3, rtol=1e-6)
+    np.testing.assert_allclose(sampled_count, shares[sampled.numpy()] * 3, rtol=1e-6)
+
+
+@every_sampler
+def test_unique_classes_are_different_and_counted_by_the_tries_it_took(sampler, shares):
+    tf.random.set_seed(3)
+    tries = set()
+    for _ in range(20):
+        sampled, true_count, sampled_count = sampler(TRUE, 2, 3, True)
+        assert len(set(sampled.numpy().tolist())) == 3
+        share = shares[TRUE.numpy()]
+        if np.allclose(true_count, share * 3):
+            tries.add(3)
+            continue
+        taken = np.log1p(-true_count.numpy()[0, 0]) / np.log1p(-share[0, 0])
+        number = round(float(taken))
+        tries.add(number)
+        np.testing.assert_allclose(true_count, 1 - (1 - share) ** number, rtol=1e-5)
+        share = shares[sampled.numpy()]
+        np.testing.assert_allclose(sampled_count, 1 - (1 - share) ** number, rtol=1e-5)
+
+    assert len(tries) > 1
+    assert min(tries) == 3
+
+
+@every_sampler
+def test_a_seed_gives_the_same_classes_again(sampler, shares):
+    del shares
+    draws = []
+    for _ in range(2):
+        tf.random.set_seed(5)
+        draws.append([sampler(TRUE, 2, 20, False).sampled_candidates.numpy() for _ in range(2)])
+
+    np.testing.assert_array_equal(draws[0], draws[1])
+    assert draws[0][0].tolist() != draws[0][1].tolist()
+
+
+@every_sampler
+def test_all_classes_may_be_drawn(sampler, shares):
+    del shares
+    sampled = sampler(TRUE, 2, 5, True).sampled_candidates
+
+    assert sorted(sampled.numpy().tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_all_candidates_are_all_classes_once():
+    sampled, true_count, sampled_count = tf.random.all_candidate_sampler(TRUE, 2, 4, True)
+
+    assert sampled.numpy().tolist() == [0, 1, 2, 3]
+    assert sampled.dtype == tf.int64
+    assert true_count.numpy().tolist() == [[1, 1], [1, 1]]
+    assert sampled_count.numpy().tolist() == [1, 1, 1, 1]
+
+
+def test_learned_probabilities_follow_the_classes_that_were_seen():
+    def counts(**kwargs):
+        sampler = tf.random.learned_unigram_candidate_sampler
+        return sampler([[1], [1], [2]], 1, 9, False, 6, **kwargs).true_expected_count.numpy()[:, 0]
+
+    np.testing.assert_allclose(counts(seed=1234), [1.5, 1.5, 1.5])
+    np.testing.assert_allclose(counts(seed=1234), [3, 3, 2])
+    np.testing.assert_allclose(counts(seed=1234), 9 * np.array([5, 5, 3]) / 12)
+    np.testing.assert_allclose([counts(), counts()], 1.5)
+
+
+def test_fixed_weights_are_distorted_reserved_and_sharded():
+    def counts(range_max, **kwargs):
+        classes = [[k] for k in range(range_max)]
+        sampler = tf.random.fixed_unigram_candidate_sampler
+        return sampler(classes, 1, 6, False, range_max, **kwargs).true_expected_count.numpy()[:, 0]
+
+    root = np.sqrt(WEIGHTS)
+    np.testing.assert_allclose(counts(5, unigrams=WEIGHTS, distortion=0.0), 1.2, rtol=1e-6)
+    np.testing.assert_allclose(
+        counts(5, unigrams=WEIGHTS, distortion=0.5), 6 * root / root.sum(), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        counts(7, unigrams=WEIGHTS, num_reserved_ids=2), [0, 0, 0.4, 0.8, 1.2, 1.6, 2], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        counts(2, unigrams=WEIGHTS, num_shards=2, shard=1), [2, 4], rtol=1e-6
+    )
+
+
+def test_fixed_weights_may_come_from_a_file(tmp_path):
+    file = tmp_path / "vocabulary.csv"
+    file.write_text("cat,1\nthe, dog,2\nox,3\n")
+    sample = tf.random.fixed_unigram_candidate_sampler(
+        [[0, 2]], 2, 6, False, 3, vocab_file=str(file)
+    )
+
+    np.testing.assert_allclose(sample.true_expected_count, [[1, 3]], rtol=1e-6)
+
+
+def test_the_samplers_are_in_nn_too():
+    for name in ("all", "fixed_unigram", "learned_unigram"):
+        name = f"{name}_candidate_sampler"
+        assert getattr(tf.nn, name) is getattr(tf.random, name)
+
+
+# Errors
+
+ERRORS = {
+    "too many unique classes": (
+        lambda: tf.random.uniform_candidate_sampler(TRUE, 2, 6, True, 5),
+        "unique candidates: cannot draw 6 different ones from 5 classes.",
+    ),
+    "unique classes without weight": (
+        lambda: tf.random.fixed_unigram_candidate_sampler(
+            [[0]], 1, 2, True, 3, unigrams=[0.0, 1.0, 0.0]
+        ),
+        "unique candidates: cannot draw 2 different ones from 1 classes.",
+    ),
+    "another number of columns": (
+        lambda: tf.random.uniform_candidate_sampler(TRUE, 1, 3, False, 5),
+        "uniform_candidate_sampler: `true_classes` must be a matrix with num_true columns, at "
+        "least one. Received: shape (2, 2), num_true=1.",
+    ),
+    "a vector": (
+        lambda: tf.random.uniform_candidate_sampler([1], 1, 3, False, 5),
+        "uniform_candidate_sampler: `true_classes` must be a matrix with num_true columns, at "
+        "least one. Received: shape (1,), num_true=1.",
+    ),
+    "int32": (
+        lambda: tf.random.uniform_candidate_sampler(tf.constant([[1]]), 1, 3, False, 5),
+        "uniform_candidate_sampler: `true_classes` has dtype int32. Expected int64: use tf.cast.",
+    ),
+    "no samples": (
+        lambda: tf.random.log_uniform_candidate_sampler(TRUE, 2, 0, False, 5),
+        "log_uniform_candidate_sampler: num_sampled must be at least 1. Received: 0.",
+    ),
+    "no classes": (
+        lambda: tf.random.learned_unigram_candidate_sampler(TRUE, 2, 3, False, 0),
+        "learned_unigram_candidate_sampler: range_max must be at least 1. Received: 0.",
+    ),
+    "a class out of range": (
+        lambda: tf.random.all_candidate_sampler([[1, 7]], 2, 5, False),
+        "all_candidate_sampler: true classes must be in [0, 5). Received: 7.",
+    ),
+    "no weights": (
+        lambda: tf.random.fixed_unigram_candidate_sampler(TRUE, 2, 3, False, 5),
+        "fixed_unigram_candidate_sampler: expected one of vocab_file and unigrams. Received: "
+        "vocab_file='' and unigrams=[].",
+    ),
+    "another number of weights": (
+        lambda: tf.random.fixed_unigram_candidate_sampler(TRUE, 2, 3, False, 5, unigrams=[1.0]),
+        "fixed_unigram_candidate_sampler: range_max must be the number of weights. Received: "
+        "range_max=5, and 1 weights.",
+    ),
+    "weights below zero": (
+        lambda: tf.random.fixed_unigram_candidate_sampler(
+            [[0]], 1, 1, False, 2, unigrams=[-1.0, 2.0]
+        ),
+        "fixed_unigram_candidate_sampler: weights must be finite and at least 0, and not all 0. "
+        "Received: [-1.  2.].",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_cannot_be_sampled_is_refused(name):
+    call, message = ERRORS[name]
+    assert_raises(call, Invalid, message)
+
+
+def test_a_missing_file_is_named():
+    assert_raises(
+        lambda: tf.random.fixed_unigram_candidate_sampler(
+            TRUE, 2, 3, False, 5, vocab_file="nowhere.csv"
+        ),
+        tf.errors.NotFoundError,
+        "fixed_unigram_candidate_sampler: there is no vocab_file 'nowhere.csv'.",
+    )

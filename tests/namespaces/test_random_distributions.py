@@ -1,0 +1,495 @@
+"""Gamma, Poisson, binomial and truncated normal numbers: distributions, gradients, errors."""
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+
+import retrograde as tf
+from retrograde.core.dispatch import apply
+from retrograde.ops.sampling import gamma_sample_slope
+from tests.namespaces.helpers import assert_raises
+
+SIZE = 20_000
+SEED = [3, 5]
+Invalid = tf.errors.InvalidArgumentError
+
+
+def follows(x, distribution):
+    """Whether `x` may come from a continuous distribution."""
+    return scipy.stats.kstest(x, distribution.cdf).pvalue > 0.01
+
+
+def counts_follow(x, distribution):
+    """Whether the integers `x` may come from a discrete distribution, by classes of 5 or more."""
+    values, counts = np.unique(x, return_counts=True)
+    usual = counts >= 50
+    expected = distribution.pmf(values[usual]) * len(x)
+    observed = [*counts[usual], counts[~usual].sum() + 1]
+    rest = [*expected, len(x) - expected.sum() + 1]
+    return scipy.stats.chisquare(observed, rest).pvalue > 0.01
+
+
+# Distributions
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.7, 1.0, 3.5, 200.0])
+def test_gamma_numbers_follow_the_gamma_distribution(alpha):
+    x = tf.random.stateless_gamma([SIZE], SEED, alpha, 2.0, tf.float64).numpy()
+
+    assert follows(x, scipy.stats.gamma(alpha, scale=0.5))
+    assert abs(x.mean() - alpha / 2) < 4 * np.sqrt(alpha) / 2 / np.sqrt(SIZE)
+
+
+@pytest.mark.parametrize("lam", [0.3, 4.0, 60.0])
+def test_poisson_numbers_follow_the_poisson_distribution(lam):
+    x = tf.random.stateless_poisson([SIZE], SEED, lam).numpy()
+
+    assert counts_follow(x, scipy.stats.poisson(lam))
+    assert abs(x.mean() - lam) < 4 * np.sqrt(lam / SIZE)
+
+
+@pytest.mark.parametrize(("counts", "probs"), [(1.0, 0.3), (10.0, 0.5), (1000.0, 0.02)])
+def test_binomial_numbers_follow_the_binomial_distribution(counts, probs):
+    x = tf.random.stateless_binomial([SIZE], SEED, counts, probs).numpy()
+    y = tf.random.Generator.from_seed(3).binomial([SIZE], counts, probs).numpy()
+
+    assert counts_follow(x, scipy.stats.binom(int(counts), probs))
+    assert counts_follow(y, scipy.stats.binom(int(counts), probs))
+
+
+ENDS = [(-1.0, 2.0), (-np.inf, 0.5), (3.0, np.inf), (-np.inf, np.inf), (-6.0, -5.5), (30.0, 31.0)]
+
+
+@pytest.mark.parametrize(("low", "high"), ENDS)
+def test_truncated_normal_numbers_follow_their_distribution_however_far_out(low, high):
+    x = tf.random.stateless_parameterized_truncated_normal(
+        [SIZE], SEED, *(tf.constant(v, tf.float64) for v in (0.5, 1.5, low, high))
+    ).numpy()
+    a, b = ((v - 0.5) / 1.5 for v in (low, high))
+
+    assert x.min() >= low
+    assert x.max() <= high
+    assert follows(x, scipy.stats.truncnorm(a, b, 0.5, 1.5))
+
+
+def test_parameters_are_broadcast():
+    gamma = tf.random.gamma([SIZE], [[1.0], [4.0]], [1.0, 2.0]).numpy()
+    poisson = tf.random.poisson([SIZE], [1.0, 9.0]).numpy()
+    normal = tf.random.stateless_parameterized_truncated_normal(
+        [SIZE, 2, 2], SEED, [[0.0], [10.0]], [1.0, 2.0], -30.0, 30.0
+    ).numpy()
+
+    assert gamma.shape == (SIZE, 2, 2)
+    np.testing.assert_allclose(gamma.mean(0), [[1, 0.5], [4, 2]], rtol=0.05)
+    np.testing.assert_allclose(poisson.mean(0), [1, 9], rtol=0.05)
+    np.testing.assert_allclose(normal.mean(0), [[0, 0], [10, 10]], atol=0.1)
+    np.testing.assert_allclose(normal.std(0), [[1, 2], [1, 2]], rtol=0.05)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_dtypes_of_continuous_numbers(dtype):
+    half = [tf.constant(v, dtype) for v in (0.0, 1.0, -1.0, 1.0)]
+    for x in (
+        tf.random.gamma([3], 2.0, dtype=dtype),
+        tf.random.stateless_gamma([3], SEED, 2.0, dtype=dtype),
+        tf.random.stateless_parameterized_truncated_normal([3], SEED, *half),
+    ):
+        assert x.dtype == dtype
+        assert np.isfinite(x.numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])
+def test_dtypes_of_counts(dtype):
+    assert tf.random.poisson([2], 3.0, dtype).dtype == dtype
+    assert tf.random.stateless_poisson([2], SEED, 3.0, dtype).dtype == dtype
+    assert tf.random.stateless_binomial([2], SEED, 3.0, 0.5, dtype).dtype == dtype
+    assert tf.random.Generator.from_seed(1).binomial([2], 3.0, 0.5, dtype).dtype == dtype
+
+
+def test_a_seed_gives_the_same_numbers_again():
+    def draw():
+        tf.random.set_seed(7)
+        return [tf.random.gamma([2], 0.5).numpy().tolist() for _ in range(2)] + [
+            tf.random.poisson([9], 5.0).numpy().tolist() for _ in range(2)
+        ]
+
+    first = draw()
+
+    assert first == draw()
+    assert first[0] != first[1]
+    assert first[2] != first[3]
+
+
+def test_gamma_numbers_are_never_zero():
+    x = tf.random.stateless_gamma([1000], SEED, 1e-4).numpy()
+
+    assert x.min() == np.finfo(np.float32).tiny
+
+
+def test_parameters_at_the_edge():
+    gamma = tf.random.gamma([2], [-1.0, 0.0, np.nan]).numpy()
+    np.testing.assert_array_equal(gamma[0], [np.nan, np.finfo(np.float32).tiny, np.nan])
+    assert tf.random.gamma([2], 1.0, 0.0).numpy().tolist() == [np.inf, np.inf]
+    assert tf.random.gamma([0], [1.0, 2.0]).shape == (0, 2)
+    assert tf.random.gamma([2], []).shape == (2, 0)
+    assert tf.random.poisson([2], [-1.0, 0.0]).numpy().tolist() == [[0, 0], [0, 0]]
+    assert tf.random.poisson([], 0).numpy() == 0
+    x = tf.random.stateless_binomial([2], SEED, [5.0, 0.0], [1.0, 0.5])
+    assert x.numpy().tolist() == [5, 0]
+
+
+# Gradients: a sample keeps its quantile
+
+
+@pytest.mark.parametrize("draw", ["gamma", "stateless_gamma"])
+def test_gamma_numbers_move_with_alpha_as_their_quantile_does(draw):
+    alpha = np.array([0.3, 0.9, 2.0, 30.0, 4000.0])
+    x, first, second = _with_gradients(
+        lambda a: (
+            tf.random.gamma([20], a, dtype=tf.float64, seed=4)
+            if draw == "gamma"
+            else tf.random.stateless_gamma([20, 5], SEED, a, dtype=tf.float64)
+        ),
+        alpha,
+    )
+    u = scipy.special.gammainc(alpha, x)
+    step = 1e-4 * alpha
+    ahead, behind = (scipy.special.gammaincinv(alpha + h, u) for h in (step, -step))
+
+    np.testing.assert_allclose(first, ((ahead - behind) / (2 * step)).sum(0), rtol=1e-6)
+    curvature = ((ahead - 2 * x + behind) / step**2).sum(0)
+    np.testing.assert_allclose(second[:4], curvature[:4], rtol=1e-4, atol=1e-3)
+
+
+def _with_gradients(draw, parameter):
+    """A sample, and the sums of its first and second derivatives, element by element."""
+    p = tf.constant(parameter)
+    with tf.GradientTape() as outer:
+        outer.watch(p)
+        with tf.GradientTape() as inner:
+            inner.watch(p)
+            x = draw(p)
+        first = inner.gradient(x, p)
+    return x.numpy(), first.numpy(), outer.gradient(first, p).numpy()
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.5, 20.0, 1e4])
+def test_gamma_gradients_keep_their_digits_in_float32(alpha):
+    x = scipy.stats.gamma(max(alpha, 0.5)).ppf([0.1, 0.5, 0.9])
+    slopes = [
+        apply(gamma_sample_slope, (tf.constant(alpha, d), tf.constant(x, d)), {"order": 0}).numpy()
+        for d in ("float32", "float64")
+    ]
+
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-5)
+
+
+def test_gamma_numbers_are_scaled_by_beta():
+    beta = tf.Variable([1.0, 4.0])
+    with tf.GradientTape() as tape:
+        x = tf.random.stateless_gamma([3, 2], SEED, 2.0, beta)
+
+    np.testing.assert_allclose(tape.gradient(x, beta), -(x.numpy() / beta.numpy()).sum(0), 1e-6)
+
+
+@pytest.mark.parametrize(("low", "high"), ENDS)
+def test_truncated_normal_numbers_move_with_their_parameters_as_their_quantile_does(low, high):
+    values = [np.float64(v) for v in (0.5, 1.5, low, high)]
+    parameters = [tf.Variable(v) for v in values]
+    with tf.GradientTape() as tape:
+        x = tf.random.stateless_parameterized_truncated_normal([9], SEED, *parameters)
+    gradients = tape.gradient(x, parameters)
+    for place, g in enumerate(gradients):
+        if np.isinf(values[place]):
+            assert g.numpy() == 0
+            continue
+        slope = _slope(lambda *p: _truncated_again(x.numpy(), values, p), values, place)
+        np.testing.assert_allclose(g, slope.sum(), rtol=1e-5, atol=1e-7)
+
+
+def _slope(f, values, place, step=1e-4):
+    moved = [[v + h * (i == place) for i, v in enumerate(values)] for h in (step, -step)]
+    return (f(*moved[0]) - f(*moved[1])) / (2 * step)
+
+
+def _truncated_again(x, before, after):
+    """Where the quantiles of `x` are when the parameters change."""
+    if before[2] > 0:  # mirror it: SciPy is exact on the left
+        mirrored = [(-p[0], p[1], -p[3], -p[2]) for p in (before, after)]
+        return -_truncated_again(-x, *mirrored)
+    ends = [[scipy.special.log_ndtr((e - p[0]) / p[1]) for e in p[2:]] for p in (before, after)]
+    at = scipy.special.log_ndtr((x - before[0]) / before[1])
+    top = ends[0][1]
+    share = (np.exp(at - top) - np.exp(ends[0][0] - top)) / (1 - np.exp(ends[0][0] - top))
+    low, high = (np.exp(e - ends[1][1]) for e in ends[1])
+    new = ends[1][1] + np.log(low + share * (high - low))
+    return after[0] + after[1] * scipy.special.ndtri_exp(new)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 2.0), (-np.inf, 0.5), (3.0, np.inf)])
+def test_second_derivatives_of_truncated_normal_numbers(low, high):
+    values = [np.float64(v) for v in (0.5, 1.5, low, high)]
+
+    def first(*parameters):
+        with tf.GradientTape() as tape:
+            tape.watch(parameters)
+            x = tf.random.stateless_parameterized_truncated_normal([5], SEED, *parameters)
+        return tf.add_n(tape.gradient(x, parameters)[:2])
+
+    parameters = [tf.constant(v) for v in values]
+    with tf.GradientTape() as tape:
+        tape.watch(parameters)
+        total = first(*parameters)
+    for place, g in enumerate(tape.gradient(total, parameters)):
+        if np.isfinite(values[place]):
+            slope = _slope(lambda *v: first(*map(tf.constant, v)).numpy(), values, place, 1e-5)
+            np.testing.assert_allclose(g, slope, rtol=1e-5, atol=1e-8)
+
+
+def test_no_gradient_flows_to_the_parameters_of_counts():
+    rate, chance = tf.Variable(3.0), tf.Variable(0.5)
+    with tf.GradientTape(persistent=True) as tape:
+        x = tf.random.poisson([2], rate)
+        y = tf.random.stateless_binomial([2], SEED, 5.0, chance, tf.float32)
+
+    assert tape.gradient(x, rate) is None
+    assert tape.gradient(y, chance) is None
+
+
+# Errors
+
+TAIL = "Expected one of float16, float32, float64."
+COUNTS = "Expected one of float16, float32, float64, int32, int64."
+ENDING = "the shape of the samples must end in that of the parameters, broadcast. Received: shape"
+ERRORS = {
+    "gamma of integers": (
+        lambda: tf.random.gamma([2], 1, dtype=tf.int32),
+        f"gamma: dtype int32 is not supported. {TAIL}",
+    ),
+    "gamma of two shapes": (
+        lambda: tf.random.gamma([2], [1.0, 2.0], [1.0, 2.0, 3.0]),
+        "gamma: the shapes of alpha and beta must broadcast. Received: (2,) and (3,).",
+    ),
+    "a negative size": (
+        lambda: tf.random.gamma([-1], 1.0),
+        "gamma: dimension -1 must be >= 0. Received: shape (-1,).",
+    ),
+    "stateless_gamma": (
+        lambda: tf.random.stateless_gamma([3], SEED, [1.0, 2.0], 1.0),
+        f"stateless_gamma: {ENDING} (3,), parameters of shape (2,) and ().",
+    ),
+    "stateless_poisson": (
+        lambda: tf.random.stateless_poisson([], SEED, [1.0, 2.0]),
+        f"stateless_poisson: {ENDING} (), parameters of shape (2,).",
+    ),
+    "stateless_binomial": (
+        lambda: tf.random.stateless_binomial([3], SEED, [1.0, 2.0], [0.1, 0.2, 0.3]),
+        f"stateless_binomial: {ENDING} (3,), parameters of shape (2,) and (3,).",
+    ),
+    "counts of bfloat16": (
+        lambda: tf.random.poisson([2], 1.0, tf.bfloat16),
+        f"poisson: dtype bfloat16 is not supported. {COUNTS}",
+    ),
+    "binomial numbers as truth values": (
+        lambda: tf.random.Generator.from_seed(1).binomial([2], 1.0, 0.5, tf.bool),
+        f"binomial: dtype bool is not supported. {COUNTS}",
+    ),
+    "a rate without end": (
+        lambda: tf.random.poisson([2], np.inf),
+        "poisson: expected rates below 2 ** 62. Received: inf.",
+    ),
+    "no probability": (
+        lambda: tf.random.stateless_binomial([1], SEED, 3.0, 1.5),
+        "stateless_binomial: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. "
+        "Received: 3.0 and 1.5.",
+    ),
+    "ends the wrong way round": (
+        lambda: tf.random.stateless_parameterized_truncated_normal([2], SEED, 0.0, 1.0, 2.0, 1.0),
+        "stateless_parameterized_truncated_normal: expected finite means, stddevs > 0 and minvals "
+        "< maxvals. Received: 0.0, 1.0, 2.0 and 1.0.",
+    ),
+    "truncated integers": (
+        lambda: tf.random.stateless_parameterized_truncated_normal([2], SEED, 0, 1, -2, 2),
+        f"stateless_parameterized_truncated_normal: dtype int32 is not supported. {TAIL}",
+    ),
+    "a seed of one": (
+        lambda: tf.random.stateless_gamma([2], [1], 1.0),
+        "seed must have shape [2]. Received: shape (1,).",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_cannot_be_drawn_is_refused(name):
+    call, message = ERRORS[name]
+    assert_raises(call, Invalid, message)
+
+
+def test_alpha_has_the_dtype_of_the_numbers():
+    with pytest.raises(ValueError, match="float64"):
+        tf.random.gamma([2], tf.constant(1.0, tf.float64))
+
+
+# Integers of the whole range
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_without_ends_integers_come_from_the_whole_range(dtype):
+    x = tf.random.stateless_uniform([SIZE], SEED, None, None, dtype)
+    limits = np.iinfo(dtype)
+    share = (x.numpy().astype(np.float64) - limits.min) / (float(limits.max) - limits.min)
+
+    assert x.dtype == dtype
+    assert scipy.stats.kstest(share, "uniform").pvalue > 0.01
+
+
+def test_ends_of_integers_are_both_given_or_none():
+    assert_raises(
+        lambda: tf.random.stateless_uniform([2], SEED, dtype=tf.int32),
+        ValueError,
+        "For dtype int32, `minval` and `maxval` must both be given, or both be None. Received: "
+        "minval=0 and maxval=None.",
+    )
+    assert_raises(
+        lambda: tf.random.stateless_uniform([2], SEED, 1, 3, tf.uint32),
+        ValueError,
+        "Argument `dtype` got invalid value uint32. Expected a signed dtype if `minval` and "
+        "`maxval` are given.",
+    )
+
+
+@pytest.mark.parametrize("alg", ["nonsense", 7])
+def test_only_known_algorithms_are_accepted(alg):
+    message = (
+        f"Argument `alg` got unsupported value {alg}. Expected 'philox', 'threefry' or "
+        "'auto_select', or 1, 2 or 3 for these."
+    )
+    for call in (
+        lambda: tf.random.stateless_uniform([2], SEED, alg=alg),
+        lambda: tf.random.Generator.from_seed(1, alg),
+        lambda: tf.random.create_rng_state(1, alg),
+        lambda: tf.random.split(SEED, alg=alg),
+    ):
+        assert_raises(call, ValueError, message)
+    assert tf.random.stateless_uniform([2], SEED, alg=tf.random.Algorithm.PHILOX).shape == (2,)
+
+
+def test_the_state_made_from_a_seed_is_that_of_a_generator():
+    for seed in (7, -1, 1 << 63, 1 << 70, [1, 2], tf.constant(3, tf.int64)):
+        state = tf.random.create_rng_state(seed, "philox")
+        generator = tf.random.Generator.from_seed(seed)
+
+        np.testing.assert_array_equal(state, generator.state)
+        same = tf.random.Generator.from_state(state, "philox").normal([2])
+        np.testing.assert_array_equal(same, generator.normal([2]))
+    assert_raises(
+        lambda: tf.random.create_rng_state([1, 2, 3], "philox"),
+        ValueError,
+        "Generator: expected a seed of one or two integers. Received: [1, 2, 3].",
+    )
+
+
+# Shuffling
+
+
+@pytest.mark.parametrize("last", [0, 1, 2, 7, 8, 99, 255, 256])
+def test_indices_are_permuted(last):
+    x = tf.random_index_shuffle(tf.range(last + 1), [1, 2, 3], last)
+
+    assert x.dtype == tf.int32
+    assert sorted(x.numpy().tolist()) == list(range(last + 1))
+
+
+def test_every_place_is_equally_likely_for_an_index():
+    seeds = np.stack([np.arange(6000), np.ones(6000), np.full(6000, 2)], -1).astype(np.int64)
+    x = tf.random_index_shuffle(tf.fill([6000], 3), seeds, 5).numpy()
+
+    assert scipy.stats.chisquare(np.bincount(x)).pvalue > 0.01
+
+
+def test_seed_and_rounds_choose_the_permutation():
+    def order(*args, **kwargs):
+        return tuple(tf.random_index_shuffle(tf.range(50), *args, 49, **kwargs).numpy().tolist())
+
+    assert order([1, 2, 3]) == order([1, 2, 3])
+    orders = [order([1, 2, 3]), order([1, 2, 4]), order([2, 2, 3]), order([1, 2, 3], rounds=6)]
+    assert len(set(orders)) == 4
+    assert (
+        tf.random_index_shuffle(3, [1, 2, 3], 9).numpy()
+        == tf.random_index_shuffle([3, 4], [1, 2, 3], [9, 12]).numpy()[0]
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_large_indices_stay_in_range(dtype):
+    last = np.iinfo(dtype).max
+    x = tf.random_index_shuffle(
+        tf.constant(last, dtype), tf.constant([1, 2, 3], tf.int64), tf.constant(last, dtype)
+    )
+
+    assert x.dtype == dtype
+    assert 0 <= int(x) <= last
+
+
+def test_index_shuffle_takes_a_seed_of_two():
+    x = tf.random.experimental.index_shuffle(tf.range(5), [1, 2], 4)
+
+    np.testing.assert_array_equal(x, tf.random_index_shuffle(tf.range(5), [1, 2, 0], 4))
+    assert_raises(
+        lambda: tf.random.experimental.index_shuffle(0, [1, 2, 3], 4),
+        Invalid,
+        "index_shuffle: expected a seed of shape (2,) or (n, 2). Received: (3,).",
+    )
+
+
+SHUFFLES = {
+    "an index beyond the last": (
+        (5, [1, 2, 3], 3),
+        "random_index_shuffle: expected 0 <= index <= max_index. Received: index 5 and "
+        "max_index 3.",
+    ),
+    "a negative index": (
+        (-1, [1, 2, 3], 3),
+        "random_index_shuffle: expected 0 <= index <= max_index. Received: index -1 and "
+        "max_index 3.",
+    ),
+    "a seed of two": (
+        (0, [1, 2], 3),
+        "random_index_shuffle: expected a seed of shape (3,) or (1, 3). Received: shape (2,).",
+    ),
+    "a float": (
+        (1.0, [1, 2, 3], 3),
+        "random_index_shuffle: `index` and `max_index` have dtypes float32 and float32. Expected "
+        "one of int32, uint32, int64, uint64 for both.",
+    ),
+    "a matrix": (
+        ([[1]], [1, 2, 3], 3),
+        "random_index_shuffle: expected `index` and `max_index` without axes, or with one and as "
+        "long as each other. Received: shapes (1, 1) and ().",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHUFFLES)
+def test_what_cannot_be_shuffled_is_refused(name):
+    arguments, message = SHUFFLES[name]
+    assert_raises(lambda: tf.random_index_shuffle(*arguments), Invalid, message)
+
+
+def test_stateless_shuffle_permutes_rows_and_lets_gradients_through():
+    x = tf.reshape(tf.range(20.0), [10, 2])
+    weights = tf.reshape(tf.range(20.0), [10, 2]) ** 2.0
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.random.experimental.stateless_shuffle(x, SEED)
+        z = y * weights
+    g = tf.convert_to_tensor(tape.gradient(z, x)).numpy()
+    order = (y.numpy()[:, 0] / 2).astype(int)
+
+    assert order.tolist() != list(range(10))
+    np.testing.assert_array_equal(y.numpy(), x.numpy()[order])
+    np.testing.assert_array_equal(g[order], weights)
+    np.testing.assert_array_equal(y, tf.random.experimental.stateless_shuffle(x, SEED))
+    assert tf.random.experimental.stateless_shuffle(3.0, SEED).numpy() == 3
+    assert tf.random.experimental.stateless_shuffle([], SEED).shape == (0,)
