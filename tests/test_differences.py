@@ -271,6 +271,7 @@ def test_each_thread_has_a_stream_of_random_numbers_of_its_own():
 def test_nan_is_sorted_last_and_wins_a_maximum():
     assert np.isnan(tf.sort([np.nan, 1.0]).numpy()[-1])
     assert np.isnan(tf.tensor_scatter_nd_max([1.0], [[0]], [np.nan]).numpy()[0])
+    assert np.isnan(tf.math.segment_max([np.nan, 1.0], [0, 0]).numpy()[0])
 
 
 # Signals

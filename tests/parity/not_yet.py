@@ -70,15 +70,6 @@ _WAITING = {
         "nn.lrn",
         "nn.dilation2d",
     ],
-    "segment reductions are not here yet": [
-        "red.segment_sum",
-        "red.segment_mean",
-        "red.segment_prod_zero",
-        "red.unsorted_segment_sum",
-        "red.unsorted_segment_prod_zero",
-        "red.unsorted_segment_mean",
-        "red.segment_unsorted_ids",
-    ],
     "top_k() is not here yet": [
         "red.top_k_values",
     ],

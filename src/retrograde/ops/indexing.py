@@ -10,7 +10,7 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.ops._arrays import add_at, write_at
+from retrograde.ops._arrays import sum_at, write_at
 from retrograde.ops.arithmetic import equal
 from retrograde.ops.casting import cast, zeros_like
 from retrograde.ops.shaping import everywhere, reshape, transpose
@@ -94,7 +94,7 @@ offset = Primitive(  # indices into each of several rows, moved on to where that
 def _scatter_add_kernel(xp, values, indices, *, shape):
     if xp is np:
         _check_range(indices, shape[0])
-    return add_at(xp, xp.zeros(shape, values.dtype), indices, values)
+    return sum_at(xp, values, indices, shape)
 
 
 def _scatter_add_batch(batched, values, indices, *, shape):
@@ -207,7 +207,7 @@ gather_nd = Primitive(
 
 def _scatter_nd_kernel(xp, values, indices, *, shape, batch_dims):
     positions, flat = _positions(xp, indices, shape, batch_dims)
-    return add_at(xp, xp.zeros(flat, values.dtype), positions, values).reshape(shape)
+    return sum_at(xp, values, positions, flat).reshape(shape)
 
 
 def _scatter_nd_batch(batched, values, indices, *, shape, batch_dims):

@@ -1,0 +1,219 @@
+"""Reductions over segments: the rows that have the same id."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import dtype_name
+from retrograde.math.arithmetic import maximum, truediv, truncatediv
+from retrograde.math.elementary import sqrt
+from retrograde.ops import segments
+from retrograde.ops._arrays import HALF
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.indexing import scatter_add
+from retrograde.ops.shaping import reshape, take_slice
+
+_ID_DTYPES = frozenset(map(np.dtype, (np.int32, np.int64)))
+
+# A segmentation is (rows, ids, number of segments, whether the last is for rows left out).
+_Segmentation = tuple[Tensor, Tensor, int, bool]
+
+
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Sums of the rows that have the same id; 0 where there are none. `segment_ids` are sorted.
+
+    >>> tf.math.segment_sum([[1, 2], [3, 4], [5, 6]], [0, 0, 2]).numpy()
+    array([[4, 6],
+           [0, 0],
+           [5, 6]], dtype=int32)
+    """
+    return _sum(_sorted(data, segment_ids, dtypes.NUMERIC, "segment_sum"))
+
+
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Means of the rows that have the same id; 0 where there are none. `segment_ids` are sorted."""
+    rows, *segmentation = _sorted(data, segment_ids, dtypes.NUMERIC, "segment_mean")
+    if rows._array.dtype.kind in "iu":
+        return truncatediv(_sum((rows, *segmentation)), _count(rows, *segmentation))
+    return _average(truediv, rows, *segmentation)
+
+
+def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Products of the rows that have the same id; 1 where there are none. Ids are sorted."""
+    return _reduced(
+        segments.segment_prod, _sorted(data, segment_ids, dtypes.NUMERIC, "segment_prod")
+    )
+
+
+def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The largest of the rows that have the same id; 0 where there are none. Ids are sorted.
+
+    >>> tf.math.segment_max([1.0, 5.0, 3.0], [0, 0, 1]).numpy()
+    array([5., 3.], dtype=float32)
+    """
+    segmentation = _sorted(data, segment_ids, dtypes.REAL, "segment_max")
+    return _reduced(segments.segment_max, segmentation, empty=0)
+
+
+def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The smallest of the rows that have the same id; 0 where there are none. Ids are sorted."""
+    segmentation = _sorted(data, segment_ids, dtypes.REAL, "segment_min")
+    return _reduced(segments.segment_min, segmentation, empty=0)
+
+
+def unsorted_segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Sums of the elements that have the same id; a negative id leaves them out.
+
+    `segment_ids` has the shape of `data`, or of its first axes.
+
+    >>> tf.math.unsorted_segment_sum([1.0, 2.0, 4.0], [1, -1, 1], 3).numpy()
+    array([0., 5., 0.], dtype=float32)
+    """
+    allowed = dtypes.NUMERIC
+    return _sum(_unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_sum"))
+
+
+def unsorted_segment_mean(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Means of the elements that have the same id; 0 where there are none."""
+    allowed = dtypes.REAL
+    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_mean")
+    return _average(truediv, *segmentation)
+
+
+def unsorted_segment_sqrt_n(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Sums of the elements that have the same id, over the square root of their number."""
+    allowed = dtypes.FLOATING
+    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_sqrt_n")
+    return _average(lambda total, count: total / sqrt(count), *segmentation)
+
+
+def unsorted_segment_prod(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Products of the elements that have the same id; 1 where there are none."""
+    allowed = dtypes.NUMERIC
+    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_prod")
+    return _reduced(segments.segment_prod, segmentation)
+
+
+def unsorted_segment_max(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """The largest of the elements with the same id; the dtype's lowest where there are none."""
+    allowed = dtypes.REAL
+    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_max")
+    return _reduced(segments.segment_max, segmentation, empty=segmentation[0].dtype.min)
+
+
+def unsorted_segment_min(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """The smallest of the elements with the same id; the dtype's highest where there are none."""
+    allowed = dtypes.REAL
+    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_min")
+    return _reduced(segments.segment_min, segmentation, empty=segmentation[0].dtype.max)
+
+
+# From arguments to rows and their ids
+
+
+def _checked(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> tuple[Tensor, Tensor]:
+    x, ids = as_tensor(data), as_tensor(segment_ids)
+    if x._array.dtype not in allowed:
+        names = ", ".join(d.name for d in dtypes.ALL if d.numpy_dtype in allowed)
+        raise invalid(f"{what}: dtype {dtype_name(x)} is not supported. Expected one of {names}.")
+    if ids._array.dtype not in _ID_DTYPES:
+        raise invalid(
+            f"{what}: expected segment_ids of dtype int32 or int64. Received: {dtype_name(ids)}."
+        )
+    return x, ids
+
+
+def _sorted(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> _Segmentation:
+    x, ids = _checked(data, segment_ids, allowed, what)
+    if ids.ndim != 1 or not x.ndim or ids.shape[0] != x.shape[0]:
+        raise invalid(
+            f"{what}: expected one id for each row of data. Received: segment_ids of shape "
+            f"{ids._array.shape} for data of shape {x._array.shape}."
+        )
+    values = np.asarray(ids)
+    if values.size and values[0] < 0:
+        raise invalid(f"{what}: expected segment_ids >= 0. Received: segment_ids[0] = {values[0]}.")
+    falls = np.flatnonzero(values[1:] < values[:-1])
+    if falls.size:
+        place = int(falls[0]) + 1
+        raise invalid(
+            f"{what}: expected segment_ids in order. Received: segment_ids[{place}] = "
+            f"{values[place]} after {values[place - 1]}. Use unsorted_{what} for such ids."
+        )
+    return x, ids, int(values[-1]) + 1 if values.size else 0, False
+
+
+def _unsorted(
+    data: Any, segment_ids: Any, num_segments: Any, allowed: frozenset, what: str
+) -> _Segmentation:
+    x, ids = _checked(data, segment_ids, allowed, what)
+    count, shape = integer(num_segments, f"{what}: num_segments"), ids._array.shape
+    if count < 0:
+        raise invalid(f"{what}: expected num_segments >= 0. Received: {count}.")
+    if x._array.shape[: len(shape)] != shape:
+        raise invalid(
+            f"{what}: expected data whose shape starts with that of segment_ids. Received: data of "
+            f"shape {x._array.shape}, segment_ids of shape {shape}."
+        )
+    size = math.prod(shape)
+    ids = apply(segments.segment_rows, (ids,), {"num_segments": count})
+    rows = reshape(x, shape=(size, *x._array.shape[len(shape) :]))
+    return rows, reshape(ids, shape=(size,)), count + 1, True
+
+
+def _without_rest(y: Tensor, rest: bool) -> Tensor:
+    if not rest:
+        return y
+    first, *others = y._array.shape
+    return take_slice(y, where=((0, first - 1, 1), *((0, n, 1) for n in others)))
+
+
+def _reduced(primitive: Any, segmentation: _Segmentation, **attrs: Any) -> Tensor:
+    rows, ids, count, rest = segmentation
+    y = apply(primitive, (rows, ids), {"num_segments": count, **attrs})
+    return _without_rest(y, rest)
+
+
+def _sum(segmentation: _Segmentation) -> Tensor:
+    rows, ids, count, rest = segmentation
+    y = apply(scatter_add, (rows, ids), {"shape": (count, *rows._array.shape[1:])})
+    return _without_rest(y, rest)
+
+
+def _count(rows: Tensor, ids: Tensor, count: int, rest: bool) -> Tensor:
+    """How many rows each segment has, at least 1, in a shape that fits them."""
+    dtype = rows._array.dtype
+    ones = Tensor(np.ones(ids._array.shape, dtypes.of(dtype).real_dtype.numpy_dtype))
+    sizes = to_dtype(maximum(_sum((ones, ids, count, rest)), 1), dtype)
+    return reshape(sizes, shape=(sizes._array.shape[0],) + (1,) * (rows.ndim - 1))
+
+
+def _average(divide: Callable, rows: Tensor, *segmentation: Any) -> Tensor:
+    """`divide(sum, count)`; in half precision by way of float32, for sums soon overflow."""
+    dtype = rows._array.dtype
+    if dtype in HALF:
+        rows = to_dtype(rows, np.dtype(np.float32))
+    y = divide(_sum((rows, *segmentation)), _count(rows, *segmentation))
+    return to_dtype(y, dtype) if dtype in HALF else y
