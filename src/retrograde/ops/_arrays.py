@@ -19,7 +19,7 @@ def zero(dtype):
 
 
 _FEW = 2048
-_SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def kept_where(xp, keep, x):
@@ -28,11 +28,18 @@ def kept_where(xp, keep, x):
     A product with the truth values is ten times as fast as NumPy's `where` on many random ones.
     It is wrong only for inf and nan, and then shows a nan.
     """
-    if xp is np and x.size > _FEW and x.dtype in _SINGLE_AND_DOUBLE:
+    if xp is np and x.size > _FEW and x.dtype in SINGLE_AND_DOUBLE:
         y = x * keep
         if not np.isnan(np.minimum.reduce(y, axis=None)):
             return y
     return xp.where(keep, x, zero(x.dtype))
+
+
+def in_place(xp, name, x1, x2):
+    """A ufunc of two arrays, written over the second, which is nobody else's, where it fits."""
+    if xp is np and type(x2) is np.ndarray and x1.shape in ((), x2.shape):
+        return getattr(np, name)(x1, x2, out=x2)
+    return getattr(xp, name)(x1, x2)
 
 
 def wide(dtype):

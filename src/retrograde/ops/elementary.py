@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from retrograde.core import dtypes
-from retrograde.ops._arrays import kept_where, scalar, special, widened, zero
+from retrograde.ops._arrays import in_place, kept_where, scalar, special, widened, zero
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import (
     absolute,
     guarded,
     guarded_divide,
     log,
+    no_nan,
     select,
     square,
 )
@@ -41,7 +42,7 @@ acos = function("acos", "arccos", lambda g, _y, x: -guarded_divide(g, sqrt(1 - x
 atan = function("atan", "arctan", lambda g, _y, x: guarded_divide(g, x * x + 1))
 sinh = function("sinh", "sinh", lambda g, _y, x: guarded(g, cosh(x)))
 cosh = function("cosh", "cosh", lambda g, _y, x: guarded(g, sinh(x)))
-tanh = function("tanh", "tanh", lambda g, y, _x: guarded(g, 1 - y * y))
+tanh = function("tanh", "tanh", lambda g, y, _x: tanh_back(g, y))
 asinh = function("asinh", "arcsinh", lambda g, y, _x: guarded_divide(g, cosh(y)))
 acosh = function("acosh", "arccosh", lambda g, y, _x: guarded_divide(g, sinh(y)))
 atanh = function("atanh", "arctanh", lambda g, _y, x: guarded_divide(g, 1 - x * x))
@@ -64,7 +65,41 @@ erf = function(
 )
 
 sigmoid = function(
-    "sigmoid", lambda xp, x: 1 / (xp.exp(-x) + 1), lambda g, y, _x: guarded(g, y * (1 - y))
+    "sigmoid", lambda xp, x: 1 / (xp.exp(-x) + 1), lambda g, y, _x: sigmoid_back(g, y)
+)
+
+
+# The rules of tanh and sigmoid are primitives, since networks are differentiated by them so often,
+# and in physics several times over: one call and one array in place of three.
+
+
+def _tanh_back_kernel(xp, g, y):
+    slope = y * y
+    slope = in_place(xp, "subtract", xp.ones((), y.dtype), slope)
+    return no_nan(xp, g, in_place(xp, "multiply", g, slope))
+
+
+def _sigmoid_back_kernel(xp, g, y):
+    slope = xp.ones((), y.dtype) - y
+    slope = in_place(xp, "multiply", y, slope)
+    return no_nan(xp, g, in_place(xp, "multiply", g, slope))
+
+
+tanh_back = elementwise(  # g * (1 - y * y)
+    "tanh_back",
+    _tanh_back_kernel,
+    lambda h, _out, _g, y: tanh_back(h, y),
+    lambda h, _out, g, y: guarded(guarded(g, h), y * -2),
+    accepts=dtypes.INEXACT,
+    costly=True,
+)
+sigmoid_back = elementwise(  # g * y * (1 - y)
+    "sigmoid_back",
+    _sigmoid_back_kernel,
+    lambda h, _out, _g, y: sigmoid_back(h, y),
+    lambda h, _out, g, y: guarded(guarded(g, h), 1 - y * 2),
+    accepts=dtypes.INEXACT,
+    costly=True,
 )
 softplus = function(
     "softplus",

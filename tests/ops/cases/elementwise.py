@@ -123,6 +123,8 @@ binary("multiply", lambda a, b: a * b, off_zero, off_zero)
 binary("divide", lambda a, b: a * b**-1.0, off_zero, off_zero)
 binary("divide_no_nan", _no_nan, off_zero, off_zero)
 binary("guarded_multiply", lambda a, b: a * b, off_zero, off_zero)
+binary("tanh_back", lambda g, y: g * (1 - y**2), off_zero, from_to(-0.9, 0.9))
+binary("sigmoid_back", lambda g, y: g * (y - y**2), off_zero, from_to(0.1, 0.9))
 binary("guarded_divide", lambda a, b: a / b, off_zero, off_zero)
 binary("power", lambda a, b: np.exp(b * np.log(a)), from_to(0.3, 2), from_to(-2, 2))
 binary(
