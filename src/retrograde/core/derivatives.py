@@ -27,9 +27,15 @@ class Recorded(NamedTuple):
     boxed: bool
 
 
-def pull(recorded: Recorded, targets: list, seeds: list, held: list) -> list:
+def pull(
+    recorded: Recorded,
+    targets: list,
+    seeds: list,
+    held: list,
+    cotangents: Cotangents | None = None,
+) -> list:
     """The cotangents of `held` that `seeds`, the cotangents of `targets`, lead to."""
-    cotangents = Cotangents(recorded.boxed)
+    cotangents = Cotangents(recorded.boxed) if cotangents is None else cotangents
     for target, g in zip(targets, seeds, strict=True):
         cotangents.deposit(target._id, g)
     wanted = {x._id for x in held}

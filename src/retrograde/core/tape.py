@@ -13,6 +13,7 @@ import numpy as np
 from retrograde.core import derivatives, dtypes
 from retrograde.core.derivatives import MEMORY_LIMIT, Recorded
 from retrograde.core.dispatch import Primitive
+from retrograde.core.per_example import gradients_by_row, norms
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
 from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING, UNCONNECTED, Spec
@@ -206,6 +207,8 @@ class GradientTape(Recorder):
         sources: Any,
         output_gradients: Any = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        *,
+        per_example: bool | str = False,
     ) -> Any:
         """The derivative of the sum of `target` with respect to each of `sources`.
 
@@ -213,12 +216,18 @@ class GradientTape(Recorder):
         `output_gradients` weighs the targets. A source that no target depends on gives `None`,
         or zeros with `unconnected_gradients="zero"`.
 
+        With `per_example=True`, `target` holds a loss for each example of a batch, and each result
+        has the gradients of all of them along a first axis. With `per_example="norm"` it is the
+        length of each example's gradient, over all sources.
+
         >>> x, y = tf.Variable(2.0), tf.Variable(5.0)
         >>> with tf.GradientTape() as tape:
         ...     z = x * x * y
         >>> [g.numpy() for g in tape.gradient(z, [x, y])]
         [np.float32(20.0), np.float32(4.0)]
         """
+        if per_example:
+            return self._per_example(target, sources, output_gradients, per_example)
         self._check_not_spent()
         unconnected = unconnected_from(unconnected_gradients)
         targets, _ = flat(target, "target")
@@ -238,6 +247,27 @@ class GradientTape(Recorder):
             g = cotangents.get(x._id)
             results.append(wrap(g) if type(g) is np.ndarray else result(g, x, unconnected))
         return pack(results)
+
+    def _per_example(self, target: Any, sources: Any, weights: Any, how: bool | str) -> Any:
+        target = single(target, "gradient")
+        held, pack = flat(sources, "source")
+        shape = target._array.shape
+        if not shape or target._array.size != shape[0] or target._array.dtype not in dtypes.INEXACT:
+            raise ValueError(
+                "gradient: with `per_example`, the target must hold one loss for each example. "
+                f"Received: shape {shape}, dtype {target.dtype.name}."
+            )
+        if weights is not None or how not in (True, "norm"):
+            raise ValueError(
+                "gradient: `per_example` is True or 'norm', and goes without `output_gradients`. "
+                f"Received: {how!r} and {weights!r}."
+            )
+        recorded = self._hand_over(sys._getframe(2), "gradient")
+        found = gradients_by_row(recorded, target, held, MEMORY_LIMIT)
+        if how == "norm":
+            return result(norms(found), target, UnconnectedGradients.ZERO)
+        zero = UnconnectedGradients.ZERO
+        return pack([result(g, x, zero, shape[:1]) for g, x in zip(found, held, strict=True)])
 
     def jacobian(
         self,

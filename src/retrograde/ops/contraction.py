@@ -21,9 +21,20 @@ def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
         a = a.mT
     if transpose_b:
         b = b.mT
-    plain = xp is np and a.ndim == b.ndim == 2
-    y = np.dot(a, b) if plain else xp.matmul(a, b)  # dot is the shorter way to the same BLAS call
+    y = _numpy_product(a, b) if xp is np else xp.matmul(a, b)
     return y if half is None else y.astype(half)
+
+
+def _numpy_product(a, b):
+    """The quickest way to the same numbers: NumPy calls BLAS for each matrix of a stack."""
+    if a.shape[-1] == 1 == b.shape[-2] and a.ndim + b.ndim > 4:
+        return a * b
+    if b.ndim == 2:
+        if a.ndim == 2:
+            return np.dot(a, b)
+        if a.flags.c_contiguous and a.size and b.size:
+            return np.dot(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+    return np.matmul(a, b)
 
 
 def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):
