@@ -218,6 +218,17 @@ from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.tensor_array import TensorArray, TensorArraySpec
 from retrograde.vectorizing import vectorized_map
 
+_LOADED_LATER = frozenset({"optimize"})  # namespaces that few programs use
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module 'retrograde' has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(f"retrograde.{name}")
+
+
 newaxis = None
 __version__ = "0.1.0"
 
@@ -364,6 +375,7 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "optimize",
     "pad",
     "pow",
     "print",

@@ -1,0 +1,421 @@
+"""tf.optimize: SciPy's minimisers on variables, with derivatives from the tape.
+
+TensorFlow has no such module. SciPy chooses the steps; the variables are updated in place, and
+gradients, Jacobians and products with the Hessian come from `GradientTape`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes, nest
+from retrograde.core.conversion import held_by
+from retrograde.core.tape import GradientTape
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import concat, reshape
+
+__all__ = ["OptimizeResult", "least_squares", "minimize"]
+
+_WITH_HVP = frozenset({"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"})
+_WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
+_DENSE = 1 << 24  # elements that a Jacobian may have to be written out
+
+
+@dataclass
+class OptimizeResult:
+    """What a minimiser has to say. The variables themselves hold the solution."""
+
+    loss: float
+    success: bool
+    message: str
+    iterations: int
+    evaluations: int
+    gradient_norm: float
+    history: list[float] = field(repr=False)
+    """The loss after each iteration."""
+    scipy: Any = field(repr=False)
+    """SciPy's own result, with whatever else the method tells."""
+
+
+def minimize(
+    loss: Callable[[], Any],
+    variables: Any,
+    method: str = "L-BFGS-B",
+    *,
+    bounds: Any = None,
+    hvp: bool | None = None,
+    tol: float | None = None,
+    options: dict | None = None,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+    progress: bool = False,
+) -> OptimizeResult:
+    """Makes `loss()` small by changing `variables`, a variable or a structure of them.
+
+    `loss` takes no arguments, reads the variables and returns a scalar. `method`, `tol` and
+    `options` are those of `scipy.optimize.minimize`. `bounds` is a pair `(low, high)` for all
+    elements, or a structure like that of the variables with a pair for each; the ends are numbers,
+    arrays, or `None`. Methods that work with products of the Hessian get them from the tape,
+    unless `hvp` is false. `progress` prints a line for each iteration; `callback` is called with
+    the result so far, and may raise `StopIteration` to end it.
+
+    If `loss` raises, the variables are put back to where they were.
+
+    >>> x = tf.Variable([-1.2, 1.0], dtype=tf.float64)
+    >>> def rosenbrock():
+    ...     return 100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2
+    >>> result = tf.optimize.minimize(rosenbrock, x)
+    >>> result.success, np.round(x.numpy(), 3)
+    (True, array([1., 1.]))
+    """
+    from scipy import optimize
+
+    parameters = _Parameters(variables, "minimize")
+    problem = _Problem(loss, parameters)
+    wanted = method.lower() in _WITH_HVP if hvp is None else hvp
+    journal = _Journal(parameters, problem, callback, progress)
+    with parameters.restored_on_error():
+        found = optimize.minimize(
+            problem.value if method.lower() in _WITHOUT_GRADIENT else problem.value_and_gradient,
+            parameters.values(),
+            method=method,
+            jac=method.lower() not in _WITHOUT_GRADIENT,
+            hessp=problem.hvp if wanted else None,
+            bounds=parameters.bounds(bounds),
+            tol=tol,
+            options=options,
+            callback=journal.note,
+        )
+        parameters.assign(found.x)
+    return journal.result(found)
+
+
+def least_squares(
+    residuals: Callable[[], Any],
+    variables: Any,
+    method: str = "trf",
+    *,
+    bounds: Any = None,
+    loss: str = "linear",
+    matrix_free: bool | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> OptimizeResult:
+    """Makes the squares of `residuals()` small by changing `variables`.
+
+    `residuals` takes no arguments and returns a tensor, or a structure of them. The Jacobian comes
+    from the tape, in one walk; with `matrix_free`, or if it would be very large, only
+    products with it are computed. The other arguments are those of `scipy.optimize.least_squares`
+    and of `minimize`.
+
+    >>> t = np.linspace(0.0, 1.0, 20)
+    >>> measured = 3.0 * np.exp(-2.0 * t)
+    >>> amplitude, rate = tf.Variable(1.0, dtype=tf.float64), tf.Variable(1.0, dtype=tf.float64)
+    >>> result = tf.optimize.least_squares(
+    ...     lambda: amplitude * tf.exp(-rate * t) - measured, [amplitude, rate]
+    ... )
+    >>> round(float(amplitude), 6), round(float(rate), 6)
+    (3.0, 2.0)
+    """
+    from scipy import optimize
+
+    parameters = _Parameters(variables, "least_squares")
+    problem = _Residuals(residuals, parameters, matrix_free)
+    journal = _Journal(parameters, problem, None, progress)
+    both = parameters.bounds(bounds)
+    with parameters.restored_on_error():
+        found = optimize.least_squares(
+            problem.values,
+            parameters.values(),
+            jac=journal.noting(problem.jacobian),
+            method=method,
+            bounds=both if both is not None else (-np.inf, np.inf),
+            loss=loss,
+            **options,
+        )
+        parameters.assign(found.x)
+    return journal.result(found)
+
+
+class _Parameters:
+    """Variables as one vector of float64, and back."""
+
+    def __init__(self, variables: Any, what: str) -> None:
+        self.variables = [_variable(leaf, what) for leaf in nest.flatten(variables)]
+        if not self.variables:
+            raise ValueError(f"{what}: there are no variables to change.")
+        self._shapes = [v._array.shape for v in self.variables]
+        self._ends = np.cumsum([v._array.size for v in self.variables])
+
+    def values(self) -> np.ndarray:
+        """The vector."""
+        return np.concatenate([np.ravel(v._array).astype(np.float64) for v in self.variables])
+
+    def assign(self, vector: np.ndarray) -> None:
+        """Puts the values of the vector into the variables."""
+        for v, part in zip(self.variables, self.split(vector), strict=True):
+            v.assign(part)
+
+    def split(self, vector: np.ndarray) -> list[np.ndarray]:
+        """The parts of a vector, in the shapes and dtypes of the variables."""
+        parts = np.split(vector, self._ends[:-1])
+        return [
+            part.reshape(shape).astype(v._array.dtype)
+            for part, shape, v in zip(parts, self._shapes, self.variables, strict=True)
+        ]
+
+    def joined(self, gradients: list[Tensor]) -> np.ndarray:
+        """One vector of what belongs to each variable."""
+        return np.concatenate([np.ravel(g._array).astype(np.float64) for g in gradients])
+
+    def bounds(self, bounds: Any) -> Any:
+        """SciPy's form of what the user gave."""
+        if bounds is None:
+            return None
+        from scipy.optimize import Bounds
+
+        pairs = [bounds] * len(self.variables) if _is_pair(bounds) else self._pairs(bounds)
+        ends = [
+            [
+                np.broadcast_to(fallback if end is None else end, shape).ravel()
+                for end, fallback in zip(pair, (-np.inf, np.inf), strict=True)
+            ]
+            for pair, shape in zip(pairs, self._shapes, strict=True)
+        ]
+        low, high = (np.concatenate(side).astype(np.float64) for side in zip(*ends, strict=True))
+        return Bounds(low, high)
+
+    def _pairs(self, bounds: Any) -> list:
+        pairs = _pairs_in(bounds)
+        if len(pairs) != len(self.variables):
+            raise ValueError(
+                f"bounds: expected a pair (low, high), or one for each of {len(self.variables)} "
+                f"variables. Received: {bounds!r}."
+            )
+        return [(None, None) if pair is None else pair for pair in pairs]
+
+    @contextlib.contextmanager
+    def restored_on_error(self) -> Iterator[None]:
+        """A block after which the variables are as before if it fails."""
+        before = [v.numpy() for v in self.variables]
+        try:
+            yield
+        except BaseException:
+            for v, value in zip(self.variables, before, strict=True):
+                v.assign(value)
+            raise
+
+
+def _variable(leaf: Any, what: str) -> Variable:
+    held = held_by(leaf)
+    if not isinstance(held, Variable):
+        raise TypeError(
+            f"{what}: expected variables to change. Received: {leaf!r} of type "
+            f"{type(leaf).__name__!r}."
+        )
+    if held._array.dtype not in dtypes.FLOATING:
+        raise TypeError(
+            f"{what}: variable '{held.name}' has dtype {held.dtype.name}. Expected a float dtype."
+        )
+    return held
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether `value` is `(low, high)` and not a structure of such."""
+    return isinstance(value, tuple) and len(value) == 2 and not any(map(_is_structure, value))
+
+
+def _is_structure(value: Any) -> bool:
+    return isinstance(value, (dict, tuple))
+
+
+def _pairs_in(bounds: Any) -> list:
+    if bounds is None or _is_pair(bounds):
+        return [bounds]
+    if isinstance(bounds, (dict, list, tuple)):
+        return [pair for child in nest.children(bounds) for pair in _pairs_in(child)]
+    return [bounds]
+
+
+class _Problem:
+    """A scalar loss, as SciPy wants it."""
+
+    def __init__(self, loss: Callable[[], Any], parameters: _Parameters) -> None:
+        self._loss = loss
+        self._parameters = parameters
+        self.evaluations = 0
+        self.last = float("nan")
+        self.gradient = np.zeros(0)
+
+    def value(self, vector: np.ndarray) -> float:
+        """The loss at a point."""
+        self._parameters.assign(vector)
+        self.evaluations += 1
+        self.last = float(self._scalar(self._loss()))
+        return self.last
+
+    def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        """The loss and its gradient at a point."""
+        self._parameters.assign(vector)
+        self.evaluations += 1
+        with self._tape() as tape:
+            y = self._scalar(self._loss())
+        gradients = tape.gradient(y, self._parameters.variables)
+        if all(g is None for g in gradients):
+            raise ValueError(
+                "The loss does not depend on any of the variables: all gradients are None. Compute "
+                "it inside the function that is minimised, with tf operations."
+            )
+        self.last = float(y)
+        self.gradient = self._parameters.joined(self._whole(gradients))
+        return self.last, self.gradient
+
+    def hvp(self, vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """The product of the Hessian at a point with a direction."""
+        self._parameters.assign(vector)
+        with self._tape() as tape:
+            y = self._scalar(self._loss())
+        vectors = [Tensor(part) for part in self._parameters.split(direction)]
+        return self._parameters.joined(tape.hvp(y, self._parameters.variables, vectors))
+
+    def _tape(self) -> GradientTape:
+        tape = GradientTape(watch_accessed_variables=False)
+        tape.watch(self._parameters.variables)
+        return tape
+
+    def _whole(self, gradients: list) -> list[Tensor]:
+        pairs = zip(gradients, self._parameters.variables, strict=True)
+        return [Tensor(np.zeros_like(v._array)) if g is None else as_tensor(g) for g, v in pairs]
+
+    def _scalar(self, y: Any) -> Tensor:
+        y = as_tensor(y)
+        if y._array.size != 1:
+            raise ValueError(
+                f"The loss must be a scalar. Received: shape {y._array.shape}. Use tf.reduce_mean "
+                "or tf.reduce_sum."
+            )
+        return y
+
+
+class _Residuals:
+    """A vector of residuals, as SciPy wants it."""
+
+    def __init__(self, f: Callable[[], Any], parameters: _Parameters, free: bool | None) -> None:
+        self._f = f
+        self._parameters = parameters
+        self._free = free
+        self.evaluations = 0
+        self.last = float("nan")
+        self.gradient = np.zeros(0)
+
+    def values(self, vector: np.ndarray) -> np.ndarray:
+        """The residuals at a point."""
+        self._parameters.assign(vector)
+        self.evaluations += 1
+        r = np.asarray(self._flat()._array, np.float64)
+        self.last = 0.5 * float(r @ r)
+        return r
+
+    def jacobian(self, vector: np.ndarray) -> Any:
+        """Their Jacobian at a point: a matrix, or an operator that multiplies with it."""
+        self._parameters.assign(vector)
+        variables = self._parameters.variables
+        with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            r = self._flat()
+        gradients = tape.gradient(r, variables, r, unconnected_gradients="zero")
+        self.gradient = self._parameters.joined([as_tensor(g) for g in gradients])
+        large = r._array.size * len(vector) > _DENSE
+        if large if self._free is None else self._free:
+            return self._operator(tape, r, len(vector))
+        blocks = tape.jacobian(r, variables, unconnected_gradients="zero")
+        rows = [np.reshape(block._array, (r._array.size, -1)) for block in blocks]
+        return np.concatenate(rows, axis=1).astype(np.float64)
+
+    def _operator(self, tape: GradientTape, r: Tensor, size: int) -> Any:
+        from scipy.sparse.linalg import LinearOperator
+
+        variables = self._parameters.variables
+
+        def forwards(vector: np.ndarray) -> np.ndarray:
+            tangents = [Tensor(part) for part in self._parameters.split(vector.ravel())]
+            return tape.jvp(r, variables, tangents, unconnected_gradients="zero").numpy()
+
+        def backwards(vector: np.ndarray) -> np.ndarray:
+            g = Tensor(vector.ravel().astype(r._array.dtype))
+            found = tape.gradient(r, variables, g, unconnected_gradients="zero")
+            return self._parameters.joined([as_tensor(x) for x in found])
+
+        shape = (r._array.size, size)
+        return LinearOperator(shape, matvec=forwards, rmatvec=backwards, dtype=np.float64)
+
+    def _flat(self) -> Tensor:
+        parts = [as_tensor(leaf) for leaf in nest.flatten(self._f())]
+        flat = [reshape(part, shape=(part._array.size,)) for part in parts]
+        return flat[0] if len(flat) == 1 else concat(*flat, axis=0)
+
+
+class _Journal:
+    """Listens to the iterations."""
+
+    def __init__(self, parameters: Any, problem: Any, callback: Any, progress: bool) -> None:
+        self._parameters = parameters
+        self._problem = problem
+        self._callback = callback
+        self._progress = progress
+        self._history: list[float] = []
+
+    def note(self, intermediate_result: Any) -> None:
+        """Takes down one iteration. Some of SciPy's methods tell no more than the point."""
+        point = getattr(intermediate_result, "x", intermediate_result)
+        value = float(getattr(intermediate_result, "fun", self._problem.last))
+        self._history.append(value)
+        size = float(np.linalg.norm(self._problem.gradient))
+        count = len(self._history)
+        if self._progress:
+            print(f"iteration {count:5d}  loss {value:.6e}  gradient {size:.2e}", file=sys.stderr)
+        if self._callback is not None:
+            self._parameters.assign(point)
+            self._callback(
+                OptimizeResult(
+                    loss=value,
+                    success=False,
+                    message="The minimiser is still at work.",
+                    iterations=count,
+                    evaluations=self._problem.evaluations,
+                    gradient_norm=size,
+                    history=self._history,
+                    scipy=intermediate_result,
+                )
+            )
+
+    def noting(self, jacobian: Callable) -> Callable:
+        """`jacobian`, which is asked for once in each iteration of a least-squares method."""
+
+        def noted(point: np.ndarray) -> Any:
+            matrix = jacobian(point)
+            self.note(point)
+            return matrix
+
+        return noted
+
+    def result(self, found: Any) -> OptimizeResult:
+        """What is left to say at the end."""
+        gradient = getattr(found, "grad", getattr(found, "jac", None))
+        return OptimizeResult(
+            loss=float(getattr(found, "cost", found.fun)),
+            success=bool(found.success),
+            message=str(found.message),
+            iterations=len(self._history),
+            evaluations=self._problem.evaluations,
+            gradient_norm=float("nan") if gradient is None else float(np.linalg.norm(gradient)),
+            history=self._history,
+            scipy=found,
+        )
