@@ -2,6 +2,7 @@
 
 from retrograde import (
     autodiff,
+    config,
     debugging,
     dtypes,
     errors,
@@ -218,7 +219,7 @@ from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.tensor_array import TensorArray, TensorArraySpec
 from retrograde.vectorizing import vectorized_map
 
-_LOADED_LATER = frozenset({"optimize"})  # namespaces that few programs use
+_LOADED_LATER = frozenset({"optimize", "test"})  # namespaces that few programs use
 
 
 def __getattr__(name: str) -> object:
@@ -292,6 +293,7 @@ __all__ = [
     "complex128",
     "concat",
     "cond",
+    "config",
     "constant",
     "control_dependencies",
     "conv",
@@ -436,6 +438,7 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "tile",
     "timestamp",
     "transpose",

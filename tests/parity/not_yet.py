@@ -73,9 +73,6 @@ _WAITING = {
     "top_k() is not here yet": [
         "red.top_k_values",
     ],
-    "tf.test is not here yet": [
-        "misc.compute_gradient",
-    ],
     "tf.data is not here yet": [
         "misc.dataset_map_variable",
     ],

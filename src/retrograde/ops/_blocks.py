@@ -18,11 +18,18 @@ BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel o
 LARGE = MANY  # elements from which on threads are worth waking for a costly function
 HUGE = 1 << 19  # and for plain arithmetic
 
+limit = 0  # how many threads may share the work; 0 for as many as there are cores
+
 _pool: ThreadPoolExecutor | None = None
 
 
 def threads() -> int:
-    """How many threads share the work: the cores this process may use."""
+    """How many threads share the work."""
+    return min(limit, _cores()) if limit else _cores()
+
+
+def _cores() -> int:
+    """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -98,7 +105,7 @@ def _executor() -> ThreadPoolExecutor:
     if _pool is None:
         from concurrent.futures import ThreadPoolExecutor  # not before it is needed
 
-        _pool = ThreadPoolExecutor(max(1, threads() - 1), thread_name_prefix="retrograde-blocks")
+        _pool = ThreadPoolExecutor(max(1, _cores() - 1), thread_name_prefix="retrograde-blocks")
     return _pool
 
 

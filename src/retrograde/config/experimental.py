@@ -1,0 +1,152 @@
+"""tf.config.experimental."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from retrograde.config._settings import settings
+from retrograde.config.devices import (
+    CPU,
+    PhysicalDevice,
+    check_known,
+    get_visible_devices,
+    list_logical_devices,
+    list_physical_devices,
+    set_visible_devices,
+)
+from retrograde.config.devices import LogicalDeviceConfiguration as VirtualDeviceConfiguration
+from retrograde.config.devices import (
+    get_logical_device_configuration as get_virtual_device_configuration,
+)
+from retrograde.config.devices import (
+    set_logical_device_configuration as set_virtual_device_configuration,
+)
+from retrograde.devices import DeviceSpec
+
+__all__ = [
+    "VirtualDeviceConfiguration",
+    "disable_mlir_bridge",
+    "enable_mlir_bridge",
+    "enable_op_determinism",
+    "enable_tensor_float_32_execution",
+    "get_device_details",
+    "get_device_policy",
+    "get_memory_growth",
+    "get_memory_info",
+    "get_memory_usage",
+    "get_synchronous_execution",
+    "get_virtual_device_configuration",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "reset_memory_stats",
+    "set_device_policy",
+    "set_memory_growth",
+    "set_synchronous_execution",
+    "set_virtual_device_configuration",
+    "set_visible_devices",
+    "tensor_float_32_execution_enabled",
+]
+
+_POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
+
+
+def set_memory_growth(device: Any, enable: bool) -> NoReturn:
+    """Raises: only GPUs have memory that grows."""
+    check_known(device)
+    raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
+
+
+def get_memory_growth(device: Any) -> NoReturn:
+    """Raises: only GPUs have memory that grows."""
+    check_known(device)
+    raise KeyError(device)
+
+
+def get_memory_info(device: str) -> NoReturn:
+    """Raises: memory is counted on accelerators only."""
+    try:
+        spec = DeviceSpec.from_string(device)
+    except ValueError:
+        spec = DeviceSpec()
+    if spec.device_type is None or spec.device_index is None:
+        raise ValueError(
+            f"Failed parsing device name: '{device}'. Note a valid device string should at least "
+            'contain a device type and a device index, like "GPU:0".'
+        )
+    if (spec.device_type, spec.device_index) != ("CPU", 0):
+        raise ValueError(f"No matching devices found for '{device}'")
+    raise ValueError(f"Allocator stats not available for device '{device}'")
+
+
+def get_memory_usage(device: str) -> NoReturn:
+    """Raises: memory is counted on accelerators only."""
+    get_memory_info(device)
+
+
+def reset_memory_stats(device: str) -> NoReturn:
+    """Raises: memory is counted on accelerators only."""
+    get_memory_info(device)
+
+
+def get_device_details(device: Any) -> dict[str, Any]:
+    """Nothing: there are details of GPUs only."""
+    if not isinstance(device, PhysicalDevice):
+        raise ValueError(f"device must be a tf.config.PhysicalDevice, but got: {device!r}")
+    if device != CPU:
+        raise ValueError(
+            "The PhysicalDevice must be one obtained from calling "
+            f"`tf.config.list_physical_devices`, but got: {device!r}"
+        )
+    return {}
+
+
+def get_device_policy() -> str:
+    """What `set_device_policy` was told last."""
+    return settings["device_policy"]
+
+
+def set_device_policy(device_policy: str | None) -> None:
+    """Remembers what to do with inputs on another device, of which there is none."""
+    if device_policy is not None and device_policy not in _POLICIES:
+        raise ValueError(
+            f"Invalid argument `device_policy`: {device_policy!r}. Expected None or one of "
+            f"{', '.join(map(repr, _POLICIES))}."
+        )
+    settings["device_policy"] = device_policy or "silent"
+
+
+def get_synchronous_execution() -> bool:
+    """What `set_synchronous_execution` was told last."""
+    return settings["synchronous_execution"]
+
+
+def set_synchronous_execution(enable: bool | None) -> None:
+    """Remembers `enable`. An operation has run when its call returns."""
+    settings["synchronous_execution"] = enable is None or bool(enable)
+
+
+def enable_op_determinism() -> None:
+    """Asks for the same results in every run, which operations give in any case.
+
+    Random numbers need a seed: see `tf.random.set_seed`.
+    """
+    settings["op_determinism"] = True
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """What `enable_tensor_float_32_execution` was told last."""
+    return settings["tensor_float_32"]
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Remembers `enabled`. Products of float32 matrices are computed in float32."""
+    settings["tensor_float_32"] = bool(enabled)
+
+
+def enable_mlir_bridge() -> None:
+    """Does nothing: there is no such bridge."""
+
+
+def disable_mlir_bridge() -> None:
+    """Does nothing: there is no such bridge."""

@@ -1,0 +1,48 @@
+"""tf.config.threading: how many threads share the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde.config._settings import settings
+from retrograde.ops import _blocks
+
+__all__ = [
+    "get_inter_op_parallelism_threads",
+    "get_intra_op_parallelism_threads",
+    "set_inter_op_parallelism_threads",
+    "set_intra_op_parallelism_threads",
+]
+
+
+def get_intra_op_parallelism_threads() -> int:
+    """How many threads share one operation; 0 for as many as there are cores."""
+    return _blocks.limit
+
+
+def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """Sets how many threads share one elementwise operation on large tensors.
+
+    0 is for as many as there are cores. Matrix products have the threads of NumPy's BLAS, which
+    are set by its own means.
+    """
+    _blocks.limit = _checked(num_threads)
+
+
+def get_inter_op_parallelism_threads() -> int:
+    """What `set_inter_op_parallelism_threads` was told last."""
+    return settings["inter_op_threads"]
+
+
+def set_inter_op_parallelism_threads(num_threads: int) -> None:
+    """Remembers `num_threads`. Operations run one after the other."""
+    settings["inter_op_threads"] = _checked(num_threads)
+
+
+def _checked(num_threads: Any) -> int:
+    if not isinstance(num_threads, int) or num_threads < 0:
+        raise ValueError(
+            f"Expected a number of threads, or 0 for as many as there are cores. Received: "
+            f"{num_threads!r}."
+        )
+    return num_threads
