@@ -1,6 +1,6 @@
 # Every target sets up what it needs. Python 3.11 or newer, make and pip are all it takes.
 #
-#   make test ARGS="-k tape -x"    more arguments for pytest (likewise for demo and bench)
+#   make test ARGS="-k tape -x"    more arguments for pytest (likewise for demo, bench and parity)
 #   make test WORKERS=8            more processes
 #   make demo PYTHON=python3.13    another interpreter, for a new environment
 
@@ -18,7 +18,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test lint format docs bench parity clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1|/' | \
@@ -44,6 +44,9 @@ docs: $(VENV)/.dev  ## run the examples in the documentation and build it into s
 
 bench: $(VENV)/.demo  ## measure against TensorFlow, PyTorch, JAX and autograd
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+parity: $(VENV)/.demo  ## compare every function with TensorFlow
+	$(BIN)/python parity/run.py $(ARGS)
 
 clean:  ## remove the environment and everything that was made
 	rm -rf $(VENV) site demo build dist .pytest_cache .ruff_cache .hypothesis

@@ -77,6 +77,15 @@ def test_a_complex_product_of_a_dense_with_a_sparse_matrix():
     assert y.numpy().tolist() == [[3 - 1j, 0j]]
 
 
+@pytest.mark.parametrize("f", [tf.math.cumprod, tf.reduce_prod, lambda z: tf.math.xlogy(z, z + 1)])
+def test_products_and_logarithms_of_complex_numbers(f):
+    def parts(real, imaginary):
+        y = f(tf.complex(real, imaginary))
+        return tf.math.real(y), tf.math.imag(y)
+
+    check_gradients(parts, [np.array([0.3, 0.5, 0.7]), np.array([0.4, -0.2, 0.6])])
+
+
 def test_weighted_cross_entropy_at_a_logit_of_zero():
     f = lambda x: tf.nn.weighted_cross_entropy_with_logits([0.3], x, 2.0)  # noqa: E731
     expected = (1 - 0.3) * 0.5 - 2.0 * 0.3 * 0.5
@@ -296,18 +305,3 @@ def test_transforms_of_any_axes_work():
 def test_a_transform_of_length_0_is_an_error():
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.signal.rfft([1.0], [0])
-
-
-def test_ragged_tensors():
-    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
-    one = tf.ragged.constant([[1.0], [1.0]])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of the same lengths"):
-        x * one
-    with pytest.raises(ValueError, match="to_tensor"):
-        tf.shape(x)
-    with pytest.raises(ValueError, match="only rows can be picked"):
-        tf.gather(x, [0], axis=1)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-    zeros = tape.gradient(tf.constant(1.0), x, unconnected_gradients="zero")
-    assert zeros.to_list() == [[0.0, 0.0], [0.0]]

@@ -11,7 +11,6 @@ from retrograde import (
     math,
     nest,
     nn,
-    ragged,
     random,
     signal,
     sparse,
@@ -191,7 +190,6 @@ from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 from retrograde.printing import print
 from retrograde.python_functions import numpy_function, py_function
-from retrograde.ragged.tensor import RaggedTensor, RaggedTensorSpec
 from retrograde.random.shuffling import random_index_shuffle
 from retrograde.registering import (
     RegisterGradient,
@@ -245,8 +243,6 @@ __all__ = [
     "IndexedSlices",
     "IndexedSlicesSpec",
     "Module",
-    "RaggedTensor",
-    "RaggedTensorSpec",
     "RegisterGradient",
     "SparseTensor",
     "SparseTensorSpec",
@@ -386,7 +382,6 @@ __all__ = [
     "pow",
     "print",
     "py_function",
-    "ragged",
     "random",
     "random_index_shuffle",
     "range",

@@ -1,0 +1,123 @@
+"""The command line: make all calls in both libraries, compare, print, and on request write."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.environments import python_in, python_of
+from benchmarks.peers import PEER_BY_NAME, ROOT
+from benchmarks.processes import child_environment
+from parity import recorded
+from parity.calls import all_calls
+from parity.report import Report, page
+
+PAGE = ROOT / "docs" / "parity.md"
+
+
+def say(text: str) -> None:
+    """Progress, on stderr with the time of day; stdout has the report only."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(
+        prog="parity/run.py",
+        description="Compare retrograde with TensorFlow, function by function.",
+    )
+    add = parser.add_argument
+    add("--seed", type=int, help="for the sources (default: another each time)")
+    add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    add("--record", action="store_true", help="keep TensorFlow's answers for the tests")
+    add(
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        help="take DIR/tensorflow/bin/python and DIR/retrograde/bin/python where they exist",
+    )
+    return parser.parse_args(arguments)
+
+
+def answers_of(library: str, python: str, seed: int, folder: Path) -> list[dict]:
+    """What a library answers to all calls; a call that ends the process is one that raises."""
+    file = folder / f"{library}.jsonl"
+    file.touch()
+    calls = all_calls()
+    done = 0
+    while done < len(calls):
+        say(f"{library}: {len(calls) - done} calls")
+        command = [python, "-m", "parity.worker", library, str(seed), str(file), str(done)]
+        subprocess.run(
+            command, cwd=ROOT, env=_environment(), stderr=subprocess.DEVNULL, check=False
+        )
+        with file.open("r+") as lines:
+            before, done = done, sum(1 for _ in lines)
+            if done == before == 0:
+                raise SystemExit(f"{library} cannot be started: {' '.join(command)}")
+            if done < len(calls):
+                lines.write(json.dumps(_fatal(calls[done])) + "\n")
+                done += 1
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def _environment() -> dict[str, str]:
+    """The source of this very checkout comes first, whatever is installed."""
+    paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    return child_environment() | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def _fatal(call: tuple) -> dict:
+    return {**call._asdict(), "sources": [], "error": ["value", "crash", "the process ended"]}
+
+
+def version_of(python: str) -> str:
+    """The version of TensorFlow that a Python has."""
+    program = "import importlib.metadata as m; print(m.version('tensorflow-cpu'))"
+    fallback = program.replace("-cpu", "")
+    for text in (program, fallback):
+        run = subprocess.run([python, "-c", text], capture_output=True, text=True, check=False)
+        if run.returncode == 0:
+            return run.stdout.strip()
+    return "unknown"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Return 0, or 1 if something differs that is not explained."""
+    options = parse_arguments(arguments)
+    seed = random.randrange(2**31) if options.seed is None else options.seed
+    say(f"--seed {seed}")
+    ready = options.environments
+    theirs_python = python_of(PEER_BY_NAME["tensorflow"], ready, say)
+    ours_python = sys.executable
+    if ready is not None and python_in(ready / "retrograde").exists():
+        ours_python = str(python_in(ready / "retrograde"))
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = answers_of("tensorflow", theirs_python, seed, Path(folder))
+        ours = answers_of("retrograde", ours_python, seed, Path(folder))
+    report = Report(theirs, ours)
+    print(report.text())
+    if options.write:
+        facts = {
+            "TensorFlow": version_of(theirs_python),
+            "date": datetime.date.today().isoformat(),
+            "seed": str(seed),
+        }
+        PAGE.write_text(page(report, facts))
+        say(f"wrote {PAGE.relative_to(ROOT)}")
+    if options.record:
+        recorded.write(theirs, seed)
+        say(f"wrote {recorded.FILE.relative_to(ROOT)}")
+    return 1 if report.unexplained() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

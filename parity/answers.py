@@ -1,0 +1,182 @@
+"""What a library answers to a call: the value, the gradients, and those of their squares."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import functools
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from parity.calls import Call
+
+
+def find(tf: Any, name: str) -> Any:
+    """What the library has under a name of TensorFlow's, or `None`."""
+    return functools.reduce(lambda at, part: getattr(at, part, None), name.split(".")[1:], tf)
+
+
+def answer(tf: Any, call: Call, seed: int) -> dict:
+    """What a call gives.
+
+    `value` has the parts of the result, `gradient` those by each source, for random cotangents, and
+    `second` those of the sum of the squares of the gradients. `error` has the stage at which
+    something was raised, its class and its message.
+    """
+    found = call._asdict()
+    if find(tf, call.function) is None:
+        return found | {"missing": True}
+    if not call.expression:
+        return found
+    numbers = f"{call.function} {call.expression}"  # the same in both precisions
+    rng = np.random.default_rng([seed, zlib.crc32(numbers.encode())])
+    sources = Sources(tf, rng, call.precision)
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        sources.tapes = (outer, inner)
+        with _noting(found, "value"):
+            names = {"f": find(tf, call.function), "S": sources, "tf": tf, "np": np}
+            parts = leaves(tf, eval(call.expression, names))
+            found["value"] = [plain(part) for part in parts]
+        if "error" in found or not sources.made:
+            return found | {"sources": [plain(x) for x in sources.made]}
+        with _noting(found, "gradient"):
+            gradients = _gradients(tf, inner, parts, sources.made, rng)
+            found["gradient"] = [plain(g) for g in gradients]
+            squares = [_sum_of_squares(tf, g) for g in gradients if g is not None]
+    found["sources"] = [plain(x) for x in sources.made]
+    if "error" not in found and squares:
+        with _noting(found, "second"):
+            second = outer.gradient(squares, sources.made)
+            found["second"] = [plain(_dense(tf, g)) for g in second]
+    return found
+
+
+@contextlib.contextmanager
+def _noting(found: dict, stage: str) -> Any:
+    """Writes down what is raised, and at what stage."""
+    try:
+        yield
+    except Exception as error:
+        found["error"] = [stage, type(error).__name__, str(error)[:300]]
+
+
+class Sources:
+    """Makes the sources of a call, which tapes watch, and keeps them.
+
+    `S(2, 3)` has that shape and lies between `lo` and `hi`. Of `kind` "sq" it is a square matrix
+    far from singular, with eigenvalues apart; "spd" a positive definite one, "cspd" the same as
+    complex numbers; "tri" a lower triangular one; "tridiag" the three diagonals of one with a
+    large diagonal; "c" are complex numbers of two sources. The numbers are the same in both
+    precisions.
+    """
+
+    def __init__(self, tf: Any, rng: np.random.Generator, precision: str) -> None:
+        self.tf = tf
+        self.rng = rng
+        self.precision = precision
+        self.tapes = ()
+        self.made = []
+
+    def __call__(self, *shape: int, lo: float = 0.2, hi: float = 0.8, kind: str = "") -> Any:
+        if kind == "c":
+            return self.tf.complex(self(*shape, lo=lo, hi=hi), self(*shape, lo=lo, hi=hi))
+        if kind == "cspd":
+            x = self(*shape, kind="spd")
+            return self.tf.complex(x, self.tf.zeros_like(x))
+        x = self.rng.uniform(lo, hi, shape)
+        if kind:
+            x = _KINDS[kind](x)
+        source = self.tf.constant(x.astype(np.float32).astype(self.precision))
+        for tape in self.tapes:
+            tape.watch(source)
+        self.made.append(source)
+        return source
+
+
+def _apart(x: np.ndarray) -> np.ndarray:
+    return np.diag(np.arange(1.0, x.shape[-1] + 1))
+
+
+_KINDS: dict[str, Callable] = {
+    "sq": lambda x: x + _apart(x),
+    "spd": lambda x: x @ x.swapaxes(-1, -2) + _apart(x),
+    "tridiag": lambda x: x + np.array([[0.0], [2.0], [0.0]]),
+    "tri": lambda x: np.tril(x) + np.eye(x.shape[-1]),
+}
+
+
+def leaves(tf: Any, value: Any) -> list:
+    """The tensors and plain values in a structure, a sparse or ragged tensor."""
+    if isinstance(value, dict):
+        return [leaf for key in sorted(value) for leaf in leaves(tf, value[key])]
+    if isinstance(value, list | tuple):
+        return [leaf for part in value for leaf in leaves(tf, part)]
+    for kind, parts in _COMPOSITES.items():
+        if isinstance(value, getattr(tf, kind, ())):
+            return [leaf for part in parts for leaf in leaves(tf, getattr(value, part))]
+    if isinstance(value, tf.TensorShape):
+        return [value.as_list()]
+    return [] if value is None else [value]
+
+
+_COMPOSITES = {
+    "SparseTensor": ("indices", "values", "dense_shape"),
+    "RaggedTensor": ("flat_values", "nested_row_splits"),
+    "IndexedSlices": ("values", "indices"),
+}
+
+
+def _gradients(tf: Any, tape: Any, parts: list, sources: list, rng: np.random.Generator) -> list:
+    """The gradients of the parts, each weighed at random: equal weights would hide mistakes."""
+    targets = [y for y in parts if hasattr(y, "numpy") and _is_inexact(y.dtype)]
+    weights = [tf.cast(_random_like(y, rng), y.dtype) for y in targets]
+    return [_dense(tf, g) for g in tape.gradient(targets, sources, output_gradients=weights)]
+
+
+def _is_inexact(dtype: Any) -> bool:
+    return dtype.is_floating or dtype.is_complex
+
+
+def _random_like(y: Any, rng: np.random.Generator) -> np.ndarray:
+    weights = rng.uniform(0.5, 1.5, y.shape)
+    if not y.dtype.is_complex:
+        return weights.astype(np.float32)
+    return (weights + 1j * rng.uniform(-1, 1, y.shape)).astype(np.complex64)
+
+
+def _dense(tf: Any, g: Any) -> Any:
+    return None if g is None else tf.convert_to_tensor(g)
+
+
+def _sum_of_squares(tf: Any, g: Any) -> Any:
+    return tf.reduce_sum(tf.math.real(g * tf.math.conj(g)))
+
+
+def plain(x: Any) -> Any:
+    """A tensor as JSON can hold it, exactly; plain values as they are."""
+    if x is None or isinstance(x, bool | int | float | str | list):
+        return x
+    if not hasattr(x, "numpy"):
+        return type(x).__name__
+    array = np.asarray(x.numpy())
+    if array.dtype.kind == "O":
+        values = [str(v) for v in array.reshape(-1)]
+        return {"dtype": "string", "shape": list(array.shape), "values": values}
+    if array.dtype.name == "bfloat16":
+        array = array.astype(np.float32)
+    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    return {
+        "dtype": x.dtype.name,
+        "shape": list(array.shape),
+        "stored": array.dtype.str,
+        "data": data,
+    }
+
+
+def array_of(leaf: dict) -> np.ndarray:
+    """The array that `plain` wrote down."""
+    data = np.frombuffer(base64.b64decode(leaf["data"]), leaf["stored"])
+    return data.reshape(leaf["shape"])

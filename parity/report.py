@@ -1,0 +1,220 @@
+"""From answers to tables in Markdown."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from benchmarks.peers import ROOT
+from parity.calls import namespaces
+from parity.compare import BEYOND, DIFFERENT, NOTHING, SAME, STAGES, Finding, compare
+from parity.differences import DIFFERENCES
+
+DIFFERENCES_PAGE = ROOT / "docs" / "differences.md"
+TITLES = {"value": "value", "gradient": "gradient", "second": "second order"}
+
+
+class Entry(NamedTuple):
+    """What came of one function: a finding for each stage, or nothing if it was not compared."""
+
+    name: str
+    missing: bool
+    findings: dict[str, Finding] | None
+
+
+class Report:
+    """The findings on every function of every namespace."""
+
+    def __init__(self, theirs: list[dict], ours: list[dict]) -> None:
+        by_function = [_by_function(answers) for answers in (theirs, ours)]
+        self.namespaces = {
+            namespace: [
+                Entry(name, *findings_on(*(answers.get(name, []) for answers in by_function)))
+                for name in functions
+            ]
+            for namespace, functions in namespaces().items()
+        }
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Those of all namespaces."""
+        return [entry for entries in self.namespaces.values() for entry in entries]
+
+    def unexplained(self) -> list[tuple[str, str, str]]:
+        """Function, stage and reason for each difference that is not listed, or listed wrongly."""
+        found = {
+            (entry.name, stage): entry.findings[stage]
+            for entry in self.entries
+            if entry.findings
+            for stage in STAGES
+        }
+        wrong = [
+            (*key, finding.why)
+            for key, finding in found.items()
+            if finding.kind == DIFFERENT and key not in DIFFERENCES
+        ]
+        stale = [
+            (*key, "listed as a difference, but it is none")
+            for key in DIFFERENCES
+            if key in found and found[key].kind == SAME
+        ]
+        return wrong + stale
+
+    def with_kind(self, kind: str) -> list[tuple[str, str, str]]:
+        """Function, stage and reason for each finding of a kind."""
+        return [
+            (entry.name, stage, entry.findings[stage].why)
+            for entry in self.entries
+            if entry.findings
+            for stage in STAGES
+            if entry.findings[stage].kind == kind
+        ]
+
+    def rows(self) -> list[list[str]]:
+        """A row for each namespace, and one for all."""
+        rows = [_row(name, entries) for name, entries in self.namespaces.items()]
+        return [*rows, _row("all", self.entries)]
+
+    def text(self) -> str:
+        """The table, and what is not explained."""
+        lines = [table(HEADINGS, self.rows())]
+        lines += [f"{name}, {TITLES[stage]}: {why}" for name, stage, why in self.unexplained()]
+        return "\n".join(lines)
+
+
+def _by_function(answers: list[dict]) -> dict[str, list[dict]]:
+    found = {}
+    for answer in answers:
+        found.setdefault(answer["function"], []).append(answer)
+    return found
+
+
+def findings_on(theirs: list[dict], ours: list[dict]) -> tuple[bool, dict[str, Finding] | None]:
+    """Whether a function is missing, and the worst finding of each stage on all its calls."""
+    missing = any("missing" in answer for answer in ours)
+    if missing or not any(answer["expression"] for answer in theirs):
+        return missing, None
+    in_double = {a["expression"]: a for a in theirs if a["precision"] == "float64"}
+    found = [
+        compare(their, our, in_double[their["expression"]])
+        for their, our in zip(theirs, ours, strict=True)
+        if not _refused(their)
+    ]
+    return False, {stage: _worst(findings[stage] for findings in found) for stage in STAGES}
+
+
+def _refused(theirs: dict) -> bool:
+    """Whether TensorFlow takes a call in single precision only."""
+    return theirs["precision"] == "float64" and theirs.get("error", [""])[0] == "value"
+
+
+def _worst(findings: Iterable[Finding]) -> Finding:
+    """One that differs tells more than one that does not."""
+    order = (DIFFERENT, BEYOND, SAME, NOTHING)
+    return min(findings, key=lambda finding: order.index(finding.kind))
+
+
+HEADINGS = [
+    "namespace",
+    "functions",
+    "missing",
+    "not compared",
+    *(f"same {TITLES[stage]}" for stage in STAGES),
+    "differs on purpose",
+    "unexplained",
+]
+
+
+def _row(title: str, entries: list[Entry]) -> list[str]:
+    compared = [entry for entry in entries if entry.findings]
+    missing = sum(entry.missing for entry in entries)
+    differing = [
+        (entry.name, stage) in DIFFERENCES
+        for entry in compared
+        for stage in STAGES
+        if entry.findings[stage].kind == DIFFERENT
+    ]
+    cells = [len(entries), missing, len(entries) - missing - len(compared)]
+    cells += [_share(compared, stage) for stage in STAGES]
+    cells += [sum(differing), len(differing) - sum(differing)]
+    return [title, *map(str, cells)]
+
+
+def _share(compared: list[Entry], stage: str) -> str:
+    """How many are the same, of those that TensorFlow has an answer to."""
+    kinds = [entry.findings[stage].kind for entry in compared]
+    same, different = kinds.count(SAME), kinds.count(DIFFERENT)
+    return f"{same} of {same + different}" if same + different else "-"
+
+
+def table(headings: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+@functools.cache
+def anchor_of(words: str) -> str:
+    """Where docs/differences.md speaks of something: its heading, as a link names it."""
+    before = DIFFERENCES_PAGE.read_text().partition(words)[0]
+    heading = [line for line in before.splitlines() if line.startswith("## ")][-1]
+    return heading.removeprefix("## ").lower().replace(" ", "-")
+
+
+def page(report: Report, facts: dict[str, str]) -> str:
+    """docs/parity.md."""
+    parts = [
+        "# Parity with TensorFlow",
+        INTRODUCTION.format(**facts),
+        table(HEADINGS, report.rows()),
+        EXPLANATION,
+        "## Unexplained",
+        _items(f"`{n}`, {TITLES[s]}: {w}" for n, s, w in report.unexplained()),
+        "## Different on purpose",
+        _items(
+            _explained(n, s) for n, s, _ in report.with_kind(DIFFERENT) if (n, s) in DIFFERENCES
+        ),
+        "## Where TensorFlow has no answer",
+        "TensorFlow raises this error; retrograde has an answer.",
+        _items(f"`{n}`, {TITLES[s]}: `{w.split(':')[0]}`" for n, s, w in report.with_kind(BEYOND)),
+        "## Missing",
+        _names(entry.name for entry in report.entries if entry.missing),
+        "## Not compared",
+        "retrograde has these too, but there is no sample call for them.",
+        _names(e.name for e in report.entries if e.findings is None and not e.missing),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+INTRODUCTION = """\
+`make parity` calls every function of TensorFlow's numerical namespaces in TensorFlow and in
+retrograde, on the same random inputs, and compares what comes back: the value, the gradient by each
+input (for random cotangents), and the gradient of the sum of the squares of these gradients. This
+page was written on {date}, with TensorFlow {TensorFlow} and `--seed {seed}`; each run draws other
+inputs unless it is given a seed. A sample of TensorFlow's answers is kept in `tests/parity`, where
+every run of the tests compares with it."""
+
+EXPLANATION = """\
+A function counts as the same if all its sample calls are, in single and in double precision: in
+dtype, in shape and in number, to 1e-7 of the largest element in double precision and in single to
+what TensorFlow itself loses there. `None` is the same as `None` alone. Of functions that draw
+random numbers, dtypes and shapes are compared, and whether there is a gradient. A second order is
+counted where TensorFlow has a gradient to start from."""
+
+
+def _explained(name: str, stage: str) -> str:
+    words = DIFFERENCES[name, stage]
+    return f"`{name}`, {TITLES[stage]}: [{words}](differences.md#{anchor_of(words)})"
+
+
+def _items(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {_escaped(line)}" for line in lines) or "None."
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "None."
+
+
+def _escaped(line: str) -> str:
+    return line.replace("<", "&lt;").replace(">", "&gt;")

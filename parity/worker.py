@@ -1,0 +1,29 @@
+"""The process of one library: makes all calls and writes down what they answer, a line each.
+
+It is started as `python -m parity.worker LIBRARY SEED FILE [START]` with the Python of that
+library. START calls are left out: a library may have died of one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import warnings
+
+from parity.answers import answer
+from parity.calls import all_calls
+
+
+def main(library: str, seed: str, file: str, start: str = "0") -> None:
+    """Appends an answer to `file` for each call from `start` on."""
+    warnings.simplefilter("ignore")
+    tf = importlib.import_module(library)
+    with open(file, "a") as answers:
+        for call in all_calls()[int(start) :]:
+            answers.write(json.dumps(answer(tf, call, int(seed))) + "\n")
+            answers.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

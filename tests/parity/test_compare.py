@@ -1,0 +1,350 @@
+"""The comparison itself: it must see every kind of difference."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from parity import __main__ as command
+from parity import recorded, report
+from parity.answers import Sources, answer, array_of, leaves, plain
+from parity.calls import Call, all_calls, namespaces
+from parity.compare import (
+    BEYOND,
+    DIFFERENT,
+    NOTHING,
+    SAME,
+    STAGES,
+    Finding,
+    compare,
+    is_random,
+)
+from parity.report import Report, findings_on
+
+
+def leaf(values, dtype="float64"):
+    return plain(tf.constant(values, dtype))
+
+
+def given(value=None, gradient=None, second=None, sources=(), **more):
+    """An answer with some stages."""
+    stages = {"value": value, "gradient": gradient, "second": second}
+    found = {stage: parts for stage, parts in stages.items() if parts is not None}
+    about = {"function": "tf.f", "expression": "f()", "precision": "float64"}
+    return about | found | {"sources": list(sources)} | more
+
+
+ONE = given([leaf([1.0, 2.0])], [leaf([3.0])], [leaf([4.0])])
+
+
+def changed(**stages):
+    return ONE | stages
+
+
+def kinds(theirs, ours):
+    return [finding.kind for finding in compare(theirs, ours).values()]
+
+
+def test_equal_answers_are_the_same():
+    assert kinds(ONE, json.loads(json.dumps(ONE))) == [SAME] * 3
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    "wrong, why",
+    [
+        (leaf([1.001, 2.0]), "np.float64(1.001) at [0], expected np.float64({})"),
+        (leaf([np.nan, 2.0]), "np.float64(nan) at [0], expected np.float64({})"),
+        (leaf([1.0, 2.0], "float32"), "dtype float32, expected float64"),
+        (leaf([[1.0, 2.0]]), "shape [1, 2], expected [2]"),
+        (None, "None, expected float64 [{}, 2.0]"),
+        (3, "3, expected float64 [{}, 2.0]"),
+    ],
+    ids=["number", "nan", "dtype", "shape", "none", "python"],
+)
+def test_what_is_wrong_is_seen(stage, wrong, why):
+    theirs = changed(**{stage: [leaf([5.0, 2.0])]})
+
+    findings = compare(theirs, changed(**{stage: [wrong]}))
+
+    assert findings[stage] == Finding(DIFFERENT, why.format(5.0))
+    assert [f.kind for s, f in findings.items() if s != stage] == [SAME, SAME]
+
+
+def test_a_number_for_none_is_seen():
+    findings = compare(changed(gradient=[None]), changed(gradient=[leaf([0.0])]))
+
+    assert findings["gradient"] == Finding(DIFFERENT, "float64 [0.0], expected None")
+
+
+def test_one_of_several_is_named():
+    several = [leaf([1.0]), leaf([2.0])]
+
+    findings = compare(changed(value=several), changed(value=several[::-1]))
+
+    assert findings["value"].why == "0: np.float64(2.0) at [0], expected np.float64(1.0)"
+
+
+def test_too_few_results_are_seen():
+    assert compare(ONE, changed(value=[]))["value"].why == "0 results, expected 1"
+
+
+def test_other_sources_are_seen():
+    theirs, ours = (given([leaf([1.0])], sources=[leaf([x])]) for x in (0.3, 0.4))
+
+    assert compare(theirs, ours)["value"].kind == DIFFERENT
+
+
+def test_an_error_is_seen():
+    ours = given(error=["value", "ValueError", "no\nmore"])
+
+    assert compare(ONE, ours)["value"] == Finding(DIFFERENT, "raises ValueError: no")
+    assert kinds(ONE, ours) == [DIFFERENT] * 3
+
+
+def test_a_second_order_that_is_not_there_is_seen():
+    ours = given(ONE["value"], ONE["gradient"])
+
+    assert compare(ONE, ours)["second"] == Finding(
+        DIFFERENT, f"nothing, expected {ONE['second']}"[:140]
+    )
+    assert compare(changed(second=[None]), ours)["second"].kind == SAME
+
+
+def test_an_answer_where_tensorflow_has_none_is_beyond():
+    theirs = given(ONE["value"], error=["gradient", "LookupError", "no entry"])
+
+    assert kinds(theirs, ONE) == [SAME, BEYOND, NOTHING]
+    assert kinds(theirs, changed(gradient=[None])) == [SAME, NOTHING, NOTHING]
+
+
+@pytest.mark.parametrize("value", [1e-300, 1.0, 1e300])
+def test_numbers_are_judged_by_the_largest(value):
+    theirs = given([leaf([value, value * 1e-9])])
+
+    assert kinds(theirs, given([leaf([value, value * 2e-9])]))[0] == SAME
+    assert kinds(theirs, given([leaf([value * 1.001 + 1e-9, 0.0])]))[0] == DIFFERENT
+
+
+def test_single_precision_is_judged_by_what_it_loses():
+    exact = given([leaf([1.1, 2.0])])
+    near, far = (given([leaf([x, 2.0], "float32")], precision="float32") for x in (1.1, 1.11))
+    wrong = given([leaf([1.12, 2.0], "float32")], precision="float32")
+
+    assert compare(near, wrong, exact)["value"].kind == DIFFERENT
+    assert compare(far, wrong, exact)["value"].kind == SAME
+    assert compare(near, given([leaf([1.1001, 2.0], "float32")]))["value"].kind == SAME
+
+
+def test_infinities_and_nan_must_stand_in_the_same_places():
+    theirs = given([leaf([np.inf, np.nan, 1.0])])
+
+    assert kinds(theirs, given([leaf([np.inf, np.nan, 1.0])]))[0] == SAME
+    assert kinds(theirs, given([leaf([-np.inf, np.nan, 1.0])]))[0] == DIFFERENT
+    assert kinds(theirs, given([leaf([np.inf, 0.0, 1.0])]))[0] == DIFFERENT
+
+
+def test_integers_and_strings_must_be_equal():
+    assert kinds(given([leaf([1], "int32")]), given([leaf([2], "int32")]))[0] == DIFFERENT
+    strings = [given([plain(tf.constant(["a", b]))]) for b in "bc"]
+    assert kinds(strings[0], strings[1])[0] == DIFFERENT
+    assert kinds(strings[0], strings[0])[0] == SAME
+
+
+def test_random_numbers_are_compared_in_shape_and_dtype():
+    theirs, ours, other = (
+        given([leaf(x)], function="tf.random.normal") for x in ([1.0], [2.0], [1.0, 2.0])
+    )
+
+    assert kinds(theirs, ours)[0] == SAME
+    assert kinds(theirs, other)[0] == DIFFERENT
+    assert is_random("tf.nn.dropout")
+    assert not is_random("tf.math.sin")
+
+
+# Answers
+
+
+def test_an_answer_has_the_gradients_for_random_cotangents():
+    found = answer(tf, Call("tf.square", "f(S(3))", "float64"), seed=5)
+
+    (x,), (y,), (g,), (h,) = (
+        map(array_of, found[key]) for key in ("sources", "value", "gradient", "second")
+    )
+    weights = g / (2 * x)
+    assert np.ptp(weights) > 0.01
+    np.testing.assert_allclose(y, x**2)
+    np.testing.assert_allclose(h, 8 * weights**2 * x)  # of the sum of (2 w x) squared
+
+
+def test_other_seeds_give_other_sources_and_both_precisions_the_same():
+    calls = [Call("tf.sin", "f(S(3))", precision) for precision in ("float32", "float64")]
+    narrow, wide = (array_of(answer(tf, call, 1)["sources"][0]) for call in calls)
+
+    assert narrow.dtype == np.float32
+    assert (narrow == wide).all()
+    assert (wide != array_of(answer(tf, calls[1], 2)["sources"][0])).all()
+
+
+@pytest.mark.parametrize(
+    "expression, stage", [("f(S(2), no=1)", "value"), ("f(S(2))", "gradient"), ("S(2)", None)]
+)
+def test_what_is_raised_is_noted_with_its_stage(expression, stage, monkeypatch):
+    @tf.custom_gradient
+    def broken(x):
+        def back(_):
+            raise ValueError("broken")
+
+        return x * 1.0, back
+
+    monkeypatch.setattr(tf, "broken", broken, raising=False)
+    found = answer(tf, Call("tf.broken", expression, "float64"), 1)
+
+    assert found.get("error", [None])[0] == stage
+
+
+def test_what_is_not_there_is_missing():
+    assert answer(tf, Call("tf.no_such", "f(S(3))", "float64"), 1)["missing"]
+
+
+def test_kinds_of_sources():
+    make = Sources(tf, np.random.default_rng(1), "float64")
+
+    np.linalg.cholesky(make(4, 4, kind="spd"))
+    assert np.linalg.cond(make(4, 4, kind="sq").numpy()) < 20
+    assert (np.triu(make(3, 3, kind="tri"), 1) == 0).all()
+    assert make(2, kind="c").dtype == tf.complex128
+    assert len(make.made) == 5
+
+
+def test_results_are_taken_apart():
+    sparse = tf.SparseTensor([[0, 1]], [2.0], [1, 3])
+
+    parts = leaves(tf, {"b": (1.0, None), "a": [tf.TensorShape([2, 3]), sparse]})
+
+    assert parts[0] == [2, 3]
+    assert [p.numpy().tolist() for p in parts[1:4]] == [[[0, 1]], [2.0], [1, 3]]
+    assert parts[4:] == [1.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64", "int8", "bool"])
+def test_arrays_are_written_down_exactly(dtype):
+    x = tf.cast([[0.0, 1.0, 3.0]], dtype)
+    found = json.loads(json.dumps(plain(x)))
+
+    assert found["dtype"] == dtype
+    assert array_of(found).tolist() == x.numpy().astype(array_of(found).dtype).tolist()
+
+
+# The report
+
+
+def test_a_function_is_as_good_as_its_worst_call():
+    good, bad = ONE, changed(value=[leaf([1.0, 3.0])])
+
+    assert findings_on([ONE, ONE], [good, good])[1]["value"].kind == SAME
+    assert findings_on([ONE, ONE], [good, bad])[1]["value"].kind == DIFFERENT
+    assert findings_on([ONE], [given(missing=True)]) == (True, None)
+
+
+def test_a_call_that_takes_single_precision_only_is_compared_there():
+    narrow = given([leaf([1.0], "float32")], precision="float32")
+    refused = given(error=["value", "TypeError", "float64"])
+
+    _, findings = findings_on([narrow, refused], [narrow, given([leaf([9.0])])])
+
+    assert findings["value"].kind == SAME
+
+
+@pytest.fixture
+def answers():
+    """Of all functions but one, which is missing, the one answer to all; another differs."""
+
+    def every(**changes):
+        return [
+            ONE | call._asdict() | changes.get(call.function.replace(".", "_"), {})
+            for call in all_calls()
+        ]
+
+    wrong = {"value": [leaf([1.0, 2.5])]}
+    return every(), every(tf_abs=wrong, tf_math_sin={"missing": True})
+
+
+def test_the_report_counts(answers, monkeypatch):
+    monkeypatch.setattr(report, "DIFFERENCES", {})
+    result = Report(*answers)
+    rows = {row[0]: row[1:] for row in result.rows()}
+
+    functions = namespaces()["tf"]
+    compared = sum(bool(calls) for calls in functions.values())
+    expected = [len(functions), 0, len(functions) - compared, f"{compared - 1} of {compared}"]
+    assert rows["tf"][:4] == list(map(str, expected))
+    assert rows["tf"][6:] == ["0", "1"]
+    assert rows["tf.math"][1] == "1"
+    wrong = "np.float64(2.5) at [1], expected np.float64(2.0)"
+    assert result.unexplained() == [("tf.abs", "value", wrong)]
+    assert f"tf.abs, value: {wrong}" in result.text()
+
+
+def test_the_page_links_differences(answers, monkeypatch):
+    words = "The guarded zero"
+    monkeypatch.setattr(report, "DIFFERENCES", {("tf.abs", "value"): words})
+    result = Report(*answers)
+    text = report.page(result, {"TensorFlow": "2.21", "date": "today", "seed": "1"})
+
+    assert result.unexplained() == []
+    assert "- `tf.abs`, value: [The guarded zero](differences.md#derivatives)" in text
+    assert "## Missing\n\n`tf.math.sin`\n" in text
+    assert "## Unexplained\n\nNone.\n" in text
+
+
+def test_a_difference_that_is_none_is_reported(answers, monkeypatch):
+    listed = {("tf.abs", "value"): "", ("tf.add", "second"): ""}
+    monkeypatch.setattr(report, "DIFFERENCES", listed)
+
+    stale = "listed as a difference, but it is none"
+    assert Report(*answers).unexplained() == [("tf.add", "second", stale)]
+
+
+# The processes
+
+
+def test_a_call_that_ends_the_process_is_noted(monkeypatch, tmp_path):
+    calls = all_calls()[:5]
+    starts = []
+
+    def dies_of_the_third(command, **_):
+        *_, file, start = command
+        starts.append(int(start))
+        with open(file, "a") as lines:
+            for call in calls[int(start) :]:
+                if call is calls[2]:
+                    return
+                lines.write(json.dumps(call._asdict()) + "\n")
+
+    monkeypatch.setattr(command, "all_calls", lambda: calls)
+    monkeypatch.setattr(subprocess, "run", dies_of_the_third)
+
+    found = command.answers_of("tensorflow", "python", 1, tmp_path)
+
+    assert starts == [0, 3]
+    assert [a["function"] for a in found] == [call.function for call in calls]
+    assert found[2]["error"] == ["value", "crash", "the process ended"]
+
+
+def test_a_library_that_cannot_be_started_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: None)
+
+    with pytest.raises(SystemExit, match="tensorflow cannot be started"):
+        command.answers_of("tensorflow", "python", 1, tmp_path)
+
+
+def test_long_answers_are_not_recorded(monkeypatch, tmp_path):
+    monkeypatch.setattr(recorded, "FILE", tmp_path / "answers.gz")
+    long = {**ONE, "function": "tf.g", "value": [leaf(np.zeros(9000))]}
+
+    recorded.write([ONE, long], seed=4)
+
+    assert recorded.read() == (4, {"tf.f": [ONE]})
