@@ -305,3 +305,18 @@ def test_transforms_of_any_axes_work():
 def test_a_transform_of_length_0_is_an_error():
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.signal.rfft([1.0], [0])
+
+
+def test_ragged_tensors():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    one = tf.ragged.constant([[1.0], [1.0]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of the same lengths"):
+        x * one
+    with pytest.raises(ValueError, match="to_tensor"):
+        tf.shape(x)
+    with pytest.raises(ValueError, match="only rows can be picked"):
+        tf.gather(x, [0], axis=1)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+    zeros = tape.gradient(tf.constant(1.0), x, unconnected_gradients="zero")
+    assert zeros.to_list() == [[0.0, 0.0], [0.0]]

@@ -11,6 +11,7 @@ from retrograde import (
     math,
     nest,
     nn,
+    ragged,
     random,
     signal,
     sparse,
@@ -190,6 +191,7 @@ from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 from retrograde.printing import print
 from retrograde.python_functions import numpy_function, py_function
+from retrograde.ragged.tensor import RaggedTensor, RaggedTensorSpec
 from retrograde.random.shuffling import random_index_shuffle
 from retrograde.registering import (
     RegisterGradient,
@@ -243,6 +245,8 @@ __all__ = [
     "IndexedSlices",
     "IndexedSlicesSpec",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "RegisterGradient",
     "SparseTensor",
     "SparseTensorSpec",
@@ -382,6 +386,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "random_index_shuffle",
     "range",

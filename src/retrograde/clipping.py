@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.shapes import normalise_axes
@@ -17,6 +18,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import sqrt
 
 
+@dispatched
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None
 ) -> Tensor | IndexedSlices:

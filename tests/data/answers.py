@@ -43,6 +43,13 @@ def _plain(x: Any, tf: Any) -> Any:
         return {"slices": [_plain(part, tf) for part in (x.values, x.indices, x.dense_shape)]}
     if isinstance(x, tf.SparseTensor):
         return {"sparse": [_plain(part, tf) for part in (x.indices, x.values, x.dense_shape)]}
+    if isinstance(x, tf.RaggedTensor):
+        return {
+            "ragged": _numbers(x.to_list()),
+            "dtype": x.dtype.name,
+            "shape": list(x.shape),
+            "splits": x.row_splits.dtype.name,
+        }
     if isinstance(x, list | tuple):
         return [_plain(v, tf) for v in x]
     if isinstance(x, dict):

@@ -58,9 +58,6 @@ _WAITING = {
         "arr.einsum_three",
         "e2e.attention",
     ],
-    "ragged tensors are not here yet": [
-        "slices.ragged_source",
-    ],
     "convolution and pooling are not here yet": [
         "second.max_pool",
         "arr.space_to_depth",

@@ -10,6 +10,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer, integers, shape_from
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -82,6 +83,7 @@ def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
     return Tensor(np.zeros(shape, dtype) if not value else np.ones(shape, dtype))
 
 
+@dispatched
 def zeros_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = None) -> Tensor:
     """Zeros with the shape of `input`, and its dtype unless another is given."""
     x = as_tensor(input)
@@ -91,6 +93,7 @@ def zeros_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = No
     return casting.zeros_like(x)
 
 
+@dispatched
 def ones_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = None) -> Tensor:
     """Ones with the shape of `input`, and its dtype unless another is given."""
     x = as_tensor(input)
@@ -229,6 +232,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     return grids
 
 
+@dispatched
 def one_hot(
     indices: Any,
     depth: Any,

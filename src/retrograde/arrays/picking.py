@@ -17,6 +17,7 @@ from retrograde.arrays._arguments import (
     shape_from,
 )
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.errors import invalid
 from retrograde.core.shapes import TensorShape, broadcast, normalise_axis
 from retrograde.core.tensor import Tensor
@@ -108,6 +109,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_
     return slicing.boolean_mask(x, keep, at)
 
 
+@dispatched
 def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Tensor:
     """`x` where `condition` is true, else `y`; without these two, the places where it is true.
 
@@ -143,6 +145,7 @@ def _places(condition: Tensor) -> Tensor:
     return Tensor(np.argwhere(array).astype(np.int64))
 
 
+@dispatched
 def gather(
     params: Any,
     indices: Any,

@@ -69,6 +69,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Tensor | IndexedSlices:
     return to_dtype(tensor, wanted)
 
 
+@dispatched
 def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
     """`value` in another dtype; what lies beyond its ends becomes its ends.
 
@@ -111,6 +112,7 @@ def complex(real: Any, imag: Any, name: Any = None) -> Tensor:
     return make_complex(x1, x2)
 
 
+@dispatched
 def bitcast(input: Any, type: Any, name: Any = None) -> Tensor:
     """The same bits, read as another dtype. No gradient flows."""
     x, wanted = as_tensor(input), numpy_dtype(type)
@@ -183,6 +185,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: Any = "tr
     return conj(y) if conjugate else y
 
 
+@dispatched
 def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
     """`input` with an axis of size 1 put in at `axis`.
 
@@ -209,6 +212,7 @@ def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
     return shaping.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in gone))
 
 
+@dispatched
 def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
     """Tensors joined along an axis they all have.
 
@@ -228,6 +232,7 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
     return shaping.concat(*xs, axis=normalise_axis(at, xs[0]._array.ndim, "concat"))
 
 
+@dispatched
 def stack(values: Any, axis: int = 0, name: Any = "stack") -> Tensor:
     """Tensors of one shape joined along a new axis.
 
@@ -378,6 +383,7 @@ def _pad_mirrored(x: Tensor, pairs: list[list[int]], edge: bool) -> Tensor:
     return y
 
 
+@dispatched
 def reverse(tensor: Any, axis: Any, name: Any = None) -> Tensor:
     """The elements in reverse order along each of the axes named."""
     x = as_tensor(tensor)

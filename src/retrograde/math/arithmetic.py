@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
+from retrograde.core.composites import NotOneTensor, dispatched, hand_over
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
@@ -30,7 +30,10 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """
     if type(x) is Tensor and type(y) is Tensor:
         return apply(ar.add, (x, y))
-    return apply(ar.add, same_dtype(x, y))
+    try:
+        return apply(ar.add, same_dtype(x, y))
+    except NotOneTensor as refusal:
+        return hand_over(refusal, ar.add, x, y)
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -82,6 +85,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     return true_divide(*_divisible(x, y, "divide"))
 
 
+@dispatched
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, and 0 where `y` is 0; the gradients are 0 there as well.
 
@@ -197,6 +201,7 @@ def negative(x: Any, name: str | None = None) -> Tensor:
     return unary(ar.negative, x)
 
 
+@dispatched
 def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
     """The sum of several tensors of one shape and dtype.
 
@@ -320,6 +325,7 @@ def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return binary(ar.greater_equal, x, y)
 
 
+@dispatched
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether both `x` and `y` are true.
 
@@ -329,16 +335,19 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply(ar.logical_and, (truth(x), truth(y)))
 
 
+@dispatched
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether one of `x` and `y` is true, or both."""
     return apply(ar.logical_or, (truth(x), truth(y)))
 
 
+@dispatched
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether just one of `x` and `y` is true."""
     return apply(ar.logical_xor, (truth(x), truth(y)))
 
 
+@dispatched
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """Whether `x` is false."""
     return apply(ar.logical_not, (truth(x),))

@@ -84,6 +84,7 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
     return unary(el.sigmoid, x)
 
 
+@dispatched
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """`log(sigmoid(x))`, without overflow."""
     return -unary(el.softplus, -as_tensor(x))
@@ -205,6 +206,7 @@ def ceil(x: Any, name: str | None = None) -> Tensor:
     return unary(el.ceil, x)
 
 
+@dispatched
 def round(x: Any, name: str | None = None) -> Tensor:
     """The nearest integer, as a float; of two as near, the even one. Integers stay as they are.
 
@@ -242,12 +244,14 @@ def is_finite(x: Any, name: str | None = None) -> Tensor:
 # Complex numbers
 
 
+@dispatched
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; of real numbers, they themselves."""
     x = as_tensor(input)
     return apply(cx.real if x._array.dtype.kind == "c" else identity, (_numeric(x, "real"),))
 
 
+@dispatched
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part; of real numbers, 0.
 
@@ -258,12 +262,14 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return apply(cx.imag if x._array.dtype.kind == "c" else zeros_like, (x,))
 
 
+@dispatched
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; of real numbers, they themselves."""
     x = as_tensor(x)
     return apply(conjugate if x._array.dtype.kind == "c" else identity, (_numeric(x, "conj"),))
 
 
+@dispatched
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The angle of complex numbers, from -pi to pi; of real ones 0, or pi below 0.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.composites import NotOneTensor, dispatched, hand_over
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -25,7 +26,10 @@ _ALL_AXES = [{"axis": tuple(range(ndim)), "keepdims": False} for ndim in range(8
 
 
 def _reduced(primitive: Primitive, x: Any, axis: Any, keepdims: Any, what: str) -> Tensor:
-    x = as_tensor(x)
+    try:
+        x = as_tensor(x)
+    except NotOneTensor as refusal:
+        return hand_over(refusal, primitive, x, axis, keepdims)
     if axis is None and not keepdims and x._array.ndim < len(_ALL_AXES):
         return apply(primitive, (x,), _ALL_AXES[x._array.ndim])
     attrs = {"axis": axes_of(axis, x, what), "keepdims": bool(keepdims)}
@@ -75,6 +79,7 @@ def reduce_min(
     return _reduced(reduction.min, input_tensor, axis, keepdims, "reduce_min")
 
 
+@dispatched
 def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -82,6 +87,7 @@ def reduce_any(
     return _reduced(reduction.any, truth(input_tensor), axis, keepdims, "reduce_any")
 
 
+@dispatched
 def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -100,6 +106,7 @@ def reduce_logsumexp(
     return _reduced(reduction.logsumexp, input_tensor, axis, keepdims, "reduce_logsumexp")
 
 
+@dispatched
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -126,6 +133,7 @@ def _power(x: Tensor) -> Tensor:
     return apply(ar.add, tuple(apply(ar.square, (part,)) for part in parts))
 
 
+@dispatched
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -300,6 +308,7 @@ def _running(primitive: Primitive, x: Any, axis: Any, exclusive: Any, reverse: A
     return scan.along(primitive, x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
+@dispatched
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along `axis`, the last one if none is given.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axis_of, dtype_name, unary
@@ -35,6 +36,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     return unary(el.relu6, features)
 
 
+@dispatched
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """`x` where it is positive, else `alpha * x`. Integers become float32.
 
@@ -59,6 +61,7 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     return unary(el.selu, features)
 
 
+@dispatched
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """`x` times the probability that a normal variate is below it.
 
@@ -78,6 +81,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     return x * 0.5 * (apply(el.erf, (x * math.sqrt(0.5),)) + 1.0)
 
 
+@dispatched
 def silu(features: Any, beta: Any = 1.0) -> Tensor:
     """`x * sigmoid(beta * x)`.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from retrograde.clipping import clip_by_norm
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
@@ -19,6 +20,7 @@ from retrograde.ops.shaping import concat
 from retrograde.random import uniform
 
 
+@dispatched
 def embedding_lookup(
     params: Any, ids: Any, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
@@ -50,6 +52,7 @@ def _table(params: Any) -> Tensor:
     return parts[0] if len(parts) == 1 else concat(*parts, axis=0)
 
 
+@dispatched
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:

@@ -1,0 +1,219 @@
+"""The functions of tf.ragged."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer, shape_from
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ragged import rows
+from retrograde.ragged.operations import beside
+from retrograde.ragged.partition import RowPartition, integers_of, split_dtype
+from retrograde.ragged.tensor import RaggedTensor
+
+
+def constant(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: int | None = None,
+    inner_shape: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> RaggedTensor | Tensor:
+    """Nested lists as a RaggedTensor; a list of numbers is a dense tensor.
+
+    All axes but the first are ragged, unless `ragged_rank` or `inner_shape` says otherwise.
+
+    >>> tf.ragged.constant([[1, 2], [3]])
+    <tf.RaggedTensor [[1, 2], [3]]>
+    >>> tf.ragged.constant([[[1, 2]], [[3, 4], [5, 6]]], ragged_rank=1).shape
+    TensorShape([2, None, 2])
+    """
+    kind, splits = numpy_dtype(dtype), split_dtype(row_splits_dtype)
+    depth, deepest = _depths(pylist)
+    if depth is not None and depth != deepest:
+        raise ValueError("constant: all scalars must be nested equally deep.")
+    inner = None if inner_shape is None else shape_from(inner_shape, "constant: inner_shape")
+    if ragged_rank is None:
+        ragged_rank = max(0, deepest - 1 - (0 if inner is None else len(inner)))
+    if ragged_rank and ragged_rank >= deepest:
+        raise ValueError(
+            f"constant: lists nested {deepest} deep cannot have {ragged_rank} ragged axes."
+        )
+    if not ragged_rank:
+        return as_tensor(_plain(pylist), kind)
+    partitions, level = [], _listed(pylist)
+    for _ in builtins.range(ragged_rank):
+        lists = [_listed(row) for row in level]
+        lengths = np.array([len(row) for row in lists], np.int64)
+        partitions.append(RowPartition.from_lengths(lengths, splits))
+        level = [element for row in lists for element in row]
+    values: Any = _flat(level, kind, inner)
+    for part in reversed(partitions):
+        values = RaggedTensor(values, part, internal=True)
+    return values
+
+
+def _flat(level: list, kind: Any, inner: tuple | None) -> Tensor:
+    if level:
+        return as_tensor(_plain(level), kind)
+    return Tensor(np.zeros((0, *(inner or ())), kind or np.float32))
+
+
+def _depths(value: Any) -> tuple[int | None, int]:
+    """How deep scalars are nested, `None` if there are none; and how deep the lists go."""
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return 0, 0
+    found = [_depths(element) for element in value]
+    scalars = {s for s, _ in found if s is not None}
+    if len(scalars) > 1:
+        raise ValueError("constant: all scalars must be nested equally deep.")
+    deepest = 1 + max((d for _, d in found), default=0)
+    return (scalars.pop() + 1 if scalars else None), deepest
+
+
+def _listed(value: Any) -> list:
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        raise ValueError("constant: all scalars must be nested equally deep.")
+    return list(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
+    """Tensors that may differ in size, or ragged ones, as the rows of a new axis.
+
+    >>> tf.ragged.stack([[1, 2], [3]])
+    <tf.RaggedTensor [[1, 2], [3]]>
+    """
+    if not isinstance(values, (list, tuple)) or not values:
+        raise ValueError(f"stack: expected a list of tensors. Received: {values!r}.")
+    return rows.stack(rows.tensors_of(values), axis)
+
+
+def range(
+    starts: Any,
+    limits: Any = None,
+    deltas: Any = 1,
+    dtype: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> RaggedTensor:
+    """A row of numbers for each start, up to its limit.
+
+    >>> tf.ragged.range([3, 0, 2])
+    <tf.RaggedTensor [[0, 1, 2], [], [0, 1]]>
+    """
+    if limits is None:
+        starts, limits = 0, starts
+    given = [as_tensor(x) for x in (starts, limits, deltas)]
+    kind = numpy_dtype(dtype) or np.result_type(*(x._array.dtype for x in given))
+    first, last, step = np.broadcast_arrays(*(np.asarray(x).astype(kind) for x in given))
+    if first.ndim > 1:
+        raise invalid(f"range: expected scalars or vectors. Received: shape {first.shape}.")
+    if not step.all():
+        raise invalid("range: a step of zero never reaches its limit.")
+    wide = [np.atleast_1d(x).astype(np.float64) for x in (first, last, step)]
+    counts = np.maximum(0, np.ceil((wide[1] - wide[0]) / wide[2])).astype(np.int64)
+    within = rows.spans(np.zeros_like(counts), counts).astype(kind)
+    first, step = (np.repeat(np.atleast_1d(x), counts) for x in (first, step))
+    part = RowPartition.from_lengths(counts, split_dtype(row_splits_dtype))
+    return RaggedTensor(Tensor((first + within * step).astype(kind)), part, internal=True)
+
+
+def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
+    """The elements that `mask` marks, each in its row.
+
+    >>> tf.ragged.boolean_mask([[1, 2], [3, 4]], [[True, False], [False, False]])
+    <tf.RaggedTensor [[1], []]>
+    """
+    data, mask = (x if isinstance(x, RaggedTensor) else as_tensor(x) for x in (data, mask))
+    return rows.boolean_mask(data, mask)
+
+
+def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
+    """`op` of the flat values of ragged tensors that all have the same rows.
+
+    >>> x = tf.ragged.constant([[1, 2], [3]])
+    >>> tf.ragged.map_flat_values(lambda v: v + 1, x)
+    <tf.RaggedTensor [[2, 3], [4]]>
+    """
+    found = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
+    if not found:
+        return op(*args, **kwargs)
+    model = found[0]
+
+    def flat(x: Any) -> Any:
+        return beside(model, x) if isinstance(x, RaggedTensor) else x
+
+    result = op(*map(flat, args), **{name: flat(x) for name, x in kwargs.items()})
+    size = model.flat_values.shape[0]
+    held = held_by(result)
+    if held is not None and (not held.ndim or held.shape[0] != size):
+        raise ValueError(
+            f"map_flat_values: op must keep the number of flat values, {size}. It returned the "
+            f"shape {tuple(held.shape)}."
+        )
+    return model.with_flat_values(result)
+
+
+def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
+    """The row of each value.
+
+    >>> tf.ragged.row_splits_to_segment_ids([0, 2, 2, 3]).numpy()
+    array([0, 0, 2])
+    """
+    part = RowPartition(integers_of(splits, "row_splits_to_segment_ids"))
+    return Tensor(part.rowids.astype(numpy_dtype(out_type) or part.dtype))
+
+
+def segment_ids_to_row_splits(
+    segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
+) -> Tensor:
+    """Where rows begin, given the row of each value.
+
+    >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2]).numpy()
+    array([0, 2, 2, 3])
+    """
+    ids = integers_of(segment_ids, "segment_ids_to_row_splits")
+    size = 0 if num_segments is None else integer(num_segments, "num_segments")
+    counts = np.bincount(np.asarray(ids), minlength=size)
+    if num_segments is not None and len(counts) > size:
+        raise invalid(f"segment_ids_to_row_splits: an id is not below num_segments, {size}.")
+    kind = numpy_dtype(out_type) or ids._array.dtype
+    return RowPartition.from_lengths(counts, kind).row_splits
+
+
+def stack_dynamic_partitions(
+    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
+) -> RaggedTensor:
+    """The rows of `data` sorted into partitions.
+
+    >>> tf.ragged.stack_dynamic_partitions([1, 2, 3], [1, 0, 1], 3)
+    <tf.RaggedTensor [[2], [1, 3], []]>
+    """
+    data = data if isinstance(data, RaggedTensor) else as_tensor(data)
+    which, count = as_tensor(partitions), integer(num_partitions, "num_partitions")
+    ids = np.asarray(which)
+    if ids.ndim != 1:
+        raise invalid(
+            f"stack_dynamic_partitions: expected partitions along one axis. Received: shape "
+            f"{ids.shape}."
+        )
+    if ids.size and not 0 <= ids.min() <= ids.max() < count:
+        raise invalid(f"stack_dynamic_partitions: expected partitions in [0, {count}).")
+    order = np.argsort(ids, kind="stable")
+    part = RowPartition.from_lengths(np.bincount(ids, minlength=count), which._array.dtype)
+    return RaggedTensor(rows.take_rows(data, order), part, internal=True)

@@ -1,0 +1,105 @@
+"""Indexing of ragged tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.conversion import held_by
+from retrograde.ragged.partition import RowPartition
+from retrograde.ragged.rows import expand_dims, rank_of, spans, take_rows
+from retrograde.ragged.tensor import RaggedTensor
+
+
+def _get_item(self: RaggedTensor, key: Any) -> Any:
+    keys = list(key) if isinstance(key, (tuple, list)) else [key]
+    return _outer(self, _spelled_out([_checked(k) for k in keys], rank_of(self)))
+
+
+def _checked(key: Any) -> Any:
+    """One part of an index, its integers taken out of tensors."""
+    if key is None or key is Ellipsis:
+        return key
+    if isinstance(key, slice):
+        return slice(*(k if k is None else _checked(k) for k in (key.start, key.stop, key.step)))
+    held = held_by(key)
+    whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+    if whole or (held is not None and held.dtype.is_integer and not held.ndim):
+        return int(key)
+    raise TypeError(
+        f"A RaggedTensor is indexed with integers, slices, ... and tf.newaxis. Received: {key!r}."
+    )
+
+
+def _spelled_out(keys: list, rank: int) -> list:
+    """The keys with slices in place of the ellipsis."""
+    given = sum(k is not None and k is not Ellipsis for k in keys)
+    if given > rank or keys.count(Ellipsis) > 1:
+        raise IndexError(f"Too many indices for a RaggedTensor of {rank} axes: {given}.")
+    if Ellipsis not in keys:
+        return keys
+    at = keys.index(Ellipsis)
+    return [*keys[:at], *[slice(None)] * (rank - given), *keys[at + 1 :]]
+
+
+def _outer(x: Any, keys: list) -> Any:
+    """`x[keys]`, the first of them for the first axis."""
+    if not isinstance(x, RaggedTensor):
+        return x[tuple(keys)] if keys else x
+    if not keys:
+        return x
+    key, *rest = keys
+    if key is None:
+        return expand_dims(_outer(x, rest), 0)
+    if isinstance(key, slice):
+        rows = np.arange(x._partition.nrows)[key]
+        return _inner(x if key == slice(None) else take_rows(x, rows), rest)
+    nrows = x._partition.nrows
+    if not -nrows <= key < nrows:
+        raise IndexError(f"Row {key} is out of bounds: the RaggedTensor has {nrows} rows.")
+    start, stop = x._partition.splits[key % nrows : key % nrows + 2].tolist()
+    if isinstance(x.values, RaggedTensor):
+        return _outer(take_rows(x.values, np.arange(start, stop)), rest)
+    return _outer(x.values[start:stop], rest)
+
+
+def _inner(x: Any, keys: list) -> Any:
+    """`x[:, keys]`: the keys apply within rows."""
+    if not keys:
+        return x
+    if not isinstance(x, RaggedTensor):
+        return x[(slice(None), *keys)]
+    key, *rest = keys
+    if key is None:
+        return expand_dims(_inner(x, rest), 1)
+    if isinstance(key, slice):
+        x = x if key == slice(None) else _cut(x, key)
+        return x.with_values(_inner(x.values, rest))
+    length = x._partition.uniform_row_length
+    if length is None:
+        raise ValueError("Cannot index into an inner ragged dimension. Use a slice there.")
+    if not -length <= key < length:
+        raise IndexError(f"Index {key} is out of bounds for rows of length {length}.")
+    return _inner(take_rows(x.values, x._partition.starts + key % length), rest)
+
+
+def _cut(x: RaggedTensor, key: slice) -> RaggedTensor:
+    """Each row sliced by itself."""
+    part = x._partition
+    lengths, which = np.unique(part.lengths, return_inverse=True)
+    pieces = [range(n)[key] for n in lengths.tolist()]
+    first = np.array([p.start for p in pieces], np.int64)[which]
+    count = np.array([len(p) for p in pieces], np.int64)[which]
+    step = 1 if key.step is None else key.step
+    values = take_rows(x.values, spans(part.starts + first, count, step))
+    uniform = part.uniform_row_length
+    if uniform is not None:
+        kept = len(range(uniform)[key])
+        new = RowPartition.uniform(kept, int(count.sum()), part.nrows, part.dtype)
+    else:
+        new = RowPartition.from_lengths(count, part.dtype)
+    return RaggedTensor(values, new, internal=True)
+
+
+RaggedTensor.__getitem__ = _get_item

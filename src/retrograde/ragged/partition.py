@@ -1,0 +1,194 @@
+"""RowPartition: how values that lie one behind the other are cut into rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
+
+_INT64 = np.dtype(np.int64)
+_ALLOWED = frozenset({np.dtype(np.int32), _INT64})
+
+
+def integers_of(value: Any, what: str) -> Tensor:
+    """`value` as a tensor of int32 or int64 along one axis; of Python's integers, int64."""
+    tensor = as_tensor(value) if held_by(value) is not None else as_tensor(value, hint=_INT64)
+    if not tensor._array.size and tensor._array.dtype not in _ALLOWED:
+        tensor = Tensor(np.zeros(tensor._array.shape, np.int64))
+    if tensor._array.dtype not in _ALLOWED or tensor.ndim != 1:
+        raise ValueError(
+            f"{what}: expected int32 or int64 along one axis. Received: dtype "
+            f"{tensor.dtype.name}, shape {tuple(tensor.shape)}."
+        )
+    return tensor
+
+
+class RowPartition:
+    """Row `i` begins at `row_splits[i]` and ends where the next one begins.
+
+    The integers decide about shapes, so they leave for Python, which recorders hear.
+    """
+
+    __slots__ = ("_splits", "_uniform")
+
+    def __init__(self, row_splits: Tensor, uniform_row_length: int | None = None) -> None:
+        self._splits = row_splits
+        self._uniform = uniform_row_length
+
+    @property
+    def row_splits(self) -> Tensor:
+        """Where rows begin, and where the last one ends."""
+        return self._splits
+
+    @property
+    def uniform_row_length(self) -> int | None:
+        """The length of all rows, if it is one by construction."""
+        return self._uniform
+
+    @property
+    def dtype(self) -> np.dtype:
+        """int32 or int64."""
+        return self._splits._array.dtype
+
+    @property
+    def nrows(self) -> int:
+        """The number of rows."""
+        return self._splits._array.size - 1
+
+    @property
+    def splits(self) -> np.ndarray:
+        """The row splits as an array."""
+        return np.asarray(self._splits)
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where each row begins."""
+        return self.splits[:-1]
+
+    @property
+    def limits(self) -> np.ndarray:
+        """Where each row ends."""
+        return self.splits[1:]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The length of each row."""
+        return np.diff(self.splits)
+
+    @property
+    def rowids(self) -> np.ndarray:
+        """The row of each value."""
+        return np.repeat(np.arange(self.nrows, dtype=self.dtype), self.lengths)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """The place of each value in its row."""
+        return np.arange(self.splits[-1]) - np.repeat(self.starts, self.lengths)
+
+    def with_dtype(self, dtype: np.dtype) -> RowPartition:
+        """The same with int32 or int64 inside."""
+        return RowPartition(to_dtype(self._splits, dtype), self._uniform)
+
+    def same(self, other: RowPartition) -> bool:
+        """Whether both cut in the same places."""
+        return self._splits is other._splits or np.array_equal(self.splits, other.splits)
+
+    @classmethod
+    def from_lengths(cls, lengths: Any, dtype: np.dtype = _INT64) -> RowPartition:
+        """Rows of these lengths."""
+        splits = np.zeros(len(lengths) + 1, dtype)
+        np.cumsum(lengths, out=splits[1:])
+        return cls(Tensor(splits))
+
+    @classmethod
+    def uniform(
+        cls, length: int, nvals: int, nrows: int | None, dtype: np.dtype = _INT64
+    ) -> RowPartition:
+        """Rows of one length; `nrows` has to be given if that is 0."""
+        if length < 0 or (length == 0 and nrows is None and nvals):
+            raise ValueError(
+                f"from_uniform_row_length: {nvals} values do not make rows of length {length}."
+            )
+        rows = (nvals // length if length else 0) if nrows is None else nrows
+        if rows * length != nvals:
+            raise ValueError(
+                f"from_uniform_row_length: {rows} rows of length {length} do not hold {nvals} "
+                "values."
+            )
+        return cls(Tensor((np.arange(rows + 1) * length).astype(dtype)), length)
+
+
+# The ways in which users give partitions. All are checked against the number of values, unless
+# `validate` is false.
+
+
+def from_row_splits(row_splits: Any, nvals: int, validate: bool) -> RowPartition:
+    tensor = integers_of(row_splits, "row_splits")
+    if not tensor._array.size:
+        raise ValueError("row_splits may not be empty: they hold 0 if there are no rows.")
+    splits = np.asarray(tensor)
+    if validate and (splits[0] or (np.diff(splits) < 0).any() or splits[-1] != nvals):
+        raise invalid(
+            f"row_splits must begin with 0, not decrease, and end with the number of values, "
+            f"{nvals}. Received: {_brief(splits)}."
+        )
+    return RowPartition(tensor)
+
+
+def from_row_lengths(row_lengths: Any, nvals: int, validate: bool) -> RowPartition:
+    lengths = np.asarray(integers_of(row_lengths, "row_lengths"))
+    if validate and ((lengths < 0).any() or lengths.sum() != nvals):
+        raise invalid(
+            f"row_lengths must not be negative, and add up to the number of values, {nvals}. "
+            f"Received: {_brief(lengths)}."
+        )
+    return RowPartition.from_lengths(lengths, lengths.dtype)
+
+
+def from_row_limits(row_limits: Any, nvals: int, validate: bool) -> RowPartition:
+    limits = np.asarray(integers_of(row_limits, "row_limits"))
+    splits = np.concatenate([np.zeros(1, limits.dtype), limits])
+    return from_row_splits(Tensor(splits), nvals, validate)
+
+
+def from_row_starts(row_starts: Any, nvals: int, validate: bool) -> RowPartition:
+    starts = np.asarray(integers_of(row_starts, "row_starts"))
+    splits = np.concatenate([starts, np.array([nvals], starts.dtype)])
+    return from_row_splits(Tensor(splits), nvals, validate)
+
+
+def from_value_rowids(value_rowids: Any, nrows: Any, nvals: int, validate: bool) -> RowPartition:
+    rowids = np.asarray(integers_of(value_rowids, "value_rowids"))
+    needed = int(rowids[-1]) + 1 if len(rowids) else 0
+    count = needed if nrows is None else integer(nrows, "nrows")
+    if count < needed:
+        raise ValueError(
+            f"from_value_rowids: expected nrows >= value_rowids[-1] + 1. Received: nrows={count}, "
+            f"value_rowids[-1]={needed - 1}."
+        )
+    if validate and (len(rowids) != nvals or (rowids < 0).any() or (np.diff(rowids) < 0).any()):
+        raise invalid(
+            f"value_rowids must not be negative nor decrease, one for each of {nvals} values. "
+            f"Received: {_brief(rowids)}."
+        )
+    return RowPartition.from_lengths(np.bincount(rowids, minlength=count), rowids.dtype)
+
+
+def _brief(array: np.ndarray) -> str:
+    return np.array2string(array, threshold=10, separator=", ")
+
+
+def split_dtype(dtype: Any) -> np.dtype:
+    """The dtype that `row_splits_dtype` names: int32 or int64."""
+    found = dtypes.as_dtype(dtype).numpy_dtype
+    if found not in _ALLOWED:
+        raise ValueError(f"Row splits are int32 or int64. Received: {dtype!r}.")
+    return found

@@ -1,0 +1,182 @@
+"""Reductions of ragged tensors, one axis after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograde import math
+from retrograde.arrays._arguments import integer_array
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.tensor import Tensor
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, reduction
+from retrograde.ops.casting import cast_discrete, ones_like, stop_gradient, to_dtype
+from retrograde.ops.elementary import exp, log
+from retrograde.ops.shaping import broadcast_to, reshape
+from retrograde.ragged.partition import RowPartition
+from retrograde.ragged.rows import expand_dims, rank_of
+from retrograde.ragged.tensor import RaggedTensor
+
+# `combine(values, ids, count)` makes `count` rows of the rows of a tensor, `ids` saying which of
+# them each goes to.
+
+
+def _sum(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
+    return indexing.scatter_add(values, Tensor(ids), shape=(count, *values.shape[1:]))
+
+
+def _extreme(primitive: Primitive, end: str) -> Callable:
+    def combine(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
+        start = np.full((count, *values.shape[1:]), getattr(values.dtype, end))
+        start = Tensor(start.astype(values._array.dtype))
+        return primitive(start, values, Tensor(ids[:, None]), batch_dims=0)
+
+    return combine
+
+
+def _product(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
+    """The rows of each group side by side, filled up with ones."""
+    order = np.argsort(ids, kind="stable")
+    part = RowPartition.from_lengths(np.bincount(ids, minlength=count))
+    places = np.empty((len(ids), 2), np.int64)
+    places[order, 0], places[order, 1] = part.rowids, part.positions
+    width = int(part.lengths.max(initial=0))
+    shape = (count, width, *values.shape[1:])
+    ones = Tensor(np.ones((), values._array.dtype))
+    side_by_side = indexing.put_nd(
+        broadcast_to(ones, shape=shape), values, Tensor(places), batch_dims=0
+    )
+    return reduction.prod(side_by_side, axis=(1,), keepdims=False)
+
+
+def _any(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
+    hits = _sum(cast_discrete(values, dtype=np.dtype(np.int32)), ids, count)
+    return hits > 0
+
+
+def _all(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
+    return apply(ar.logical_not, (_any(apply(ar.logical_not, (values,)), ids, count),))
+
+
+_COMBINE = {
+    "sum": _sum,
+    "prod": _product,
+    "max": _extreme(indexing.max_nd, "min"),
+    "min": _extreme(indexing.min_nd, "max"),
+    "any": _any,
+    "all": _all,
+}
+
+
+def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> Any:
+    """A reduction over one axis, several, or `None` for all."""
+    axes = _axes(axis, rank_of(x))
+    if primitive.name == "mean":
+        return _mean(x, axes, keepdims)
+    if primitive.name == "logsumexp":
+        return _logsumexp(x, axes, keepdims)
+    if len(axes) == rank_of(x):
+        flat = x.flat_values
+        y = primitive(flat, axis=tuple(range(flat.ndim)), keepdims=False)
+        return reshape(y, shape=(1,) * len(axes)) if keepdims else y
+    y: Any = x
+    for a in reversed(axes):
+        y = _along(primitive, y, a)
+    if keepdims:
+        for a in axes:
+            y = expand_dims(y, a)
+    return y
+
+
+def _axes(axis: Any, rank: int) -> list[int]:
+    given = range(rank) if axis is None else integer_array(axis, "axis").reshape(-1).tolist()
+    for a in given:
+        if not -rank <= a < rank:
+            raise ValueError(f"axis={a} is out of bounds: expected -{rank} <= axis < {rank}.")
+    return sorted({a % rank for a in given})
+
+
+def _along(primitive: Primitive, x: Any, axis: int) -> Any:
+    if not isinstance(x, RaggedTensor):
+        return primitive(x, axis=(axis,), keepdims=False)
+    part = x._partition
+    if axis > 1:
+        return x.with_values(_along(primitive, x.values, axis - 1))
+    combine = _COMBINE[primitive.name]
+    if axis == 1:
+        return _combined(combine, x.values, part.rowids, part.nrows)
+    return _combined(combine, x.values, part.positions, int(part.lengths.max(initial=0)))
+
+
+def _combined(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any:
+    """The same for rows that are ragged: what is at the same place of two rows meets."""
+    if not isinstance(values, RaggedTensor):
+        return combine(values, ids, count)
+    part = values._partition
+    lengths = np.zeros(count, part.dtype)
+    np.maximum.at(lengths, ids, part.lengths)
+    rows = RowPartition.from_lengths(lengths, part.dtype)
+    places = rows.starts[ids][part.rowids] + part.positions
+    inner = _combined(combine, values.values, places, int(rows.splits[-1]))
+    return RaggedTensor(inner, rows, internal=True)
+
+
+def _mean(x: RaggedTensor, axes: list[int], keepdims: Any) -> Any:
+    total = reduce(reduction.sum, x, axes, keepdims)
+    counts = x.with_flat_values(ones_like(x.flat_values))
+    if x.flat_values._array.dtype in dtypes.INTEGER:
+        return math.floordiv(total, reduce(reduction.sum, counts, axes, keepdims))
+    return math.divide(total, reduce(reduction.sum, counts, axes, keepdims))
+
+
+def _logsumexp(x: RaggedTensor, axes: list[int], keepdims: Any) -> Any:
+    """Taken below the largest element of all, which is enough to keep it finite."""
+    flat = x.flat_values
+    top = stop_gradient(reduction.max(flat, axis=tuple(range(flat.ndim)), keepdims=False))
+    top = ar.mask(top, ar.is_finite(top))
+    total = reduce(reduction.sum, x.with_flat_values(exp(flat - top)), axes, keepdims)
+    if isinstance(total, RaggedTensor):
+        return total.with_flat_values(log(total.flat_values) + top)
+    return log(total) + top
+
+
+def reduce_variance(
+    _: Any, input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: Any = None
+) -> Any:
+    """The mean square less the square of the mean, as TensorFlow computes it here."""
+    if input_tensor.flat_values._array.dtype not in dtypes.INEXACT:
+        input_tensor = input_tensor.with_flat_values(
+            to_dtype(input_tensor.flat_values, np.dtype(np.float64))
+        )
+    axes = _axes(axis, rank_of(input_tensor))
+    mean = _mean(input_tensor, axes, keepdims)
+    return math.subtract(_mean(input_tensor * input_tensor, axes, keepdims), mean * mean)
+
+
+def reduce_std(
+    _: Any, input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: Any = None
+) -> Any:
+    """The square root of the variance."""
+    return math.sqrt(reduce_variance(_, input_tensor, axis, keepdims))
+
+
+def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) -> RaggedTensor:
+    """The softmax within each of the innermost rows."""
+    rank = rank_of(logits)
+    last = -1 if axis is None else int(axis)
+    if last % rank != rank - 1:
+        raise ValueError(
+            f"softmax: of a RaggedTensor only along its last axis. Received: axis={axis}."
+        )
+    if logits.ragged_rank < rank - 1:
+        return logits.with_flat_values(math.softmax(logits.flat_values))
+    part, x = logits._partitions[-1], logits.flat_values
+    ids = part.rowids
+    top = stop_gradient(_COMBINE["max"](x, ids, part.nrows))
+    e = exp(x - indexing.gather(top, Tensor(ids), axis=0))
+    total = indexing.gather(_sum(e, ids, part.nrows), Tensor(ids), axis=0)
+    return logits.with_flat_values(e / total)

@@ -1,0 +1,212 @@
+"""Rows of ragged tensors: picked, joined, cut, and put under another axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde import arrays
+from retrograde.core.conversion import held_by
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import normalise_axis
+from retrograde.core.tensor import Tensor
+from retrograde.ops import indexing
+from retrograde.ops.conversion import as_tensor
+from retrograde.ragged.partition import RowPartition
+from retrograde.ragged.tensor import RaggedTensor
+
+
+def rank_of(x: Any) -> int:
+    """The number of axes of a ragged or dense tensor."""
+    return x.shape.rank
+
+
+def take_rows(x: Any, rows: np.ndarray) -> Any:
+    """Rows of `x` by their numbers."""
+    if not isinstance(x, RaggedTensor):
+        return indexing.gather(x, Tensor(rows), axis=0)
+    part = x._partition
+    lengths = part.lengths[rows]
+    return RaggedTensor(
+        take_rows(x.values, spans(part.starts[rows], lengths)),
+        RowPartition.from_lengths(lengths, part.dtype),
+        internal=True,
+    )
+
+
+def spans(starts: np.ndarray, lengths: np.ndarray, step: Any = 1) -> np.ndarray:
+    """For each start, as many numbers from there on as its length says, all in a row."""
+    ends = np.cumsum(lengths)
+    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    return np.repeat(starts, lengths) + within * step
+
+
+def expand_dims(x: Any, axis: int) -> Any:
+    """`x` with an axis of size 1 put in before `axis`, which counts from the front."""
+    if not isinstance(x, RaggedTensor):
+        return arrays.expand_dims(x, axis)
+    nrows = x._partition.nrows
+    if axis > 1:
+        return x.with_values(expand_dims(x.values, axis - 1))
+    length, count = (nrows, 1) if axis == 0 else (1, nrows)
+    return RaggedTensor(
+        x, RowPartition.uniform(length, nrows, count, x._partition.dtype), internal=True
+    )
+
+
+def as_ragged(x: Any, ragged_rank: int) -> RaggedTensor:
+    """`x` with at least so many ragged axes."""
+    if not isinstance(x, RaggedTensor):
+        return RaggedTensor.from_tensor(as_tensor(x), ragged_rank=ragged_rank)
+    missing = ragged_rank - x.ragged_rank
+    if missing <= 0:
+        return x
+    inner = RaggedTensor.from_tensor(x.flat_values, ragged_rank=missing)
+    return x.with_flat_values(inner)
+
+
+def concat(values: Sequence[Any], axis: int) -> Any:
+    """Ragged tensors, and dense ones beside them, joined along `axis`."""
+    ranks = {rank_of(v) for v in values}
+    if len(ranks) > 1:
+        raise ValueError(
+            f"concat: the shapes {', '.join(str(v.shape) for v in values)} have different ranks."
+        )
+    axis = normalise_axis(axis, *ranks, "concat")
+    deepest = max(v.ragged_rank for v in values if isinstance(v, RaggedTensor))
+    return _concat([as_ragged(v, deepest) for v in values], axis)
+
+
+def _concat(xs: list, axis: int) -> Any:
+    if not isinstance(xs[0], RaggedTensor):
+        return arrays.concat(xs, axis)
+    if axis == 0:
+        lengths = np.concatenate([x._partition.lengths for x in xs])
+        part = RowPartition.from_lengths(lengths, xs[0]._partition.dtype)
+        return RaggedTensor(_concat([x.values for x in xs], 0), part, internal=True)
+    _check_rows(xs, "concat")
+    if axis > 1:
+        return xs[0].with_values(_concat([x.values for x in xs], axis - 1))
+    count = xs[0]._partition.nrows
+    below = _concat(xs, 0)  # row i of all of them is at i, i + count, i + 2 * count, …
+    order = np.arange(count * len(xs)).reshape(len(xs), count).T.ravel()
+    lengths = np.sum([x._partition.lengths for x in xs], axis=0)
+    merged = take_rows(below, order).values
+    part = RowPartition.from_lengths(lengths, xs[0]._partition.dtype)
+    return RaggedTensor(merged, part, internal=True)
+
+
+def _check_rows(xs: list, what: str) -> None:
+    counts = [x._partition.nrows for x in xs]
+    if len(set(counts)) > 1:
+        raise invalid(f"{what}: the tensors have {counts} rows. Expected as many.")
+
+
+def stack(values: Sequence[Any], axis: int) -> Any:
+    """Tensors, ragged or not, as the rows of a new axis."""
+    ranks = {rank_of(v) for v in values}
+    if len(ranks) > 1:
+        raise ValueError(
+            f"stack: the shapes {', '.join(str(v.shape) for v in values)} have different ranks."
+        )
+    axis = normalise_axis(axis, *(rank + 1 for rank in ranks), "stack")
+    if any(isinstance(v, RaggedTensor) for v in values):
+        return concat([expand_dims(v, axis) for v in values], axis)
+    return _stack_dense(values, axis)
+
+
+def _stack_dense(values: Sequence[Any], axis: int) -> Any:
+    if axis or not rank_of(values[0]):
+        return arrays.stack(values, axis)
+    lengths = np.array([v.shape[0] for v in values], np.int32)
+    part = RowPartition.from_lengths(lengths, np.dtype(np.int32))
+    if rank_of(values[0]) == 1:
+        return RaggedTensor(arrays.concat(values, 0), part, internal=True)
+    parts = [RaggedTensor.from_tensor(v, ragged_rank=rank_of(v) - 1) for v in values]
+    return RaggedTensor(_concat(parts, 0), part, internal=True)
+
+
+def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
+    """Rows of `params` at `indices`, either of which is ragged."""
+    if isinstance(indices, RaggedTensor):
+        if batch_dims == 1:
+            return _gather_within(params, indices)
+        return indices.with_flat_values(gather(params, indices.flat_values, axis, batch_dims))
+    if not isinstance(params, RaggedTensor):
+        return arrays.gather(params, indices, axis=axis, batch_dims=batch_dims)
+    if axis not in (None, 0, batch_dims) or batch_dims:
+        raise ValueError(
+            f"gather: from a RaggedTensor only rows can be picked. Received: axis={axis}, "
+            f"batch_dims={batch_dims}."
+        )
+    places = np.asarray(as_tensor(indices))
+    count = params._partition.nrows
+    wrong = (places < 0) | (places >= count)
+    if wrong.any():
+        raise invalid(f"gather: index {places[wrong][0]} is not in [0, {count}).")
+    if not places.ndim:
+        return params[int(places)]
+    rows = take_rows(params, places.ravel())
+    for size in reversed(places.shape[1:]):
+        lengths = np.full(rows._partition.nrows // size if size else 0, size)
+        part = RowPartition.from_lengths(lengths, params._partition.dtype)
+        rows = RaggedTensor(rows, part, internal=True)
+    return rows
+
+
+def _gather_within(params: Any, indices: RaggedTensor) -> RaggedTensor:
+    """From row i of `params` the elements that row i of `indices` names."""
+    params = as_ragged(params, 1)
+    _check_rows([params, indices], "gather")
+    part, rows = params._partition, indices._partition.rowids
+    within = np.asarray(indices.values)
+    wrong = (within < 0) | (within >= part.lengths[rows])
+    if wrong.any():
+        raise invalid(f"gather: index {within[wrong][0]} is outside of its row.")
+    return indices.with_values(take_rows(params.values, part.starts[rows] + within))
+
+
+def reverse(x: Any, axes: set[int]) -> Any:
+    """The order of elements along `axes` turned round."""
+    if not isinstance(x, RaggedTensor):
+        return arrays.reverse(x, sorted(axes)) if axes else x
+    part = x._partition
+    values = reverse(x.values, {a - 1 for a in axes if a > 1})
+    if 1 in axes:
+        values = take_rows(values, spans(part.limits - 1, part.lengths, -1))
+    x = x.with_values(values)
+    return take_rows(x, np.arange(part.nrows)[::-1]) if 0 in axes else x
+
+
+def boolean_mask(data: Any, mask: Any) -> Any:
+    """What `mask` marks: whole rows if it has one axis, else elements within their rows."""
+    if isinstance(mask, RaggedTensor) or mask.ndim > 1:
+        data, mask = as_ragged(data, 1), as_ragged(mask, 1)
+        if not data._partition.same(mask._partition):
+            raise invalid("boolean_mask: data and mask have rows of different lengths.")
+        kept = boolean_mask(data.values, mask.values)
+        if isinstance(mask.values, RaggedTensor) or mask.values.ndim > 1:
+            return data.with_values(kept)
+        marked = np.asarray(mask.values)
+        counts = np.bincount(data._partition.rowids[marked], minlength=data._partition.nrows)
+        part = RowPartition.from_lengths(counts, data._partition.dtype)
+        return RaggedTensor(kept, part, internal=True)
+    marked = np.asarray(mask)
+    size = data._partition.nrows if isinstance(data, RaggedTensor) else data.shape[0]
+    if marked.dtype != bool or marked.shape != (size,):
+        raise ValueError(
+            f"boolean_mask: expected {size} truth values. Received: dtype {marked.dtype}, shape "
+            f"{marked.shape}."
+        )
+    return take_rows(data, np.flatnonzero(marked))
+
+
+def tensors_of(values: Any) -> list:
+    """The elements of a list as tensors, those that are ragged left as they are."""
+    hint = next(
+        (v.flat_values if isinstance(v, RaggedTensor) else held_by(v) for v in values), None
+    )
+    dtype = None if hint is None else hint._array.dtype
+    return [v if isinstance(v, RaggedTensor) else as_tensor(v, hint=dtype) for v in values]

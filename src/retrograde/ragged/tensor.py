@@ -1,0 +1,647 @@
+"""RaggedTensor: a tensor whose rows differ in length."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer, integer_array
+from retrograde.core import dtypes
+from retrograde.core.composites import CompositeTensor
+from retrograde.core.dispatch import Primitive
+from retrograde.core.dtypes import DType
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import TensorShape, normalise_axis
+from retrograde.core.spec import TypeSpec
+from retrograde.core.tensor import Tensor
+from retrograde.ops import indexing
+from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.shaping import broadcast_to, reshape
+from retrograde.ragged import partition as pt
+from retrograde.ragged.partition import RowPartition, split_dtype
+from retrograde.sparse.tensor import SparseTensor
+
+
+class RaggedTensor(CompositeTensor):
+    """A tensor whose rows differ in length, made by `tf.ragged.constant` or a `from_` method.
+
+    `values` holds all rows one behind the other and is ragged itself if there are more axes of
+    this kind; `row_splits` says where rows begin. `flat_values` is the tensor at the bottom of all:
+    gradients flow to it, and the gradient of a ragged source is ragged.
+
+    >>> x = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+    >>> x.shape, x.row_lengths().numpy(), (x * 2.0).to_list()
+    (TensorShape([3, None]), array([2, 0, 1]), [[2.0, 4.0], [], [6.0]])
+    """
+
+    __slots__ = ("_partition", "_values")
+
+    __array_priority__ = 100
+    __hash__ = None
+
+    _takes_gradients = True
+    _instead = "Make it dense with its method to_tensor() first."
+
+    def __init__(self, values: Any, row_partition: RowPartition, internal: bool = False) -> None:
+        if not internal:
+            raise ValueError(
+                "RaggedTensors are made by methods such as RaggedTensor.from_row_lengths, or by "
+                "tf.ragged.constant, not by this constructor."
+            )
+        if isinstance(values, RaggedTensor) and values._partition.dtype != row_partition.dtype:
+            row_partition = row_partition.with_dtype(np.dtype(np.int64))
+            values = values.with_row_splits_dtype(dtypes.int64)
+        self._values = values
+        self._partition = row_partition
+
+    # Ways to make one
+
+    @classmethod
+    def from_row_splits(
+        cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """Rows that begin at `row_splits`.
+
+        >>> tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 2, 3])
+        <tf.RaggedTensor [[1, 2], [], [3]]>
+        """
+        values = _values(values)
+        return cls(values, pt.from_row_splits(row_splits, _count(values), validate), internal=True)
+
+    @classmethod
+    def from_row_lengths(
+        cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """Rows of the given lengths."""
+        values = _values(values)
+        rows = pt.from_row_lengths(row_lengths, _count(values), validate)
+        return cls(values, rows, internal=True)
+
+    @classmethod
+    def from_row_limits(
+        cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """Rows that end at `row_limits`."""
+        values = _values(values)
+        return cls(values, pt.from_row_limits(row_limits, _count(values), validate), internal=True)
+
+    @classmethod
+    def from_row_starts(
+        cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
+    ) -> RaggedTensor:
+        """Rows that begin at `row_starts`."""
+        values = _values(values)
+        return cls(values, pt.from_row_starts(row_starts, _count(values), validate), internal=True)
+
+    @classmethod
+    def from_value_rowids(
+        cls,
+        values: Any,
+        value_rowids: Any,
+        nrows: Any = None,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> RaggedTensor:
+        """Rows given by the row of each value."""
+        values = _values(values)
+        rows = pt.from_value_rowids(value_rowids, nrows, _count(values), validate)
+        return cls(values, rows, internal=True)
+
+    @classmethod
+    def from_uniform_row_length(
+        cls,
+        values: Any,
+        uniform_row_length: Any,
+        nrows: Any = None,
+        validate: bool = True,
+        name: str | None = None,
+    ) -> RaggedTensor:
+        """Rows that all have the same length."""
+        values = _values(values)
+        length = integer(uniform_row_length, "uniform_row_length")
+        count = None if nrows is None else integer(nrows, "nrows")
+        dtype = values._partition.dtype if isinstance(values, RaggedTensor) else np.dtype(np.int64)
+        return cls(
+            values, RowPartition.uniform(length, _count(values), count, dtype), internal=True
+        )
+
+    @classmethod
+    def from_nested_row_splits(
+        cls,
+        flat_values: Any,
+        nested_row_splits: Sequence[Any],
+        name: str | None = None,
+        validate: bool = True,
+    ) -> RaggedTensor:
+        """Several axes of rows, each given by its splits, the outermost first."""
+        return _nested(flat_values, nested_row_splits, cls.from_row_splits, validate)
+
+    @classmethod
+    def from_nested_row_lengths(
+        cls,
+        flat_values: Any,
+        nested_row_lengths: Sequence[Any],
+        name: str | None = None,
+        validate: bool = True,
+    ) -> RaggedTensor:
+        """Several axes of rows, each given by the lengths, the outermost first."""
+        return _nested(flat_values, nested_row_lengths, cls.from_row_lengths, validate)
+
+    @classmethod
+    def from_nested_value_rowids(
+        cls,
+        flat_values: Any,
+        nested_value_rowids: Sequence[Any],
+        nested_nrows: Sequence[Any] | None = None,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> RaggedTensor:
+        """Several axes of rows, each given by the rows of its values, the outermost first."""
+        counts = nested_nrows or [None] * len(nested_value_rowids)
+        values = flat_values
+        for rowids, count in zip(reversed(nested_value_rowids), reversed(counts), strict=True):
+            values = cls.from_value_rowids(values, rowids, count, validate=validate)
+        return values
+
+    @classmethod
+    def from_tensor(
+        cls,
+        tensor: Any,
+        lengths: Any = None,
+        padding: Any = None,
+        ragged_rank: int = 1,
+        name: str | None = None,
+        row_splits_dtype: Any = dtypes.int64,
+    ) -> RaggedTensor:
+        """The rows of a dense tensor, cut to `lengths`, or before the `padding` at their ends.
+
+        >>> tf.RaggedTensor.from_tensor([[1, 2, 0], [3, 0, 0]], padding=0)
+        <tf.RaggedTensor [[1, 2], [3]]>
+        """
+        x, dtype = as_tensor(tensor), split_dtype(row_splits_dtype)
+        if x.ndim < 2 or not 0 < ragged_rank < x.ndim:
+            raise ValueError(
+                f"from_tensor: a tensor of {x.ndim} axes cannot have {ragged_rank} of them ragged. "
+                "Expected 0 < ragged_rank < the number of axes."
+            )
+        if lengths is not None and padding is not None:
+            raise ValueError("from_tensor: lengths and padding exclude each other. Give only one.")
+        rows = x.shape[:ragged_rank].num_elements()
+        flat = reshape(x, shape=(rows * x.shape[ragged_rank], *x.shape[ragged_rank + 1 :]))
+        if lengths is None and padding is None:
+            values: Any = flat
+            for axis in reversed(range(ragged_rank)):
+                count = x.shape[: axis + 1].num_elements()
+                part = RowPartition.uniform(x.shape[axis + 1], _count(values), count, dtype)
+                values = cls(values, part, internal=True)
+            return values
+        if ragged_rank != 1:
+            raise ValueError(
+                "from_tensor: lengths and padding are for one ragged axis. Received: ragged_rank="
+                f"{ragged_rank}."
+            )
+        size = x.shape[1]
+        kept = _unpadded(x, padding) if lengths is None else integer_array(lengths, "lengths")
+        kept = np.clip(kept, 0, size)
+        places = np.flatnonzero(np.arange(size) < kept[:, None])
+        values = indexing.gather(flat, Tensor(places), axis=0)
+        return cls(values, RowPartition.from_lengths(kept, dtype), internal=True)
+
+    @classmethod
+    def from_sparse(
+        cls, st_input: SparseTensor, name: str | None = None, row_splits_dtype: Any = dtypes.int64
+    ) -> RaggedTensor:
+        """The rows of a sparse matrix whose values lie at the front of each row."""
+        if not isinstance(st_input, SparseTensor):
+            raise TypeError(f"from_sparse: expected a SparseTensor. Received: {st_input!r}.")
+        shape = st_input.shape
+        if shape.rank != 2:
+            raise ValueError(f"from_sparse: expected 2 axes. Received: shape {shape}.")
+        rows, columns = np.asarray(st_input.indices).T
+        lengths = np.bincount(rows, minlength=shape[0])
+        part = RowPartition.from_lengths(lengths, split_dtype(row_splits_dtype))
+        if not (np.array_equal(part.rowids, rows) and np.array_equal(part.positions, columns)):
+            raise invalid(
+                "from_sparse: the values of each row must be sorted and lie at its front, without "
+                "gaps."
+            )
+        return cls(st_input.values, part, internal=True)
+
+    # What it is made of
+
+    @property
+    def values(self) -> Any:
+        """All rows one behind the other: a tensor, or ragged if there are more ragged axes."""
+        return self._values
+
+    @property
+    def flat_values(self) -> Tensor:
+        """The tensor that holds all elements."""
+        return self._values.flat_values if isinstance(self._values, RaggedTensor) else self._values
+
+    @property
+    def row_splits(self) -> Tensor:
+        """Where rows begin, and where the last one ends."""
+        return self._partition.row_splits
+
+    @property
+    def _partitions(self) -> tuple[RowPartition, ...]:
+        inner = self._values._partitions if isinstance(self._values, RaggedTensor) else ()
+        return self._partition, *inner
+
+    @property
+    def nested_row_splits(self) -> tuple[Tensor, ...]:
+        """The row splits of all ragged axes, the outermost first."""
+        return tuple(part.row_splits for part in self._partitions)
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of axes along which rows are cut."""
+        return len(self._partitions)
+
+    @property
+    def uniform_row_length(self) -> Tensor | None:
+        """The length of all rows if it is one by construction, else `None`."""
+        length = self._partition.uniform_row_length
+        return None if length is None else Tensor(self._partition.dtype.type(length))
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.flat_values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, with `None` for axes along which rows may differ."""
+        sizes = [part.uniform_row_length for part in self._partitions]
+        return TensorShape([self._partition.nrows, *sizes, *self.flat_values.shape[1:]])
+
+    def get_shape(self) -> TensorShape:
+        """The shape, as a method."""
+        return self.shape
+
+    def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
+        """The number of rows."""
+        return Tensor((numpy_dtype(out_type) or self._partition.dtype).type(self._partition.nrows))
+
+    def row_lengths(self, axis: Any = 1, name: str | None = None) -> Any:
+        """The lengths of rows along `axis`."""
+        axis = normalise_axis(axis, self.shape.rank, "row_lengths")
+        if axis == 0:
+            return self.nrows()
+        if axis == 1:
+            return Tensor(self._partition.lengths)
+        if isinstance(self._values, RaggedTensor):
+            return self.with_values(self._values.row_lengths(axis - 1))
+        lengths = np.full(self._values.shape[: axis - 1], self._values.shape[axis - 1])
+        return self.with_values(Tensor(lengths.astype(self._partition.dtype)))
+
+    def row_starts(self, name: str | None = None) -> Tensor:
+        """Where each row begins in `values`."""
+        return Tensor(self._partition.starts)
+
+    def row_limits(self, name: str | None = None) -> Tensor:
+        """Where each row ends in `values`."""
+        return Tensor(self._partition.limits)
+
+    def value_rowids(self, name: str | None = None) -> Tensor:
+        """The row that each of `values` belongs to."""
+        return Tensor(self._partition.rowids)
+
+    def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
+        """The row lengths of all ragged axes, the outermost first."""
+        return tuple(Tensor(part.lengths) for part in self._partitions)
+
+    def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
+        """The rows of the values of all ragged axes, the outermost first."""
+        return tuple(Tensor(part.rowids) for part in self._partitions)
+
+    def bounding_shape(
+        self, axis: Any = None, name: str | None = None, out_type: Any = None
+    ) -> Tensor:
+        """The smallest dense shape that holds all rows.
+
+        >>> tf.ragged.constant([[1, 2], [], [3]]).bounding_shape().numpy()
+        array([3, 2])
+        """
+        sizes = [self._partition.nrows]
+        sizes += [int(part.lengths.max(initial=0)) for part in self._partitions]
+        sizes += self.flat_values.shape[1:]
+        whole = np.array(sizes, numpy_dtype(out_type) or self._partition.dtype)
+        return Tensor(whole if axis is None else whole[integer_array(axis, "axis")])
+
+    # Others like it
+
+    def with_values(self, new_values: Any) -> RaggedTensor:
+        """The same rows around other `values`."""
+        values = _values(new_values)
+        _check_count(self._values, values)
+        return RaggedTensor(values, self._partition, internal=True)
+
+    def with_flat_values(self, new_values: Any) -> RaggedTensor:
+        """The same rows around other `flat_values`."""
+        if isinstance(self._values, RaggedTensor):
+            return self.with_values(self._values.with_flat_values(new_values))
+        return self.with_values(new_values)
+
+    def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
+        """The same with row splits of int32 or int64."""
+        kind = split_dtype(dtype)
+        values = self._values
+        if isinstance(values, RaggedTensor):
+            values = values.with_row_splits_dtype(dtype)
+        return RaggedTensor(values, self._partition.with_dtype(kind), internal=True)
+
+    def merge_dims(self, outer_axis: Any, inner_axis: Any) -> Any:
+        """The axes from `outer_axis` to `inner_axis` made one.
+
+        >>> x = tf.ragged.constant([[[1], [2, 3]], [[4]]])
+        >>> x.merge_dims(1, 2).to_list(), x.merge_dims(0, 1).to_list()
+        ([[1, 2, 3], [4]], [[1], [2, 3], [4]])
+        """
+        outer, inner = (
+            normalise_axis(integer(a, "merge_dims"), self.shape.rank, "merge_dims")
+            for a in (outer_axis, inner_axis)
+        )
+        if outer > inner:
+            raise ValueError(
+                f"merge_dims: expected outer_axis <= inner_axis. Received: {outer} and {inner}."
+            )
+        return _merged(self, outer, inner)
+
+    # Ways out
+
+    def _coordinates(self) -> np.ndarray:
+        """Where each of the flat values is: its index along the first axis and the ragged ones."""
+        found = np.arange(self._partition.nrows)[:, None]
+        for part in self._partitions:
+            found = np.concatenate([found[part.rowids], part.positions[:, None]], 1)
+        return found
+
+    def to_tensor(
+        self, default_value: Any = None, name: str | None = None, shape: Any = None
+    ) -> Tensor:
+        """A dense tensor, with `default_value` (zero) behind the ends of rows.
+
+        `shape` may fix sizes, to which rows are filled up or cut; `None` leaves them open.
+
+        >>> tf.ragged.constant([[1, 2], [], [3]]).to_tensor().numpy()
+        array([[1, 2],
+               [0, 0],
+               [3, 0]], dtype=int32)
+        """
+        flat, sizes = self.flat_values, np.asarray(self.bounding_shape()).tolist()
+        if shape is not None:
+            wanted = TensorShape(shape).with_rank(len(sizes)).as_list()
+            sizes = [n if w is None else w for n, w in zip(sizes, wanted, strict=True)]
+        coordinates = self._coordinates()
+        outer = coordinates.shape[1]
+        inside = (coordinates < np.array(sizes[:outer])).all(1)
+        if not inside.all():
+            flat = indexing.gather(flat, Tensor(np.flatnonzero(inside)), axis=0)
+            coordinates = coordinates[inside]
+        if tuple(sizes[outer:]) != tuple(flat.shape[1:]):
+            raise ValueError(
+                f"to_tensor: the axes behind the ragged ones have the shape "
+                f"{tuple(flat.shape[1:])}. Received: shape={shape}."
+            )
+        kind = flat._array.dtype
+        empty = b"" if kind.kind == "O" else kind.type(0)
+        default = as_tensor(empty if default_value is None else default_value, kind)
+        whole = broadcast_to(default, shape=tuple(sizes))
+        return indexing.put_nd(whole, flat, Tensor(coordinates), batch_dims=0)
+
+    def to_sparse(self, name: str | None = None) -> SparseTensor:
+        """The elements as the values of a SparseTensor."""
+        flat, coordinates = self.flat_values, self._coordinates()
+        if flat.ndim > 1:
+            inner = np.indices(flat.shape[1:]).reshape(flat.ndim - 1, -1).T
+            count = len(inner)
+            inner = np.tile(inner, (len(coordinates), 1))
+            coordinates = np.concatenate([np.repeat(coordinates, count, 0), inner], 1)
+            flat = reshape(flat, shape=(flat.shape.num_elements(),))
+        shape = self.bounding_shape(out_type=dtypes.int64)
+        return SparseTensor(Tensor(coordinates.astype(np.int64)), flat, shape)
+
+    def to_list(self) -> list:
+        """Nested Python lists."""
+        if isinstance(self._values, RaggedTensor):
+            rows = self._values.to_list()
+        else:
+            rows = np.asarray(self._values).tolist()
+        splits = self._partition.splits.tolist()
+        return [rows[a:b] for a, b in itertools.pairwise(splits)]
+
+    def numpy(self) -> np.ndarray:
+        """An array of arrays; or one array, if all rows have the same length."""
+        values = self._values.numpy()
+        rows = np.split(values, self._partition.splits[1:-1]) if self._partition.nrows else []
+        if not rows:
+            return np.zeros(0, values.dtype)
+        if len({row.shape for row in rows}) == 1:
+            return np.array(rows)
+        whole = np.empty(len(rows), object)
+        whole[:] = rows
+        return whole
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(self._partition.nrows))
+
+    def __bool__(self) -> bool:
+        raise TypeError("A RaggedTensor has no truth value: use tf.reduce_any or tf.reduce_all.")
+
+    def __repr__(self) -> str:
+        return f"<tf.RaggedTensor {_written(self)}>"
+
+    # What makes it a composite tensor
+
+    def _components(self) -> tuple[Tensor, ...]:
+        return self.flat_values, *self.nested_row_splits
+
+    def _with_components(self, components: Iterator[Any]) -> RaggedTensor:
+        flat = next(components)
+        splits = [next(components) for _ in self._partitions]
+        lengths = [part.uniform_row_length for part in self._partitions]
+        for part, length in zip(reversed(splits), reversed(lengths), strict=True):
+            flat = RaggedTensor(flat, RowPartition(as_tensor(part), length), internal=True)
+        return flat
+
+    @property
+    def _followed(self) -> Tensor:
+        return self.flat_values
+
+    def _with_gradient(self, g: Any) -> RaggedTensor:
+        return self.with_flat_values(g)
+
+    @property
+    def _type_spec(self) -> RaggedTensorSpec:
+        return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self.row_splits.dtype)
+
+    def _handler(self, operation: Any) -> Callable | None:
+        if isinstance(operation, Primitive):
+            kind = "elementwise" if operation.partials is not None else operation.name
+            return functools.partial(HANDLERS[kind], operation) if kind in HANDLERS else None
+        handler = HANDLERS.get(operation.__name__)
+        return handler and functools.partial(handler, operation)
+
+
+# What does an operation on ragged tensors, `handler(operation, *args, **kwargs)`: by the name of
+# the public function or of the primitive, or "elementwise" for primitives of that kind.
+HANDLERS: dict[str, Callable] = {}
+
+
+def _values(value: Any) -> Any:
+    if isinstance(value, RaggedTensor):
+        return value
+    values = as_tensor(value)
+    if not values.ndim:
+        raise ValueError("The values of a RaggedTensor need at least one axis. Received: a scalar.")
+    return values
+
+
+def _count(values: Any) -> int:
+    return values._partition.nrows if isinstance(values, RaggedTensor) else values.shape[0]
+
+
+def _check_count(before: Any, after: Any) -> None:
+    if _count(before) != _count(after):
+        raise ValueError(
+            f"The values of this RaggedTensor have {_count(before)} rows. Received: "
+            f"{_count(after)} rows."
+        )
+
+
+def _nested(flat_values: Any, parts: Sequence[Any], make: Callable, validate: bool) -> Any:
+    if isinstance(parts, Tensor):
+        raise TypeError("Expected a list of tensors, one for each ragged axis. Received: a tensor.")
+    values = flat_values
+    for part in reversed(parts):
+        values = make(values, part, validate=validate)
+    return values
+
+
+def _unpadded(x: Tensor, padding: Any) -> np.ndarray:
+    """How many elements of each row come before the padding at its end."""
+    filled = np.asarray(x) != np.asarray(as_tensor(padding, x._array.dtype))
+    filled = filled.reshape(*filled.shape[:2], -1).any(2)
+    return np.where(filled.any(1), filled.shape[1] - filled[:, ::-1].argmax(1), 0)
+
+
+def _merged(x: Any, outer: int, inner: int) -> Any:
+    if outer == inner:
+        return x
+    if not isinstance(x, RaggedTensor):
+        shape = tuple(x.shape)
+        size = int(np.prod(shape[outer : inner + 1]))
+        return reshape(x, shape=(*shape[:outer], size, *shape[inner + 1 :]))
+    if outer == 0:
+        return _merged(x.values, 0, inner - 1)
+    if outer > 1:
+        return x.with_values(_merged(x.values, outer - 1, inner - 1))
+    values, splits = x.values, x._partition.splits
+    if isinstance(values, RaggedTensor):  # rows of rows: cut where the inner ones are
+        part = RowPartition(Tensor(values._partition.splits[splits]))
+        return _merged(RaggedTensor(values.values, part, internal=True), 1, inner - 1)
+    size = values.shape[1]
+    flat = reshape(values, shape=(values.shape[0] * size, *values.shape[2:]))
+    part = RowPartition(Tensor(splits * size))
+    return _merged(RaggedTensor(flat, part, internal=True), 1, inner - 1)
+
+
+_MANY = 1000  # elements above which only the ends are shown, as NumPy does
+
+
+def _written(x: RaggedTensor) -> str:
+    rows = range(x._partition.nrows)
+    shown: list[Any] = list(rows)
+    if x.flat_values._array.size > _MANY and len(rows) > 6:
+        shown = [*rows[:3], None, *rows[-3:]]
+    return f"[{', '.join('...' if i is None else _row(x[i]) for i in shown)}]"
+
+
+def _row(x: Any) -> str:
+    if isinstance(x, RaggedTensor):
+        return _written(x)
+    return " ".join(np.array2string(np.asarray(x), separator=", ", formatter=_FORMATTER).split())
+
+
+_FORMATTER = {"float_kind": str, "object": repr}
+
+
+class RaggedTensorSpec(TypeSpec):
+    """What a RaggedTensor must look like: its shape, dtype, and how many axes are ragged.
+
+    >>> spec = tf.RaggedTensorSpec([None, None], tf.int32)
+    >>> spec.is_compatible_with(tf.ragged.constant([[1, 2], [3]]))
+    True
+    """
+
+    __slots__ = ("_dtype", "_flat_values_spec", "_ragged_rank", "_row_splits_dtype", "_shape")
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = dtypes.int64,
+        flat_values_spec: TypeSpec | None = None,
+    ) -> None:
+        self._shape = TensorShape(shape)
+        if flat_values_spec is not None:
+            dtype = flat_values_spec.dtype
+        self._dtype = dtypes.as_dtype(dtype)
+        self._row_splits_dtype = dtypes.of(split_dtype(row_splits_dtype))
+        rank = self._shape.rank
+        if ragged_rank is None:
+            if rank is None:
+                raise ValueError("RaggedTensorSpec: give ragged_rank if the shape has no rank.")
+            ragged_rank = rank - 1
+        elif rank is not None and ragged_rank >= rank:
+            raise ValueError(
+                f"RaggedTensorSpec: ragged_rank {ragged_rank} must be less than the rank {rank}."
+            )
+        self._ragged_rank = ragged_rank
+        self._flat_values_spec = flat_values_spec
+
+    @classmethod
+    def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
+        """The spec that only values like `value` fit."""
+        return value._type_spec
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as far as it is fixed."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self._dtype
+
+    @property
+    def ragged_rank(self) -> int:
+        """The number of axes along which rows are cut."""
+        return self._ragged_rank
+
+    @property
+    def row_splits_dtype(self) -> DType:
+        """int32 or int64."""
+        return self._row_splits_dtype
+
+    @property
+    def flat_values_spec(self) -> TypeSpec | None:
+        """The spec of the flat values, if it was given."""
+        return self._flat_values_spec
+
+    @property
+    def value_type(self) -> type:
+        """`tf.RaggedTensor`."""
+        return RaggedTensor
+
+    def _serialize(self) -> tuple:
+        parts = (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
+        return parts if self._flat_values_spec is None else (*parts, self._flat_values_spec)

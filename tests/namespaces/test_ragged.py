@@ -1,0 +1,517 @@
+"""RaggedTensor and tf.ragged: values, gradients and errors."""
+
+import json
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.testing import check_gradients
+from tests.data.answers import answer, same
+from tests.namespaces.helpers import assert_raises, float64
+
+DATA = pathlib.Path(__file__).parents[1] / "data"
+ANSWERS = json.loads((DATA / "ragged_answers.json").read_text())
+
+
+def ragged(values, lengths=(2, 0, 1, 3)):
+    return tf.RaggedTensor.from_row_lengths(values, list(lengths))
+
+
+def nested(values):
+    return tf.RaggedTensor.from_nested_row_lengths(values, [[2, 0, 1], [2, 1, 3]])
+
+
+@pytest.mark.parametrize("call", ANSWERS)
+def test_answer_is_that_of_tensorflow(call):
+    actual = answer(call, tf)
+
+    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+
+
+# Gradients
+
+COLUMN = [[2.0], [3.0], [5.0], [7.0]]
+
+GRADIENTS = {
+    "multiply": lambda v: (ragged(v) * ragged(v)).flat_values,
+    "column": lambda v: (ragged(v) * tf.constant(COLUMN, tf.float64)).flat_values,
+    "spread": lambda v: (ragged(v) * tf.reshape(v[:4], [4, 1])).flat_values,
+    "scalar": lambda v: (v[0] / ragged(v)).flat_values,
+    "where": lambda v: tf.where(ragged(v) > 0.5, ragged(v), ragged(v) ** 3.0).flat_values,
+    "sum": lambda v: tf.reduce_sum(ragged(v), axis=1),
+    "sum_rows": lambda v: tf.reduce_sum(ragged(v), axis=0),
+    "sum_nested": lambda v: tf.reduce_sum(nested(v), axis=1).flat_values,
+    "sum_outer": lambda v: tf.reduce_sum(nested(v), axis=0).flat_values,
+    "mean": lambda v: tf.reduce_mean(ragged(v), axis=0),
+    "prod": lambda v: tf.reduce_prod(ragged(v), axis=1),
+    "max": lambda v: tf.reduce_max(ragged(v), axis=1)[2:],
+    "min": lambda v: tf.reduce_min(ragged(v), axis=0),
+    "logsumexp": lambda v: tf.reduce_logsumexp(ragged(v), axis=0),
+    "variance": lambda v: tf.math.reduce_variance(ragged(v), axis=0),
+    "softmax": lambda v: tf.nn.softmax(ragged(v)).flat_values,
+    "to_tensor": lambda v: ragged(v).to_tensor(default_value=v[1]),
+    "cut": lambda v: ragged(v).to_tensor(shape=[None, 2]),
+    "to_sparse": lambda v: ragged(v).to_sparse().values,
+    "from_tensor": lambda v: (
+        tf.RaggedTensor.from_tensor(tf.reshape(v, [2, 3]), lengths=[1, 3]).flat_values
+    ),
+    "from_sparse": lambda v: (
+        tf.RaggedTensor.from_sparse(
+            tf.SparseTensor([[0, 0], [2, 0], [2, 1]], v[:3], [3, 2])
+        ).flat_values
+    ),
+    "row": lambda v: ragged(v)[3],
+    "rows": lambda v: ragged(v)[::2].flat_values,
+    "columns": lambda v: ragged(v)[:, :2].flat_values,
+    "concat": lambda v: tf.concat([ragged(v), ragged(v * v)], axis=1).flat_values,
+    "concat_dense": lambda v: tf.concat([ragged(v), tf.reshape(v[:4], [4, 1])], 1).flat_values,
+    "stack": lambda v: tf.stack([ragged(v), ragged(v * v)], axis=1).flat_values,
+    "gather": lambda v: tf.gather(ragged(v), [3, 0, 3]).flat_values,
+    "gather_within": lambda v: (
+        tf.gather(ragged(v), tf.ragged.constant([[1], [], [0, 0], [2]]), batch_dims=1).flat_values
+    ),
+    "lookup": lambda v: (
+        tf.nn.embedding_lookup(tf.reshape(v, [3, 2]), tf.ragged.constant([[2, 2], [0]])).flat_values
+    ),
+    "expand_dims": lambda v: tf.expand_dims(ragged(v), 1).flat_values,
+    "reverse": lambda v: tf.reverse(ragged(v), [0, 1]).flat_values,
+    "boolean_mask": lambda v: tf.ragged.boolean_mask(ragged(v), ragged(v) > 0.0).flat_values,
+    "map_flat_values": lambda v: tf.ragged.map_flat_values(tf.sin, ragged(v)).flat_values,
+    "partitions": lambda v: (
+        tf.ragged.stack_dynamic_partitions(v, [1, 0, 1, 1, 0, 2], 4).flat_values
+    ),
+    "merge_dims": lambda v: nested(v).merge_dims(1, 2).flat_values,
+    "leaky_relu": lambda v: tf.nn.leaky_relu(ragged(v)).flat_values,
+}
+
+
+@pytest.mark.parametrize("f", GRADIENTS.values(), ids=GRADIENTS)
+def test_gradients_to_second_order_agree_with_differences(f):
+    """Squared, so that the linear ones have a second derivative too."""
+    check_gradients(lambda v: f(v) * f(v), [float64([0.7, -1.2, 0.4, 1.9, 0.3, -0.8])])
+
+
+class TestTape:
+    def test_gradient_of_a_ragged_source_is_ragged(self):
+        x = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        g = tape.gradient(y, {"x": x})["x"]
+
+        assert g.to_list() == [[2.0, 4.0], [], [6.0]]
+        assert g.row_splits is x.row_splits
+
+    def test_nested_source(self):
+        x = nested([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(x * x, axis=[1, 2])
+
+        assert tape.gradient(y, x).to_list() == [[[2.0, 4.0], [6.0]], [], [[8.0, 10.0, 12.0]]]
+
+    def test_rows_that_are_picked_give_a_whole_gradient(self):
+        x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.gather(x, [1, 1])
+
+        assert tape.gradient(y, x).to_list() == [[0.0, 0.0], [2.0]]
+
+    @pytest.mark.parametrize("flat", [False, True])
+    def test_output_gradients(self, flat):
+        x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        weights = x.flat_values if flat else x
+
+        assert tape.gradient(y, x, output_gradients=weights).to_list() == [[2.0, 8.0], [18.0]]
+
+    def test_unconnected(self):
+        x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = tf.constant(1.0)
+
+        assert tape.gradient(y, x) is None
+        zeros = tape.gradient(y, x, unconnected_gradients="zero")
+        assert zeros.to_list() == [[0.0, 0.0], [0.0]]
+
+    def test_second_order(self):
+        x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = x**3.0
+            g = inner.gradient(y, x)
+
+        assert outer.gradient(g, x).to_list() == [[6.0, 12.0], [18.0]]
+
+
+# What it is
+
+
+def test_text():
+    assert repr(tf.ragged.constant([[0.1, 2.0], []])) == "<tf.RaggedTensor [[0.1, 2.0], []]>"
+    assert repr(tf.ragged.constant([["a"], []])) == "<tf.RaggedTensor [[b'a'], []]>"
+    assert repr(nested([1, 2, 3, 4, 5, 6])) == (
+        "<tf.RaggedTensor [[[1, 2], [3]], [], [[4, 5, 6]]]>"
+    )
+    many = repr(tf.ragged.constant([[i] * 200 for i in range(9)]))
+    assert "..." in many
+    assert len(many) < 7000
+
+
+def test_numpy():
+    rows = tf.ragged.constant([[1, 2], [3]]).numpy()
+
+    assert rows.dtype == object
+    assert [row.tolist() for row in rows] == [[1, 2], [3]]
+    assert tf.ragged.constant([[1, 2], [3, 4]]).numpy().tolist() == [[1, 2], [3, 4]]
+    assert tf.RaggedTensor.from_row_lengths([], []).numpy().shape == (0,)
+
+
+def test_iteration_gives_rows():
+    assert [row.numpy().tolist() for row in tf.ragged.constant([[1, 2], [3]])] == [[1, 2], [3]]
+    assert [row.to_list() for row in nested([1, 2, 3, 4, 5, 6])] == [[[1, 2], [3]], [], [[4, 5, 6]]]
+
+
+def test_has_no_truth_value_and_no_hash():
+    x = tf.ragged.constant([[1]])
+    assert_raises(
+        lambda: bool(x),
+        TypeError,
+        "A RaggedTensor has no truth value: use tf.reduce_any or tf.reduce_all.",
+    )
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+
+
+def test_constructor_is_private():
+    assert_raises(
+        lambda: tf.RaggedTensor([1], None),
+        ValueError,
+        "RaggedTensors are made by methods such as RaggedTensor.from_row_lengths, or by "
+        "tf.ragged.constant, not by this constructor.",
+    )
+
+
+def test_is_refused_where_only_a_dense_tensor_will_do():
+    x = tf.ragged.constant([[1]])
+    assert tf.is_tensor(x)
+    for call in (tf.convert_to_tensor, tf.Variable, tf.transpose):
+        with pytest.raises(ValueError, match=r"Make it dense with its method to_tensor\(\) first"):
+            call(x)
+
+
+def test_split_dtypes_that_differ_become_int64():
+    inner = tf.RaggedTensor.from_row_splits([1, 2], tf.constant([0, 1, 2], tf.int32))
+    outer = tf.RaggedTensor.from_row_splits(inner, tf.constant([0, 2], tf.int64))
+
+    assert {splits.dtype for splits in outer.nested_row_splits} == {tf.int64}
+
+
+def test_operators_with_arrays_and_tensors_on_the_left():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    column = np.array([[10.0], [20.0]], np.float32)
+
+    assert (column * x).to_list() == (tf.constant(column) * x).to_list() == [[10.0, 20.0], [60.0]]
+    assert (tf.Variable(column) - x).to_list() == [[9.0, 8.0], [17.0]]
+    assert (1.0 / x).to_list()[0] == [1.0, 0.5]
+    assert (tf.constant(2.0) > x).to_list() == [[True, False], [False]]
+
+
+def test_empty_rows_of_rows():
+    x = tf.ragged.constant([[[], [1.0]], []])
+
+    assert tf.reduce_sum(x, axis=2).to_list() == [[0.0, 1.0], []]
+    assert tf.reduce_sum(x, axis=1).to_list() == [[1.0], []]
+    assert x.bounding_shape().numpy().tolist() == [2, 2, 1]
+
+
+class TestNest:
+    def test_is_flat_values_and_row_splits(self):
+        x = nested([1, 2, 3, 4, 5, 6])
+        parts = tf.nest.flatten(x, expand_composites=True)
+
+        assert parts[0] is x.flat_values
+        assert [p.numpy().tolist() for p in parts[1:]] == [[0, 2, 2, 3], [0, 2, 3, 6]]
+
+    def test_packs_its_parts(self):
+        x = tf.RaggedTensor.from_uniform_row_length([1, 2, 3, 4], 2)
+        again = tf.nest.map_structure(lambda t: t * 1, [x], expand_composites=True)[0]
+
+        assert again.to_list() == [[1, 2], [3, 4]]
+        assert again.shape == (2, 2)
+
+
+class TestSpec:
+    def test_of_a_value(self):
+        x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+        spec = tf.type_spec_from_value(x)
+
+        assert repr(spec) == "RaggedTensorSpec(TensorShape([2, None]), tf.float32, 1, tf.int64)"
+        assert spec == tf.RaggedTensorSpec.from_value(x)
+        assert spec.value_type is tf.RaggedTensor
+        assert tf.RaggedTensorSpec([None, None]).is_compatible_with(x)
+        assert not tf.RaggedTensorSpec([3, None]).is_compatible_with(x)
+        assert not tf.RaggedTensorSpec([None, None], tf.int32).is_compatible_with(x)
+        assert spec.is_subtype_of(tf.RaggedTensorSpec([None, None]))
+        assert pickle.loads(pickle.dumps(spec)) == spec
+
+    def test_properties(self):
+        spec = tf.RaggedTensorSpec([3, None, 4], tf.int32, 1, tf.int32)
+
+        assert (spec.shape.rank, spec.dtype, spec.ragged_rank) == (3, tf.int32, 1)
+        assert (spec.row_splits_dtype, spec.flat_values_spec) == (tf.int32, None)
+        assert tf.RaggedTensorSpec([3, None, 4]).ragged_rank == 2
+        flat = tf.RaggedTensorSpec([3, None], flat_values_spec=tf.TensorSpec([None], tf.int32))
+        assert flat.dtype is tf.int32
+
+    def test_errors(self):
+        assert_raises(
+            lambda: tf.RaggedTensorSpec(),
+            ValueError,
+            "RaggedTensorSpec: give ragged_rank if the shape has no rank.",
+        )
+        assert_raises(
+            lambda: tf.RaggedTensorSpec([2, None], ragged_rank=2),
+            ValueError,
+            "RaggedTensorSpec: ragged_rank 2 must be less than the rank 2.",
+        )
+
+
+X = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+TWO_ROWS = tf.ragged.constant([[1.0, 2.0], [3.0]])
+R = tf.RaggedTensor
+
+INVALID = {
+    "row_splits": (
+        lambda: R.from_row_splits([1, 2, 3], [0, 2, 1, 3]),
+        "row_splits must begin with 0, not decrease, and end with the number of values, 3. "
+        "Received: [0, 2, 1, 3].",
+    ),
+    "row_lengths": (
+        lambda: R.from_row_lengths([1, 2, 3], [2, 0]),
+        "row_lengths must not be negative, and add up to the number of values, 3. Received: "
+        "[2, 0].",
+    ),
+    "value_rowids": (
+        lambda: R.from_value_rowids([1, 2, 3], [0, 2, 1]),
+        "value_rowids must not be negative nor decrease, one for each of 3 values. Received: "
+        "[0, 2, 1].",
+    ),
+    "from_sparse": (
+        lambda: R.from_sparse(tf.SparseTensor([[0, 1]], [1], [1, 2])),
+        "from_sparse: the values of each row must be sorted and lie at its front, without gaps.",
+    ),
+    "rows": (
+        lambda: X + TWO_ROWS,
+        "Two RaggedTensors of shapes (3, None) and (2, None) do not go together. Expected rows of "
+        "the same lengths.",
+    ),
+    "broadcast": (
+        lambda: X + tf.ones([3, 2]),
+        "A tensor of shape (3, 2) does not broadcast to a RaggedTensor of shape (3, None). "
+        "Expected 1 or the length of all rows along each axis.",
+    ),
+    "too_many_axes": (
+        lambda: X + tf.ones([1, 1, 1]),
+        "A tensor of shape (1, 1, 1) does not broadcast to a RaggedTensor of shape (3, None). "
+        "Expected 1 or the length of all rows along each axis.",
+    ),
+    "concat": (
+        lambda: tf.concat([X, TWO_ROWS], 1),
+        "concat: the tensors have [3, 2] rows. Expected as many.",
+    ),
+    "gather": (lambda: tf.gather(X, [5]), "gather: index 5 is not in [0, 3)."),
+    "gather_within": (
+        lambda: tf.gather(X, tf.ragged.constant([[5], [], []]), batch_dims=1),
+        "gather: index 5 is outside of its row.",
+    ),
+    "mask": (
+        lambda: tf.ragged.boolean_mask(X, [[True], [True], [True]]),
+        "boolean_mask: data and mask have rows of different lengths.",
+    ),
+    "range_shape": (
+        lambda: tf.ragged.range([[1]]),
+        "range: expected scalars or vectors. Received: shape (1, 1).",
+    ),
+    "range_step": (
+        lambda: tf.ragged.range([1], [2], 0),
+        "range: a step of zero never reaches its limit.",
+    ),
+    "segments": (
+        lambda: tf.ragged.segment_ids_to_row_splits([0, 5], 3),
+        "segment_ids_to_row_splits: an id is not below num_segments, 3.",
+    ),
+    "partitions_rank": (
+        lambda: tf.ragged.stack_dynamic_partitions([1], [[0]], 1),
+        "stack_dynamic_partitions: expected partitions along one axis. Received: shape (1, 1).",
+    ),
+    "partitions": (
+        lambda: tf.ragged.stack_dynamic_partitions([1], [1], 1),
+        "stack_dynamic_partitions: expected partitions in [0, 1).",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_arguments(case):
+    call, message = INVALID[case]
+
+    assert_raises(call, tf.errors.InvalidArgumentError, message)
+
+
+VALUE_ERRORS = {
+    "empty_splits": (
+        lambda: R.from_row_splits([1], []),
+        "row_splits may not be empty: they hold 0 if there are no rows.",
+    ),
+    "splits_dtype": (
+        lambda: R.from_row_splits([1], [0.0, 1.0]),
+        "row_splits: expected int32 or int64 along one axis. Received: dtype float32, shape (2,).",
+    ),
+    "row_splits_dtype": (
+        lambda: tf.ragged.constant([[1]], row_splits_dtype=tf.int16),
+        "Row splits are int32 or int64. Received: tf.int16.",
+    ),
+    "nrows": (
+        lambda: R.from_value_rowids([1], [2], nrows=2),
+        "from_value_rowids: expected nrows >= value_rowids[-1] + 1. Received: nrows=2, "
+        "value_rowids[-1]=2.",
+    ),
+    "uniform": (
+        lambda: R.from_uniform_row_length([1, 2, 3, 4], 3),
+        "from_uniform_row_length: 1 rows of length 3 do not hold 4 values.",
+    ),
+    "uniform_zero": (
+        lambda: R.from_uniform_row_length([1], 0),
+        "from_uniform_row_length: 1 values do not make rows of length 0.",
+    ),
+    "scalar": (
+        lambda: R.from_row_lengths(1, [1]),
+        "The values of a RaggedTensor need at least one axis. Received: a scalar.",
+    ),
+    "with_values": (
+        lambda: X.with_values([1.0]),
+        "The values of this RaggedTensor have 3 rows. Received: 1 rows.",
+    ),
+    "from_tensor": (
+        lambda: R.from_tensor([1, 2]),
+        "from_tensor: a tensor of 1 axes cannot have 1 of them ragged. Expected 0 < ragged_rank < "
+        "the number of axes.",
+    ),
+    "lengths_and_padding": (
+        lambda: R.from_tensor([[1]], lengths=[1], padding=0),
+        "from_tensor: lengths and padding exclude each other. Give only one.",
+    ),
+    "lengths_rank": (
+        lambda: R.from_tensor([[[1]]], lengths=[1], ragged_rank=2),
+        "from_tensor: lengths and padding are for one ragged axis. Received: ragged_rank=2.",
+    ),
+    "sparse_rank": (
+        lambda: R.from_sparse(tf.SparseTensor([[0]], [1], [1])),
+        "from_sparse: expected 2 axes. Received: shape (1,).",
+    ),
+    "merge_dims": (
+        lambda: X.merge_dims(1, 0),
+        "merge_dims: expected outer_axis <= inner_axis. Received: 1 and 0.",
+    ),
+    "to_tensor": (
+        lambda: tf.ragged.constant([[[1, 2]]], ragged_rank=1).to_tensor(shape=[1, 1, 3]),
+        "to_tensor: the axes behind the ragged ones have the shape (2,). Received: "
+        "shape=[1, 1, 3].",
+    ),
+    "inner_index": (
+        lambda: X[:, 0],
+        "Cannot index into an inner ragged dimension. Use a slice there.",
+    ),
+    "constant_depth": (
+        lambda: tf.ragged.constant([[1], 2]),
+        "constant: all scalars must be nested equally deep.",
+    ),
+    "constant_rank": (
+        lambda: tf.ragged.constant([[1]], ragged_rank=2),
+        "constant: lists nested 2 deep cannot have 2 ragged axes.",
+    ),
+    "stack": (
+        lambda: tf.ragged.stack([]),
+        "stack: expected a list of tensors. Received: [].",
+    ),
+    "stack_ranks": (
+        lambda: tf.ragged.stack([X, [1.0]]),
+        "stack: the shapes (3, None), (1,) have different ranks.",
+    ),
+    "concat_ranks": (
+        lambda: tf.concat([X, [1.0]], 0),
+        "concat: the shapes (3, None), (1,) have different ranks.",
+    ),
+    "gather_axis": (
+        lambda: tf.gather(X, [0], axis=1),
+        "gather: from a RaggedTensor only rows can be picked. Received: axis=1, batch_dims=0.",
+    ),
+    "mask": (
+        lambda: tf.ragged.boolean_mask(X, [True]),
+        "boolean_mask: expected 3 truth values. Received: dtype bool, shape (1,).",
+    ),
+    "map_flat_values": (
+        lambda: tf.ragged.map_flat_values(tf.reduce_sum, X),
+        "map_flat_values: op must keep the number of flat values, 3. It returned the shape ().",
+    ),
+    "axis": (
+        lambda: tf.reduce_sum(X, axis=2),
+        "axis=2 is out of bounds: expected -2 <= axis < 2.",
+    ),
+    "softmax": (
+        lambda: tf.nn.softmax(X, axis=0),
+        "softmax: of a RaggedTensor only along its last axis. Received: axis=0.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", VALUE_ERRORS)
+def test_value_errors(case):
+    call, message = VALUE_ERRORS[case]
+
+    assert_raises(call, ValueError, message)
+
+
+OTHER_ERRORS = {
+    "row": (lambda: X[5], IndexError, "Row 5 is out of bounds: the RaggedTensor has 3 rows."),
+    "uniform_index": (
+        lambda: R.from_tensor([[1, 2]])[:, 5],
+        IndexError,
+        "Index 5 is out of bounds for rows of length 2.",
+    ),
+    "too_many": (
+        lambda: X[0, 0, 0],
+        IndexError,
+        "Too many indices for a RaggedTensor of 2 axes: 3.",
+    ),
+    "key": (
+        lambda: X["a"],
+        TypeError,
+        "A RaggedTensor is indexed with integers, slices, ... and tf.newaxis. Received: 'a'.",
+    ),
+    "nested": (
+        lambda: R.from_nested_row_splits([1], tf.constant([0, 1])),
+        TypeError,
+        "Expected a list of tensors, one for each ragged axis. Received: a tensor.",
+    ),
+    "from_sparse": (
+        lambda: R.from_sparse(3),
+        TypeError,
+        "from_sparse: expected a SparseTensor. Received: 3.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_ERRORS)
+def test_other_errors(case):
+    assert_raises(*OTHER_ERRORS[case])
