@@ -178,6 +178,10 @@ def test_bessel_functions_have_the_derivatives_they_should_at_zero():
         check_gradients(f, [tf.constant([0.0], tf.float64)], order=2)
 
 
+def test_bincount_has_a_gradient_by_its_weights():
+    assert gradient(lambda w: tf.math.bincount([1, 1], weights=w), [2.0, 3.0]).tolist() == [1, 1]
+
+
 def test_igamma_can_be_differentiated_by_its_first_argument_twice():
     x = tf.constant([1.5], tf.float64)
     check_gradients(lambda a: tf.math.igamma(a, x), [tf.constant([2.0], tf.float64)], order=2)
@@ -275,6 +279,17 @@ def test_each_thread_has_a_stream_of_random_numbers_of_its_own():
         return [*found, tf.random.uniform([]).numpy()]
 
     assert draw(disturbed=False) == draw(disturbed=True)
+
+
+def test_the_largest_come_in_order_and_exactly():
+    assert tf.math.top_k([1.0, 3.0, 2.0], 2, sorted=False).values.numpy().tolist() == [3.0, 2.0]
+    y = tf.math.approx_min_k([[1.0, 9.0], [3.0, 7.0]], 1, reduction_dimension=0)
+    assert y.values.numpy().tolist() == [[1.0, 7.0]]
+
+
+def test_a_confusion_matrix_takes_labels_along_one_axis():
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.math.confusion_matrix([[1, 0]], [[1, 1]])
 
 
 def test_nan_is_sorted_last_and_wins_a_maximum():

@@ -2,6 +2,7 @@
 
 from retrograde import (
     autodiff,
+    bitwise,
     config,
     debugging,
     dtypes,
@@ -83,6 +84,7 @@ from retrograde.arrays import (
     zeros,
     zeros_like,
 )
+from retrograde.arrays.handing_on import guarantee_const, parallel_stack, tuple
 from retrograde.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
 from retrograde.control_flow import (
     case,
@@ -184,6 +186,12 @@ from retrograde.math import (
     truncatediv,
     truncatemod,
 )
+from retrograde.math.arithmetic import realdiv
+from retrograde.math.counting import (
+    approx_top_k,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+)
 from retrograde.module import Module
 from retrograde.nn.convolution import conv
 from retrograde.nn.depthwise import conv2d_backprop_filter_v2, conv2d_backprop_input_v2
@@ -266,6 +274,7 @@ __all__ = [
     "acosh",
     "add",
     "add_n",
+    "approx_top_k",
     "argmax",
     "argmin",
     "argsort",
@@ -282,6 +291,7 @@ __all__ = [
     "autodiff",
     "bfloat16",
     "bitcast",
+    "bitwise",
     "bool",
     "boolean_mask",
     "broadcast_dynamic_shape",
@@ -340,7 +350,10 @@ __all__ = [
     "greater",
     "greater_equal",
     "group",
+    "guarantee_const",
     "half",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
     "identity_n",
     "ifftnd",
@@ -383,6 +396,7 @@ __all__ = [
     "ones_like",
     "optimize",
     "pad",
+    "parallel_stack",
     "pow",
     "print",
     "py_function",
@@ -391,6 +405,7 @@ __all__ = [
     "random_index_shuffle",
     "range",
     "rank",
+    "realdiv",
     "recompute_grad",
     "reduce_all",
     "reduce_any",
@@ -450,6 +465,7 @@ __all__ = [
     "truediv",
     "truncatediv",
     "truncatemod",
+    "tuple",
     "type_spec_from_value",
     "uint8",
     "uint16",

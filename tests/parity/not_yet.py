@@ -67,9 +67,6 @@ _WAITING = {
         "nn.lrn",
         "nn.dilation2d",
     ],
-    "top_k() is not here yet": [
-        "red.top_k_values",
-    ],
     "tf.data is not here yet": [
         "misc.dataset_map_variable",
     ],

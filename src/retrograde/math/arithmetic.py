@@ -86,6 +86,12 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @dispatched
+def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y` of floats or complex numbers."""
+    return binary(ar.divide, x, y)
+
+
+@dispatched
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, and 0 where `y` is 0; the gradients are 0 there as well.
 

@@ -1,6 +1,9 @@
 """tf.nn: activations, convolutions, losses, moments, lookups. `name` is accepted and ignored."""
 
 from retrograde.math import (
+    approx_max_k,
+    approx_min_k,
+    in_top_k,
     l2_normalize,
     log_softmax,
     sigmoid,
@@ -8,6 +11,7 @@ from retrograde.math import (
     softplus,
     softsign,
     tanh,
+    top_k,
     zero_fraction,
 )
 from retrograde.nn.activations import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu, swish
@@ -54,6 +58,8 @@ from retrograde.random.candidates import (
 
 __all__ = [
     "all_candidate_sampler",
+    "approx_max_k",
+    "approx_min_k",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "batch_normalization",
@@ -75,6 +81,7 @@ __all__ = [
     "embedding_lookup",
     "fixed_unigram_candidate_sampler",
     "gelu",
+    "in_top_k",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
@@ -98,6 +105,7 @@ __all__ = [
     "sufficient_statistics",
     "swish",
     "tanh",
+    "top_k",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
     "zero_fraction",

@@ -240,6 +240,23 @@ bitwise_or = elementwise("bitwise_or", "bitwise_or", None, None, accepts=dtypes.
 bitwise_xor = elementwise("bitwise_xor", "bitwise_xor", None, None, accepts=dtypes.INTEGER)
 invert = elementwise("invert", "invert", None, accepts=dtypes.INTEGER)
 
+
+def _shift_kernel(name):
+    """Places beyond the width of the dtype count as the last one, as in TensorFlow."""
+
+    def kernel(xp, x, places):
+        return getattr(xp, name)(x, xp.clip(places, 0, 8 * x.dtype.itemsize - 1))
+
+    return kernel
+
+
+left_shift = elementwise(
+    "left_shift", _shift_kernel("left_shift"), None, None, accepts=dtypes.INTEGER
+)
+right_shift = elementwise(
+    "right_shift", _shift_kernel("right_shift"), None, None, accepts=dtypes.INTEGER
+)
+
 is_nan = elementwise("is_nan", "isnan", None, accepts=dtypes.INEXACT)
 is_inf = elementwise("is_inf", "isinf", None, accepts=dtypes.INEXACT)
 is_finite = elementwise("is_finite", "isfinite", None, accepts=dtypes.INEXACT)

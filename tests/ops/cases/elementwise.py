@@ -195,3 +195,9 @@ for label, (c, a, b) in {
 }.items():
     case("select", [booleans(*c), between(-1, 1, *a), between(-1, 1, *b)], label, np.where)
 case("select", [booleans(3), complexes(3), complexes(1)], "complex", np.where)
+
+for name, function in (("left_shift", np.left_shift), ("right_shift", np.right_shift)):
+    case(name, [integers(-50, 50, 2, 1), integers(0, 9, 3)], "both", function)
+    clipped = lambda x, y, function=function: function(x, min(max(y, 0), 63))  # noqa: E731
+    case(name, [integers(-50, 50, 3, dtype="int64"), np.int64(70)], "beyond", clipped)
+    case(name, [integers(-50, 50, 3, dtype="int64"), np.int64(-1)], "before", clipped)

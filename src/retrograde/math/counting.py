@@ -1,0 +1,417 @@
+"""The largest elements; counting, histograms and points that fill space evenly."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer
+from retrograde.arrays.picking import gather_batches
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import normalise_axis
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import accept
+from retrograde.math.arithmetic import minimum
+from retrograde.ops import sorting
+from retrograde.ops.casting import cast_discrete, identity, to_dtype
+from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.indexing import gather, scatter_add
+from retrograde.ops.shaping import reshape, take_slice, transpose
+
+_INT64 = np.dtype(np.int64)
+
+
+class TopKV2(NamedTuple):
+    """What `tf.math.top_k` returns."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class ApproxTopK(NamedTuple):
+    """What `tf.math.approx_max_k` and its relatives return."""
+
+    values: Tensor
+    indices: Tensor
+
+
+# The largest
+
+
+def top_k(
+    input: Any,
+    k: Any = 1,
+    sorted: bool = True,
+    index_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> TopKV2:
+    """The `k` largest elements along the last axis, and where they are; the largest first.
+
+    Of equal ones, those with the lower index come first. They are in order even if `sorted` is
+    false.
+
+    >>> values, indices = tf.math.top_k([5.0, 7.0, 5.0, 7.0], k=3)
+    >>> values.numpy(), indices.numpy()
+    (array([7., 7., 5.], dtype=float32), array([1, 3, 0], dtype=int32))
+    """
+    x = as_tensor(input)
+    count = integer(k, "top_k: k")
+    dtype = numpy_dtype(index_type)
+    if dtype not in (np.int16, np.int32, np.int64):
+        raise invalid(
+            "top_k: expected an index_type of int16, int32 or int64. "
+            f"Received: {dtypes.of(dtype).name}."
+        )
+    _check_count(x, count, "top_k")
+    places = apply(sorting.top_places, (x,), {"k": count, "dtype": dtype})
+    return TopKV2(_picked(x, places), places)
+
+
+def _check_count(x: Tensor, count: int, what: str) -> None:
+    if not x.ndim:
+        raise invalid(f"{what}: expected at least one axis. Received: shape ().")
+    if not 0 <= count <= x._array.shape[-1]:
+        raise invalid(
+            f"{what}: expected 0 <= k <= {x._array.shape[-1]}, the size of the axis. "
+            f"Received: k = {count}."
+        )
+
+
+def _picked(x: Tensor, places: Tensor) -> Tensor:
+    """The elements of x at `places` along the last axis; its gradient is whole."""
+    last = x.ndim - 1
+    if not last:
+        return gather(identity(x), places, axis=0)
+    return gather_batches(x, places, last, last)
+
+
+def approx_top_k(
+    input: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    is_max_k: bool = True,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The `k` largest, or smallest, along an axis, and where they are: exactly, at any target."""
+    x = as_tensor(input)
+    accept(x, ("float16", "bfloat16", "float32"), "input", "approx_top_k")
+    axis = normalise_axis(integer(reduction_dimension, "approx_top_k"), x.ndim, "approx_top_k")
+    swap = tuple({axis: x.ndim - 1, x.ndim - 1: axis}.get(i, i) for i in range(x.ndim))
+    x = transpose(x, perm=swap)
+    count = integer(k, "approx_top_k: k")
+    _check_count(x, count, "approx_top_k")
+    attrs = {"k": count, "dtype": np.dtype(np.int32)}
+    places = apply(sorting.top_places, (x if is_max_k else -x,), attrs)
+    return ApproxTopK(transpose(_picked(x, places), perm=swap), transpose(places, perm=swap))
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The `k` largest elements along an axis, and where they are: exactly, at any target."""
+    return approx_top_k(operand, k, reduction_dimension, is_max_k=True)
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The `k` smallest elements along an axis, and where they are: exactly, at any target.
+
+    >>> tf.math.approx_min_k([4.0, 1.0, 3.0], k=2).values.numpy()
+    array([1., 3.], dtype=float32)
+    """
+    return approx_top_k(operand, k, reduction_dimension, is_max_k=False)
+
+
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether each target is among the `k` classes with the largest predictions; ties are in.
+
+    Rows with a prediction that is not finite say no.
+
+    >>> tf.math.in_top_k([0, 1], [[0.1, 0.9, 0.5], [0.2, 0.2, 0.1]], k=1).numpy()
+    array([False,  True])
+    """
+    predictions, targets = as_tensor(predictions, np.dtype(np.float32)), as_tensor(targets)
+    accept(targets, ("int32", "int64"), "targets", "in_top_k")
+    rows, classes = targets._array.shape, predictions._array.shape
+    if len(rows) != 1 or len(classes) != 2 or rows != classes[:1]:
+        raise invalid(
+            "in_top_k: expected one target for each row of predictions. Received: targets of "
+            f"shape {rows}, predictions of shape {classes}."
+        )
+    return apply(sorting.in_top_k, (predictions, targets), {"k": integer(k, "in_top_k: k")})
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation that undoes `x`: `y[x[i]] == i`.
+
+    >>> tf.math.invert_permutation([2, 0, 1]).numpy()
+    array([1, 2, 0], dtype=int32)
+    """
+    x = as_tensor(x)
+    accept(x, ("int32", "int64"), "x", "invert_permutation")
+    if x.ndim != 1:
+        raise invalid(f"invert_permutation: expected one axis. Received: shape {x._array.shape}.")
+    return apply(sorting.invert_permutation, (x,))
+
+
+# Counting
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
+) -> Tensor:
+    """How often each of the numbers 0, 1, 2, ... is in `arr`; or the sums of their weights.
+
+    The result is as long as it takes, but at least `minlength` and at most `maxlength`; numbers
+    that do not fit are not counted. With `axis=-1` each row is counted by itself. With
+    `binary_output` it is 1 for the numbers that are there. A gradient flows to the weights.
+
+    >>> tf.math.bincount([1, 1, 3]).numpy()
+    array([0, 2, 0, 1], dtype=int32)
+    """
+    if axis not in (None, 0, -1):
+        raise ValueError(f"bincount: expected an axis of 0, -1 or None. Received: {axis}.")
+    if weights is not None and binary_output:
+        raise ValueError("bincount: expected either `binary_output` or `weights`, not both.")
+    numbers = _numbers(arr)
+    weights = _weights(weights, numbers, numpy_dtype(dtype))
+    if axis != -1 or numbers.ndim < 2:
+        count = numbers._array.size
+        numbers, weights = (reshape(v, shape=(1, count)) for v in (numbers, weights))
+        y = _counted(numbers, weights, _length(numbers, minlength, maxlength))
+        y = reshape(y, shape=y._array.shape[1:])
+    else:
+        y = _counted(numbers, weights, _length(numbers, minlength, maxlength))
+    return minimum(y, 1) if binary_output else y
+
+
+def _numbers(arr: Any) -> Tensor:
+    x = as_tensor(arr)
+    accept(x, ("int32", "int64", "float32", "float64"), "arr", "bincount")
+    if x.ndim > 2:
+        raise invalid(f"bincount: expected at most two axes. Received: shape {x._array.shape}.")
+    return x if x._array.dtype.kind == "i" else cast_discrete(x, dtype=np.dtype(np.int32))
+
+
+def _weights(weights: Any, numbers: Tensor, dtype: np.dtype) -> Tensor:
+    if weights is None:
+        return Tensor(np.ones(numbers._array.shape, dtype))
+    w = as_tensor(weights)
+    accept(w, ("int32", "int64", "float32", "float64"), "weights", "bincount")
+    if w._array.shape != numbers._array.shape:
+        raise invalid(
+            f"bincount: expected weights of shape {numbers._array.shape}, that of arr. "
+            f"Received: shape {w._array.shape}."
+        )
+    return w
+
+
+def _length(numbers: Tensor, minlength: Any, maxlength: Any) -> int:
+    values = np.asarray(numbers)
+    if values.size and values.min() < 0:
+        raise invalid(f"bincount: expected numbers >= 0. Received: {values.min()}.")
+    length = int(values.max()) + 1 if values.size else 0
+    if minlength is not None:
+        length = max(length, integer(minlength, "bincount: minlength"))
+    if maxlength is not None:
+        length = min(length, integer(maxlength, "bincount: maxlength"))
+    return length
+
+
+def _counted(numbers: Tensor, weights: Tensor, length: int) -> Tensor:
+    """The sums of weights in each row, by number; what does not fit is put last and cut off."""
+    rows, columns = numbers._array.shape
+    width = length + 1
+    starts = Tensor((np.arange(rows) * width).reshape(rows, 1).astype(numbers._array.dtype))
+    places = reshape(minimum(numbers, length) + starts, shape=(rows * columns,))
+    flat = reshape(weights, shape=(rows * columns,))
+    y = reshape(scatter_add(flat, places, shape=(rows * width,)), shape=(rows, width))
+    return take_slice(y, where=((0, rows, 1), (0, length, 1)))
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    weights: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """How often each label (a row) was predicted to be each class (a column).
+
+    >>> tf.math.confusion_matrix([0, 1, 1], [0, 0, 1]).numpy()
+    array([[1, 0],
+           [1, 1]], dtype=int32)
+    """
+    x, y = _squeezed(as_tensor(labels), as_tensor(predictions))
+    if x.ndim != 1 or x._array.shape != y._array.shape:
+        raise invalid(
+            "confusion_matrix: expected labels and predictions along one axis, of the same length. "
+            f"Received: shapes {x._array.shape} and {y._array.shape}."
+        )
+    size = _classes(np.asarray(x), np.asarray(y), num_classes)
+    kind = numpy_dtype(dtype)
+    w = Tensor(np.ones(x._array.shape, kind)) if weights is None else as_tensor(weights)
+    if w._array.shape != x._array.shape:
+        raise ValueError(
+            f"confusion_matrix: expected weights of shape {x._array.shape}, that of labels. "
+            f"Received: shape {w._array.shape}."
+        )
+    places = to_dtype(x, _INT64) * size + to_dtype(y, _INT64)
+    flat = scatter_add(to_dtype(w, kind), places, shape=(size * size,))
+    return reshape(flat, shape=(size, size))
+
+
+def _squeezed(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The one that has an axis of size 1 more than the other, without it."""
+    if x.ndim == y.ndim + 1 and x._array.shape[-1] == 1:
+        x = reshape(x, shape=x._array.shape[:-1])
+    elif y.ndim == x.ndim + 1 and y._array.shape[-1] == 1:
+        y = reshape(y, shape=y._array.shape[:-1])
+    return x, y
+
+
+def _classes(labels: np.ndarray, predictions: np.ndarray, num_classes: Any) -> int:
+    given = None if num_classes is None else integer(num_classes, "confusion_matrix: num_classes")
+    if given is None and not labels.size:
+        raise invalid("confusion_matrix: there are no labels. Pass num_classes.")
+    largest = 0
+    for what, values in (("labels", labels), ("predictions", predictions)):
+        if values.size and values.min() < 0:
+            raise invalid(f"confusion_matrix: expected {what} >= 0. Received: {values.min()}.")
+        if values.size and given is not None and values.max() >= given:
+            raise invalid(
+                f"confusion_matrix: expected {what} < {given}, the number of classes. "
+                f"Received: {values.max()}."
+            )
+        largest = max(largest, int(values.max(initial=0)))
+    return largest + 1 if given is None else given
+
+
+def histogram_fixed_width_bins(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Which of `nbins` equal parts of the range each value is in; those outside, at its ends.
+
+    As in TensorFlow the result is int32, whatever `dtype` is.
+
+    >>> tf.histogram_fixed_width_bins([-1.0, 1.5, 5.0], [0.0, 5.0], nbins=5).numpy()
+    array([0, 1, 4], dtype=int32)
+    """
+    low, high, count = _range(value_range, nbins, "histogram_fixed_width_bins")
+    x = as_tensor(values)
+    attrs = {"low": low, "high": high, "count": count, "dtype": np.dtype(np.int32)}
+    return apply(sorting.bins, (x,), attrs)
+
+
+def histogram_fixed_width(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """How many values are in each of `nbins` equal parts of the range.
+
+    Those below it count in the first part, those above it in the last.
+
+    >>> tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy()
+    array([2, 1, 1, 0, 2], dtype=int32)
+    """
+    kind = numpy_dtype(dtype)
+    if kind not in (np.int32, np.int64):
+        raise invalid(
+            "histogram_fixed_width: expected a dtype of int32 or int64. "
+            f"Received: {dtypes.of(kind).name}."
+        )
+    low, high, count = _range(value_range, nbins, "histogram_fixed_width")
+    if not low < high:
+        raise invalid(
+            "histogram_fixed_width: expected value_range[0] < value_range[1]. "
+            f"Received: [{low}, {high}]."
+        )
+    x = as_tensor(values)
+    accept(x, ("int32", "int64", "float32", "float64"), "values", "histogram_fixed_width")
+    if np.isnan(np.asarray(x)).any():
+        raise invalid("histogram_fixed_width: expected values without nan.")
+    attrs = {"low": low, "high": high, "count": count, "dtype": np.dtype(np.int32)}
+    places = reshape(apply(sorting.bins, (x,), attrs), shape=(x._array.size,))
+    return scatter_add(Tensor(np.ones(x._array.size, kind)), places, shape=(count,))
+
+
+def _range(value_range: Any, nbins: Any, what: str) -> tuple[float, float, int]:
+    ends = np.asarray(as_tensor(value_range))
+    if ends.shape != (2,):
+        raise invalid(
+            f"{what}: expected two numbers for value_range. Received: shape {ends.shape}."
+        )
+    count = integer(nbins, f"{what}: nbins")
+    if count < 1:
+        raise invalid(f"{what}: expected nbins > 0. Received: {count}.")
+    return float(ends[0]), float(ends[1]), count
+
+
+def sobol_sample(
+    dim: Any,
+    num_results: Any,
+    skip: Any = 0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Points of the Sobol sequence, which fill the unit cube evenly; without its first, 0.
+
+    >>> tf.math.sobol_sample(dim=2, num_results=3).numpy()
+    array([[0.5 , 0.5 ],
+           [0.75, 0.25],
+           [0.25, 0.75]], dtype=float32)
+    """
+    from scipy.stats import qmc
+
+    sizes = {"dim": dim, "num_results": num_results, "skip": skip}
+    sizes = {key: integer(value, f"sobol_sample: {key}") for key, value in sizes.items()}
+    least, most = {"dim": 1, "num_results": 1, "skip": 0}, {"dim": qmc.Sobol.MAXDIM}
+    for key, value in sizes.items():
+        if not least[key] <= value <= most.get(key, value):
+            upper = f" <= {most[key]}" if key in most else ""
+            raise invalid(
+                f"sobol_sample: expected {least[key]} <= {key}{upper}. Received: {value}."
+            )
+    kind = numpy_dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise invalid(
+            f"sobol_sample: expected a dtype of float32 or float64. "
+            f"Received: {dtypes.of(kind).name}."
+        )
+    points = qmc.Sobol(sizes["dim"], scramble=False, bits=32)
+    points.fast_forward(1 + sizes["skip"])
+    return Tensor(points.random(sizes["num_results"]).astype(kind))

@@ -1,0 +1,112 @@
+"""The largest elements, permutations, and bins to count in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.core.errors import invalid
+from retrograde.ops.shaping import everywhere
+
+_MANY = 128  # from here on it is worth to part the largest from the others before they are sorted
+
+
+def _top_places_kernel(xp, x, *, k, dtype):
+    if xp is not np:
+        import jax
+
+        return jax.lax.top_k(x, k)[1].astype(dtype)
+    n = x.shape[-1]
+    if n < _MANY or 4 * k > n or not x.size or not k:
+        return _places_in_order(x)[..., :k].astype(dtype)
+    least = np.partition(x, n - k, axis=-1)[..., n - k : n - k + 1]
+    if not np.array_equal(least, least):  # nan is larger than all, but compares with nothing
+        return _places_in_order(x)[..., :k].astype(dtype)
+    above = ~(x <= least)
+    level = x == least
+    room = k - np.count_nonzero(above, axis=-1, keepdims=True)
+    chosen = above | (level & (np.cumsum(level, axis=-1) <= room))
+    places = np.nonzero(chosen)[-1].reshape((*x.shape[:-1], k))
+    order = _places_in_order(np.take_along_axis(x, places, -1))
+    return np.take_along_axis(places, order, -1).astype(dtype)
+
+
+def _places_in_order(x):
+    """From the largest to the smallest; of equal ones, the first comes first."""
+    last = x.shape[-1] - 1
+    return np.flip(last - np.argsort(np.flip(x, -1), axis=-1, stable=True), -1)
+
+
+top_places = Primitive(  # where along the last axis the k largest are, the largest first
+    "top_places",
+    _top_places_kernel,
+    vjps=None,
+    batch=lambda _, x, **attrs: top_places(x, **attrs),
+    accepts=dtypes.REAL,
+)
+
+
+def _in_top_k_kernel(xp, predictions, targets, *, k):
+    classes = predictions.shape[-1]
+    place = xp.clip(targets, 0, max(classes - 1, 0))[..., None]
+    own = xp.take_along_axis(predictions, place, axis=-1)
+    inside = (targets >= 0) & (targets < classes)
+    finite = xp.all(xp.isfinite(predictions), axis=-1)
+    return inside & finite & (xp.sum(predictions > own, axis=-1) < k)
+
+
+in_top_k = Primitive(
+    "in_top_k",
+    _in_top_k_kernel,
+    vjps=None,
+    batch=lambda batched, *xs, k: in_top_k(*everywhere(batched, xs), k=k),
+)
+
+
+def _invert_permutation_kernel(xp, x):
+    n = x.shape[-1]
+    if xp is np:
+        outside = (x < 0) | (x >= n)
+        if outside.any():
+            raise invalid(
+                f"invert_permutation: {x[outside][0]} is not in [0, {n}). Expected each of the "
+                f"numbers from 0 to {n - 1} once."
+            )
+    y = xp.argsort(x, axis=-1, stable=True).astype(x.dtype)
+    if xp is np:
+        in_order = np.take_along_axis(x, y, -1)
+        repeated = in_order[..., 1:] == in_order[..., :-1]
+        if repeated.any():
+            raise invalid(
+                f"invert_permutation: {in_order[..., 1:][repeated][0]} is there more than once. "
+                f"Expected each of the numbers from 0 to {n - 1} once."
+            )
+    return y
+
+
+invert_permutation = Primitive(
+    "invert_permutation",
+    _invert_permutation_kernel,
+    vjps=None,
+    batch=lambda _, x: invert_permutation(x),
+    accepts=dtypes.INTEGER,
+)
+
+
+def _bins_kernel(xp, x, *, low, high, count, dtype):
+    """Which of `count` equal parts of the range each element is in; those outside, at its ends."""
+    if x.dtype.kind in "iu":
+        x = x.astype(np.float64 if xp is np else np.float32)
+    span = x.dtype.type(high) - x.dtype.type(low)
+    part = xp.floor((x - x.dtype.type(low)) / span * x.dtype.type(count))
+    return xp.clip(part, 0, count - 1).astype(dtype)
+
+
+bins = Primitive(
+    "bins",
+    _bins_kernel,
+    vjps=None,
+    batch=lambda _, x, **attrs: bins(x, **attrs),
+    accepts=dtypes.REAL,
+)

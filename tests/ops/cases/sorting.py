@@ -1,0 +1,59 @@
+"""The largest elements, permutations and bins."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.ops.cases._table import FLOATS, between, case, integers
+
+
+def _places(x, *, k, dtype):
+    rows = x.reshape(-1, x.shape[-1]).tolist()
+    order = [sorted(range(len(row)), key=lambda i, row=row: (-row[i], i))[:k] for row in rows]
+    return np.array(order, dtype).reshape(*x.shape[:-1], k)
+
+
+for label, x, k, dtype in [
+    ("row", between(-1, 1, 5), 3, "int32"),
+    ("rows", between(-1, 1, 2, 3, 4), 2, "int64"),
+    ("ties", integers(0, 3, 3, 12), 5, "int32"),
+    ("many", between(-1, 1, 2, 200), 7, "int32"),
+    ("many_ties", integers(0, 40, 2, 300), 20, "int16"),
+    ("none", between(-1, 1, 2, 3), 0, "int32"),
+    ("all", between(-1, 1, 2, 3), 3, "int32"),
+]:
+    case("top_places", x, label, _places, attrs={"k": k, "dtype": np.dtype(dtype)},
+         dtypes=() if "ties" in label else None)  # fmt: skip
+
+
+def _in_top_k(predictions, targets, *, k):
+    order = _places(predictions, k=k, dtype="int64")
+    return np.array([t in row for t, row in zip(targets, order, strict=True)])
+
+
+case("in_top_k", [between(0, 1, 4, 5), np.array([0, 3, 7, -1])], "rows", _in_top_k,
+     attrs={"k": 2}, dtypes=FLOATS)  # fmt: skip
+
+
+def _inverted(x):
+    y = np.zeros_like(x)
+    for i, place in enumerate(x):
+        y[place] = i
+    return y
+
+
+case("invert_permutation", np.array([3, 0, 2, 1], "int32"), "four", _inverted)
+case("invert_permutation", np.array([], "int64"), "none", _inverted)
+
+
+def _bins(x, *, low, high, count, dtype):
+    edges = np.linspace(low, high, count + 1)[1:-1]
+    return np.searchsorted(edges, x, side="right").astype(dtype)
+
+
+ATTRS = {"low": -1.0, "high": 2.0, "count": 6, "dtype": np.dtype("int32")}
+case("bins", between(-2, 3, 3, 4), "floats", _bins, attrs=ATTRS, dtypes=FLOATS[2:])
+case("bins", integers(-3, 4, 6), "integers", _bins, attrs=ATTRS)
+case("bins", np.array([-math.inf, math.inf]), "infinite", _bins, attrs=ATTRS, dtypes=FLOATS)
