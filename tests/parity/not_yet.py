@@ -59,11 +59,7 @@ _WAITING = {
         "e2e.attention",
     ],
     "convolution and pooling are not here yet": [
-        "second.max_pool",
         "arr.space_to_depth",
-        "nn.max_pool_tie",
-        "nn.max_pool_overlap",
-        "nn.avg_pool_same",
         "nn.lrn",
         "nn.dilation2d",
     ],

@@ -159,18 +159,31 @@ def write_at(xp, x, indices, values, how):
     return y
 
 
-def write_part(xp, y, key, values):
-    """`y`, which is ours to change, with `values` at `key`, made of slices and integers."""
-    if xp is not np:
-        return y.at[key].set(values)
-    y[key] = values
-    return y
+def placed(xp, values, shape, key, background):
+    """An array of `shape` that holds `values` at `key`, a tuple of slices, else `background`."""
+    if xp is np:
+        y = np.full(shape, background, values.dtype)
+        y[key] = values
+        return y
+    from jax import lax
+
+    config = [_margins(part, n) for part, n in zip(key, shape, strict=False)]
+    config += [(0, 0, 0)] * (len(shape) - len(key))
+    return lax.pad(values, values.dtype.type(background), config)
+
+
+def _margins(part, n):
+    """How many cells lie before, behind and between those of a slice of `n`."""
+    cells = range(*part.indices(n))
+    if not cells:
+        return 0, n, 0
+    return cells[0], n - 1 - cells[-1], cells.step - 1
 
 
 def add_part(xp, y, key, values):
-    """`y`, which is ours to change, with `values` added at `key`, made of slices and integers."""
+    """`y`, which is ours to change, with `values` added at `key`, a tuple of slices."""
     if xp is not np:
-        return y.at[key].add(values)
+        return y + placed(xp, values, y.shape, key, 0)
     y[key] += values
     return y
 

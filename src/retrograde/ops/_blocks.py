@@ -76,6 +76,33 @@ def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:
     return out.reshape(shape)
 
 
+def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+    """`f(*arrays, out)`, a few elements of the first axes at a time.
+
+    What `f` returns is copied to its part of `out`, unless it is this part: it may write there.
+    """
+    count = len(out)
+    if not out.size or not count:
+        return out
+    few = max(1, BLOCK * 8 * count // sum(a.size for a in (out, *arrays)))
+
+    def work(start: int, stop: int) -> None:
+        for i in range(start, stop, few):
+            part = slice(i, min(i + few, stop))
+            room = out[part]
+            y = f(*(a[part] for a in arrays), room)
+            if y is not room:
+                room[...] = y
+
+    share = count if out.size < LARGE else -(-count // threads())
+    others = [_start(work, i, min(i + share, count)) for i in range(share, count, share)]
+    work(0, min(share, count))
+    for other in others:
+        if other is not None:
+            other.result()
+    return out
+
+
 def _start(work: Callable, start: int, stop: int) -> Future | None:
     """Has another thread do `work`; but a Python that is about to exit starts none."""
     try:

@@ -41,6 +41,20 @@ class Windows(NamedTuple):
         axes = zip(space, self.positions(space), tap, *self[1:], strict=True)
         return zip(*(_meeting(*axis) for axis in axes), strict=True)
 
+    def along(self, axis, n):
+        """For each tap along one axis of space, of size `n`: keys for positions and for cells.
+
+        The keys are for arrays `(batch, *space, channels)`.
+        """
+        one = Windows(*(part[axis : axis + 1] for part in self))
+        before = (slice(None),) * (axis + 1)
+        return [tuple((*before, *key) for key in one.meeting((n,), tap)) for tap in one.taps()]
+
+    def cover(self, axis, n):
+        """Whether each of `n` cells along one axis of space is seen, and by one window only."""
+        size, stride, padding, dilation = (part[axis] for part in self)
+        return size == stride and dilation == 1 and padding == (0, 0) and n % stride == 0
+
 
 def _meeting(n, positions, tap, stride, padding, dilation):
     offset = tap * dilation - padding[0]

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
-from retrograde.ops._arrays import add_part, wide, write_part
+from retrograde.ops._arrays import add_part, placed, wide
 from retrograde.ops._windows import folded, unfolded
 
 
 def _take_patches_kernel(xp, x, *, windows):
-    space = x.shape[1:-1]
-    y = xp.zeros((len(x), *windows.positions(space), *windows.size, x.shape[-1]), x.dtype)
+    space, channels = x.shape[1:-1], x.shape[-1]
+    shape = (len(x), *windows.positions(space))
+    if xp is not np:
+        seen = [_seen(xp, x, windows, tap, (*shape, channels)) for tap in windows.taps()]
+        return xp.stack(seen, -2).reshape(*shape, *windows.size, channels)
+    y = np.zeros((*shape, *windows.size, channels), x.dtype)
     for tap in windows.taps():
         positions, cells = windows.meeting(space, tap)
-        y = write_part(xp, y, (slice(None), *positions, *tap), x[slice(None), *cells])
+        y[slice(None), *positions, *tap] = x[slice(None), *cells]
     return y
+
+
+def _seen(xp, x, windows, tap, shape):
+    """What one tap sees from each position."""
+    positions, cells = windows.meeting(x.shape[1:-1], tap)
+    return placed(xp, x[slice(None), *cells], shape, (slice(None), *positions), 0)
 
 
 take_patches = Primitive(  # (batch, *space, channels) -> (batch, *positions, *taps, channels)

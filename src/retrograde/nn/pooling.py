@@ -1,0 +1,271 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.arrays._arguments import integers
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.nn._windows import Layout
+from retrograde.ops import pooling as ops
+from retrograde.ops._windows import Windows
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
+
+
+def max_pool1d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NWC",
+    name: str | None = None,
+) -> Tensor:
+    """The largest cell of each window over `input`, `(batch, width, channels)`.
+
+    >>> tf.nn.max_pool1d([[[1.0], [3.0], [2.0], [0.0]]], 2, 2, "VALID").numpy().ravel()
+    array([3., 2.], dtype=float32)
+    """
+    layout = Layout.of(data_format, 1, "max_pool1d")
+    return _pool(ops.max_pool, input, ksize, strides, padding, layout, explicit=True)
+
+
+def max_pool2d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    """The largest cell of each window over `input`, `(batch, height, width, channels)`.
+
+    The gradient goes to the first of several largest cells. `padding` is "SAME", "VALID" or a list
+    with one pair for each axis; what is padding never counts.
+
+    >>> x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+    >>> tf.nn.max_pool2d(x, ksize=2, strides=2, padding="VALID").numpy().squeeze()
+    array([[ 5.,  7.],
+           [13., 15.]], dtype=float32)
+    """
+    layout = Layout.of(data_format, 2, "max_pool2d")
+    return _pool(ops.max_pool, input, ksize, strides, padding, layout, explicit=True)
+
+
+def max_pool3d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+) -> Tensor:
+    """The largest cell of each window over `input`, `(batch, depth, height, width, channels)`."""
+    layout = Layout.of(data_format, 3, "max_pool3d")
+    return _pool(ops.max_pool, input, ksize, strides, padding, layout)
+
+
+def max_pool(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`max_pool1d`, `max_pool2d` or `max_pool3d`, by the number of axes that `input` has."""
+    x = as_tensor(input)
+    layout = Layout.of(data_format, _space_axes(x, "max_pool"), "max_pool")
+    return _pool(ops.max_pool, x, ksize, strides, padding, layout, explicit=layout.ndim < 3)
+
+
+def avg_pool1d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NWC",
+    name: str | None = None,
+) -> Tensor:
+    """The average of the cells in each window over `input`, `(batch, width, channels)`.
+
+    Padding counts neither in the sum nor in the number of cells.
+
+    >>> tf.nn.avg_pool1d([[[1.0], [2.0], [6.0]]], 2, 2, "SAME").numpy().ravel()
+    array([1.5, 6. ], dtype=float32)
+    """
+    layout = Layout.of(data_format, 1, "avg_pool1d")
+    return _pool(ops.average_pool, input, ksize, strides, padding, layout)
+
+
+def avg_pool2d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    """The average of the cells in each window over `input`, `(batch, height, width, channels)`.
+
+    Padding counts neither in the sum nor in the number of cells.
+    """
+    layout = Layout.of(data_format, 2, "avg_pool2d")
+    return _pool(ops.average_pool, input, ksize, strides, padding, layout)
+
+
+def avg_pool3d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+) -> Tensor:
+    """As `avg_pool2d`, for `input` of `(batch, depth, height, width, channels)`."""
+    layout = Layout.of(data_format, 3, "avg_pool3d")
+    return _pool(ops.average_pool, input, ksize, strides, padding, layout)
+
+
+def avg_pool(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, by the number of axes that `input` has."""
+    x = as_tensor(input)
+    layout = Layout.of(data_format, _space_axes(x, "avg_pool"), "avg_pool")
+    return _pool(ops.average_pool, x, ksize, strides, padding, layout)
+
+
+def _space_axes(x: Tensor, what: str) -> int:
+    if x.ndim not in (3, 4, 5):
+        raise ValueError(
+            f"{what}: the input must have 3, 4 or 5 axes. Received: shape {x._array.shape}."
+        )
+    return x.ndim - 2
+
+
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The largest cell ("MAX") or the average ("AVG") of each window over one to three axes.
+
+    The cells of a window are `dilations` apart.
+    """
+    primitives = {"MAX": ops.max_pool, "AVG": ops.average_pool}
+    if pooling_type not in primitives:
+        raise ValueError(f'pool: pooling_type is {pooling_type!r}. Expected "MAX" or "AVG".')
+    size = integers(window_shape, "pool: window_shape", TypeError)
+    x = as_tensor(input)
+    if len(size) not in (1, 2, 3) or x.ndim != len(size) + 2:
+        raise ValueError(
+            f"pool: a window of {len(size)} axes over an input of shape {x._array.shape}. Expected "
+            "1, 2 or 3 axes, and two more in the input."
+        )
+    layout = Layout.of(data_format, len(size), "pool")
+    explicit = pooling_type == "MAX" and layout.ndim < 3
+    return _pool(primitives[pooling_type], x, size, strides, padding, layout, explicit, dilations)
+
+
+def _pool(
+    primitive: Primitive,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    layout: Layout,
+    explicit: bool = False,
+    dilations: Any = None,
+) -> Tensor:
+    x = layout.to_last(_checked(input, layout))
+    windows = _windows(x, ksize, strides, padding, layout, explicit, dilations)
+    return layout.from_last(apply(primitive, (x,), {"windows": windows}))
+
+
+def _checked(input: Any, layout: Layout) -> Tensor:
+    x = as_tensor(input)
+    if x.ndim != layout.ndim + 2:
+        raise invalid(
+            f"{layout.what}: the input must have {layout.ndim + 2} axes. Received: shape "
+            f"{x._array.shape}."
+        )
+    return x
+
+
+def _windows(
+    x: Tensor,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    layout: Layout,
+    explicit: bool = False,
+    dilations: Any = None,
+) -> Windows:
+    size = layout.along_space(ksize, "ksize")
+    strides = layout.along_space(strides, "strides")
+    dilations = layout.along_space(dilations, "dilations")
+    windows = layout.windows(padding, x._array.shape[1:-1], size, strides, dilations, explicit)
+    extents = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
+    if any(max(pair) >= n for pair, n in zip(windows.padding, extents, strict=True) if any(pair)):
+        raise invalid(
+            f"{layout.what}: padding has to be smaller than the window. Received: "
+            f"{list(windows.padding)} for {list(size)}."
+        )
+    return windows
+
+
+class MaxPoolWithArgmax(NamedTuple):
+    """The largest cells, and where they are."""
+
+    output: Tensor
+    argmax: Tensor
+
+
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
+    output_dtype: Any = dtypes.int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`max_pool2d`, and where each largest cell is in its image laid out flat.
+
+    With `include_batch_in_index`, where it is in the whole input laid out flat.
+
+    >>> y, places = tf.nn.max_pool_with_argmax(tf.reshape([4.0, 7.0], [1, 1, 2, 1]), 2, 2, "SAME")
+    >>> y.numpy().item(), places.numpy().item()
+    (7.0, 1)
+    """
+    if data_format != "NHWC":
+        raise ValueError(f'max_pool_with_argmax: data_format is {data_format!r}. Expected "NHWC".')
+    dtype = dtypes.as_dtype(output_dtype)
+    if dtype not in (dtypes.int32, dtypes.int64):
+        raise invalid(f"max_pool_with_argmax: output_dtype is {dtype.name}. Expected int32, int64.")
+    layout = Layout.of("NHWC", 2, "max_pool_with_argmax")
+    x = _checked(input, layout)
+    attrs = {"windows": _windows(x, ksize, strides, padding, layout)}
+    count, height, width, channels = x._array.shape
+    places = apply(ops.max_pool_index, (x,), attrs) * channels + Tensor(np.arange(channels))
+    if include_batch_in_index:
+        image = height * width * channels
+        places = places + Tensor((np.arange(count) * image).reshape(count, 1, 1, 1))
+    return MaxPoolWithArgmax(apply(ops.max_pool, (x,), attrs), to_dtype(places, dtype.numpy_dtype))
