@@ -281,6 +281,12 @@ def test_each_thread_has_a_stream_of_random_numbers_of_its_own():
     assert draw(disturbed=False) == draw(disturbed=True)
 
 
+def test_quantized_dtypes_are_names_only():
+    assert tf.qint8 == "qint8"
+    with pytest.raises(TypeError):
+        tf.constant(1, tf.qint8)
+
+
 def test_the_largest_come_in_order_and_exactly():
     assert tf.math.top_k([1.0, 3.0, 2.0], 2, sorted=False).values.numpy().tolist() == [3.0, 2.0]
     y = tf.math.approx_min_k([[1.0, 9.0], [3.0, 7.0]], 1, reduction_dimension=0)

@@ -2,6 +2,7 @@
 
 from retrograde.arrays import cast, complex, saturate_cast
 from retrograde.core.dtypes import (
+    QUANTIZED_DTYPES,
     DType,
     as_dtype,
     bfloat16,
@@ -16,15 +17,23 @@ from retrograde.core.dtypes import (
     int16,
     int32,
     int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
+    resource,
     string,
     uint8,
     uint16,
     uint32,
     uint64,
+    variant,
 )
 from retrograde.core.dtypes import bool_ as bool
 
 __all__ = [
+    "QUANTIZED_DTYPES",
     "DType",
     "as_dtype",
     "bfloat16",
@@ -42,10 +51,17 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "qint8",
+    "qint16",
+    "qint32",
+    "quint8",
+    "quint16",
+    "resource",
     "saturate_cast",
     "string",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "variant",
 ]

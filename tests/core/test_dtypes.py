@@ -155,3 +155,63 @@ def test_limits_of_floats_have_their_dtype(name):
 def test_what_has_no_limits(dtype):
     with pytest.raises(TypeError, match=f"{dtype.name} has no max value"):
         _ = dtype.max
+
+
+# Names only
+
+NAMES_ONLY = [
+    ("qint8", 11, 1, np.int8),
+    ("quint8", 12, 1, np.uint8),
+    ("qint32", 13, 4, np.int32),
+    ("qint16", 15, 2, np.int16),
+    ("quint16", 16, 2, np.uint16),
+    ("resource", 20, 0, None),
+    ("variant", 21, 0, None),
+]
+every_name = pytest.mark.parametrize(
+    ("name", "number", "size", "level"), NAMES_ONLY, ids=[row[0] for row in NAMES_ONLY]
+)
+
+
+@every_name
+def test_dtypes_without_tensors_have_names_and_properties(name, number, size, level):
+    dtype = getattr(tf, name)
+
+    assert dtype is getattr(tf.dtypes, name) is tf.as_dtype(name)
+    assert (repr(dtype), str(dtype)) == (f"tf.{name}", f"<dtype: {name!r}>")
+    assert (dtype.as_datatype_enum, dtype.size) == (number, size)
+    assert dtype == name
+    assert dtype != tf.int8
+    assert dtype in {tf.as_dtype(name)}
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    assert dtype.base_dtype is dtype.real_dtype is dtype
+    flags = ("floating", "complex", "integer", "bool", "unsigned")
+    assert not any(getattr(dtype, f"is_{flag}") for flag in flags)
+    quantized = level is not None
+    assert dtype.is_quantized is dtype.is_numeric is dtype.is_numpy_compatible is quantized
+    assert (dtype in tf.dtypes.QUANTIZED_DTYPES) is quantized
+    assert repr(tf.TensorSpec([2], dtype)) == f"TensorSpec(shape=(2,), dtype=tf.{name}, name=None)"
+
+
+@every_name
+def test_dtypes_without_tensors_refuse_to_compute(name, number, size, level):  # noqa: ARG001
+    message = f"{name}: there are no tensors of this dtype, only its name."
+    if level is not None:
+        message += f" Use {np.dtype(level).name} for the numbers in it."
+    for make in (
+        lambda: tf.constant(1, name),
+        lambda: tf.cast([1.0], name),
+        lambda: tf.zeros([2], name),
+        lambda: tf.Variable([1], dtype=name),
+    ):
+        with pytest.raises(TypeError) as caught:
+            make()
+        assert str(caught.value) == message
+
+
+def test_numpy_knows_quantized_numbers_as_integers_with_a_name():
+    assert tf.qint8.as_numpy_dtype == np.dtype([("qint8", np.int8)])
+    with pytest.raises(TypeError, match="resource: there are no tensors"):
+        tf.resource.as_numpy_dtype  # noqa: B018
+    with pytest.raises(TypeError, match="qint8 has no max value"):
+        tf.qint8.max  # noqa: B018

@@ -8,6 +8,7 @@ import pytest
 
 import retrograde as tf
 from tests.data.answers import answer, same
+from tests.namespaces.helpers import assert_raises
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 ANSWERS = json.loads((DATA / "array_answers.json").read_text())
@@ -252,3 +253,14 @@ def test_clipping_by_norm_at_zero_has_a_finite_gradient():
         y = tf.clip_by_norm(x, 1.0)
 
     np.testing.assert_array_equal(tape.gradient(y, x), [1.0, 1.0])
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2,), 5), ((2,), 2), ((2,), -3), ((), 1)])
+def test_expand_dims_says_where_a_new_axis_can_go(shape, axis):
+    ndim = len(shape)
+    assert_raises(
+        lambda: tf.expand_dims(tf.zeros(shape), axis),
+        tf.errors.InvalidArgumentError,
+        f"expand_dims: there is no place {axis} for a new axis in a tensor of {ndim} axes. "
+        f"Expected {-ndim - 1} <= axis <= {ndim}.",
+    )

@@ -194,7 +194,13 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
     """
     x = as_tensor(input)
     shape = x._array.shape
-    at = normalise_axis(integer(axis, "expand_dims"), len(shape) + 1, "expand_dims")
+    at, ndim = integer(axis, "expand_dims"), len(shape)
+    if not -ndim - 1 <= at <= ndim:
+        raise invalid(
+            f"expand_dims: there is no place {at} for a new axis in a tensor of {ndim} axes. "
+            f"Expected {-ndim - 1} <= axis <= {ndim}."
+        )
+    at %= ndim + 1
     return shaping.reshape(x, shape=(*shape[:at], 1, *shape[at:]))
 
 

@@ -73,8 +73,13 @@ class DType:
         return self.numpy_dtype.kind not in "bO"
 
     @property
+    def is_quantized(self) -> bool:
+        """Whether this stands for real numbers rounded to a few levels, as `qint8`."""
+        return False
+
+    @property
     def is_numpy_compatible(self) -> bool:
-        """Whether NumPy has arrays of this dtype: always."""
+        """Whether NumPy has arrays of this dtype: all but `resource` and `variant`."""
         return True
 
     @property
@@ -133,6 +138,50 @@ class DType:
         return as_dtype, (self.name,)
 
 
+class _NameOnly(DType):
+    """A dtype that programs name, print and compare, but of which there are no tensors."""
+
+    __slots__ = ("_level",)
+
+    def __init__(self, name: str, as_datatype_enum: int, level: DType | None = None) -> None:
+        self.name = name
+        self.kind = "-"
+        self.as_datatype_enum = as_datatype_enum
+        self._level = level  # of quantized numbers, the integers that number their levels
+
+    @property
+    def numpy_dtype(self) -> np.dtype:
+        """There is none, for there are no arrays: whoever asks is about to compute."""
+        instead = "" if self._level is None else f" Use {self._level.name} for the numbers in it."
+        raise TypeError(f"{self.name}: there are no tensors of this dtype, only its name.{instead}")
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """As in TensorFlow, integers under the name of the dtype."""
+        return self.numpy_dtype if self._level is None else np.dtype([(self.name, self._number)])
+
+    @property
+    def _number(self) -> np.dtype:
+        return self._level.numpy_dtype
+
+    is_floating = is_complex = is_integer = is_bool = is_unsigned = False
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether this stands for real numbers rounded to a few levels, as `qint8`."""
+        return self._level is not None
+
+    is_numeric = is_numpy_compatible = is_quantized
+
+    @property
+    def size(self) -> int:
+        """Bytes in one element; 0 for `resource` and `variant`, as in TensorFlow."""
+        return 0 if self._level is None else self._number.itemsize
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
 float32 = DType("float32", np.dtype(np.float32), 1)
 float64 = double = DType("float64", np.dtype(np.float64), 2)
 int32 = DType("int32", np.dtype(np.int32), 3)
@@ -149,6 +198,15 @@ complex128 = DType("complex128", np.dtype(np.complex128), 18)
 float16 = half = DType("float16", np.dtype(np.float16), 19)
 uint32 = DType("uint32", np.dtype(np.uint32), 22)
 uint64 = DType("uint64", np.dtype(np.uint64), 23)
+
+qint8 = _NameOnly("qint8", 11, int8)
+quint8 = _NameOnly("quint8", 12, uint8)
+qint32 = _NameOnly("qint32", 13, int32)
+qint16 = _NameOnly("qint16", 15, int16)
+quint16 = _NameOnly("quint16", 16, uint16)
+resource = _NameOnly("resource", 20)
+variant = _NameOnly("variant", 21)
+QUANTIZED_DTYPES = frozenset({qint8, quint8, qint32, qint16, quint16})
 
 ALL = (
     float16, bfloat16, float32, float64, complex64, complex128,
@@ -167,6 +225,7 @@ ANY = NUMERIC | BOOL | {np.dtype(object)}
 
 _BY_NUMPY = {d.numpy_dtype: d for d in ALL}
 _BY_NAME = {d.name: d for d in ALL} | {"double": float64, "half": float16, "float": float32}
+_NAMES_ONLY = {d.name: d for d in (*QUANTIZED_DTYPES, resource, variant)}
 _BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str: string}
 
 
@@ -180,7 +239,7 @@ def as_dtype(type_value: Any) -> DType:
         return type_value
     try:
         found = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value)
-        found = found or _by_numpy(np.dtype(type_value))
+        found = found or _NAMES_ONLY.get(type_value) or _by_numpy(np.dtype(type_value))
     except TypeError:
         found = None
     if found is None or type_value is None:
