@@ -341,3 +341,13 @@ def test_ragged_tensors():
         tape.watch(x)
     zeros = tape.gradient(tf.constant(1.0), x, unconnected_gradients="zero")
     assert zeros.to_list() == [[0.0, 0.0], [0.0]]
+
+
+def test_alpha_that_is_added_to_a_png_is_opaque():
+    four_bits_of_grey = bytes.fromhex(
+        "89504e470d0a1a0a0000000d4948445200000003000000010400000000fb7ba6690000000b494441"
+        "54789c63902f000000b10090b457a2150000000049454e44ae426082"
+    )
+    image = tf.io.decode_png(four_bits_of_grey, channels=4)
+
+    assert image.numpy().tolist() == [[[17, 17, 17, 255], [255] * 4, [119, 119, 119, 255]]]

@@ -301,3 +301,23 @@ def test_gradients_flow_through_chance():
 
     assert g.sum() == 12
     assert np.array_equal(h, PICTURE) or np.array_equal(h, PICTURE[::-1])
+
+
+# Files
+
+
+def test_a_large_image_survives_a_file():
+    image = np.random.default_rng(6).integers(0, 256, (70, 90, 4), np.uint8)
+
+    for level in (-1, 0, 9):
+        contents = tf.image.encode_png(image, compression=level)
+        np.testing.assert_array_equal(tf.image.decode_png(contents), image)
+
+
+def test_a_batch_of_images_becomes_a_batch_of_files():
+    images = np.random.default_rng(7).integers(0, 256, (2, 3, 4, 5, 3), np.uint8)
+
+    files = tf.image.encode_png(images)
+
+    assert files.shape == [2, 3]
+    np.testing.assert_array_equal(tf.image.decode_png(files[1, 2]), images[1, 2])

@@ -10,6 +10,7 @@ IMAGE = np.ones([2, 3, 1], np.float32)
 RGB = np.ones([2, 3, 3], np.float32)
 BOXES = np.array([[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5]], np.float32)
 SCORES = np.array([0.5, 0.9], np.float32)
+SIZE = [9, 9, 3]
 
 MESSAGES = [
     (
@@ -399,46 +400,138 @@ MESSAGES = [
         "width, channels.",
     ),
     (
-        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES),
+        lambda: tf.image.sample_distorted_bounding_box(SIZE, BOXES),
         tf.errors.InvalidArgumentError,
         "sample_distorted_bounding_box: `bounding_boxes` has shape (2, 4). Expected (batch, "
         "boxes, 4).",
     ),
     (
-        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES[None, :0]),
+        lambda: tf.image.sample_distorted_bounding_box(SIZE, BOXES[None, :0]),
         tf.errors.InvalidArgumentError,
         "sample_distorted_bounding_box: `bounding_boxes` has shape (1, 0, 4), without any "
         "box. Set use_image_if_no_bounding_boxes to take the whole image for one.",
     ),
     (
-        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES[None, :1] * 2),
+        lambda: tf.image.sample_distorted_bounding_box(SIZE, BOXES[None, :1] * 2),
         tf.errors.InvalidArgumentError,
         "sample_distorted_bounding_box: coordinates of boxes must be in [0, 1]. Received: "
         "[[[0. 0. 2. 2.]]].",
     ),
     (
-        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES[None], area_range=[0.5]),
+        lambda: tf.image.sample_distorted_bounding_box(SIZE, BOXES[None], area_range=[0.5]),
         tf.errors.InvalidArgumentError,
         "sample_distorted_bounding_box: area_range must be two numbers > 0. Received: [0.5].",
     ),
     (
-        lambda: tf.image.sample_distorted_bounding_box(
-            [9, 9, 3], BOXES[None], area_range=[0.5, 2.0]
-        ),
+        lambda: tf.image.sample_distorted_bounding_box(SIZE, BOXES[None], area_range=[0.5, 2.0]),
         tf.errors.InvalidArgumentError,
         "sample_distorted_bounding_box: area_range must not exceed 1. Received: [0.5, 2.0].",
     ),
     (
-        lambda: tf.image.sample_distorted_bounding_box(
-            [9, 9, 3], BOXES[None], min_object_covered=-0.5
-        ),
+        lambda: tf.image.sample_distorted_bounding_box(SIZE, BOXES[None], min_object_covered=-0.5),
         tf.errors.InvalidArgumentError,
         "sample_distorted_bounding_box: min_object_covered must be >= 0. Received: -0.5.",
     ),
     (
-        lambda: tf.image.sample_distorted_bounding_box([9, 9, 3], BOXES[None], max_attempts=0),
+        lambda: tf.image.sample_distorted_bounding_box(SIZE, BOXES[None], max_attempts=0),
         tf.errors.InvalidArgumentError,
         "sample_distorted_bounding_box: max_attempts must be > 0. Received: 0.",
+    ),
+    (
+        lambda: tf.image.decode_png([b"x"]),
+        tf.errors.InvalidArgumentError,
+        "decode_png: `contents` has shape (1,). Expected a scalar.",
+    ),
+    (
+        lambda: tf.image.decode_png(b""),
+        tf.errors.InvalidArgumentError,
+        "decode_png: `contents` is empty.",
+    ),
+    (
+        lambda: tf.image.decode_png(b"x"),
+        tf.errors.InvalidArgumentError,
+        "decode_png: the file is of unknown format. Expected PNG, GIF or BMP.",
+    ),
+    (
+        lambda: tf.image.decode_png(b"\x89PNG", channels=2),
+        tf.errors.InvalidArgumentError,
+        "decode_png: `channels` must be 0, 1, 3 or 4. Received: 2.",
+    ),
+    (
+        lambda: tf.image.decode_png(b"\x89PNG\r\n\x1a\n"),
+        tf.errors.InvalidArgumentError,
+        "decode_png: 8 bytes of PNG are damaged: they end too soon, or do not fit together.",
+    ),
+    (
+        lambda: tf.image.decode_png(b"\x89PNG", dtype=tf.float32),
+        tf.errors.InvalidArgumentError,
+        "decode_png: dtype must be uint8 or uint16. Received: float32.",
+    ),
+    (
+        lambda: tf.image.decode_png(b"BM"),
+        tf.errors.InvalidArgumentError,
+        "decode_png: the file is a BMP. Use decode_bmp or decode_image.",
+    ),
+    (
+        lambda: tf.image.decode_bmp(b"GIF89a"),
+        tf.errors.InvalidArgumentError,
+        "decode_bmp: the file is a GIF. Use decode_gif or decode_image.",
+    ),
+    (
+        lambda: tf.image.decode_bmp(b"BM"),
+        tf.errors.InvalidArgumentError,
+        "decode_bmp: 2 bytes of BMP are damaged: the header needs 32 bytes, but there are 2.",
+    ),
+    (
+        lambda: tf.image.decode_bmp(b"BM", channels=1),
+        tf.errors.InvalidArgumentError,
+        "decode_bmp: `channels` must be 0, 3 or 4 for BMP. Received: 1.",
+    ),
+    (
+        lambda: tf.image.decode_gif(b"BM"),
+        tf.errors.InvalidArgumentError,
+        "decode_gif: the file is a BMP. Use decode_bmp or decode_image.",
+    ),
+    (
+        lambda: tf.image.decode_image(b"GIF89a", channels=1),
+        tf.errors.InvalidArgumentError,
+        "decode_image: `channels` must be 0 or 3 for GIF. Received: 1.",
+    ),
+    (
+        lambda: tf.image.encode_png(IMAGE),
+        tf.errors.InvalidArgumentError,
+        "encode_png: `image` has dtype float32. Expected one of uint8, uint16.",
+    ),
+    (
+        lambda: tf.image.encode_png(np.zeros([2, 2, 5], np.uint8)),
+        tf.errors.InvalidArgumentError,
+        "encode_png: `image` has shape (2, 2, 5). Expected (..., height, width, channels), 1 "
+        "to 4 channels.",
+    ),
+    (
+        lambda: tf.image.encode_png(np.zeros([2, 2, 3], np.uint8), compression=10),
+        tf.errors.InvalidArgumentError,
+        "encode_png: compression must be from -1 to 9. Received: 10.",
+    ),
+    (
+        lambda: tf.image.encode_png(np.zeros([0, 2, 3], np.uint8)),
+        tf.errors.InternalError,
+        "encode_png: `image` has shape (0, 2, 3), without pixels.",
+    ),
+    (
+        lambda: tf.image.extract_jpeg_shape(b"x"),
+        tf.errors.InvalidArgumentError,
+        "extract_jpeg_shape: 1 bytes that are no JPEG.",
+    ),
+    (
+        lambda: tf.image.extract_jpeg_shape(b"\xff\xd8\xff\xd9\x00\x00"),
+        tf.errors.InvalidArgumentError,
+        "extract_jpeg_shape: 6 bytes of JPEG are damaged: it has no frame.",
+    ),
+    (
+        lambda: tf.image.extract_jpeg_shape(b"x", tf.float32),
+        tf.errors.InvalidArgumentError,
+        "extract_jpeg_shape: output_type must be int32 or int64. Received: float32.",
     ),
 ]
 

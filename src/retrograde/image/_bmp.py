@@ -1,0 +1,44 @@
+"""BMP: images as they are, one byte for each channel."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from retrograde.image._files import Unreadable
+
+SIGNATURE = b"BM"
+
+
+def decode(contents: bytes, channels: int) -> np.ndarray:
+    """The image in `contents`, with `channels`, 3 or 4, or its own if that is 0.
+
+    What is wrong with the data is `Unreadable`, or an error of the tools that read them.
+    """
+    if len(contents) < 32:
+        raise Unreadable(f"the header needs 32 bytes, but there are {len(contents)}")
+    (start,) = struct.unpack_from("<I", contents, 10)
+    width, height = struct.unpack_from("<ii", contents, 18)
+    (bits,) = struct.unpack_from("<H", contents, 28)
+    if width <= 0 or not height:
+        raise Unreadable(f"width {width} and height {height} are not those of an image")
+    depth = bits // 8
+    if depth not in (1, 3, 4):
+        raise Unreadable(f"there are {bits} bits for each pixel, not 8, 24 or 32")
+    length = -(-width * bits // 32) * 4  # lines are filled up to four bytes
+    rows = abs(height)
+    lines = np.frombuffer(contents[start : start + rows * length], np.uint8)
+    if lines.size < rows * length:
+        raise Unreadable(f"{rows * length} bytes are needed, but there are {lines.size}")
+    image = lines.reshape(rows, length)[:, : width * depth].reshape(rows, width, depth)
+    if height > 0:  # from the bottom to the top
+        image = image[::-1]
+    if depth > 1:  # from blue to red
+        image = image[..., [2, 1, 0, 3][:depth]]
+    channels = channels or depth
+    if depth == 1 and channels > 1:
+        image = np.repeat(image, 3, axis=-1)
+    if channels == 4 and depth < 4:
+        image = np.concatenate([image, np.full((rows, width, 1), 255, np.uint8)], axis=-1)
+    return image[..., :channels]

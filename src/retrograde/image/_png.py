@@ -1,0 +1,192 @@
+"""PNG: images packed without loss. Reads all kinds there are; writes 1 to 4 channels."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+
+from retrograde.image._files import Unreadable
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGB_ALPHA = 0, 2, 3, 4, 6
+_SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGB_ALPHA: 4}
+_KINDS = {1: _GREY, 2: _GREY_ALPHA, 3: _RGB, 4: _RGB_ALPHA}
+_PASSES = (  # of an interlaced image: the first row and column, and the steps between them
+    (0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2),
+    (1, 0, 2, 1),
+)  # fmt: skip
+
+
+class _Header(NamedTuple):
+    width: int
+    height: int
+    depth: int
+    kind: int
+    compression: int
+    filtering: int
+    interlaced: int
+
+
+def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
+    """The image in `contents`, with as many `channels` as are wanted, or its own if that is 0.
+
+    What is wrong with the data is `Unreadable`, or an error of the tools that read them.
+    """
+    chunks = _chunks(contents)
+    header = _Header(*struct.unpack(">IIBBBBB", chunks[b"IHDR"]))
+    if not header.width or not header.height or header.kind not in _SAMPLES:
+        raise Unreadable("the header makes no sense")
+    samples = _samples(zlib.decompress(chunks[b"IDAT"]), header)
+    image, alpha = _colours(samples, header, chunks)
+    own_alpha = alpha is not None and header.kind not in (_GREY, _RGB)
+    channels = channels or image.shape[-1] + own_alpha
+    if channels < 3 and image.shape[-1] == 3:
+        image = _grey(image, chunks)
+    elif channels >= 3 and image.shape[-1] == 1:
+        image = np.repeat(image, 3, axis=-1)
+    if channels in (2, 4):
+        if alpha is None:
+            alpha = np.full(image.shape[:2], np.iinfo(image.dtype).max)
+        image = np.concatenate([image, alpha[..., None].astype(image.dtype)], axis=-1)
+    if image.dtype == np.uint8 and dtype == np.uint16:
+        return image.astype(np.uint16) * 257
+    return (image >> 8).astype(dtype) if image.dtype.itemsize > dtype.itemsize else image
+
+
+def _chunks(contents: bytes) -> dict[bytes, bytes]:
+    """The chunks by their names; the data are joined."""
+    chunks, place = {b"IDAT": b""}, len(SIGNATURE)
+    while b"IEND" not in chunks:
+        (length,) = struct.unpack_from(">I", contents, place)
+        name, data = contents[place + 4 : place + 8], contents[place + 8 : place + 8 + length]
+        (check,) = struct.unpack_from(">I", contents, place + 8 + length)
+        if zlib.crc32(name + data) != check:
+            raise Unreadable(f"a checksum is wrong, that of {name!r}")
+        chunks[name] = chunks[name] + data if name == b"IDAT" else data
+        place += length + 12
+    return chunks
+
+
+def _samples(data: bytes, header: _Header) -> np.ndarray:
+    """The numbers in the data, unfiltered: one or more for each pixel."""
+    shape = (header.height, header.width, _SAMPLES[header.kind])
+    if not header.interlaced:
+        return _lines(data, shape, header.depth)[0]
+    image = np.zeros(shape, np.uint16 if header.depth == 16 else np.uint8)
+    for top, left, down, across in _PASSES:
+        part = image[top::down, left::across]
+        if part.size:
+            part[...], data = _lines(data, part.shape, header.depth)
+    return image
+
+
+def _lines(data: bytes, shape: tuple[int, int, int], depth: int) -> tuple[np.ndarray, bytes]:
+    """An image of this shape at the front of the data, and the data that follow."""
+    height, width, samples = shape
+    length = -(-width * samples * depth // 8)
+    whole = np.frombuffer(data, np.uint8, height * (length + 1)).reshape(height, length + 1)
+    step = max(1, samples * depth // 8)
+    lines = _unfiltered(whole[:, 0], whole[:, 1:].reshape(height, -1, step)).reshape(height, -1)
+    if depth == 16:
+        lines = lines.view(">u2").astype(np.uint16)
+    elif depth < 8:
+        bits = np.unpackbits(lines, axis=1).reshape(height, -1, depth)
+        lines = np.packbits(bits, axis=2)[..., 0] >> (8 - depth)
+    return lines[:, : width * samples].reshape(shape), data[height * (length + 1) :]
+
+
+def _unfiltered(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """Each byte plus what the filter of its line makes of those before it and above it.
+
+    All bytes on a diagonal depend only on the two diagonals before, and so are done together.
+    """
+    height, width, step = lines.shape
+    y = np.zeros((height + 1, width + 1, step), np.uint8)
+    kinds = filters[:, None]
+    for diagonal in range(height + width - 1):
+        rows = np.arange(max(0, diagonal - width + 1), min(height, diagonal + 1))
+        columns = diagonal - rows
+        before = y[rows + 1, columns].astype(np.int16)
+        above = y[rows, columns + 1].astype(np.int16)
+        corner = y[rows, columns].astype(np.int16)
+        guess = np.choose(
+            kinds[rows],
+            [0, before, above, (before + above) >> 1, _paeth(before, above, corner)],
+        )
+        y[rows + 1, columns + 1] = lines[rows, columns] + guess.astype(np.uint8)
+    return y[1:, 1:]
+
+
+def _paeth(before: np.ndarray, above: np.ndarray, corner: np.ndarray) -> np.ndarray:
+    """Whichever of the three is nearest to `before + above - corner`; the first, if several are."""
+    from_before, from_above = abs(above - corner), abs(before - corner)
+    from_corner = abs(before + above - 2 * corner)
+    best = np.where(from_above <= from_corner, above, corner)
+    return np.where((from_before <= from_above) & (from_before <= from_corner), before, best)
+
+
+def _colours(
+    samples: np.ndarray, header: _Header, chunks: dict[bytes, bytes]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The image, and how opaque each pixel is if the file says that."""
+    clear = chunks.get(b"tRNS")
+    if header.kind == _PALETTE:
+        palette = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
+        index = samples[..., 0]
+        if clear is None:
+            return palette[index], None
+        opacity = np.full(max(256, len(palette)), 255, np.uint8)
+        opacity[: len(clear)] = np.frombuffer(clear, np.uint8)
+        return palette[index], opacity[index]
+    if header.kind in (_GREY_ALPHA, _RGB_ALPHA):
+        return samples[..., :-1], samples[..., -1]
+    opacity = None
+    if clear is not None:  # one colour, which is transparent
+        colour = np.frombuffer(clear, ">u2")
+        opacity = np.where((samples == colour).all(-1), 0, np.iinfo(samples.dtype).max)
+    scale = 255 // ((1 << header.depth) - 1) if header.depth < 8 else 1
+    return samples * samples.dtype.type(scale), opacity
+
+
+_SHARES = np.array([9797, 19234, 3737])  # of red, green and blue in grey, by 2 ** 15
+
+
+def _grey(image: np.ndarray, chunks: dict[bytes, bytes]) -> np.ndarray:
+    """The brightness of colours; if the file tells their gamma, computed on what it stands for."""
+    gamma = struct.unpack(">I", chunks[b"gAMA"])[0] / 1e5 if b"gAMA" in chunks else 1
+    gamma = 1 / 2.2 if b"sRGB" in chunks else gamma
+    most = np.iinfo(image.dtype).max
+    if abs(gamma - 1) < 0.05:
+        half = 0 if most == 255 else 1 << 14
+        grey = (image @ _SHARES + half) >> 15
+    else:
+        light = most * (image / most) ** (1 / gamma)
+        if most == 255:
+            light = np.floor((np.floor(light + 0.5) @ _SHARES) / (1 << 15) + 0.5)
+        else:
+            light = light @ _SHARES / (1 << 15)
+        grey = np.floor(most * (light / most) ** gamma + 0.5)
+    same = (image == image[..., :1]).all(-1)
+    return np.where(same, image[..., 0], grey).astype(image.dtype)[..., None]
+
+
+def encode(image: np.ndarray, level: int) -> bytes:
+    """A file with an image of 1 to 4 channels, in uint8 or uint16, packed with zlib's `level`."""
+    height, width, channels = image.shape
+    depth = 8 * image.dtype.itemsize
+    header = struct.pack(">IIBBBBB", width, height, depth, _KINDS[channels], 0, 0, 0)
+    lines = np.frombuffer(image.astype(f">u{depth // 8}").tobytes(), np.uint8).reshape(height, -1)
+    above = np.concatenate([np.zeros_like(lines[:1]), lines[:-1]])
+    filtered = np.empty((height, lines.shape[1] + 1), np.uint8)
+    filtered[:, 0] = 2  # each line is written as what it has more than the one above it
+    np.subtract(lines, above, out=filtered[:, 1:])
+    data = zlib.compress(filtered.tobytes(), level)
+    chunks = ((b"IHDR", header), (b"IDAT", data), (b"IEND", b""))
+    return SIGNATURE + b"".join(_chunk(name, data) for name, data in chunks)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

@@ -1,0 +1,69 @@
+"""tf.io: files are read and written, with TensorFlow's errors."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from tests.namespaces.helpers import assert_raises
+
+
+def test_what_is_written_is_read(tmp_path):
+    path = str(tmp_path / "new" / "picture.png")
+    image = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+
+    tf.io.write_file(path, tf.io.encode_png(image))
+    contents = tf.io.read_file(tf.constant(path))
+
+    assert contents.dtype == tf.string
+    np.testing.assert_array_equal(tf.io.decode_image(contents), image)
+
+
+def test_strings_and_bytes_are_written_alike(tmp_path):
+    for contents in ("grün", "grün".encode()):
+        tf.io.write_file(str(tmp_path / "text"), contents)
+
+        assert tf.io.read_file(str(tmp_path / "text")).numpy().decode() == "grün"
+
+
+def test_errors_of_files_have_the_classes_of_tensorflow(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("x")
+
+    assert_raises(
+        lambda: tf.io.read_file(str(tmp_path / "none")),
+        tf.errors.NotFoundError,
+        f"{tmp_path / 'none'}: No such file or directory.",
+    )
+    assert_raises(
+        lambda: tf.io.read_file(str(tmp_path)),
+        tf.errors.FailedPreconditionError,
+        f"{tmp_path}: Is a directory.",
+    )
+    assert_raises(
+        lambda: tf.io.write_file(str(tmp_path), "x"),
+        tf.errors.FailedPreconditionError,
+        f"{tmp_path}: Is a directory.",
+    )
+    assert_raises(
+        lambda: tf.io.write_file(str(file / "below"), "x"),
+        tf.errors.FailedPreconditionError,
+        f"{file / 'below'}: File exists.",
+    )
+    assert_raises(
+        lambda: tf.io.read_file([str(file)]),
+        tf.errors.InvalidArgumentError,
+        "read_file: `filename` has shape (1,). Expected a scalar.",
+    )
+    assert_raises(
+        lambda: tf.io.write_file(str(file), ["x"]),
+        tf.errors.InvalidArgumentError,
+        "write_file: `contents` has shape (1,). Expected a scalar.",
+    )
+    with pytest.raises(TypeError):
+        tf.io.read_file(3)
+
+
+def test_names_for_images_are_those_of_tf_image():
+    for name in tf.io.__all__:
+        if not name.endswith("_file"):
+            assert getattr(tf.io, name) is getattr(tf.image, name)
