@@ -137,7 +137,8 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
 from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from retrograde.devices import DeviceSpec, device
-from retrograde.linalg import matmul, norm, tensordot
+from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot
+from retrograde.linalg import sqrtm as matrix_square_root
 from retrograde.math import (
     abs,
     acos,
@@ -333,6 +334,9 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "eig",
+    "eigvals",
+    "einsum",
     "ensure_shape",
     "equal",
     "errors",
@@ -386,6 +390,7 @@ __all__ = [
     "map_fn",
     "math",
     "matmul",
+    "matrix_square_root",
     "maximum",
     "meshgrid",
     "minimum",

@@ -15,7 +15,7 @@ from retrograde.core import dtypes, indexed_slices
 from retrograde.core.dispatch import apply
 from retrograde.core.forward import push_forward
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING
+from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING, Outputs
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from tests.ops.cases import Case
@@ -39,8 +39,12 @@ def quiet(f):
 @quiet
 def run(case: Case, inputs: tuple | None = None) -> tuple:
     """The outputs by the kernel on NumPy arrays."""
-    inputs = case.inputs if inputs is None else inputs
+    inputs = _prepared(case, case.inputs if inputs is None else inputs)
     return as_tuple(case.primitive.kernel(np, *inputs, **case.attrs))
+
+
+def _prepared(case: Case, inputs: tuple | list) -> tuple | list:
+    return [(x + x.mT.conj()) / 2 for x in inputs] if case.hermitian else inputs
 
 
 def random_like(case: Case, arrays: tuple, seed: int) -> tuple:
@@ -93,7 +97,7 @@ def pull(case: Case, g: tuple, y: tuple, inputs: tuple, kept: bool = False) -> l
     y, g = (y, g) if primitive.outputs else (y[0], g[0])
     values = [y, *inputs]
     if kept:
-        boxed = tuple(map(Tensor, y)) if primitive.outputs else Tensor(y)
+        boxed = Outputs(map(Tensor, y)) if primitive.outputs else Tensor(y)
         saved = plan.save((NOTHING, boxed, *map(Tensor, inputs)))
         values = [value._array for value in saved]
     if plan.joint is not None:
@@ -185,7 +189,7 @@ def oracle(case: Case) -> Oracle:
         def f(*xs):
             rest = iter(xs)
             whole = [next(rest) if w else x for w, x in zip(case.wanted, inputs, strict=True)]
-            return as_tuple(case.primitive.kernel(jnp, *whole, **case.attrs))
+            return as_tuple(case.primitive.kernel(jnp, *_prepared(case, whole), **case.attrs))
 
         if not xs:
             return Oracle(f(), [], (), [], [])

@@ -179,6 +179,9 @@ def test_forward_mode_adds_up_what_single_inputs_contribute(case):
 
     for total, *parts in zip(whole, *alone, strict=True):
         parts = [part._array for part in parts if part is not None]
+        if total is None:
+            assert not parts
+            continue
         np.testing.assert_allclose(sum(parts), total._array, rtol=1e-12, atol=1e-12)
 
 
@@ -191,7 +194,8 @@ def test_forward_mode_can_be_differentiated(case):
     with GradientTape() as tape:
         tape.watch(sources)
         dy = tangents(case, xs, t)
-    actual = tape.gradient(list(dy), sources, g)
+    moving = [(t, part) for t, part in zip(dy, g, strict=True) if t is not None]
+    actual = tape.gradient([t for t, _ in moving], sources, [part for _, part in moving])
     _, second = second_gradients(case, xs, sample)
 
     for a, e in zip(actual, second[len(g) :], strict=True):

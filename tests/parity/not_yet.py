@@ -51,13 +51,6 @@ _WAITING = {
     "gradients() and hessians() are not here yet": [
         "grads.eager",
     ],
-    "einsum() is not here yet": [
-        "arr.einsum",
-        "arr.einsum_diag",
-        "arr.einsum_ellipsis",
-        "arr.einsum_three",
-        "e2e.attention",
-    ],
     "convolution and pooling are not here yet": [
         "arr.space_to_depth",
         "nn.lrn",
@@ -69,28 +62,6 @@ _WAITING = {
     "tf.experimental.numpy is not here yet": [
         "misc.numpy_behavior_off",
         "e2e.tnp",
-    ],
-    "matrix decompositions and solvers are not here yet": [
-        "la.cholesky_lower_only",
-        "la.cholesky_solve",
-        "la.inv",
-        "la.inv_singular",
-        "la.solve",
-        "la.solve_singular",
-        "la.triangular_solve_upper",
-        "la.lstsq",
-        "la.qr_tall",
-        "la.qr_wide",
-        "la.svd_values",
-        "la.svd_order",
-        "la.svd_equal",
-        "la.eigh_values",
-        "la.eigh_vectors",
-        "la.pinv",
-        "la.norm_matrix_2",
-        "la.tridiagonal_solve",
-        "la.banded_triangular_solve",
-        "la.second_order_inv",
     ],
 }
 

@@ -42,6 +42,17 @@ class Spec(NamedTuple):
         return cls(array.shape, array.dtype)
 
 
+class Outputs(tuple):
+    """The outputs of one call that has several, for a rule that reads them."""
+
+    __slots__ = ()
+
+    @property
+    def _array(self) -> tuple:
+        """Their arrays, so that what a tape saved can be unwrapped in one sweep."""
+        return tuple([y._array for y in self])
+
+
 class _Nothing:
     """Stands in place of a value of which a rule reads nothing, not even the shape."""
 

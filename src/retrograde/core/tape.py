@@ -16,7 +16,7 @@ from retrograde.core.dispatch import Primitive
 from retrograde.core.per_example import gradients_by_row, norms
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
-from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING, UNCONNECTED, Spec
+from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING, UNCONNECTED, Outputs, Spec
 from retrograde.core.tape_arguments import (
     UnconnectedGradients,
     flat,
@@ -192,6 +192,7 @@ class GradientTape(Recorder):
         if plan is False or self._entries is None:  # spent by another thread
             return
         if type(y) is tuple:
+            values = (NOTHING, Outputs(y), *inputs)
             out = tuple([(t._id, Spec.of(t)) for t in y])
             connected.update([i for i, spec in out if spec.dtype in dtypes.INEXACT])
         else:

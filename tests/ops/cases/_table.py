@@ -35,7 +35,8 @@ class Case:
     sense, where the primitive itself accepts all. `real_cotangents` says that the rule is
     TensorFlow's for a complex y that is real in truth. `differences` is false where finite
     differences mean nothing, and `jax_rule` where JAX has another convention or no rule at all.
-    `uncompiled` says why XLA cannot compile the kernel, where it cannot.
+    `uncompiled` says why XLA cannot compile the kernel, where it cannot. `hermitian` inputs are
+    matrices of which the kernel reads one triangle, while the gradient is shared by both.
     """
 
     primitive: Primitive
@@ -48,6 +49,7 @@ class Case:
     differences: bool = True
     jax_rule: bool = True
     uncompiled: str = ""
+    hermitian: bool = False
 
     def __str__(self) -> str:
         return self.id

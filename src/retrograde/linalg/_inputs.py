@@ -1,0 +1,45 @@
+"""What the functions of matrices make of their arguments before they compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import broadcast
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor, same_dtype
+
+
+def matrices_of(value: Any, what: str) -> Tensor:
+    """`value` as a tensor with matrices in its last two axes."""
+    x = as_tensor(value)
+    if x.ndim < 2:
+        raise invalid(f"{what}: input must be at least 2-dim. Received: shape {x._array.shape}.")
+    return x
+
+
+def squares_of(value: Any, what: str) -> Tensor:
+    """`value` as a tensor with square matrices in its last two axes."""
+    x = matrices_of(value, what)
+    rows, columns = x._array.shape[-2:]
+    if rows != columns:
+        raise invalid(f"{what}: the matrices must be square. Received: shape {x._array.shape}.")
+    return x
+
+
+def equations_of(matrix: Any, rhs: Any, what: str) -> tuple[Tensor, Tensor]:
+    """Square matrices, and right-hand sides with as many rows; their other axes broadcast."""
+    a, b = same_dtype(matrix, rhs)
+    a, b = squares_of(a, what), matrices_of(b, what)
+    return fitting(a, b, what)
+
+
+def fitting(a: Tensor, b: Tensor, what: str) -> tuple[Tensor, Tensor]:
+    """Both, if they have as many rows and axes in front of them that broadcast."""
+    of_a, of_b = a._array.shape, b._array.shape
+    if of_a[-2] != of_b[-2] or broadcast(of_a[:-2], of_b[:-2]) is None:
+        raise invalid(
+            f"{what}: matrices of shape {of_a} and right-hand sides of shape {of_b} do not fit. "
+            "Expected as many rows in both, and leading axes that broadcast."
+        )
+    return a, b

@@ -1,0 +1,277 @@
+"""Transposes, diagonals and bands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer, integer_array
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.linalg._inputs import matrices_of
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import matrices, reduction
+from retrograde.ops._families import conj
+from retrograde.ops.conversion import as_tensor, same_dtype
+from retrograde.ops.shaping import concat, reshape, stack, take_slice
+
+
+def matrix_transpose(
+    a: Any, name: str | None = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
+    """The matrices in the last two axes, transposed, and with `conjugate` conjugated too.
+
+    >>> tf.linalg.matrix_transpose([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
+    [[1, 4], [2, 5], [3, 6]]
+    """
+    x = as_tensor(a)
+    if x.ndim < 2:
+        raise ValueError(
+            f"matrix_transpose: expected a matrix, or more axes. Received: shape {x._array.shape}."
+        )
+    y = matrices.transposed(x)
+    return conj(y) if conjugate else y
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """The matrices in the last two axes, transposed and conjugated."""
+    return matrix_transpose(matrix, conjugate=True)
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sums of the main diagonals of the matrices in the last two axes.
+
+    >>> tf.linalg.trace([[1.0, 2.0], [3.0, 4.0]]).numpy()
+    np.float32(5.0)
+    """
+    d = diag_part(x)
+    return apply(reduction.sum, (d,), {"axis": (d.ndim - 1,), "keepdims": False})
+
+
+def _band(k: Any, what: str) -> tuple[int, int]:
+    """The lowest and the highest diagonal that `k`, an integer or a pair of them, names."""
+    ks = np.ravel(integer_array(k, what)).tolist()
+    if len(ks) not in (1, 2) or ks[0] > ks[-1]:
+        raise invalid(
+            f"{what}: `k` must be an integer, or a pair of them, the lower first. Received: {k}."
+        )
+    return ks[0], ks[-1]
+
+
+def _padding(align: str, k: int, missing: int) -> tuple[int, int]:
+    """How many places are left free before and after a diagonal shorter than the longest."""
+    if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
+        raise invalid(
+            "`align` must name the sides for diagonals above and below, as 'RIGHT_LEFT'. "
+            f"Received: {align!r}."
+        )
+    side = align.split("_")[0 if k >= 0 else 1]  # diagonal 0 is never short
+    return (missing, 0) if side == "RIGHT" else (0, missing)
+
+
+def diag_part(
+    input: Any,
+    name: str | None = "diag_part",
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Diagonal `k` of the matrices in the last two axes; those above the main one are positive.
+
+    For a pair `k`, all diagonals from the lower to the higher, the highest first. Those that are
+    shorter than the longest are filled up with `padding_value`, on the side that `align` leaves.
+
+    >>> tf.linalg.diag_part([[1, 2, 3], [4, 5, 6]], k=1).numpy()
+    array([2, 6], dtype=int32)
+    """
+    x = matrices_of(input, "diag_part")
+    low, high = _band(k, "diag_part")
+    rows, columns = x._array.shape[-2:]
+    for bound in (low, high):
+        if bound and not -rows < bound < columns:
+            raise invalid(
+                f"diag_part: diagonal {bound} lies outside matrices of {rows} rows and {columns} "
+                f"columns. Expected it to be between {-rows} and {columns}."
+            )
+    if low == high:
+        return matrices.diagonal(x, low)
+    longest = max(matrices.length_of_diagonal(rows, columns, i) for i in range(low, high + 1))
+    filler = as_tensor(padding_value, x._array.dtype)
+    parts = [
+        _padded(matrices.diagonal(x, i), i, longest, filler, align)
+        for i in range(high, low - 1, -1)
+    ]
+    return stack(*parts, axis=x.ndim - 2)
+
+
+def _padded(d: Tensor, k: int, length: int, filler: Tensor, align: str) -> Tensor:
+    *batch, n = d._array.shape
+    sizes = _padding(align, k, length - n)
+    before, after = (
+        Tensor(np.full((*batch, size), filler._array, d._array.dtype)) for size in sizes
+    )
+    return concat(before, d, after, axis=d.ndim - 1)
+
+
+def diag(
+    diagonal: Any,
+    name: str | None = "diag",
+    k: Any = 0,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Matrices with `diagonal` on diagonal `k`, and `padding_value` elsewhere.
+
+    For a pair `k`, the second to last axis of `diagonal` holds one row for each diagonal, the
+    highest first. Matrices are as small as can be, where `num_rows` and `num_cols` do not say
+    otherwise, and square if neither is given.
+
+    >>> tf.linalg.diag([1, 2], k=1).numpy()
+    array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]], dtype=int32)
+    """
+    d = as_tensor(diagonal)
+    low, high = _band(k, "diag")
+    needed = 1 if low == high else 2
+    if d.ndim < needed or (needed == 2 and d._array.shape[-2] != high - low + 1):
+        raise invalid(
+            f"diag: shape {d._array.shape} does not hold diagonals {low} to {high}. Expected at "
+            f"least {needed} axes, the second to last with one place for each of several."
+        )
+    rows, columns = _extent(d._array.shape[-1], low, high, num_rows, num_cols)
+    y = None
+    for i, row in _rows(d, low, high, rows, columns, align):
+        part = matrices.on_diagonal(row, i, rows, columns)
+        y = part if y is None else _either(part, y, i, i, rows, columns)
+    if not np.any(np.asarray(padding_value)):
+        return y
+    filler = as_tensor(padding_value, d._array.dtype)
+    return _either(y, filler, low, high, rows, columns)
+
+
+def _rows(
+    d: Tensor, low: int, high: int, rows: int, columns: int, align: str
+) -> Iterator[tuple[int, Tensor]]:
+    """The diagonals from `low` to `high` that `d` holds, each with its number."""
+    if low == high:
+        yield low, d
+        return
+    *batch, _, longest = d._array.shape
+    whole = tuple((0, n, 1) for n in batch)
+    for k in range(low, high + 1):
+        length = matrices.length_of_diagonal(rows, columns, k)
+        before, after = _padding(align, k, longest - length)
+        place = high - k
+        row = take_slice(d, where=(*whole, (place, place + 1, 1), (before, longest - after, 1)))
+        yield k, reshape(row, shape=(*batch, length))
+
+
+def _extent(length: int, low: int, high: int, num_rows: Any, num_cols: Any) -> tuple[int, int]:
+    """The size of matrices whose longest diagonal between `low` and `high` has `length`."""
+    given = [integer(n, "diag") for n in (num_rows, num_cols)]
+    rows, columns = length - min(high, 0), length + max(low, 0)
+    if given == [-1, -1]:
+        return max(rows, columns), max(rows, columns)
+    result = tuple(n if n != -1 else least for n, least in zip(given, (rows, columns), strict=True))
+    if result[0] < rows or result[1] < columns or (result[0] != rows and result[1] != columns):
+        raise invalid(
+            f"diag: {result[0]} rows and {result[1]} columns do not fit diagonals {low} to {high} "
+            f"of length {length}. Expected {rows} rows or {columns} columns, and no fewer."
+        )
+    return result
+
+
+def _either(x1: Tensor, x2: Tensor, low: int, high: int, rows: int, columns: int) -> Tensor:
+    """`x1` on the diagonals from `low` to `high`, `x2` elsewhere."""
+    inside = Tensor(matrices.within(rows, columns, low, high))
+    return apply(ar.select, (inside, x1, x2))
+
+
+def set_diag(
+    input: Any,
+    diagonal: Any,
+    name: str | None = "set_diag",
+    k: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """The matrices in the last two axes with diagonal `k` replaced, or several of them.
+
+    >>> tf.linalg.set_diag([[1, 2], [3, 4]], [8, 9]).numpy()
+    array([[8, 2],
+           [3, 9]], dtype=int32)
+    """
+    x, d = same_dtype(input, diagonal)
+    x = matrices_of(x, "set_diag")
+    low, high = _band(k, "set_diag")
+    *batch, rows, columns = x._array.shape
+    longest = max(matrices.length_of_diagonal(rows, columns, i) for i in range(low, high + 1))
+    expected = (*batch, longest) if low == high else (*batch, high - low + 1, longest)
+    if d._array.shape != expected or d._array.dtype != x._array.dtype:
+        raise invalid(
+            f"set_diag: the diagonal has shape {d._array.shape} and dtype {d.dtype.name}. Expected "
+            f"{expected} and {x.dtype.name} for matrices of shape {x._array.shape}."
+        )
+    for i, row in _rows(d, low, high, rows, columns, align):
+        x = _either(matrices.on_diagonal(row, i, rows, columns), x, i, i, rows, columns)
+    return x
+
+
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """Matrices with all but a band about the main diagonal set to 0.
+
+    `num_lower` diagonals below and `num_upper` above are kept; all of them, if negative.
+
+    >>> tf.linalg.band_part([[1, 2], [3, 4]], -1, 0).numpy()
+    array([[1, 0],
+           [3, 4]], dtype=int32)
+    """
+    x = matrices_of(input, "band_part")
+    rows, columns = x._array.shape[-2:]
+    lower = _reach(num_lower, rows, "num_lower")
+    upper = _reach(num_upper, columns, "num_upper")
+    return matrices.band(x, -lower, upper)
+
+
+def _reach(count: Any, size: int, argument: str) -> int:
+    n = integer_array(count, "band_part", TypeError).item()
+    if n > size:
+        raise invalid(
+            f"band_part: {argument} must be negative or at most {size}, the size of the matrix. "
+            f"Received: {n}."
+        )
+    return size if n < 0 else n
+
+
+def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor with twice the axes, which is `diagonal` where both halves of an index agree.
+
+    >>> tf.linalg.tensor_diag([1, 2]).numpy()
+    array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    d = as_tensor(diagonal)
+    if not d.ndim:
+        raise invalid("tensor_diag: input must have at least one axis. Received: a scalar.")
+    size = math.prod(d._array.shape)
+    matrix = matrices.on_diagonal(reshape(d, shape=(size,)), 0, size, size)
+    return reshape(matrix, shape=d._array.shape * 2)
+
+
+def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The elements where both halves of an index agree: what `tensor_diag` spreads out."""
+    x = as_tensor(input)
+    half = x.ndim // 2
+    shape = x._array.shape[:half]
+    if x._array.shape != shape * 2:
+        raise invalid(
+            f"tensor_diag_part: both halves of the shape must be equal. Received: {x._array.shape}."
+        )
+    size = math.prod(shape)
+    return reshape(matrices.diagonal(reshape(x, shape=(size, size)), 0), shape=shape)

@@ -1,0 +1,40 @@
+"""Functions of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.linalg._inputs import squares_of
+from retrograde.ops import matrix_functions
+
+
+def expm(input: Any, name: str | None = None) -> Tensor:
+    """The exponential of square matrices.
+
+    >>> tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).numpy()
+    array([[1., 1.],
+           [0., 1.]], dtype=float32)
+    """
+    return apply(matrix_functions.expm, (squares_of(input, "expm"),))
+
+
+def logm(input: Any, name: str | None = None) -> Tensor:
+    """The principal logarithm of square matrices, which must be complex.
+
+    A singular matrix, which has none, gives nan.
+    """
+    return apply(matrix_functions.logm, (squares_of(input, "logm"),))
+
+
+def sqrtm(input: Any, name: str | None = None) -> Tensor:
+    """The principal square root of square matrices.
+
+    A real matrix whose square root is complex gives nan: cast it to complex numbers first.
+
+    >>> tf.linalg.sqrtm([[1.0, 4.0], [0.0, 9.0]]).numpy()
+    array([[1., 1.],
+           [0., 3.]], dtype=float32)
+    """
+    return apply(matrix_functions.sqrtm, (squares_of(input, "sqrtm"),))

@@ -1,0 +1,123 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.dispatch import apply
+from retrograde.core.shapes import normalise_axes
+from retrograde.core.tensor import Tensor
+from retrograde.ops import reduction
+from retrograde.ops._families import conj
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.decomposition import singular_values
+from retrograde.ops.elementary import sqrt
+from retrograde.ops.operators import absolute_of
+from retrograde.ops.shaping import reshape, transpose
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The norm of vectors along `axis`, or of matrices in a pair of axes.
+
+    Without `axis`, that of all elements as one vector. `ord` is "euclidean", 1, 2, infinity or any
+    positive number for vectors; "euclidean" or "fro", 1, 2 or infinity for matrices. The gradient
+    of the euclidean norm is nan at 0.
+
+    >>> tf.linalg.norm([3.0, 4.0]).numpy()
+    np.float32(5.0)
+    >>> tf.linalg.norm([[1.0, -2.0], [3.0, 4.0]], ord=1, axis=(0, 1)).numpy()
+    np.float32(6.0)
+    """
+    x = as_tensor(tensor)
+    matrix = _is_matrix_norm(axis)
+    _check_order(ord, matrix)
+    over = normalise_axes(axis, x.ndim, "norm")
+    if ord in ("euclidean", "fro") or (ord == 2 and not matrix):
+        total = _reduce(reduction.sum, x * conj(x), over, keepdims)
+        return sqrt(total)
+    if matrix and ord == 2:
+        return _spectral_norm(x, axis, keepdims)
+    if matrix:
+        return _operator_norm(absolute_of(x), ord, axis, keepdims)
+    return _vector_norm(absolute_of(x), ord, over, keepdims)
+
+
+def _vector_norm(sizes: Tensor, ord: float, over: tuple[int, ...], keepdims: Any) -> Tensor:
+    if ord == 1:
+        return _reduce(reduction.sum, sizes, over, keepdims)
+    if ord == math.inf:
+        return _reduce(reduction.max, sizes, over, keepdims)
+    return _reduce(reduction.sum, sizes**ord, over, keepdims) ** (1.0 / ord)
+
+
+def _operator_norm(sizes: Tensor, ord: float, axis: Any, keepdims: Any) -> Tensor:
+    """The largest sum of sizes along columns, or for infinity along rows."""
+    rows, columns = (normalise_axes(a, sizes.ndim, "norm")[0] for a in axis)
+    summed, searched = (rows, columns) if ord == 1 else (columns, rows)
+    sums = _reduce(reduction.sum, sizes, (summed,), True)
+    y = _reduce(reduction.max, sums, (searched,), True)
+    if keepdims:
+        return y
+    gone = {rows, columns}
+    return reshape(y, shape=tuple(n for i, n in enumerate(y._array.shape) if i not in gone))
+
+
+def _spectral_norm(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
+    """The largest singular value."""
+    pair = tuple(normalise_axes(a, x.ndim, "norm")[0] for a in axis)
+    rest = tuple(i for i in range(x.ndim) if i not in pair)
+    s = apply(singular_values, (transpose(x, perm=(*rest, *pair)),))
+    y = _reduce(reduction.max, s, (s.ndim - 1,), False)
+    if not keepdims:
+        return y
+    return reshape(y, shape=tuple(1 if i in pair else n for i, n in enumerate(x._array.shape)))
+
+
+def _reduce(primitive: Any, x: Tensor, over: tuple[int, ...], keepdims: Any) -> Tensor:
+    return apply(primitive, (x,), {"axis": over, "keepdims": bool(keepdims)})
+
+
+def _is_matrix_norm(axis: Any) -> bool:
+    if isinstance(axis, (list, tuple)):
+        if len(axis) == 2 and axis[0] != axis[1]:
+            return True
+    elif axis is None or (isinstance(axis, (int, np.integer)) and not isinstance(axis, bool)):
+        return False
+    raise ValueError(
+        f"norm: 'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+    )
+
+
+def _check_order(ord: Any, matrix: bool) -> None:
+    if matrix:
+        if ord not in ("euclidean", "fro", 1, 2, math.inf):
+            raise ValueError(
+                "norm: 'ord' must be a supported matrix norm in ['euclidean', 'fro', 1, 2, inf], "
+                f"got {ord}"
+            )
+    elif ord != "euclidean" and (isinstance(ord, str) or not ord > 0):
+        raise ValueError(f"norm: 'ord' must be a supported vector norm, got {ord}")
+
+
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """`tensor` divided by its norm, and that norm.
+
+    >>> unit, length = tf.linalg.normalize([3.0, 4.0])
+    >>> unit.numpy(), length.numpy()
+    (array([0.6, 0.8], dtype=float32), array([5.], dtype=float32))
+    """
+    x = as_tensor(tensor)
+    length = norm(x, ord, axis, keepdims=True)
+    return x / to_dtype(length, x._array.dtype), length

@@ -1,0 +1,206 @@
+"""Linear equations, inverses and least squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.linalg._inputs import equations_of, fitting, matrices_of, squares_of
+from retrograde.linalg.decompositions import cholesky, inexact_matrices
+from retrograde.ops import matrices, solving
+from retrograde.ops.casting import identity, to_dtype
+from retrograde.ops.conversion import as_tensor, same_dtype
+from retrograde.ops.decomposition import unit_lower_triangle
+from retrograde.ops.indexing import argsort, gather, gather_nd
+from retrograde.ops.shaping import broadcast_to, reshape
+
+
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverses of square matrices, or with `adjoint` those of their adjoints.
+
+    >>> tf.linalg.inv([[2.0, 0.0], [1.0, 1.0]]).numpy()
+    array([[ 0.5, -0. ],
+           [-0.5,  1. ]], dtype=float32)
+    """
+    x = squares_of(input, "inv")
+    return apply(solving.inv, (matrices.adjoint(x) if adjoint else x,))
+
+
+def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The solutions x of `matrix @ x = rhs`, or with `adjoint` of `adjoint(matrix) @ x = rhs`.
+
+    The right-hand sides are columns. All axes but the last two must be the same for both.
+
+    >>> tf.linalg.solve([[2.0, 0.0], [1.0, 1.0]], [[4.0], [5.0]]).numpy()
+    array([[2.],
+           [3.]], dtype=float32)
+    """
+    a, b = equations_of(matrix, rhs, "solve")
+    if a._array.shape[:-2] != b._array.shape[:-2]:
+        raise invalid(
+            f"solve: leading axes differ in shapes {a._array.shape} and {b._array.shape}. Expected "
+            "the same."
+        )
+    return apply(solving.solve, (a, b), {"adjoint": bool(adjoint)})
+
+
+def triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """The solutions of equations of which only the `lower`, or else the upper triangle is read.
+
+    Leading axes broadcast. Where the diagonal has a zero, the solution is not finite.
+
+    >>> tf.linalg.triangular_solve([[2.0, 9.0], [1.0, 1.0]], [[4.0], [5.0]]).numpy()
+    array([[2.],
+           [3.]], dtype=float32)
+    """
+    a, b = equations_of(matrix, rhs, "triangular_solve")
+    return _triangular(a, b, bool(lower), bool(adjoint))
+
+
+def _triangular(a: Tensor, b: Tensor, lower: bool, adjoint: bool = False) -> Tensor:
+    return apply(solving.triangular_solve, (a, b), {"lower": lower, "adjoint": adjoint})
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """The solutions x of `a @ x = rhs`, where `chol` is `cholesky(a)`. Leading axes broadcast."""
+    a, b = equations_of(chol, rhs, "cholesky_solve")
+    return _triangular(a, _triangular(a, b, True), True, adjoint=True)
+
+
+# By the results of `lu`
+
+
+def lu_solve(
+    lower_upper: Any,
+    perm: Any,
+    rhs: Any,
+    validate_args: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The solutions x of `a @ x = rhs`, where `lower_upper` and `perm` are `lu(a)`.
+
+    >>> tf.linalg.lu_solve(*tf.linalg.lu([[2.0, 0.0], [1.0, 1.0]]), [[4.0], [5.0]]).numpy()
+    array([[2.],
+           [3.]], dtype=float32)
+    """
+    lu, order = _lu_of(lower_upper, perm, "lu_solve")
+    b = as_tensor(rhs, lu._array.dtype)
+    if b.ndim < 2:
+        raise ValueError(f"lu_solve: `rhs` must have at least 2 axes. Received: {b.ndim}.")
+    if b._array.shape[-2] != lu._array.shape[-1]:
+        raise ValueError(
+            f"lu_solve: `rhs` has {b._array.shape[-2]} rows. Expected {lu._array.shape[-1]}."
+        )
+    lu, b = fitting(lu, b, "lu_solve")
+    half = _triangular(unit_lower_triangle(lu), _reordered(b, order), True)
+    return _triangular(lu, half, False)
+
+
+def lu_reconstruct(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The matrices of which `lower_upper` and `perm` are the decomposition."""
+    lu, order = _lu_of(lower_upper, perm, "lu_reconstruct")
+    product = matrices.product(unit_lower_triangle(lu), matrices.upper_triangle(lu))
+    return _reordered(
+        product, apply(argsort, (order,), {"axis": order.ndim - 1, "descending": False})
+    )
+
+
+def lu_matrix_inverse(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The inverses of the matrices of which `lower_upper` and `perm` are the decomposition."""
+    lu, order = _lu_of(lower_upper, perm, "lu_matrix_inverse")
+    unit = np.eye(lu._array.shape[-1], dtype=lu._array.dtype)
+    return lu_solve(lu, order, Tensor(np.broadcast_to(unit, lu._array.shape)))
+
+
+def _lu_of(lower_upper: Any, perm: Any, what: str) -> tuple[Tensor, Tensor]:
+    lu, order = as_tensor(lower_upper), as_tensor(perm)
+    shape = lu._array.shape
+    if lu.ndim < 2 or shape[-2] != shape[-1]:
+        raise ValueError(f"{what}: `lower_upper` must be square. Received: shape {shape}.")
+    if order._array.dtype.kind != "i" or not order.ndim:
+        raise invalid(
+            f"{what}: `perm` must be integers, one for each row. Received: shape "
+            f"{order._array.shape} of dtype {order.dtype.name}."
+        )
+    return lu, order
+
+
+def _reordered(x: Tensor, order: Tensor) -> Tensor:
+    """The rows of `x` in another order, one for all matrices or one for each."""
+    if order.ndim == 1:
+        x = apply(identity, (x,))  # so that the gradient is whole, not one of rows
+        return apply(gather, (x, order), {"axis": x.ndim - 2})
+    *batch, rows = np.broadcast_shapes(x._array.shape[:-1], order._array.shape)
+    x = broadcast_to(x, shape=(*batch, *x._array.shape[-2:]))
+    order = broadcast_to(order, shape=(*batch, rows))
+    places = reshape(order, shape=(*order._array.shape, 1))
+    return apply(gather_nd, (x, places), {"batch_dims": x.ndim - 2})
+
+
+# Least squares
+
+
+def lstsq(
+    matrix: Any,
+    rhs: Any,
+    l2_regularizer: Any = 0.0,
+    fast: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The x for which `matrix @ x` comes closest to `rhs`; of several, the smallest.
+
+    `l2_regularizer` times the square of x is added to what is made small. This is solved with the
+    normal equations, for matrices of full rank; or, if not `fast`, with the pseudo-inverse, which
+    knows no regularizer, takes longer, and serves for matrices of any rank.
+
+    >>> tf.linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]]).numpy()
+    array([[2.]], dtype=float32)
+    """
+    a, b = same_dtype(matrix, rhs)
+    a, b = fitting(matrices_of(a, "lstsq"), matrices_of(b, "lstsq"), "lstsq")
+    if not fast:
+        return matrices.product(pinv(a), b)
+    rows, columns = a._array.shape[-2:]
+    tall = rows >= columns
+    gram = matrices.product(a, a, adjoint_a=tall, adjoint_b=not tall)
+    chol = cholesky(_regularized(gram, l2_regularizer))
+    if tall:
+        return cholesky_solve(chol, matrices.product(a, b, adjoint_a=True))
+    return matrices.product(a, cholesky_solve(chol, b), adjoint_a=True)
+
+
+def _regularized(gram: Tensor, regularizer: Any) -> Tensor:
+    if type(regularizer) is float and not regularizer:
+        return gram
+    dtype = gram._array.dtype
+    weight = to_dtype(as_tensor(regularizer, dtype.type(0).real.dtype), dtype)
+    return gram + weight * Tensor(np.eye(gram._array.shape[-1], dtype=dtype))
+
+
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """The pseudo-inverses of matrices of any shape and rank.
+
+    Singular values of up to `rcond` times the largest count as 0; `rcond` is one number, or one for
+    each matrix. Without it, that is ten times the larger dimension times the machine epsilon.
+
+    >>> tf.linalg.pinv([[2.0, 0.0], [0.0, 0.0], [0.0, 4.0]]).numpy()
+    array([[0.5 , 0.  , 0.  ],
+           [0.  , 0.  , 0.25]], dtype=float32)
+    """
+    x = inexact_matrices(a, "pinv")
+    *batch, rows, columns = x._array.shape
+    dtype = x._array.dtype
+    if rcond is None:
+        rcond = 10.0 * max(rows, columns) * float(np.finfo(dtype).eps)
+    limit = to_dtype(as_tensor(rcond, dtype.type(0).real.dtype), dtype)
+    return apply(solving.pinv, (x, broadcast_to(limit, shape=tuple(batch))))

@@ -1,0 +1,243 @@
+"""Matrices given by their diagonals: equations, and the eigenvalues of symmetric ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core.errors import invalid
+from retrograde.core.rules import Spec
+from retrograde.ops import reduction
+from retrograde.ops._arrays import on_host
+from retrograde.ops._families import conj
+from retrograde.ops.decomposition import over_differences
+from retrograde.ops.matrices import (
+    block,
+    columns_times,
+    diagonal,
+    of_matrices,
+    on_diagonal,
+    product,
+)
+from retrograde.ops.shaping import put_slice, reshape, stack, take_slice
+from retrograde.ops.solving import triangular_solve
+
+
+def shifted(x, by, axis):
+    """`x` moved on by some places along an axis, zeros coming in."""
+    shape = tuple(x.shape)
+    size = max(shape[axis] - abs(by), 0)
+    whole = [(0, n, 1) for n in shape]
+    start, stop = max(-by, 0), max(by, 0)
+    taken, put = list(whole), list(whole)
+    taken[axis], put[axis] = (start, start + size, 1), (stop, stop + size, 1)
+    return put_slice(take_slice(x, where=tuple(taken)), shape=shape, where=tuple(put))
+
+
+def _sum_of_products(x1, x2):
+    """Row by row, the inner product."""
+    return reduction.sum(x1 * conj(x2), axis=(x1.ndim - 1,), keepdims=False)
+
+
+# Tridiagonal equations. The three rows are the diagonals above, on and below the main one, each
+# element in the column of its row of the matrix; the last of the first and the first of the last
+# lie outside.
+
+
+def _tridiagonal_solve_kernel(xp, d, b):
+    if not b.size:
+        return b
+    n = d.shape[-1]
+    above = xp.where(np.arange(n) < n - 1, d[..., 0, :], np.zeros((), d.dtype))
+    below = xp.where(np.arange(n) > 0, d[..., 2, :], np.zeros((), d.dtype))
+    main = d[..., 1, :]
+    if xp is not np:
+        import jax
+
+        return jax.lax.linalg.tridiagonal_solve(below, main, above, b)
+    y = _gtsv(above, main, below, b)
+    if y is None:  # a singular one: nan for it alone
+        y = np.full(b.shape, np.nan, b.dtype)
+        for place in np.ndindex(*b.shape[:-2]):
+            found = _gtsv(above[place], main[place], below[place], b[place])
+            y[place] = np.nan if found is None else found
+    return y
+
+
+def _gtsv(above, main, below, b):
+    """Many systems, one behind the other, are one large system: LAPACK is called once."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    if main.size == 1:
+        return b / main[..., None] if main.all() else None
+    gtsv = get_lapack_funcs("gtsv", dtype=b.dtype)
+    sides = b.reshape(-1, b.shape[-1])
+    *_, y, info = gtsv(below.ravel()[1:], main.ravel(), above.ravel()[:-1], sides)
+    return None if info else y.reshape(b.shape)
+
+
+def _tridiagonal_adjoint(d):
+    """The diagonals of the adjoint matrix."""
+    above, main, below = (_diagonal_at(d, place) for place in range(3))
+    last, rows = main.ndim - 1, d.ndim - 2
+    return conj(stack(shifted(below, -1, last), main, shifted(above, 1, last), axis=rows))
+
+
+def _diagonal_at(d, place):
+    row = block(d, rows=(place, place + 1))
+    return reshape(row, shape=(*row.shape[:-2], row.shape[-1]))
+
+
+def _tridiagonal_solve_vjp(needed, g, y, d, _b):
+    by_rhs = tridiagonal_solve(_tridiagonal_adjoint(d), g)
+    by_d = None
+    if needed[0]:
+        rows = g.ndim - 2
+        beside = (shifted(y, -1, rows), y, shifted(y, 1, rows))
+        by_d = -stack(*(_sum_of_products(by_rhs, x) for x in beside), axis=rows)
+    return by_d, by_rhs
+
+
+tridiagonal_solve = of_matrices(
+    "tridiagonal_solve", _tridiagonal_solve_kernel, joint=_tridiagonal_solve_vjp
+)
+
+
+# Triangular equations with few diagonals. Each row of `bands` is one of them, every element in the
+# column of its row of the matrix: from the main one down if the matrix is lower triangular, from
+# the highest down to the main one if it is upper.
+
+
+def _inside(bands, lower):
+    """Where the bands are inside the matrix."""
+    k, n = bands.shape[-2:]
+    steps = np.arange(k)[:, None] if lower else np.arange(k - 1, -1, -1)[:, None]
+    return steps <= np.arange(n) if lower else steps + np.arange(n) < n
+
+
+def _banded_solve_kernel(xp, bands, b, *, lower, adjoint):
+    bands = xp.where(_inside(bands, lower), bands, np.zeros((), bands.dtype))
+    if xp is np:
+        return _tbtrs(bands, b, lower, adjoint)
+    matrix = _matrix_of(bands, lower)
+    return triangular_solve.kernel(xp, matrix, b, lower=lower, adjoint=adjoint)
+
+
+def _matrix_of(bands, lower):
+    k, n = bands.shape[-2:]
+    rows, columns = np.arange(n)[:, None], np.arange(n)
+    place = rows - columns if lower else rows - columns + k - 1
+    there = (place >= 0) & (place < k)
+    return bands[..., np.clip(place, 0, k - 1), np.broadcast_to(rows, (n, n))] * there
+
+
+def _tbtrs(bands, b, lower, adjoint):
+    """Many systems, one behind the other, are one large system: LAPACK is called once.
+
+    What it wants to be given is, upside down, the transposed matrix.
+    """
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    if not b.size:
+        return b
+    k = bands.shape[-2]
+    flat = np.moveaxis(bands, -2, 0).reshape(k, -1)[::-1]
+    sides = b.reshape(-1, b.shape[-1])
+    turn = adjoint and b.dtype.kind == "c"
+    tbtrs = get_lapack_funcs("tbtrs", dtype=b.dtype)
+    uplo, trans = "U" if lower else "L", "N" if adjoint else "T"
+    y, info = tbtrs(flat, sides.conj() if turn else sides, uplo=uplo, trans=trans)
+    if info:
+        raise invalid(
+            "banded_triangular_solve: a matrix is singular. Expected a main diagonal without zeros."
+        )
+    return (y.conj() if turn else y).reshape(b.shape)
+
+
+def _banded_solve_vjp(needed, g, y, bands, _b, *, lower, adjoint):
+    by_rhs = banded_solve(bands, g, lower=lower, adjoint=not adjoint)
+    by_bands = None
+    if needed[0]:
+        left, right = (y, by_rhs) if adjoint else (by_rhs, y)
+        k, rows = bands.shape[-2], g.ndim - 2
+        steps = range(k) if lower else range(-k + 1, 1)
+        by_bands = -stack(
+            *(_sum_of_products(left, shifted(right, step, rows)) for step in steps), axis=rows
+        )
+    return by_bands, by_rhs
+
+
+banded_solve = of_matrices("banded_solve", _banded_solve_kernel, joint=_banded_solve_vjp)
+
+
+# Eigenvalues of symmetric tridiagonal matrices, given by their main diagonal and the next
+
+
+_REAL = frozenset(map(np.dtype, "fd"))
+
+
+def _lapack_eigenvalues(alpha, beta):
+    import scipy.linalg
+
+    n = alpha.shape[-1]
+    y = np.empty(alpha.shape, alpha.dtype)
+    for place in np.ndindex(*alpha.shape[:-1]) if n else ():
+        y[place] = scipy.linalg.eigvalsh_tridiagonal(alpha[place], beta[place])
+    return y
+
+
+def _lapack_eigenvectors(alpha, beta):
+    import scipy.linalg
+
+    n = alpha.shape[-1]
+    e, v = np.empty(alpha.shape, alpha.dtype), np.empty((*alpha.shape, n), alpha.dtype)
+    for place in np.ndindex(*alpha.shape[:-1]) if n else ():
+        e[place], v[place] = scipy.linalg.eigh_tridiagonal(alpha[place], beta[place])
+    return e, v
+
+
+def _eigh_tridiagonal_kernel(xp, alpha, beta):
+    specs = Spec(alpha.shape, alpha.dtype), Spec((*alpha.shape, alpha.shape[-1]), alpha.dtype)
+    return on_host(xp, _lapack_eigenvectors, specs, alpha, beta)
+
+
+def _to_diagonals(v, inner):
+    """What flows to both diagonals, if `inner` flows to the matrix as its vectors see it."""
+    whole = product(product(v, inner), v, adjoint_b=True)
+    return diagonal(whole), diagonal(whole, 1) + diagonal(whole, -1)
+
+
+def _eigh_tridiagonal_vjp(_needed, g, y, _alpha, _beta):
+    (by_e, by_v), (e, v) = g, y
+    turn = over_differences(e) * product(v, by_v, adjoint_a=True)
+    return _to_diagonals(v, on_diagonal(by_e) + turn)
+
+
+eigh_tridiagonal = of_matrices(
+    "eigh_tridiagonal",
+    _eigh_tridiagonal_kernel,
+    joint=_eigh_tridiagonal_vjp,
+    accepts=_REAL,
+    outputs=True,
+)
+
+
+def _eigvalsh_tridiagonal_vjp(_needed, g, _y, alpha, beta):
+    _, v = eigh_tridiagonal(alpha, beta)
+    weighed = columns_times(v, g)
+    by_beta = (
+        reduction.sum(weighed * shifted(v, -1, v.ndim - 2), axis=(v.ndim - 1,), keepdims=False) * 2
+    )
+    size = beta.shape[-1]
+    whole = tuple((0, n, 1) for n in beta.shape[:-1])
+    by_beta = take_slice(by_beta, where=(*whole, (0, size, 1)))
+    return reduction.sum(weighed * v, axis=(v.ndim - 1,), keepdims=False), by_beta
+
+
+eigvalsh_tridiagonal = of_matrices(
+    "eigvalsh_tridiagonal",
+    lambda xp, alpha, beta: on_host(
+        xp, _lapack_eigenvalues, Spec(alpha.shape, alpha.dtype), alpha, beta
+    ),
+    joint=_eigvalsh_tridiagonal_vjp,
+    accepts=_REAL,
+)

@@ -1,0 +1,325 @@
+"""Decompositions of matrices.
+
+Where values repeat, their vectors are free to turn within the space they share. Terms in which a
+gradient would divide by the difference of such values are left out, as in TensorFlow. So it stays
+finite, and is right for functions of that space as a whole.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from retrograde.core.errors import invalid
+from retrograde.ops._arrays import plain_dtype
+from retrograde.ops._families import conj
+from retrograde.ops.arithmetic import divide_no_nan
+from retrograde.ops.casting import cast, ones_like
+from retrograde.ops.complexes import real
+from retrograde.ops.indexing import scatter_nd
+from retrograde.ops.matrices import (
+    adjoint,
+    band,
+    block,
+    columns_times,
+    diagonal,
+    lower_triangle,
+    of_matrices,
+    on_diagonal,
+    product,
+    rows_times,
+    upper_triangle,
+)
+from retrograde.ops.shaping import concat, reshape
+from retrograde.ops.solving import solve, triangular_solve
+
+
+def _lapack(what, f, x):
+    """`f(x)`, where all is finite: LAPACK would answer all the same, or not come back."""
+    if np.isfinite(x).all():
+        try:
+            return f(x)
+        except np.linalg.LinAlgError:
+            pass
+    raise invalid(f"{what}: the decomposition did not succeed. Expected finite values.")
+
+
+def over_differences(x):
+    """1 / (x_j - x_i) in row i and column j; 0 where they are equal."""
+    *batch, n = x.shape
+    gaps = reshape(x, shape=(*batch, 1, n)) - reshape(x, shape=(*batch, n, 1))
+    return divide_no_nan(ones_like(gaps), gaps)
+
+
+def _hermitian_from_lower(x):
+    """The derivative of what fills up a lower triangle to a Hermitian matrix, turned round."""
+    h = x + adjoint(x)
+    return lower_triangle(h) - band(h * 0.5, 0, 0)
+
+
+def _divided_by_upper(x, r):
+    """x times the inverse of r^H, where r is upper triangular."""
+    return adjoint(triangular_solve(r, adjoint(x), lower=False, adjoint=False))
+
+
+# Cholesky: the lower triangle is read, and the gradient is that of a Hermitian matrix
+
+
+def _cholesky_kernel(xp, x):
+    if xp is not np:
+        return xp.linalg.cholesky(x, symmetrize_input=False)
+    try:
+        return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        return _cholesky_one_by_one(x)
+
+
+def _cholesky_one_by_one(x):
+    """A matrix that is not positive definite gives nan, and leaves the others alone."""
+    y = np.tril(np.full(x.shape, np.nan, x.dtype))
+    for place in np.ndindex(*x.shape[:-2]):
+        try:
+            y[place] = np.linalg.cholesky(x[place])
+        except np.linalg.LinAlgError:
+            continue
+    return y
+
+
+def _cholesky_vjp(g, y, _x):
+    inner = product(y, g, adjoint_a=True)
+    inner = lower_triangle(inner) - band(inner * 0.5, 0, 0)
+    half = triangular_solve(y, inner, lower=True, adjoint=True)
+    whole = adjoint(triangular_solve(y, adjoint(half), lower=True, adjoint=True))
+    return (whole + adjoint(whole)) * 0.5
+
+
+cholesky = of_matrices("cholesky", _cholesky_kernel, vjps=(_cholesky_vjp,))
+
+
+# QR: the diagonal of r is real. Columns of q beyond those of x are free to turn.
+
+
+def _qr_kernel(xp, x, *, full):
+    q, r = xp.linalg.qr(x, mode="complete" if full else "reduced")
+    return q, r
+
+
+def _qr_vjp(g, y, _x, **_):
+    (by_q, by_r), (q, r) = g, y
+    rows, columns = _x.shape[-2:]
+    if rows >= columns:
+        return _tall_qr_vjp(by_q, by_r, q, r)
+    # The first columns of x decide q; the rest, which is q times that of r, is turned by it.
+    rest, by_rest = block(r, columns=(rows, columns)), block(by_r, columns=(rows, columns))
+    by_q = by_q + product(product(q, rest), by_rest, adjoint_b=True)
+    by_first = _tall_qr_vjp(by_q, block(by_r, columns=(0, rows)), q, block(r, columns=(0, rows)))
+    return concat(by_first, product(q, by_rest), axis=by_q.ndim - 1)
+
+
+def _tall_qr_vjp(by_q, by_r, q, r):
+    size, columns = r.shape[-2:]
+    beyond = 0
+    if size > columns:  # a full q
+        others, by_others = block(q, columns=(columns, size)), block(by_q, columns=(columns, size))
+        q, by_q = block(q, columns=(0, columns)), block(by_q, columns=(0, columns))
+        r, by_r = block(r, rows=(0, columns)), block(by_r, rows=(0, columns))
+        beyond = product(others, product(by_others, q, adjoint_a=True))
+    m = product(by_r, r, adjoint_b=True) - product(q, by_q, adjoint_a=True)
+    upper = upper_triangle(m) - band(m * 0.5, 0, 0)
+    return _divided_by_upper(by_q + product(q, upper + adjoint(upper)) - beyond, r)
+
+
+qr = of_matrices("qr", _qr_kernel, vjps=(_qr_vjp,), outputs=True)
+
+
+# Singular values
+
+
+def _svd_on_numpy(x, **options):
+    """A matrix that is not finite gives nan, and leaves the others alone."""
+    bad = ~np.isfinite(x).all(axis=(-2, -1))
+    if bad.any():
+        x = np.where(bad[..., None, None], 0, x)
+    results = _lapack("svd", partial(np.linalg.svd, **options), x)
+    for part in results if isinstance(results, tuple) else (results,):
+        part[bad] = np.nan
+    return results
+
+
+def _svd_kernel(xp, x, *, full):
+    u, s, vh = (_svd_on_numpy if xp is np else xp.linalg.svd)(x, full_matrices=full)
+    return s, u, vh.mT.conj()
+
+
+def _svd_vjp(g, y, _x, **_):
+    (by_s, by_u, by_v), (s, u, v) = g, y
+    k, m, n = s.shape[-1], u.shape[-1], v.shape[-1]
+    others_u, by_others_u = block(u, columns=(k, m)), block(by_u, columns=(k, m))
+    others_v, by_others_v = block(v, columns=(k, n)), block(by_v, columns=(k, n))
+    u, by_u, v, by_v = (block(x, columns=(0, k)) for x in (u, by_u, v, by_v))
+    dtype = _x.dtype
+    by_s, gaps, inverse, s = (
+        cast(x, dtype=dtype)
+        for x in (by_s, over_differences(s * s), divide_no_nan(ones_like(s), s), s)
+    )
+    u_gu, v_gv = product(u, by_u, adjoint_a=True), product(v, by_v, adjoint_a=True)
+    turn_u, turn_v = gaps * u_gu, gaps * v_gv
+    inner = (
+        on_diagonal(by_s + _phase(diagonal(u_gu)) * inverse)
+        + columns_times(turn_u + adjoint(turn_u), s)
+        + rows_times(turn_v + adjoint(turn_v), s)
+    )
+    result = product(product(u, inner), v, adjoint_b=True)
+    rows, columns = _x.shape[-2:]
+    if rows > k:
+        outside = by_u - product(u, u_gu)
+        outside = outside - product(others_u, product(by_others_u, u, adjoint_a=True))
+        result = result + product(columns_times(outside, inverse), v, adjoint_b=True)
+    if columns > k:
+        outside = by_v - product(v, v_gv)
+        outside = outside - product(others_v, product(by_others_v, v, adjoint_a=True))
+        result = result + product(columns_times(u, inverse), outside, adjoint_b=True)
+    return result
+
+
+def _phase(x):
+    """The imaginary part, as an imaginary number; of real numbers 0."""
+    return (x - conj(x)) * 0.5
+
+
+svd = of_matrices("svd", _svd_kernel, vjps=(_svd_vjp,), outputs=True)
+
+
+def _singular_values_kernel(xp, x):
+    return (_svd_on_numpy if xp is np else xp.linalg.svd)(x, compute_uv=False)
+
+
+def _singular_values_vjp(g, _y, x):
+    _, u, v = svd(x, full=False)
+    return product(columns_times(u, cast(g, dtype=plain_dtype(x))), v, adjoint_b=True)
+
+
+singular_values = of_matrices(
+    "singular_values", _singular_values_kernel, vjps=(_singular_values_vjp,)
+)
+
+
+# Eigenvalues of Hermitian matrices, of which the lower triangle is read
+
+
+def _eigh_kernel(xp, x):
+    if xp is np:
+        e, v = _lapack("eigh", np.linalg.eigh, np.tril(x))
+    else:
+        e, v = xp.linalg.eigh(_filled_up(xp, x), symmetrize_input=False)
+    return e.astype(x.dtype, copy=False), v
+
+
+def _filled_up(xp, x):
+    """The Hermitian matrix whose lower triangle is that of x: so that JAX knows what was read."""
+    low = xp.tril(x, -1)
+    return low + low.mT.conj() + xp.tril(xp.triu(x)).real.astype(x.dtype)
+
+
+def _eigh_vjp(g, y, _x):
+    (by_e, by_v), (e, v) = g, y
+    inner = on_diagonal(by_e) + over_differences(e) * product(v, by_v, adjoint_a=True)
+    return _hermitian_from_lower(product(product(v, inner), v, adjoint_b=True))
+
+
+eigh = of_matrices("eigh", _eigh_kernel, vjps=(_eigh_vjp,), outputs=True)
+
+
+def _eigvalsh_kernel(xp, x):
+    if xp is not np:
+        return _eigh_kernel(xp, x)[0]
+    return _lapack("eigvalsh", np.linalg.eigvalsh, np.tril(x)).astype(x.dtype, copy=False)
+
+
+def _eigvalsh_vjp(g, _y, x):
+    _, v = eigh(x)
+    return _hermitian_from_lower(product(columns_times(v, g), v, adjoint_b=True))
+
+
+eigvalsh = of_matrices("eigvalsh", _eigvalsh_kernel, vjps=(_eigvalsh_vjp,))
+
+
+# Eigenvalues of any matrices: complex, with vectors of length 1
+
+
+def _eig_kernel(xp, x):
+    e, v = _lapack("eig", np.linalg.eig, x) if xp is np else xp.linalg.eig(x)
+    dtype = np.result_type(x.dtype, np.complex64)
+    return e.astype(dtype), v.astype(dtype)
+
+
+def _as_input(x, _x):
+    """`x` in the dtype of the input, which may be real."""
+    return x if _x.dtype.kind == "c" else real(x)
+
+
+def _eig_vjp(g, y, _x):
+    (by_e, by_v), (e, v) = g, y
+    v_gv = product(v, by_v, adjoint_a=True)
+    stretch = diagonal(v_gv)
+    stretch = (stretch + conj(stretch)) * 0.5  # a vector keeps its length
+    turn = v_gv - columns_times(product(v, v, adjoint_a=True), stretch)
+    inner = on_diagonal(by_e) + conj(over_differences(e)) * turn
+    return _as_input(solve(v, product(inner, v, adjoint_b=True), adjoint=True), _x)
+
+
+eig = of_matrices("eig", _eig_kernel, vjps=(_eig_vjp,), outputs=True)
+
+
+def _eigvals_kernel(xp, x):
+    e = _lapack("eigvals", np.linalg.eigvals, x) if xp is np else xp.linalg.eigvals(x)
+    return e.astype(np.result_type(x.dtype, np.complex64))
+
+
+def _eigvals_vjp(g, _y, x):
+    _, v = eig(x)
+    return _as_input(solve(v, rows_times(adjoint(v), g), adjoint=True), x)
+
+
+eigvals = of_matrices("eigvals", _eigvals_kernel, vjps=(_eigvals_vjp,))
+
+
+# LU: both triangles in one matrix, and the order of the rows
+
+
+def _lu_kernel(xp, x, *, dtype):
+    if xp is not np:
+        import jax
+
+        y, _, order = jax.lax.linalg.lu(x)
+        return y, order.astype(dtype)
+    if not x.size:
+        return x.copy(), np.zeros(x.shape[:-1], dtype)
+    import scipy.linalg
+
+    places, lower, upper = scipy.linalg.lu(x, p_indices=True, check_finite=False)
+    y = np.tril(lower, -1) + upper
+    if not np.diagonal(y, axis1=-2, axis2=-1).all():
+        raise invalid("lu: a matrix is singular. Expected matrices that can be inverted.")
+    return y, np.argsort(places, axis=-1).astype(dtype)
+
+
+def _lu_vjp(g, y, _x, **_):
+    (by_lu, _), (lu, order) = g, y
+    lower, upper = unit_lower_triangle(lu), upper_triangle(lu)
+    inner = lower_triangle(product(lower, lower_triangle(by_lu, -1), adjoint_a=True), -1)
+    inner = inner + upper_triangle(product(upper_triangle(by_lu), upper, adjoint_b=True))
+    half = triangular_solve(lower, inner, lower=True, adjoint=True)
+    rows = _divided_by_upper(half, upper)
+    places = reshape(order, shape=(*order.shape, 1))
+    return scatter_nd(rows, places, shape=tuple(_x.shape), batch_dims=rows.ndim - 2)
+
+
+def unit_lower_triangle(lu):
+    """The lower triangle of an LU decomposition, the diagonal of which is 1."""
+    diagonal_of_ones = on_diagonal(ones_like(diagonal(lu)))
+    return lower_triangle(lu, -1) + diagonal_of_ones
+
+
+lu = of_matrices("lu", _lu_kernel, vjps=(_lu_vjp,), outputs=True)

@@ -1,0 +1,243 @@
+"""Inverses, determinants, and linear equations with full and triangular matrices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import Primitive
+from retrograde.core.errors import invalid
+from retrograde.ops import reduction
+from retrograde.ops._arrays import widened
+from retrograde.ops._families import conj
+from retrograde.ops.complexes import imag, make_complex, real
+from retrograde.ops.matrices import (
+    LAPACK,
+    adjoint,
+    lower_triangle,
+    of_matrices,
+    product,
+    transposed,
+    upper_triangle,
+)
+from retrograde.ops.shaping import align, reshape, sum_to
+
+
+def _singular(what):
+    return invalid(
+        f"{what}: a matrix is singular. Expected matrices that can be inverted: for others there "
+        "are tf.linalg.pinv and tf.linalg.lstsq."
+    )
+
+
+def _inv_kernel(xp, x):
+    try:
+        return xp.linalg.inv(widened(x)).astype(x.dtype, copy=False)
+    except np.linalg.LinAlgError:
+        raise _singular("inv") from None
+
+
+def _inv_vjp(g, y, _x):
+    return -product(product(y, g, adjoint_a=True), y, adjoint_b=True)
+
+
+inv = of_matrices(
+    "inv", _inv_kernel, vjps=(_inv_vjp,), accepts=LAPACK | {dtypes.float16.numpy_dtype}
+)
+
+
+def _per_matrix(g):
+    """`g`, which has one number for each matrix, shaped to multiply them."""
+    return reshape(g, shape=(*g.shape, 1, 1))
+
+
+def _cofactors_kernel(xp, x):
+    """det(x) times the transposed inverse, which for singular matrices is there as well."""
+    if xp is np:
+        try:
+            return (np.linalg.det(x)[..., None, None] * np.linalg.inv(x).mT).astype(x.dtype)
+        except np.linalg.LinAlgError:
+            pass
+    n = x.shape[-1]
+    if not n:
+        return x
+    u, s, vh = xp.linalg.svd(x)
+    others = xp.where(np.eye(n, dtype=bool), np.ones((), s.dtype), s[..., None, :]).prod(-1)
+    turn = xp.linalg.det(u) * xp.linalg.det(vh)
+    return turn[..., None, None] * (u.conj() * others[..., None, :].astype(x.dtype)) @ vh.conj()
+
+
+def _cofactors_vjp(g, y, x):
+    h, b = conj(g), transposed(inv(x))
+    total = reduction.sum(h * y, axis=(g.ndim - 2, g.ndim - 1), keepdims=True)
+    return conj(total * b - product(product(b, transposed(h)), y))
+
+
+cofactors = of_matrices("cofactors", _cofactors_kernel, vjps=(_cofactors_vjp,))
+
+
+def _det_kernel(xp, x):
+    if not x.shape[-1]:  # JAX has no answer for these
+        return xp.ones(x.shape[:-2], x.dtype)
+    return xp.linalg.det(x)
+
+
+det = of_matrices(
+    "det",
+    _det_kernel,
+    vjps=(lambda g, _y, x: _per_matrix(g) * conj(cofactors(x)),),
+)
+
+
+def _slogdet_kernel(xp, x):
+    sign, size = xp.linalg.slogdet(x)
+    return sign.astype(x.dtype, copy=False), size.astype(x.dtype, copy=False)
+
+
+def _slogdet_vjp(g, y, x):
+    """The logarithm of the determinant has the size as its real part, the sign as its phase."""
+    by_sign, by_size = g
+    if x.dtype.kind == "c":
+        by_size = make_complex(real(by_size), imag(conj(y[0]) * by_sign))
+    return _per_matrix(by_size) * adjoint(inv(x))
+
+
+slogdet = of_matrices("slogdet", _slogdet_kernel, vjps=(_slogdet_vjp,), outputs=True)
+
+
+# Linear equations. What flows to the right-hand side solves the adjoint ones.
+
+
+def _by_matrix(by_rhs, y, adjoint):
+    """What flows to a matrix, from what flows to its right-hand side and the solution."""
+    if adjoint:
+        return -product(y, by_rhs, adjoint_b=True)
+    return -product(by_rhs, y, adjoint_b=True)
+
+
+def _solve_kernel(xp, a, b, *, adjoint):
+    try:
+        return xp.linalg.solve(a.mT.conj() if adjoint else a, b)
+    except np.linalg.LinAlgError:
+        raise _singular("solve") from None
+
+
+def _solve_vjp(needed, g, y, a, _b, *, adjoint):
+    by_rhs = solve(a, g, adjoint=not adjoint)
+    return _by_matrix(by_rhs, y, adjoint) if needed[0] else None, by_rhs
+
+
+solve = of_matrices("solve", _solve_kernel, joint=_solve_vjp)
+
+
+def _triangular_solve_kernel(xp, a, b, *, lower, adjoint):
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if xp is np:
+        return _triangular_solve_on_numpy(a, b, batch, lower, adjoint)
+    import jax
+
+    a, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    if not b.size:
+        return b
+    options = {"transpose_a": adjoint, "conjugate_a": adjoint}
+    return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=lower, **options)
+
+
+def _triangular_solve_on_numpy(a, b, batch, lower, adjoint):
+    """One call to BLAS for a single matrix; for many, whichever loop has fewer turns."""
+    (n, k), count = b.shape[-2:], math.prod(batch)
+    if not n * k * count:
+        return np.zeros((*batch, n, k), b.dtype)
+    if a.ndim == 2:  # one matrix for all right-hand sides: these stand side by side
+        sides = np.moveaxis(b, -2, 0).reshape(n, -1)
+        y = _trsm(a, sides, lower, adjoint)
+        return np.moveaxis(y.reshape(n, *batch, k), 0, -2)
+    a, b = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    if count > n:
+        return _substituted(a, b, lower, adjoint)
+    y = np.empty(b.shape, b.dtype)
+    for place in np.ndindex(*batch):
+        y[place] = _trsm(a[place], b[place], lower, adjoint)
+    return y
+
+
+def _trsm(a, b, lower, adjoint):
+    """BLAS reads columns first, so that rows first it is given the transposed matrix."""
+    from scipy.linalg.blas import get_blas_funcs
+
+    trsm = get_blas_funcs("trsm", dtype=b.dtype)
+    if a.flags.f_contiguous or (adjoint and a.dtype.kind == "c"):
+        return trsm(1, a, b, lower=lower, trans_a=2 if adjoint else 0)
+    return trsm(1, a.T, b, lower=not lower, trans_a=0 if adjoint else 1)
+
+
+def _substituted(a, b, lower, adjoint):
+    """Row by row, for many matrices at once."""
+    if adjoint:
+        a, lower = a.mT.conj(), not lower
+    n = a.shape[-1]
+    y = np.empty(b.shape, b.dtype)
+    for i in range(n) if lower else reversed(range(n)):
+        known = slice(0, i) if lower else slice(i + 1, n)
+        rest = b[..., i : i + 1, :] - a[..., i : i + 1, known] @ y[..., known, :]
+        y[..., i : i + 1, :] = rest / a[..., i : i + 1, i : i + 1]
+    return y
+
+
+def _triangular_solve_vjp(needed, g, y, a, _b, *, lower, adjoint):
+    by_rhs = triangular_solve(a, g, lower=lower, adjoint=not adjoint)
+    by_matrix = None
+    if needed[0]:
+        triangle = lower_triangle if lower else upper_triangle
+        by_matrix = _summed(triangle(_by_matrix(by_rhs, y, adjoint)), a)
+    return by_matrix, _summed(by_rhs, _b)
+
+
+def _summed(x, like):
+    shape = tuple(like.shape)
+    return x if tuple(x.shape) == shape else sum_to(x, shape=shape)
+
+
+def broadcasting_batch(batched, a, b):
+    """Both inputs, of which one or both have a batch axis, so that their axes match."""
+    ndim = max(x.ndim - flag for x, flag in zip((a, b), batched, strict=True))
+    return (align(x, ndim) if flag else x for x, flag in zip((a, b), batched, strict=True))
+
+
+triangular_solve = Primitive(
+    "triangular_solve",
+    _triangular_solve_kernel,
+    joint=_triangular_solve_vjp,
+    batch=lambda batched, a, b, **attrs: triangular_solve(
+        *broadcasting_batch(batched, a, b), **attrs
+    ),
+    accepts=LAPACK,
+)
+
+
+# The pseudo-inverse
+
+
+def _pinv_kernel(xp, x, rcond):
+    """Singular values of up to `rcond` times the largest count as 0."""
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    largest = xp.max(s, axis=-1, keepdims=True, initial=0)
+    keep = s > rcond[..., None].real * largest
+    inverse = xp.where(keep, 1 / xp.where(keep, s, 1), 0).astype(x.dtype)
+    return (vh.mT.conj() * inverse[..., None, :]) @ u.mT.conj()
+
+
+def _pinv_vjp(g, y, x, _rcond):
+    """By Golub and Pereyra: nothing is divided by differences of singular values."""
+    h = adjoint(g)
+    yh, hy = product(y, h), product(h, y)
+    return (
+        product(h - product(x, yh), product(y, y, adjoint_b=True))
+        + product(y, product(y, h - product(hy, x)), adjoint_a=True)
+        - adjoint(product(yh, y))
+    )
+
+
+pinv = of_matrices("pinv", _pinv_kernel, vjps=(_pinv_vjp, None))

@@ -1,0 +1,345 @@
+"""Inverses, determinants, solvers, decompositions and functions of matrices.
+
+Where JAX takes long to compile the second derivative of a kernel, differences alone must do.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import scipy.linalg
+
+from tests.ops.cases._table import between, case, complexes, off_zero
+
+
+def adjoint(x: np.ndarray) -> np.ndarray:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def well(*shape: int, of=off_zero) -> np.ndarray:
+    """Square matrices far from singular, none of their eigenvalues near another."""
+    n = shape[-1]
+    return of(*shape) * 0.2 + np.diag(np.arange(1.0, n + 1))
+
+
+def definite(*shape: int, of=off_zero) -> np.ndarray:
+    """Hermitian matrices with positive eigenvalues, far apart."""
+    x = well(*shape, of=of)
+    return (x + adjoint(x)) / 2
+
+
+def spread_out(*shape: int, of=off_zero) -> np.ndarray:
+    """Matrices of any shape with singular values far apart, and far from 0."""
+    m, n = shape[-2:]
+    return of(*shape) * 0.2 + np.eye(m, n) * np.arange(1.0, n + 1)
+
+
+def squares(name: str, reference, of=well, **options) -> None:
+    """A square matrix, several complex ones, and one without elements."""
+    case(name, of(3, 3), "matrix", reference, **options)
+    case(name, of(2, 2, 2, of=complexes), "batch", reference, **options)
+    case(name, np.zeros((0, 0)), "empty", reference, **options)
+
+
+def one_by_one(f):
+    """`f` of each matrix of a batch, stacked."""
+
+    def of_all(*xs, **attrs):
+        batch = xs[0].shape[:-2]
+        if not batch:
+            return f(*xs, **attrs)
+        places = list(np.ndindex(*batch))
+        rows = [f(*(x[place] for x in xs), **attrs) for place in places]
+        return np.array(rows).reshape(*batch, *np.shape(rows[0])) if rows else xs[0]
+
+    return of_all
+
+
+# Inverses and determinants
+
+
+def _det(x):
+    """By the formula of Leibniz."""
+    n = x.shape[-1]
+    total = np.zeros(x.shape[:-2], x.dtype)
+    for perm in itertools.permutations(range(n)):
+        sign = np.linalg.det(np.eye(n)[list(perm)]) if n else 1
+        total = total + sign * np.prod([x[..., i, p] for i, p in enumerate(perm)], axis=0)
+    return total
+
+
+def _cofactors(x):
+    n = x.shape[-1]
+    y = np.empty(x.shape, x.dtype)
+    for i, j in itertools.product(range(n), repeat=2):
+        minor = np.delete(np.delete(x, i, -2), j, -1)
+        y[..., i, j] = (-1) ** (i + j) * _det(minor)
+    return y
+
+
+def _inv(x):
+    return np.swapaxes(_cofactors(x), -1, -2) / _det(x)[..., None, None]
+
+
+squares("inv", _inv)
+squares("det", _det)
+squares("cofactors", _cofactors, jax_rule=False)
+squares("slogdet", lambda x: (_det(x) / abs(_det(x)), np.log(abs(_det(x)))))
+
+
+# Linear equations
+
+
+def _solved(a, b, *, adjoint: bool = False):
+    a = np.conj(np.swapaxes(a, -1, -2)) if adjoint else a
+    return np.einsum("...ij,...jk->...ik", np.linalg.inv(a), b)
+
+
+def _triangular(a, b, *, lower, adjoint):
+    return _solved(np.tril(a) if lower else np.triu(a), b, adjoint=adjoint)
+
+
+def solve(label: str, a, b, flag: bool = False) -> None:
+    case("solve", [a, b], f"{label}{'_adjoint' * flag}", _solved, attrs={"adjoint": flag})
+
+
+solve("matrix", well(3, 3), off_zero(3, 2))
+solve("batch", well(2, 2, 2, of=complexes), complexes(2, 2, 1))
+solve("batch", well(2, 2, 2, of=complexes), complexes(2, 2, 1), True)
+solve("empty", np.zeros((0, 0)), np.zeros((0, 2)))
+
+
+def triangular_solve(label: str, a, b, lower: bool = True, flag: bool = False) -> None:
+    name = f"{label}_{'lower' if lower else 'upper'}{'_adjoint' * flag}"
+    case("triangular_solve", [a, b], name, _triangular,
+         attrs={"lower": lower, "adjoint": flag})  # fmt: skip
+
+
+for flags in itertools.product((False, True), repeat=2):
+    triangular_solve("matrix", well(3, 3, of=complexes), complexes(3, 2), *flags)
+    triangular_solve("many", well(3, 2, 2, of=complexes), complexes(3, 2, 1), *flags)
+triangular_solve("batch", well(2, 3, 3), off_zero(2, 3, 2), True, True)
+triangular_solve("shared_matrix", well(2, 2), off_zero(2, 3, 2, 1))
+triangular_solve("shared_sides", well(2, 2, 2), off_zero(2, 3), False)
+triangular_solve("broadcast", well(3, 1, 2, 2), off_zero(2, 2, 1))
+triangular_solve("empty", np.zeros((0, 0)), np.zeros((0, 2)))
+
+
+def _pinv(x, rcond):
+    if not x.size:
+        return np.swapaxes(x, -1, -2)
+    gram = np.einsum("...ij,...ik->...jk", np.conj(x), x)
+    if x.shape[-2] < x.shape[-1]:
+        return adjoint(_pinv(adjoint(x), rcond))
+    return np.linalg.inv(gram) @ adjoint(x)
+
+
+def _within_rank(x, _):
+    """That of a matrix without full rank, by its only large singular value."""
+    u, s, vh = scipy.linalg.svd(x)
+    return np.outer(np.conj(vh[0]), np.conj(u[:, 0])) / s[0]
+
+
+for label, x in [
+    ("square", well(2, 2)), ("wide", spread_out(2, 3)), ("empty", np.zeros((0, 2))),
+    ("batch", spread_out(2, 3, 2, of=complexes)),
+]:  # fmt: skip
+    case("pinv", [x, np.full(x.shape[:-2], 1e-10, x.dtype)], label, _pinv,
+         jax_rule=label == "batch")  # fmt: skip
+rank_one = np.outer([1.0, 2.0, -1.0], [0.5, 2.0])
+case("pinv", [rank_one, np.array(0.3)], "of_small_rank", _within_rank, differences=False,
+     jax_rule=False)  # fmt: skip
+
+
+# Decompositions. The signs of vectors are those of LAPACK, which SciPy calls as well.
+
+
+def _qr(x, *, full):
+    m, n = x.shape[-2:]
+    size = m if full else min(m, n)
+    batch = x.shape[:-2]
+    q, r = np.zeros((*batch, m, size), x.dtype), np.zeros((*batch, size, n), x.dtype)
+    for place in np.ndindex(*batch) if x.size else ():
+        q[place], r[place] = scipy.linalg.qr(x[place], mode="full" if full else "economic")
+    return q, r
+
+
+def _svd(x, *, full):
+    m, n = x.shape[-2:]
+    k, batch = min(m, n), x.shape[:-2]
+    s = np.zeros((*batch, k))
+    u = np.zeros((*batch, m, m if full else k), x.dtype)
+    v = np.zeros((*batch, n, n if full else k), x.dtype)
+    for place in np.ndindex(*batch) if x.size else ():
+        u[place], s[place], vh = scipy.linalg.svd(x[place], full_matrices=full)
+        v[place] = adjoint(vh)
+    return s, u, v
+
+
+def _eigh(x):
+    e, v = np.zeros(x.shape[:-1], x.dtype), np.zeros(x.shape, x.dtype)
+    for place in np.ndindex(*x.shape[:-2]) if x.size else ():
+        e[place], v[place] = scipy.linalg.eigh(x[place], lower=True, driver="evd")
+    return e, v
+
+
+def _eig(x):
+    e, v = np.zeros(x.shape[:-1], complex), np.zeros(x.shape, complex)
+    for place in np.ndindex(*x.shape[:-2]) if x.size else ():
+        e[place], v[place] = scipy.linalg.eig(x[place])
+    return e, v
+
+
+def _lu(x, *, dtype):
+    y, order = np.zeros_like(x), np.zeros(x.shape[:-1], dtype)
+    for place in np.ndindex(*x.shape[:-2]) if x.size else ():
+        y[place], pivots = scipy.linalg.lu_factor(x[place])
+        rows = np.arange(x.shape[-1])
+        for i, pivot in enumerate(pivots):
+            rows[[i, pivot]] = rows[[pivot, i]]
+        order[place] = rows
+    return y, order
+
+
+squares("cholesky", one_by_one(lambda x: scipy.linalg.cholesky(x, lower=True) if x.size else x),
+        of=definite, hermitian=True)  # fmt: skip
+
+for label, x in [
+    ("square", well(3, 3)), ("wide", off_zero(2, 4)), ("empty", np.zeros((2, 0))),
+    ("batch", complexes(2, 3, 2)), ("wide_complex", complexes(2, 3)),
+]:  # fmt: skip
+    case("qr", x, label, _qr, attrs={"full": False})
+# JAX has no rule for these. The column that is left over can only change its sign.
+case("qr", off_zero(3, 2), "full", _qr, attrs={"full": True}, jax_rule=False)
+case("qr", off_zero(2, 3), "full_wide", _qr, attrs={"full": True}, jax_rule=False)
+
+for label, x in [
+    ("square", well(3, 3)), ("wide", spread_out(2, 4)), ("empty", np.zeros((2, 0))),
+]:  # fmt: skip
+    case("svd", x, label, _svd, attrs={"full": False})
+    case("singular_values", x, label, lambda x: _svd(x, full=False)[0])
+# Differences mean nothing for complex vectors, whose phases are LAPACK's choice.
+case("svd", spread_out(2, 3, 2, of=complexes), "batch", _svd, attrs={"full": False},
+     differences=False)  # fmt: skip
+case("singular_values", spread_out(3, 2, of=complexes), "complex", lambda x: _svd(x, full=False)[0])
+case("svd", spread_out(3, 2), "full_tall", _svd, attrs={"full": True}, jax_rule=False)
+case("svd", spread_out(2, 3), "full_wide", _svd, attrs={"full": True}, jax_rule=False)
+
+for label, x in [
+    ("matrix", definite(3, 3)), ("lower_read", well(2, 2)), ("empty", np.zeros((0, 0))),
+    ("complex", definite(2, 2, 2, of=complexes)),
+]:  # fmt: skip
+    of_complex = label == "complex"
+    case("eigh", x, label, _eigh, differences=not of_complex)
+    case("eigvalsh", x, label, lambda x: _eigh(x)[0])
+
+# JAX has no rule for the vectors.
+for label, x in [
+    ("matrix", np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.1, 3.5]])),
+    ("turning", np.array([[0.2, -1.0], [1.5, 0.3]])),
+    ("empty", np.zeros((0, 0))), ("complex", well(2, 2, 2, of=complexes)),
+]:  # fmt: skip
+    real = label in ("matrix", "empty")
+    case("eig", x, label, _eig, differences=real, jax_rule=False)
+    case("eigvals", x, label, lambda x: _eig(x)[0], jax_rule=False)
+
+int32 = {"dtype": np.dtype(np.int32)}
+squares("lu", _lu, of=lambda *shape, of=off_zero: well(*shape, of=of)[..., ::-1], attrs=int32,
+        jax_rule=False)  # fmt: skip
+case("lu", well(2, 2), "int64", _lu, attrs={"dtype": np.dtype(np.int64)}, jax_rule=False)
+
+
+# Functions of matrices. SciPy is called back for those that JAX lacks, so it has no rule either.
+
+
+def _by_eigenvalues(f):
+    def of_all(x):
+        if not x.size:
+            return x
+        e, v = np.linalg.eig(x.astype(complex))
+        y = (v * f(e)[..., None, :]) @ np.linalg.inv(v)
+        return y if x.dtype.kind == "c" else y.real
+
+    return of_all
+
+
+_expm = one_by_one(lambda x: scipy.linalg.expm(x) if x.size else x)
+squares("expm", _expm, of=lambda *shape, of=off_zero: of(*shape) * 0.2, jax_rule=False)
+case("expm", -np.stack([well(2, 2) * 4, well(2, 2)]), "squared", _expm, jax_rule=False,
+     dtypes=(np.dtype(np.float64),))  # fmt: skip
+squares("sqrtm", _by_eigenvalues(np.sqrt), jax_rule=False)
+for label, shape in [("matrix", (3, 3)), ("batch", (2, 2, 2)), ("empty", (0, 2, 2))]:
+    x = well(*shape, of=complexes)
+    case("logm", x, label, _by_eigenvalues(np.log), jax_rule=False)
+
+
+# Matrices given by their diagonals
+
+
+def _tridiagonal(d):
+    n = d.shape[-1]
+    y = np.zeros((*d.shape[:-2], n, n), d.dtype)
+    for i in range(n):
+        y[..., i, i] = d[..., 1, i]
+        if i + 1 < n:
+            y[..., i, i + 1], y[..., i + 1, i] = d[..., 0, i], d[..., 2, i + 1]
+    return y
+
+
+def _dominant(*shape: int, of=off_zero) -> np.ndarray:
+    d = of(*shape) * 0.3
+    d[..., 1, :] += np.arange(2, shape[-1] + 2)
+    return d
+
+
+for label, d, b in [
+    ("matrix", _dominant(3, 4), off_zero(4, 2)), ("number", _dominant(3, 1), off_zero(1, 2)),
+    ("empty", np.zeros((3, 0)), np.zeros((0, 2))),
+    ("batch", _dominant(2, 3, 3, of=complexes), complexes(2, 3, 1)),
+]:  # fmt: skip
+    case("tridiagonal_solve", [d, b], label, lambda d, b: _solved(_tridiagonal(d), b))
+
+
+def _banded(bands, b, *, lower, adjoint):
+    k, n = bands.shape[-2:]
+    matrix = np.zeros((*bands.shape[:-2], n, n), bands.dtype)
+    for i, step in itertools.product(range(n), range(k)):
+        j = i - step if lower else i + step
+        if 0 <= j < n:
+            matrix[..., i, j] = bands[..., step if lower else k - 1 - step, i]
+    return _solved(matrix, b, adjoint=adjoint)
+
+
+def banded_solve(label: str, bands, b, lower: bool = True, flag: bool = False) -> None:
+    bands[..., 0 if lower else -1, :] += 1.5
+    name = f"{label}_{'lower' if lower else 'upper'}{'_adjoint' * flag}"
+    case("banded_solve", [bands, b], name, _banded, attrs={"lower": lower, "adjoint": flag})
+
+
+for flags in itertools.product((False, True), repeat=2):
+    banded_solve("matrix", complexes(2, 3), complexes(3, 2), *flags)
+banded_solve("real", between(0.1, 0.5, 3, 4), off_zero(4, 1))
+banded_solve("batch", between(0.1, 0.5, 2, 2, 3), off_zero(2, 3, 1), False)
+banded_solve("too_many", between(0.1, 0.5, 3, 2), off_zero(2, 1))
+
+
+def _eigh_tridiagonal(alpha, beta):
+    n = alpha.shape[-1]
+    e, v = np.zeros(alpha.shape), np.zeros((*alpha.shape, n))
+    for place in np.ndindex(*alpha.shape[:-1]) if n else ():
+        matrix = np.diag(alpha[place]) + np.diag(beta[place], 1) + np.diag(beta[place], -1)
+        e[place], vectors = np.linalg.eigh(matrix)
+        signs = np.sign(scipy.linalg.eigh_tridiagonal(alpha[place], beta[place])[1] * vectors)
+        v[place] = vectors * signs[0]
+    return e, v
+
+
+for label, alpha, beta in [
+    ("vector", np.array([1.0, 2.0, 3.5]), off_zero(2) * 0.5),
+    ("batch", np.array([[1.0, 2.0], [0.5, -1.0]]), off_zero(2, 1) * 0.5),
+    ("number", off_zero(1), np.zeros(0)),
+]:  # fmt: skip
+    case("eigh_tridiagonal", [alpha, beta], label, _eigh_tridiagonal, jax_rule=False)
+    case("eigvalsh_tridiagonal", [alpha, beta], label,
+         lambda alpha, beta: _eigh_tridiagonal(alpha, beta)[0], jax_rule=False)  # fmt: skip
