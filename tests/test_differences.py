@@ -351,3 +351,14 @@ def test_alpha_that_is_added_to_a_png_is_opaque():
     image = tf.io.decode_png(four_bits_of_grey, channels=4)
 
     assert image.numpy().tolist() == [[[17, 17, 17, 255], [255] * 4, [119, 119, 119, 255]]]
+
+
+def test_patterns_are_those_of_python():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid pattern"):
+        tf.strings.regex_replace("a", r"\p{Greek}", "")
+    assert tf.strings.regex_replace("ab1", "[[:alpha:]]", "-").numpy() == b"--1"
+
+
+def test_functions_on_strings_that_are_missing():
+    missing = ("to_hash_bucket", "to_hash_bucket_strong", "unicode_script")
+    assert not any(hasattr(tf.strings, name) for name in missing)

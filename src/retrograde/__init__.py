@@ -17,6 +17,7 @@ from retrograde import (
     random,
     signal,
     sparse,
+    strings,
 )
 from retrograde.arrays import (
     argsort,
@@ -208,6 +209,7 @@ from retrograde.nn.patches import extract_volume_patches
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 from retrograde.printing import print
 from retrograde.python_functions import numpy_function, py_function
+from retrograde.ragged.filling import ragged_fill_empty_rows, ragged_fill_empty_rows_grad
 from retrograde.ragged.tensor import RaggedTensor, RaggedTensorSpec
 from retrograde.random.shuffling import random_index_shuffle
 from retrograde.registering import (
@@ -234,7 +236,9 @@ from retrograde.scopes import (
     variable_creator_scope,
 )
 from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
+from retrograde.sparse.distance import edit_distance
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+from retrograde.strings.basics import as_string, fingerprint
 from retrograde.tensor_array import TensorArray, TensorArraySpec
 from retrograde.vectorizing import vectorized_map
 
@@ -288,6 +292,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "assert_equal",
@@ -334,6 +339,7 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
     "eig",
     "eigvals",
     "einsum",
@@ -347,6 +353,7 @@ __all__ = [
     "eye",
     "fftnd",
     "fill",
+    "fingerprint",
     "float16",
     "float32",
     "float64",
@@ -420,6 +427,8 @@ __all__ = [
     "quint8",
     "quint16",
     "ragged",
+    "ragged_fill_empty_rows",
+    "ragged_fill_empty_rows_grad",
     "random",
     "random_index_shuffle",
     "range",
@@ -468,6 +477,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "switch_case",
     "tan",

@@ -59,7 +59,7 @@ def _words(value: Any, few: int) -> str:
     if held is not None:
         tensor = held._read()
         escape(tensor, "print")
-        return _elements(np.asarray(tensor._array), few)
+        return elements_of(np.asarray(tensor._array), few)
     if isinstance(value, SparseTensor):
         parts = (value.indices, value.values, value.dense_shape)
         indices, values, shape = (_words(part, few) for part in parts)
@@ -78,7 +78,8 @@ def _words(value: Any, few: int) -> str:
     return f"[{', '.join(words)}]"
 
 
-def _elements(array: np.ndarray, few: int) -> str:
+def elements_of(array: np.ndarray, few: int) -> str:
+    """The elements of an array in words, `few` of them at either end of each axis; -1 for all."""
     if not array.ndim:
         value = array.item() if array.dtype == object else array[()]
         return value.decode(errors="replace") if isinstance(value, bytes) else _number(value)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrograde.strings._fingerprint import fingerprint64
+from retrograde.ops._fingerprint import fingerprint64
 
 # (i * 31 + size) % 256 for i in range(size), and what tf.fingerprint makes of it
 RECORDED = {

@@ -162,6 +162,7 @@ def test_text():
     assert repr(nested([1, 2, 3, 4, 5, 6])) == (
         "<tf.RaggedTensor [[[1, 2], [3]], [], [[4, 5, 6]]]>"
     )
+    assert repr(tf.ragged.constant([[1, 100]])) == "<tf.RaggedTensor [[1, 100]]>"
     many = repr(tf.ragged.constant([[i] * 200 for i in range(9)]))
     assert "..." in many
     assert len(many) < 7000

@@ -44,7 +44,8 @@ class Primitive:
     the error when the kernel fails, or returns `None` for the general wording.
 
     `partials`, for elementwise primitives, are the rules as they are while no input is broadcast.
-    `on_many` is the kernel for arrays of `MANY` elements or more.
+    `on_many` is the kernel for arrays of `MANY` elements or more. `on_strings` is what it does with
+    strings, which are so rare that they are tried last.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class Primitive:
         "name",
         "on_many",
         "on_numpy",
+        "on_strings",
         "outputs",
         "partials",
         "plans",
@@ -93,6 +95,7 @@ class Primitive:
         self.accepts = accepts
         self.outputs = outputs
         self.complain = complain
+        self.on_strings: Callable | None = None
         self.plans: dict[tuple[int, ...], Plan | bool] = {}
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
@@ -228,6 +231,8 @@ def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) 
     if isinstance(error, RuntimeError) and str(error).startswith("cannot enter context"):
         # A signal handler or finaliser ran inside a kernel of this same thread: quiet already.
         return primitive.kernel(namespaces.namespace_of(arrays), *arrays, **attrs)
+    if primitive.on_strings and all(array.dtype.kind == "O" for array in arrays):
+        return primitive.on_strings(*arrays)
     if isinstance(error, OpError) or not isinstance(error, (ValueError, TypeError, IndexError)):
         raise error
     message = primitive.complain and primitive.complain(*arrays, **attrs)

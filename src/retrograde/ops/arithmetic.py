@@ -9,6 +9,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.errors import invalid
 from retrograde.core.rules import passed_on
+from retrograde.core.shapes import broadcast
 from retrograde.ops._arrays import SINGLE_AND_DOUBLE, kept_where
 from retrograde.ops._families import conj, elementwise
 from retrograde.ops.casting import ones_like, zeros_like
@@ -21,6 +22,16 @@ add = elementwise(
     holomorphic=False,
     linear=True,
 )
+
+
+def _joined(x1, x2):
+    if broadcast(x1.shape, x2.shape) is None:
+        raise invalid(f"add: strings of shapes {x1.shape} and {x2.shape} do not broadcast.")
+    return np.asarray(x1 + x2, object)
+
+
+add.on_strings = _joined
+
 subtract = elementwise(
     "subtract",
     "subtract",

@@ -569,7 +569,7 @@ def _row(x: Any) -> str:
     return " ".join(np.array2string(np.asarray(x), separator=", ", formatter=_FORMATTER).split())
 
 
-_FORMATTER = {"float_kind": str, "object": repr}
+_FORMATTER = {"all": lambda value: repr(value) if isinstance(value, bytes) else str(value)}
 
 
 class RaggedTensorSpec(TypeSpec):

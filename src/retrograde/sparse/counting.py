@@ -13,6 +13,7 @@ from retrograde.arrays._arguments import integer
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
+from retrograde.ops._fingerprint import combined, fingerprint64
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.sparse._places import (
@@ -25,7 +26,6 @@ from retrograde.sparse._places import (
     with_places,
 )
 from retrograde.sparse.tensor import SparseTensor
-from retrograde.strings._fingerprint import combined, fingerprint64
 
 
 def bincount(

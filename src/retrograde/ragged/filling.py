@@ -1,0 +1,76 @@
+"""Rows without values given one."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer, integer_array
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.indexing import gather
+from retrograde.ops.reduction import sum as sum_of
+from retrograde.sparse._places import picked
+from retrograde.sparse.shaping import rows_filled, with_default
+
+
+class RaggedFillEmptyRows(NamedTuple):
+    """What `tf.ragged_fill_empty_rows` returns."""
+
+    output_value_rowids: Tensor
+    output_values: Tensor
+    empty_row_indicator: Tensor
+    reverse_index_map: Tensor
+
+
+class RaggedFillEmptyRowsGrad(NamedTuple):
+    """What `tf.ragged_fill_empty_rows_grad` returns."""
+
+    d_values: Tensor
+    d_default_value: Tensor
+
+
+def ragged_fill_empty_rows(
+    value_rowids: Any, values: Any, nrows: Any, default_value: Any, name: str | None = None
+) -> RaggedFillEmptyRows:
+    """Values sorted by their row, `default_value` in each of `nrows` rows that has none.
+
+    Returns the rows and the values; which rows were empty; and where each value went.
+
+    >>> filled = tf.ragged_fill_empty_rows([0, 2], [5.0, 7.0], 3, -1.0)
+    >>> filled.output_values.numpy(), filled.empty_row_indicator.numpy()
+    (array([ 5., -1.,  7.], dtype=float32), array([False,  True, False]))
+    """
+    rows = integer_array(value_rowids, "ragged_fill_empty_rows: value_rowids")
+    x = as_tensor(values)
+    if rows.ndim != 1 or tuple(x.shape) != rows.shape:
+        raise invalid(
+            f"ragged_fill_empty_rows: expected one row for each value, along one axis. Received: "
+            f"shapes {rows.shape} and {tuple(x.shape)}."
+        )
+    count = integer(nrows, "ragged_fill_empty_rows: nrows")
+    empty, order = rows_filled(rows, count, "ragged_fill_empty_rows")
+    new = np.flatnonzero(empty)
+    whole = with_default(x, as_tensor(default_value, x._array.dtype), len(new))
+    where = np.argsort(order, kind="stable")[: len(rows)]
+    return RaggedFillEmptyRows(
+        Tensor(np.concatenate([rows, new])[order]),
+        picked(whole, order),
+        Tensor(empty),
+        Tensor(where.astype(np.int64)),
+    )
+
+
+def ragged_fill_empty_rows_grad(
+    reverse_index_map: Any, grad_values: Any, name: str | None = None
+) -> RaggedFillEmptyRowsGrad:
+    """The gradients of `ragged_fill_empty_rows`, by its values and by its default value."""
+    where, g = integer_array(reverse_index_map, "reverse_index_map"), as_tensor(grad_values)
+    size = g.shape[0]
+    if where.size and not 0 <= where.min() <= where.max() < size:
+        raise invalid(f"ragged_fill_empty_rows_grad: expected indices in [0, {size}).")
+    filled = Tensor(np.setdiff1d(np.arange(size), where))
+    default = sum_of(gather(g, filled, axis=0), axis=(0,), keepdims=False)
+    return RaggedFillEmptyRowsGrad(gather(g, Tensor(where), axis=0), default)

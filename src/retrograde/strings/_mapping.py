@@ -1,0 +1,92 @@
+"""Strings one by one: what all functions of tf.strings are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.ragged.partition import RowPartition
+from retrograde.ragged.tensor import RaggedTensor
+
+STRING = dtypes.string.numpy_dtype
+
+
+def strings_of(value: Any) -> Any:
+    """`value` as a tensor of strings; ragged ones stay so."""
+    tensor = value if isinstance(value, RaggedTensor) else as_tensor(value, _wanted(value))
+    if tensor.dtype is not dtypes.string:
+        raise invalid(f"Expected strings. Received: dtype {tensor.dtype.name}.")
+    return tensor
+
+
+def _wanted(value: Any) -> np.dtype | None:
+    return None if held_by(value) is not None else STRING
+
+
+def each(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
+    """`f` of each string."""
+    x = strings_of(value)
+    if isinstance(x, RaggedTensor):
+        return x.with_flat_values(each(f, x.flat_values, dtype))
+    array = np.asarray(x)
+    results = [f(s) for s in array.ravel().tolist()]
+    return Tensor(filled(results, dtype).reshape(array.shape))
+
+
+def filled(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
+    """An array along one axis; of bytes too, which NumPy would take for its own strings."""
+    array = np.empty(len(values), dtype)
+    array[:] = values
+    return array
+
+
+def each_in_parts(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
+    """Rows of what `f` makes of each string: ragged along a new last axis."""
+    x = strings_of(value)
+    if isinstance(x, RaggedTensor):
+        return x.with_flat_values(each_in_parts(f, x.flat_values, dtype))
+    array = np.asarray(x)
+    parts = [f(s) for s in array.ravel().tolist()]
+    flat = Tensor(filled([part for row in parts for part in row], dtype))
+    if not array.ndim:
+        return flat
+    lengths = np.array([len(row) for row in parts], np.int64)
+    rows = RaggedTensor(flat, RowPartition.from_lengths(lengths), internal=True)
+    for axis in reversed(range(1, array.ndim)):
+        count = int(np.prod(array.shape[:axis]))
+        part = RowPartition.uniform(array.shape[axis], rows._partition.nrows, count)
+        rows = RaggedTensor(rows, part, internal=True)
+    return rows
+
+
+def scalar_string(value: Any, what: str) -> bytes:
+    """The one string in `value`."""
+    array = np.asarray(strings_of(value))
+    if array.ndim:
+        raise invalid(f"{what} must be a scalar. Received: shape {array.shape}.")
+    return array.item()
+
+
+def text(data: bytes) -> str:
+    """UTF-8 decoded; bytes that are none survive the way back."""
+    return data.decode(errors="surrogateescape")
+
+
+def data(string: str) -> bytes:
+    """The way back."""
+    return string.encode(errors="surrogateescape")
+
+
+def one_of(value: Any, allowed: tuple, what: str) -> Any:
+    """`value`, if it is among `allowed`."""
+    if value not in allowed:
+        expected = ", ".join(map(repr, allowed))
+        raise invalid(f"{what} must be one of {expected}. Received: {value!r}.")
+    return value

@@ -1,0 +1,350 @@
+"""Strings made, measured, joined and read as numbers."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer, integer_array
+from retrograde.core import dtypes
+from retrograde.core.errors import OutOfRangeError, invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ops._fingerprint import fingerprint64
+from retrograde.ops.conversion import as_tensor
+from retrograde.printing import elements_of
+from retrograde.ragged.operations import elementwise
+from retrograde.ragged.tensor import RaggedTensor
+from retrograde.strings._mapping import (
+    STRING,
+    data,
+    each,
+    filled,
+    one_of,
+    scalar_string,
+    strings_of,
+    text,
+)
+
+_INT32, _INT64, _UINT8 = (np.dtype(d) for d in (np.int32, np.int64, np.uint8))
+_UNITS = ("BYTE", "UTF8_CHAR")
+
+
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Any:
+    """Numbers and truth values in words, as C's `printf` writes them.
+
+    >>> tf.as_string([1.5, 2.25], precision=1).numpy()
+    array([b'1.5', b'2.2'], dtype=object)
+    """
+    if isinstance(input, RaggedTensor):
+        rest = (precision, scientific, shortest, width, fill)
+        return input.with_flat_values(as_string(input.flat_values, *rest))
+    x = as_tensor(input)
+    write = _writer(x.dtype, precision, scientific, shortest, width, fill)
+    array = np.asarray(x)
+    results = [write(value).encode() for value in array.ravel().tolist()]
+    return Tensor(filled(results, STRING).reshape(array.shape))
+
+
+def _writer(
+    dtype: dtypes.DType, precision: int, scientific: bool, shortest: bool, width: int, fill: str
+) -> Callable[[Any], str]:
+    if scientific and shortest:
+        raise invalid("as_string: scientific and shortest exclude each other.")
+    one_of(fill, ("", " ", "0", "+", "-"), "as_string: fill")
+    inexact = dtype.is_floating or dtype.is_complex
+    if not inexact and (precision >= 0 or scientific or shortest):
+        raise invalid(
+            f"as_string: precision, scientific and shortest are for floats. Received: dtype "
+            f"{dtype.name}."
+        )
+    head = "%" + fill + (str(width) if width >= 0 else "")
+    if dtype.is_bool:
+        return lambda value: "true" if value else "false"
+    if dtype is dtypes.string:
+        return lambda value: (head + "s") % text(value)
+    if not inexact:
+        return lambda value: (head + "d") % value
+    digits = f".{precision}" if precision >= 0 else ""
+    kind = digits + ("e" if scientific else "g" if shortest else "f")
+    if dtype.is_complex:
+        both = f"({head}{kind},{head}{kind})"
+        return lambda value: both % (value.real, value.imag)
+    return lambda value: (head + kind) % value
+
+
+def join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
+    """Strings in the same place of several tensors, joined. Scalars go with each string.
+
+    >>> tf.strings.join([["a", "b"], ["c", "d"]], separator="-").numpy()
+    array([b'a-c', b'b-d'], dtype=object)
+    """
+    between = scalar_string(separator, "join: separator")
+    if any(isinstance(x, RaggedTensor) for x in inputs):
+        return elementwise(lambda *flat: join(flat, between), *map(strings_of, inputs))
+    arrays = [np.asarray(strings_of(x)) for x in inputs]
+    shapes = {a.shape for a in arrays if a.ndim}
+    if len(shapes) > 1:
+        raise invalid(f"join: the shapes {sorted(shapes)} differ. Expected equal ones, or scalars.")
+    if not arrays:
+        return Tensor(np.array(b"", STRING))
+    columns = [a.ravel().tolist() for a in np.broadcast_arrays(*arrays)]
+    joined = [between.join(row) for row in zip(*columns, strict=True)]
+    return Tensor(filled(joined, STRING).reshape(shapes.pop() if shapes else ()))
+
+
+def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+    """The number of bytes, or of UTF-8 characters with `unit="UTF8_CHAR"`.
+
+    >>> tf.strings.length(["abc", ""]).numpy()
+    array([3, 0], dtype=int32)
+    """
+    in_bytes = one_of(unit, _UNITS, "length: unit") == "BYTE"
+    return each(len if in_bytes else lambda s: len(text(s)), input, _INT32)
+
+
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
+    """Capitals made small: ASCII ones, or with `encoding="utf-8"` all."""
+    if one_of(encoding, ("", "utf-8"), "lower: encoding"):
+        return each(lambda s: data(text(s).lower()), input)
+    return each(bytes.lower, input)
+
+
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
+    """Small letters made capitals: ASCII ones, or with `encoding="utf-8"` all."""
+    if one_of(encoding, ("", "utf-8"), "upper: encoding"):
+        return each(lambda s: data(text(s).upper()), input)
+    return each(bytes.upper, input)
+
+
+def strip(input: Any, name: str | None = None) -> Any:
+    """Without white space at both ends."""
+    return each(bytes.strip, input)
+
+
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+    """From `pos` on, which may count from the end, at most `len` bytes or characters.
+
+    >>> tf.strings.substr(["hello", "world"], 1, 3).numpy()
+    array([b'ell', b'orl'], dtype=object)
+    """
+    in_bytes = one_of(unit, _UNITS, "substr: unit") == "BYTE"
+    starts, sizes = (integer_array(v, "substr", TypeError) for v in (pos, len))
+    if starts.shape != sizes.shape:
+        raise invalid(
+            f"substr: pos and len should have the same shape. Received: {starts.shape} and "
+            f"{sizes.shape}."
+        )
+    x = strings_of(input)
+    if isinstance(x, RaggedTensor):
+        return x.with_flat_values(substr(x.flat_values, pos, len, unit))
+
+    def cut(string: bytes, start: int, size: int) -> bytes:
+        whole = string if in_bytes else text(string)
+        if abs(start) > builtins.len(whole):
+            raise invalid(f"substr: pos {start} is out of range for the string {string!r}.")
+        rest = whole[start:]
+        part = rest if size < 0 else rest[:size]
+        return part if in_bytes else data(part)
+
+    try:
+        arrays = np.broadcast_arrays(np.asarray(x), starts, sizes)
+    except ValueError:
+        raise invalid(
+            f"substr: the shapes {tuple(x.shape)} and {starts.shape} do not broadcast."
+        ) from None
+    columns = (a.ravel().tolist() for a in arrays)
+    results = [cut(*row) for row in zip(*columns, strict=True)]
+    return Tensor(filled(results, STRING).reshape(arrays[0].shape))
+
+
+_DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.I)
+_HEXADECIMAL = re.compile(rb"[+-]?0x[0-9a-f]*\.?[0-9a-f]*(p[+-]?\d+)?", re.I)
+_INTEGER = re.compile(rb"[+-]?\d+")
+_NUMBERS = ("float32", "float64", "int32", "int64", "uint32", "uint64")
+
+
+def to_number(input: Any, out_type: Any = dtypes.float32, name: str | None = None) -> Any:
+    """The numbers that strings spell.
+
+    >>> tf.strings.to_number(["1.5", "-2e3"]).numpy()
+    array([ 1.5e+00, -2.0e+03], dtype=float32)
+    """
+    kind = dtypes.as_dtype(out_type)
+    one_of(kind.name, _NUMBERS, "to_number: out_type")
+
+    def number(string: bytes) -> Any:
+        word = string.strip()
+        if kind.is_integer and _INTEGER.fullmatch(word) and kind.min <= int(word) <= kind.max:
+            return int(word)
+        if kind.is_floating and _DECIMAL.fullmatch(word):
+            return float(word)
+        if kind.is_floating and _HEXADECIMAL.fullmatch(word):
+            return float.fromhex(word.decode())
+        raise invalid(f"to_number: {string!r} does not spell a number of dtype {kind.name}.")
+
+    with np.errstate(over="ignore"):
+        return each(number, input, kind.numpy_dtype)
+
+
+def format(
+    template: str,
+    inputs: Any,
+    placeholder: str = "{}",
+    summarize: int = 3,
+    name: str | None = None,
+) -> Tensor:
+    """The template with tensors written in place of its placeholders.
+
+    >>> tf.strings.format("{} of {}", (1, tf.range(9))).numpy()
+    b'1 of [0 1 2 ... 6 7 8]'
+    """
+    given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    pieces = template.split(placeholder)
+    if len(pieces) != len(given) + 1:
+        raise ValueError(
+            f"format: the template has {len(pieces) - 1} placeholders. Received: {len(given)} "
+            "inputs."
+        )
+    words = [_written(as_tensor(x), summarize) for x in given]
+    whole = pieces[0] + "".join(w + piece for w, piece in zip(words, pieces[1:], strict=True))
+    return Tensor(np.array(whole.encode(), STRING))
+
+
+def _written(x: Tensor, summarize: int) -> str:
+    words = elements_of(np.asarray(x), summarize)
+    return f'"{words}"' if x.dtype is dtypes.string and not x.ndim else words
+
+
+def reduce_join(
+    inputs: Any, axis: Any = None, keepdims: bool = False, separator: Any = "", name: Any = None
+) -> Any:
+    """Strings joined along `axis`, or along several in the order given; `None` for all.
+
+    >>> tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1, separator=",").numpy()
+    array([b'a,b', b'c,d'], dtype=object)
+    """
+    between = scalar_string(separator, "reduce_join: separator")
+    x = strings_of(inputs)
+    if isinstance(x, RaggedTensor):
+        return _reduce_ragged(x, axis, keepdims, between)
+    array = np.asarray(x)
+    axes = _axes(axis, array.ndim)
+    kept = [i for i in range(array.ndim) if i not in axes]
+    shape = tuple(array.shape[i] for i in kept)
+    # The axis named first runs fastest.
+    rows = array.transpose([*kept, *reversed(axes)]).reshape((*shape, -1))
+    joined = [between.join(row) for row in rows.reshape(int(np.prod(shape)), -1).tolist()]
+    if keepdims:
+        shape = tuple(1 if i in axes else n for i, n in enumerate(array.shape))
+    return Tensor(filled(joined, STRING).reshape(shape))
+
+
+def _axes(axis: Any, ndim: int) -> list[int]:
+    if axis is None:
+        return list(reversed(range(ndim)))
+    given = integer_array(axis, "reduce_join: axis").reshape(-1).tolist()
+    for a in given:
+        if not -ndim <= a < ndim:
+            raise OutOfRangeError(
+                None, None, f"reduce_join: axis {a} is out of range for {ndim} axes."
+            )
+    return [a % ndim for a in given]
+
+
+def _reduce_ragged(x: RaggedTensor, axis: Any, keepdims: bool, between: bytes) -> Any:
+    """Along one axis of rows of strings, or all."""
+    rank = x.shape.rank
+    axes = _axes(axis, rank)
+    if len(axes) == rank:
+        y = reduce_join(x.flat_values, separator=between)
+        return Tensor(y._array.reshape((1,) * rank)) if keepdims else y
+    if rank != 2:
+        raise ValueError(f"reduce_join: of a RaggedTensor with {rank} axes only along all of them.")
+    part = x._partition
+    ids, count = part.rowids, part.nrows
+    if axes == [0]:
+        ids, count = part.positions, int(part.lengths.max(initial=0))
+    y = unsorted_segment_join(x.values, ids, count, between)
+    return Tensor(np.expand_dims(y._array, axes[0])) if keepdims else y
+
+
+def unsorted_segment_join(
+    inputs: Any, segment_ids: Any, num_segments: Any, separator: Any = "", name: str | None = None
+) -> Tensor:
+    """Strings joined that have the same segment id.
+
+    >>> tf.strings.unsorted_segment_join(["a", "b", "c"], [1, 0, 1], 2, separator="-").numpy()
+    array([b'b', b'a-c'], dtype=object)
+    """
+    between = scalar_string(separator, "unsorted_segment_join: separator")
+    array, ids = np.asarray(strings_of(inputs)), integer_array(segment_ids, "segment_ids")
+    count = integer(num_segments, "num_segments")
+    if array.shape[: ids.ndim] != ids.shape:
+        raise invalid(
+            f"unsorted_segment_join: segment_ids of shape {ids.shape} do not fit the front of "
+            f"{array.shape}."
+        )
+    if ids.size and not 0 <= ids.min() <= ids.max() < count:
+        raise invalid(f"unsorted_segment_join: expected segment_ids in [0, {count}).")
+    rest = array.shape[ids.ndim :]
+    groups: list[list] = [[] for _ in range(count)]
+    for i, row in zip(ids.ravel().tolist(), array.reshape(ids.size, -1).tolist(), strict=True):
+        groups[i].append(row)
+    width = int(np.prod(rest))
+    joined = [
+        between.join(column)
+        for group in groups
+        for column in (zip(*group, strict=True) if group else [()] * width)
+    ]
+    return Tensor(filled(joined, STRING).reshape((count, *rest)))
+
+
+def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Any:
+    """A number below `num_buckets` for each string: its fingerprint, taken modulo.
+
+    >>> tf.strings.to_hash_bucket_fast(["hello"], 100).numpy()
+    array([96])
+    """
+    buckets = integer(num_buckets, "to_hash_bucket_fast: num_buckets")
+    if buckets < 1:
+        raise invalid(f"to_hash_bucket_fast: expected num_buckets >= 1. Received: {buckets}.")
+    return each(lambda s: fingerprint64(s) % buckets, input, _INT64)
+
+
+def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
+    """The 8 bytes of a fingerprint for each row of `data`.
+
+    >>> tf.fingerprint(["a"]).numpy()
+    array([[227, 117, 223, 182, 101,  66,  69, 179]], dtype=uint8)
+    """
+    if scalar_string(method, "fingerprint: method") != b"farmhash64":
+        raise invalid(f"fingerprint: the method must be 'farmhash64'. Received: {method!r}.")
+    x = as_tensor(data)
+    if not x.ndim:
+        raise invalid("fingerprint: expected data with at least one axis. Received: a scalar.")
+    rows = np.asarray(x).reshape(x.shape[0], x.shape[1:].num_elements())
+    numbers = [fingerprint64(_bytes_of(row)) for row in rows]
+    found = b"".join(n.to_bytes(8, "little") for n in numbers)
+    return Tensor(np.frombuffer(found, _UINT8).reshape(len(rows), 8).copy())
+
+
+def _bytes_of(row: np.ndarray) -> bytes:
+    """What is hashed of a row: its memory; of one string, the string; of more, theirs."""
+    if row.dtype != STRING:
+        return row.tobytes()
+    strings = row.tolist()
+    if len(strings) == 1:
+        return strings[0]
+    return b"".join(fingerprint64(s).to_bytes(8, "little") for s in strings)

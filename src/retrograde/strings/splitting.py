@@ -1,0 +1,276 @@
+"""Strings taken apart: into words, bytes, characters and n-grams."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integers
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.ragged.partition import RowPartition
+from retrograde.ragged.tensor import RaggedTensor
+from retrograde.strings._mapping import (
+    STRING,
+    each,
+    each_in_parts,
+    filled,
+    one_of,
+    scalar_string,
+    strings_of,
+)
+
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+_ERRORS = ("replace", "ignore", "strict")
+_OUTPUTS = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
+
+
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """The words of each string, as a RaggedTensor; between white space, or between `sep`.
+
+    >>> tf.strings.split(["a b", "c"])
+    <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
+    """
+    between = None if sep is None else scalar_string(sep, "split: sep") or None
+
+    def words(string: bytes) -> list[bytes]:
+        found = string.split(between, maxsplit)
+        if between is None and 0 <= maxsplit < len(found):
+            found[-1] = found[-1].rstrip()
+        return found
+
+    return each_in_parts(words, input)
+
+
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of each string, as a RaggedTensor.
+
+    >>> tf.strings.bytes_split(["ab", "c"])
+    <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
+    """
+    return each_in_parts(lambda s: [s[i : i + 1] for i in range(len(s))], input)
+
+
+# Unicode
+
+
+def unicode_decode(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The code points of each string, as a RaggedTensor.
+
+    >>> tf.strings.unicode_decode(["hé"], "UTF-8")
+    <tf.RaggedTensor [[104, 233]]>
+    """
+    decode = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
+    return each_in_parts(lambda s: list(map(ord, decode(s))), input, _INT32)
+
+
+def unicode_decode_with_offsets(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """The code points of each string, and the byte at which each of them begins."""
+    options = (input_encoding, errors, replacement_char, replace_control_characters)
+    return unicode_decode(input, *options), _offsets(input, _Decoder(*options))
+
+
+def unicode_split(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> Any:
+    """The characters of each string, as a RaggedTensor of strings in the same encoding.
+
+    >>> tf.strings.unicode_split(["hé"], "UTF-8")
+    <tf.RaggedTensor [[b'h', b'\\xc3\\xa9']]>
+    """
+    decode = _Decoder(input_encoding, errors, replacement_char)
+    return each_in_parts(lambda s: [c.encode(decode.encoding) for c in decode(s)], input)
+
+
+def unicode_split_with_offsets(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """The characters of each string, and the byte at which each of them begins."""
+    options = (input_encoding, errors, replacement_char)
+    return unicode_split(input, *options), _offsets(input, _Decoder(*options))
+
+
+def unicode_transcode(
+    input: Any,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Each string in another encoding."""
+    decode = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
+    target = one_of(output_encoding, _OUTPUTS, "unicode_transcode: output_encoding")
+    return each(lambda s: decode(s).encode(target), input)
+
+
+def unicode_encode(
+    input: Any,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
+) -> Any:
+    """The strings that code points along the last axis spell.
+
+    >>> tf.strings.unicode_encode([104, 233], "UTF-8").numpy()
+    b'h\\xc3\\xa9'
+    """
+    target = one_of(output_encoding, _OUTPUTS, "unicode_encode: output_encoding")
+    one_of(errors, _ERRORS, "unicode_encode: errors")
+    if isinstance(input, RaggedTensor) and input.ragged_rank > 1:
+        inner = unicode_encode(input.values, output_encoding, errors, replacement_char)
+        return input.with_values(inner)
+    if isinstance(input, RaggedTensor):
+        rows, shape = input.to_list(), (input._partition.nrows,)
+    else:
+        points = np.asarray(input)
+        shape = points.shape[:-1]
+        rows = points.reshape(int(np.prod(shape)), points.shape[-1]).tolist()
+    encoded = [_encoded(row, target, errors, replacement_char) for row in rows]
+    return Tensor(filled(encoded, STRING).reshape(shape))
+
+
+def _encoded(points: list[int], target: str, errors: str, replacement: int) -> bytes:
+    good = [0 <= p < 0x110000 and not 0xD800 <= p < 0xE000 for p in points]
+    if errors == "strict" and not all(good):
+        raise invalid("unicode_encode: a code point is out of range, or a surrogate.")
+    if errors == "ignore":
+        points = [p for p, ok in zip(points, good, strict=True) if ok]
+    else:
+        points = [p if ok else replacement for p, ok in zip(points, good, strict=True)]
+    return "".join(map(chr, points)).encode(target)
+
+
+class _Decoder:
+    """Bytes to text, with what to do about bytes that are none."""
+
+    def __init__(
+        self, encoding: str, errors: str, replacement: int, replace_control: bool = False
+    ) -> None:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise invalid(f"There is no encoding {encoding!r}.") from None
+        self.encoding = encoding
+        self.errors = one_of(errors, _ERRORS, "errors")
+        self._replacement = chr(replacement)
+        self._replace_control = replace_control
+
+    def __call__(self, string: bytes) -> str:
+        return "".join(character for character, _ in self.characters(string))
+
+    def characters(self, string: bytes) -> list[tuple[str, int]]:
+        """Each character, and the byte at which it begins; bytes that are none make up one."""
+        found, at = [], 0
+        while at < len(string):
+            try:
+                good, bad = string[at:].decode(self.encoding), 0
+            except UnicodeDecodeError as error:
+                if self.errors == "strict":
+                    raise invalid(
+                        f"{string!r} is not valid in the encoding {self.encoding}."
+                    ) from None
+                good = string[at : at + error.start].decode(self.encoding)
+                bad = error.end - error.start
+            for character in good:
+                found.append((self._shown(character), at))
+                at += len(character.encode(self.encoding))
+            if bad and self.errors == "replace":
+                found.append((self._replacement, at))
+            at += bad
+        return found
+
+    def _shown(self, character: str) -> str:
+        control = ord(character) < 32 or ord(character) == 127
+        return self._replacement if control and self._replace_control else character
+
+
+def _offsets(input: Any, decode: _Decoder) -> Any:
+    return each_in_parts(lambda s: [at for _, at in decode.characters(s)], input, _INT64)
+
+
+# n-grams
+
+
+def ngrams(
+    data: Any,
+    ngram_width: Any,
+    separator: Any = " ",
+    pad_values: Any = None,
+    padding_width: int | None = None,
+    preserve_short_sequences: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Neighbouring strings of each row, joined: `ngram_width` of them, or of several widths.
+
+    >>> tf.strings.ngrams(["a", "b", "c"], 2).numpy()
+    array([b'a b', b'b c'], dtype=object)
+    """
+    x = strings_of(data)
+    between = scalar_string(separator, "ngrams: separator")
+    widths = integers(ngram_width, "ngrams: ngram_width")
+    if min(widths) < 1:
+        raise invalid(f"ngrams: expected widths of at least 1. Received: {list(widths)}.")
+    pads = _pads(pad_values)
+
+    def grams(row: Sequence[bytes]) -> list[bytes]:
+        found = []
+        for width in widths:
+            size = width - 1 if padding_width is None else min(padding_width, width - 1)
+            whole = [*pads[0] * size, *row, *pads[1] * size] if pads else list(row)
+            found += [between.join(whole[i : i + width]) for i in range(len(whole) - width + 1)]
+        if not found and row and preserve_short_sequences:
+            size = (max(widths) - 1 if padding_width is None else padding_width) if pads else 0
+            found = [between.join([*pads[0] * size, *row, *pads[1] * size] if pads else row)]
+        return found
+
+    if isinstance(x, RaggedTensor):
+        if x.ragged_rank > 1:
+            options = (separator, pad_values, padding_width, preserve_short_sequences)
+            return x.with_values(ngrams(x.values, widths, *options))
+        parts = [grams(row) for row in x.to_list()]
+        flat = Tensor(filled([g for part in parts for g in part], STRING))
+        lengths = np.array([len(part) for part in parts], np.int64)
+        return RaggedTensor(flat, RowPartition.from_lengths(lengths), internal=True)
+    array = np.asarray(x)
+    if not array.ndim:
+        raise invalid("ngrams: expected strings along at least one axis. Received: a scalar.")
+    count = int(np.prod(array.shape[:-1]))
+    parts = [grams(row) for row in array.reshape(count, array.shape[-1]).tolist()]
+    flat = filled([g for part in parts for g in part], STRING)
+    return Tensor(flat.reshape((*array.shape[:-1], len(parts[0]) if parts else 0)))
+
+
+def _pads(pad_values: Any) -> tuple[list[bytes], list[bytes]] | None:
+    if pad_values is None:
+        return None
+    both = pad_values if isinstance(pad_values, (list, tuple)) else (pad_values, pad_values)
+    left, right = ([scalar_string(v, "ngrams: pad_values")] for v in both)
+    return left, right
