@@ -1,14 +1,11 @@
 """Functions of TensorFlow that retrograde does not have yet."""
 
 NOT_HERE = {
-    "tf.as_string",
     "tf.batch_to_space",
     "tf.check_pinned",
-    "tf.edit_distance",
     "tf.eig",
     "tf.eigvals",
     "tf.einsum",
-    "tf.fingerprint",
     "tf.function",
     "tf.gradients",
     "tf.hessians",
@@ -19,8 +16,6 @@ NOT_HERE = {
     "tf.make_tensor_proto",
     "tf.matrix_square_root",
     "tf.nondifferentiable_batch_function",
-    "tf.ragged_fill_empty_rows",
-    "tf.ragged_fill_empty_rows_grad",
     "tf.required_space_to_batch_paddings",
     "tf.space_to_batch",
     "tf.space_to_batch_nd",
