@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, namespaces, scoping
+from retrograde.core import dtypes, namespaces, rows, scoping
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
@@ -397,13 +397,13 @@ class Variable(Holder, metaclass=_Creating):
         self, sparse_delta: Any, use_locking: bool = False, name: Any = None
     ) -> Variable:
         """Adds rows given as IndexedSlices; repeated rows add up."""
-        return self._scatter(np.add.at, sparse_delta)
+        return self._scatter(rows.add_at, sparse_delta)
 
     def scatter_sub(
         self, sparse_delta: Any, use_locking: bool = False, name: Any = None
     ) -> Variable:
         """Subtracts rows given as IndexedSlices; repeated rows add up."""
-        return self._scatter(np.subtract.at, sparse_delta)
+        return self._scatter(rows.subtract_at, sparse_delta)
 
     def scatter_mul(
         self, sparse_delta: Any, use_locking: bool = False, name: Any = None
