@@ -8,6 +8,9 @@ from __future__ import annotations
 
 _WRONG_THERE = "Derivatives that TensorFlow gets wrong are right"
 
+_LINEAR_ALGEBRA = "**Linear algebra** has the right gradient"
+_SIGNS = "**Signs of vectors.**"
+
 DIFFERENCES = {
     ("tf.reduce_prod", "second"): _WRONG_THERE,
     ("tf.math.cumprod", "gradient"): _WRONG_THERE,
@@ -23,4 +26,20 @@ DIFFERENCES = {
         "Cross entropy with labels that do not sum to one"
     ),
     ("tf.image.hsv_to_rgb", "gradient"): "More derivatives exist",
+    ("tf.linalg.det", "gradient"): _LINEAR_ALGEBRA,
+    ("tf.linalg.det", "second"): _LINEAR_ALGEBRA,
+    ("tf.linalg.eigh_tridiagonal", "gradient"): _LINEAR_ALGEBRA,
+    ("tf.linalg.eigh_tridiagonal", "second"): _LINEAR_ALGEBRA,
+    ("tf.eig", "value"): _SIGNS,
+    ("tf.eig", "gradient"): _SIGNS,
+    ("tf.eig", "second"): _SIGNS,
+    ("tf.linalg.eigh", "value"): _SIGNS,
+    ("tf.linalg.eigh", "gradient"): _SIGNS,
+    ("tf.linalg.eigh", "second"): _SIGNS,
+    ("tf.linalg.svd", "value"): _SIGNS,
+    ("tf.linalg.svd", "gradient"): _SIGNS,
+    ("tf.linalg.svd", "second"): _SIGNS,
+    ("tf.linalg.experimental.conjugate_gradient", "value"): "**Linear operators.**",
+    ("tf.linalg.experimental.conjugate_gradient", "gradient"): "**Linear operators.**",
+    ("tf.linalg.experimental.conjugate_gradient", "second"): "**Linear operators.**",
 }

@@ -187,6 +187,49 @@ def test_igamma_can_be_differentiated_by_its_first_argument_twice():
     check_gradients(lambda a: tf.math.igamma(a, x), [tf.constant([2.0], tf.float64)], order=2)
 
 
+COMPLEX = np.array([[3.0 + 1j, 0.4], [0.2 - 0.5j, 2.0]])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: tf.math.real(tf.linalg.det(x) * (1 - 2j)),
+        lambda x: tf.math.real(tf.linalg.sqrtm(x)),
+        lambda x: tf.math.imag(tf.linalg.tridiagonal_solve(x, x, diagonals_format="matrix")),
+        lambda x: tf.math.imag(tf.linalg.slogdet(x).sign),
+        lambda x: tf.math.real(tf.linalg.logm(x)),
+        lambda x: tf.math.real(tf.linalg.lstsq(x, x[:, :1])),
+    ],
+)
+def test_complex_matrices_have_the_derivatives_they_should(f):
+    def of_parts(x, y):
+        return f(tf.complex(x, y))
+
+    check_gradients(of_parts, [tf.constant(COMPLEX.real), tf.constant(COMPLEX.imag)])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: tf.linalg.eigh_tridiagonal(x[0], x[1, 1:]),
+        lambda x: tf.linalg.lu(x).lu,
+        lambda x: tf.linalg.svd(x[:, :1], full_matrices=True)[1][:, :1] ** 2,
+        lambda x: tf.linalg.qr(x[:, :1], full_matrices=True).q[:, :1],
+        lambda x: tf.linalg.lstsq(x, x[:, :1], fast=False),
+    ],
+)
+def test_real_matrices_have_the_derivatives_they_should(f):
+    check_gradients(
+        f, [tf.constant([[3.0, 0.4, 1.0], [0.2, 2.0, 0.5], [0.1, 0.7, 1.0]], tf.float64)]
+    )
+
+
+def test_the_determinant_of_a_singular_matrix_has_a_gradient():
+    np.testing.assert_allclose(
+        gradient(tf.linalg.det, [[1.0, 2.0], [2.0, 4.0]]), [[4.0, -2.0], [-2.0, 1.0]]
+    )
+
+
 # The tape
 
 
@@ -302,6 +345,20 @@ def test_nan_is_sorted_last_and_wins_a_maximum():
     assert np.isnan(tf.sort([np.nan, 1.0]).numpy()[-1])
     assert np.isnan(tf.tensor_scatter_nd_max([1.0], [[0]], [np.nan]).numpy()[0])
     assert np.isnan(tf.math.segment_max([np.nan, 1.0], [0, 0]).numpy()[0])
+
+
+def test_signs_of_vectors_are_those_of_lapack():
+    x = np.array([[2.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_array_equal(tf.linalg.eigh(x)[1].numpy(), np.linalg.eigh(x)[1])
+    np.testing.assert_array_equal(tf.linalg.svd(x)[1].numpy(), np.linalg.svd(x)[0])
+    np.testing.assert_array_equal(tf.linalg.eig(x)[0].numpy(), np.linalg.eig(x)[0])
+
+
+def test_linear_operators_are_any_objects_with_a_method():
+    assert not [name for name in dir(tf.linalg) if name.startswith("LinearOperator")]
+    assert tf.linalg.pinv(COMPLEX).shape == (2, 2)
+    with pytest.raises(tf.errors.UnimplementedError):
+        tf.linalg.tridiagonal_solve(tf.zeros([3, 3]), tf.ones([3]), perturb_singular=True)
 
 
 # Signals
