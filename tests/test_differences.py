@@ -419,3 +419,42 @@ def test_patterns_are_those_of_python():
 def test_functions_on_strings_that_are_missing():
     missing = ("to_hash_bucket", "to_hash_bucket_strong", "unicode_script")
     assert not any(hasattr(tf.strings, name) for name in missing)
+
+
+# Windows
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: tf.nn.conv2d(x, x[0, :2, :2, :1, None] * np.ones(4), 1, "SAME"),
+        lambda x: tf.nn.conv2d(x, x[0, :2, :2, :, None], 1, "SAME", dilations=2),
+        lambda x: tf.conv(x, x[0, :2, :2, :, None], [1, 1, 1, 1], "SAME"),
+        lambda x: tf.nn.dilation2d(x, x[0, :2, :2], [1] * 4, "SAME", "NHWC", [1] * 4) ** 3,
+        lambda x: tf.nn.local_response_normalization(x, 1),
+        lambda x: tf.nn.fractional_max_pool(x, 1.5, seed=2)[0] ** 3,
+        lambda x: tf.nn.max_pool_with_argmax(x, 2, 1, "SAME")[0] ** 3,
+    ],
+)
+def test_windows_of_every_kind_have_second_derivatives(f):
+    x = np.random.default_rng(4).standard_normal((1, 4, 3, 2))
+    check_gradients(f, [tf.constant(x)], order=2)
+
+
+def test_one_of_several_largest_cells_of_a_volume_gets_the_gradient():
+    g = gradient(lambda x: tf.nn.max_pool3d(x, 2, 1, "VALID"), np.ones((1, 2, 2, 2, 1)))
+    assert g.ravel().tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_convolutions_and_pooling_work_where_tensorflow_has_no_kernel():
+    x = np.arange(25.0).reshape(1, 1, 5, 5)
+    y = tf.nn.conv2d(x, np.ones((2, 2, 1, 1)), 2, "VALID", "NCHW", dilations=2)
+    np.testing.assert_array_equal(y, [[[[24, 32], [64, 72]]]])
+    assert tf.nn.max_pool3d(x[..., None], 1, 1, "SAME").dtype == tf.float64
+    strided = tf.nn.convolution(x[0, 0, None, :, :1], np.ones((2, 1, 1)), 2, "VALID", dilations=2)
+    np.testing.assert_array_equal(strided, [[[10], [30]]])
+
+
+def test_pooling_passes_on_what_is_not_finite():
+    y = tf.nn.max_pool1d([[[np.nan], [1.0], [-np.inf], [-np.inf]]], 2, 2, "VALID")
+    np.testing.assert_array_equal(y, [[[np.nan], [-np.inf]]])

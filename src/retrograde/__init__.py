@@ -203,6 +203,12 @@ from retrograde.math.counting import (
     histogram_fixed_width_bins,
 )
 from retrograde.module import Module
+from retrograde.nn.blocks import (
+    batch_to_space,
+    required_space_to_batch_paddings,
+    space_to_batch,
+    space_to_batch_nd,
+)
 from retrograde.nn.convolution import conv
 from retrograde.nn.depthwise import conv2d_backprop_filter_v2, conv2d_backprop_input_v2
 from retrograde.nn.patches import extract_volume_patches
@@ -303,6 +309,7 @@ __all__ = [
     "atan2",
     "atanh",
     "autodiff",
+    "batch_to_space",
     "bfloat16",
     "bitcast",
     "bitwise",
@@ -445,6 +452,7 @@ __all__ = [
     "reduce_sum",
     "register_tensor_conversion_function",
     "repeat",
+    "required_space_to_batch_paddings",
     "reshape",
     "resource",
     "reverse",
@@ -468,6 +476,8 @@ __all__ = [
     "size",
     "slice",
     "sort",
+    "space_to_batch",
+    "space_to_batch_nd",
     "sparse",
     "split",
     "sqrt",

@@ -51,11 +51,6 @@ _WAITING = {
     "gradients() and hessians() are not here yet": [
         "grads.eager",
     ],
-    "convolution and pooling are not here yet": [
-        "arr.space_to_depth",
-        "nn.lrn",
-        "nn.dilation2d",
-    ],
     "tf.data is not here yet": [
         "misc.dataset_map_variable",
     ],

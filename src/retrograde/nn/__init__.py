@@ -15,6 +15,7 @@ from retrograde.math import (
     zero_fraction,
 )
 from retrograde.nn.activations import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu, swish
+from retrograde.nn.blocks import depth_to_space, space_to_batch, space_to_depth, with_space_to_batch
 from retrograde.nn.convolution import (
     atrous_conv2d,
     atrous_conv2d_transpose,
@@ -33,6 +34,7 @@ from retrograde.nn.depthwise import (
     depthwise_conv2d_backprop_input,
     separable_conv2d,
 )
+from retrograde.nn.fractional import fractional_avg_pool, fractional_max_pool
 from retrograde.nn.lookups import dropout, embedding_lookup
 from retrograde.nn.losses import (
     l2_loss,
@@ -42,9 +44,13 @@ from retrograde.nn.losses import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
+from retrograde.nn.morphology import dilation2d, erosion2d
 from retrograde.nn.normalisation import (
+    batch_norm_with_global_normalization,
     batch_normalization,
     bias_add,
+    local_response_normalization,
+    lrn,
     moments,
     normalize_moments,
     sufficient_statistics,
@@ -78,6 +84,7 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
     "conv1d",
@@ -89,21 +96,28 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "depth_to_space",
     "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter",
     "depthwise_conv2d_backprop_input",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
+    "erosion2d",
     "fixed_unigram_candidate_sampler",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "gelu",
     "in_top_k",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
     "learned_unigram_candidate_sampler",
+    "local_response_normalization",
     "log_poisson_loss",
     "log_softmax",
+    "lrn",
     "max_pool",
     "max_pool1d",
     "max_pool2d",
@@ -123,6 +137,8 @@ __all__ = [
     "softmax_cross_entropy_with_logits",
     "softplus",
     "softsign",
+    "space_to_batch",
+    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "sufficient_statistics",
     "swish",
@@ -130,5 +146,6 @@ __all__ = [
     "top_k",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
+    "with_space_to_batch",
     "zero_fraction",
 ]

@@ -16,6 +16,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import reduction
 from retrograde.ops.casting import identity, to_dtype, zeros_like
+from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.shaping import reshape
 
@@ -183,3 +184,55 @@ def _channels_second(data_format: str | None) -> bool:
             f"data_format={data_format}."
         )
     return True
+
+
+def batch_norm_with_global_normalization(
+    input: Any,
+    mean: Any,
+    variance: Any,
+    beta: Any,
+    gamma: Any,
+    variance_epsilon: Any,
+    scale_after_normalization: bool,
+    name: str | None = None,
+) -> Tensor:
+    """`batch_normalization` with the offset `beta`, and scaled by `gamma` if it is asked for."""
+    scale = gamma if scale_after_normalization else None
+    return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """`input / (bias + alpha * s) ** beta`, with the sum `s` of the squares of nearby channels.
+
+    Channels up to `depth_radius` away are near.
+
+    >>> x = tf.reshape([1.0, 2.0, 2.0], [1, 1, 1, 3])
+    >>> tf.nn.local_response_normalization(x, depth_radius=1, bias=0.0).numpy().ravel()
+    array([0.4472136 , 0.6666667 , 0.70710677], dtype=float32)
+    """
+    x = as_tensor(input)
+    if x.ndim != 4:
+        raise invalid(
+            f"local_response_normalization: expected 4 axes. Received: shape {x._array.shape}."
+        )
+    if depth_radius < 0:
+        raise invalid(
+            "local_response_normalization: depth_radius must not be negative. Received: "
+            f"{depth_radius}."
+        )
+    dtype, wide = x._array.dtype, _widened(x)
+    places = np.arange(x._array.shape[-1])
+    near = abs(places[:, None] - places) <= int(depth_radius)
+    squares = apply(ar.square, (wide,))
+    total = apply(matmul, (squares, Tensor(near.astype(wide._array.dtype))))
+    return to_dtype(wide * (total * alpha + bias) ** -beta, dtype)
+
+
+lrn = local_response_normalization

@@ -1,0 +1,259 @@
+"""Blocks of space moved into the batch or into the channels, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer, integer_array, integers
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.nn._windows import Layout
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import put_slice, reshape, take_slice, transpose
+
+
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+    """Cells that lie `block_shape` apart, gathered into batch elements of their own.
+
+    The axes behind the first are padded with zeros, by one pair of `paddings` each, and cut into
+    blocks; the place within a block goes to the front of the batch axis.
+
+    >>> x = tf.reshape(tf.range(4.0), [1, 4, 1])
+    >>> tf.space_to_batch(x, [2], [[0, 0]]).numpy().squeeze()
+    array([[0., 2.],
+           [1., 3.]], dtype=float32)
+    """
+    return _space_to_batch(input, block_shape, paddings, "space_to_batch")
+
+
+def space_to_batch_nd(
+    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+) -> Tensor:
+    """As `space_to_batch`."""
+    return _space_to_batch(input, block_shape, paddings, "space_to_batch_nd")
+
+
+def _space_to_batch(input: Any, block_shape: Any, paddings: Any, what: str) -> Tensor:
+    x = as_tensor(input)
+    blocks = integers(block_shape, f"{what}: block_shape", ndim=1)
+    pairs = _pairs(paddings, blocks, x, "paddings", what)
+    x = _padded(x, pairs)
+    batch, *rest = x._array.shape
+    space, tail = rest[: len(blocks)], rest[len(blocks) :]
+    for n, b in zip(space, blocks, strict=True):
+        if n % b:
+            raise invalid(
+                f"{what}: {n} cells, paddings included, cannot be cut into blocks of {b}. "
+                f"Received: space {space} and block_shape {list(blocks)}."
+            )
+    counts = [n // b for n, b in zip(space, blocks, strict=True)]
+    cut = [n for pair in zip(counts, blocks, strict=True) for n in pair]
+    outer = range(1, 1 + 2 * len(blocks), 2)
+    tail_axes = range(1 + 2 * len(blocks), 1 + 2 * len(blocks) + len(tail))
+    x = reshape(x, shape=(batch, *cut, *tail))
+    x = transpose(x, perm=(*(i + 1 for i in outer), 0, *outer, *tail_axes))
+    return reshape(x, shape=(batch * math.prod(blocks), *counts, *tail))
+
+
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """The inverse of `space_to_batch`; `crops` cut off what was padding."""
+    what = "batch_to_space"
+    x = as_tensor(input)
+    if isinstance(block_shape, int):
+        block_shape = [block_shape] * 2
+    blocks = integers(block_shape, f"{what}: block_shape", ndim=1)
+    pairs = _pairs(crops, blocks, x, "crops", what)
+    count, *rest = x._array.shape
+    space, tail = rest[: len(blocks)], rest[len(blocks) :]
+    if count % math.prod(blocks):
+        raise invalid(
+            f"{what}: a batch of {count} is no multiple of the {math.prod(blocks)} places in a "
+            f"block of {list(blocks)}."
+        )
+    batch, ndim = count // math.prod(blocks), len(blocks)
+    order = [i for pair in zip(range(ndim + 1, 2 * ndim + 1), range(ndim), strict=True)
+             for i in pair]  # fmt: skip
+    x = reshape(x, shape=(*blocks, batch, *space, *tail))
+    x = transpose(x, perm=(ndim, *order, *range(2 * ndim + 1, 2 * ndim + 1 + len(tail))))
+    whole = [n * b for n, b in zip(space, blocks, strict=True)]
+    x = reshape(x, shape=(batch, *whole, *tail))
+    for n, (low, high) in zip(whole, pairs, strict=True):
+        if low + high > n:
+            raise invalid(f"{what}: cannot crop {low} and {high} of {n} cells.")
+    if not any(map(any, pairs)):
+        return x
+    kept = [(low, n - high, 1) for n, (low, high) in zip(whole, pairs, strict=True)]
+    return take_slice(x, where=((0, batch, 1), *kept, *((0, n, 1) for n in tail)))
+
+
+def _pairs(
+    value: Any, blocks: Sequence[int], x: Tensor, name: str, what: str
+) -> list[tuple[int, int]]:
+    """Paddings or crops, checked together with the blocks they belong to."""
+    pairs = integer_array(value, f"{what}: {name}")
+    if pairs.shape != (len(blocks), 2) and (pairs.size or blocks):
+        raise invalid(
+            f"{what}: {name} has shape {pairs.shape}. Expected {(len(blocks), 2)}, a pair for each "
+            "element of block_shape."
+        )
+    if x.ndim < len(blocks) + 1:
+        raise invalid(
+            f"{what}: a block of {len(blocks)} axes in a tensor of shape {x._array.shape}. "
+            f"Expected {len(blocks) + 1} axes or more."
+        )
+    if min(blocks, default=1) < 1:
+        raise invalid(f"{what}: block_shape must be positive. Received: {list(blocks)}.")
+    if pairs.size and pairs.min() < 0:
+        raise invalid(f"{what}: {name} must not be negative. Received: {pairs.tolist()}.")
+    return [tuple(pair) for pair in pairs.tolist()]
+
+
+def _padded(x: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
+    """`x` with zeros around the axes behind the first."""
+    if not any(map(any, pairs)):
+        return x
+    shape = x._array.shape
+    pairs = [(0, 0), *pairs, *[(0, 0)] * (x.ndim - 1 - len(pairs))]
+    return put_slice(
+        x,
+        shape=tuple(low + n + high for n, (low, high) in zip(shape, pairs, strict=True)),
+        where=tuple((low, low + n, 1) for n, (low, _) in zip(shape, pairs, strict=True)),
+    )
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The paddings that make space a multiple of blocks, and the crops that take off the rest.
+
+    >>> paddings, crops = tf.required_space_to_batch_paddings([5, 6], [2, 3])
+    >>> paddings.numpy(), crops.numpy()
+    (array([[0, 1],
+           [0, 0]], dtype=int32), array([[0, 1],
+           [0, 0]], dtype=int32))
+    """
+    what = "required_space_to_batch_paddings"
+    space = integers(input_shape, f"{what}: input_shape", ndim=1)
+    blocks = integers(block_shape, f"{what}: block_shape", ndim=1)
+    count = len(blocks)
+    if base_paddings is None:
+        base = np.zeros((count, 2), np.int64)
+    else:
+        base = integer_array(base_paddings, f"{what}: base_paddings")
+    if len(space) != count or base.shape != (count, 2):
+        raise ValueError(
+            f"{what}: expected as many elements of input_shape and pairs of base_paddings as "
+            f"block_shape has, {count}. Received: {list(space)} and {base.tolist()}."
+        )
+    extra = -(np.array(space, np.int64) + base.sum(axis=1)) % np.array(blocks, np.int64)
+    paddings, crops = base.copy(), np.zeros_like(base)
+    paddings[:, 1] += extra
+    crops[:, 1] = extra
+    return Tensor(paddings.astype(np.int32)), Tensor(crops.astype(np.int32))
+
+
+def with_space_to_batch(
+    input: Any,
+    dilation_rate: Any,
+    padding: str,
+    op: Callable,
+    filter_shape: Any = None,
+    spatial_dims: Any = None,
+    data_format: str | None = None,
+) -> Any:
+    """`op` on what `space_to_batch` makes of `input`, brought back by `batch_to_space`.
+
+    `op(input, num_spatial_dims, padding)` so works on cells that lie `dilation_rate` apart.
+    """
+    what = "with_space_to_batch"
+    x = as_tensor(input)
+    rates = integer_array(dilation_rate, f"{what}: dilation_rate")
+    if rates.ndim != 1:
+        raise ValueError(f"{what}: dilation_rate must be a list. Received: {dilation_rate}.")
+    if rates.min() < 1:
+        raise ValueError(f"{what}: dilation_rate must be positive. Received: {rates.tolist()}.")
+    first = 2 if (data_format or "").startswith("NC") else 1
+    axes = list(range(first, first + len(rates))) if spatial_dims is None else list(spatial_dims)
+    if axes != sorted(set(axes)) or axes[0] < 1:
+        raise ValueError(f"{what}: spatial_dims must increase from 1 on. Received: {axes}.")
+    if (rates == 1).all():
+        return op(x, num_spatial_dims=len(rates), padding=padding)
+    base = _base_paddings(padding, filter_shape, rates, what)
+    space = [x._array.shape[axis] for axis in axes]
+    paddings, crops = required_space_to_batch_paddings(space, rates, base)
+    places = [axis - 1 for axis in axes]
+    blocks = np.ones(axes[-1], np.int64)
+    wide_paddings, wide_crops = (np.zeros((axes[-1], 2), np.int64) for _ in range(2))
+    blocks[places], wide_paddings[places], wide_crops[places] = rates, paddings, crops
+    y = op(
+        space_to_batch(x, blocks.tolist(), wide_paddings),
+        num_spatial_dims=len(rates),
+        padding="VALID",
+    )
+    return batch_to_space(y, blocks.tolist(), wide_crops)
+
+
+def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray, what: str) -> np.ndarray:
+    """What turns "SAME" into "VALID"."""
+    if padding not in ("SAME", "VALID"):
+        raise ValueError(f'{what}: padding is {padding!r}. Expected "SAME" or "VALID".')
+    if padding == "VALID":
+        return np.zeros((len(rates), 2), np.int64)
+    if filter_shape is None:
+        raise ValueError(f'{what}: filter_shape is needed for padding "SAME".')
+    sizes = integer_array(filter_shape, f"{what}: filter_shape")[: len(rates)]
+    total = (sizes - 1) * rates
+    return np.stack([total // 2, total - total // 2], axis=1)
+
+
+def space_to_depth(
+    input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """Blocks of `block_size` by `block_size` cells, each made the channels of one cell.
+
+    >>> tf.nn.space_to_depth(tf.reshape(tf.range(4.0), [1, 2, 2, 1]), 2).numpy()
+    array([[[[0., 1., 2., 3.]]]], dtype=float32)
+    """
+    layout, x, block = _depth_arguments(input, block_size, data_format, "space_to_depth")
+    batch, height, width, channels = x._array.shape
+    if height % block or width % block:
+        raise invalid(
+            f"space_to_depth: {height} by {width} cells cannot be cut into blocks of {block}."
+        )
+    rows, columns = height // block, width // block
+    x = reshape(x, shape=(batch, rows, block, columns, block, channels))
+    x = transpose(x, perm=(0, 1, 3, 2, 4, 5))
+    return layout.from_last(reshape(x, shape=(batch, rows, columns, block * block * channels)))
+
+
+def depth_to_space(
+    input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """The inverse of `space_to_depth`: the channels of a cell spread over a block of cells."""
+    layout, x, block = _depth_arguments(input, block_size, data_format, "depth_to_space")
+    batch, rows, columns, channels = x._array.shape
+    if channels % (block * block):
+        raise invalid(
+            f"depth_to_space: {channels} channels cannot be spread over blocks of {block} by "
+            f"{block} cells. Expected a multiple of {block * block}."
+        )
+    depth = channels // (block * block)
+    x = reshape(x, shape=(batch, rows, columns, block, block, depth))
+    x = transpose(x, perm=(0, 1, 3, 2, 4, 5))
+    return layout.from_last(reshape(x, shape=(batch, rows * block, columns * block, depth)))
+
+
+def _depth_arguments(
+    input: Any, block_size: Any, data_format: str, what: str
+) -> tuple[Layout, Tensor, int]:
+    layout = Layout.of(data_format, 2, what)
+    x, block = as_tensor(input), integer(block_size, f"{what}: block_size")
+    if x.ndim != 4:
+        raise invalid(f"{what}: expected 4 axes. Received: shape {x._array.shape}.")
+    if block < 2:
+        raise invalid(f"{what}: block_size must be at least 2. Received: {block}.")
+    return layout, layout.to_last(x), block

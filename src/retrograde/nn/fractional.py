@@ -1,0 +1,132 @@
+"""Pooling by a ratio that is no whole number: windows of two sizes, in random order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core import random_state
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.random_state import Draw
+from retrograde.core.tensor import Tensor
+from retrograde.ops import pooling
+from retrograde.ops._windows import Windows
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.indexing import gather
+from retrograde.random._drawing import bits
+
+
+class FractionalMaxPool(NamedTuple):
+    """The result, and where its windows begin; the last element is where they end."""
+
+    output: Tensor
+    row_pooling_sequence: Tensor
+    col_pooling_sequence: Tensor
+
+
+class FractionalAvgPool(FractionalMaxPool):
+    """The result, and where its windows begin; the last element is where they end."""
+
+
+def fractional_max_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> FractionalMaxPool:
+    """The largest cell of each window, `pooling_ratio` times fewer windows than cells.
+
+    The sizes of the windows are the two whole numbers next to the ratio, in random order; or with
+    `pseudo_random`, as even as can be, from a random start. If windows are `overlapping`, each has
+    one cell more, the first of the next. A `seed` other than 0 gives the same windows every time.
+    """
+    windows = _sequences(value, pooling_ratio, pseudo_random, seed, "fractional_max_pool")
+    x, rows, columns = windows
+    x, size, _ = _regular(x, rows, columns, overlapping)
+    y = apply(pooling.max_pool, (x,), {"windows": size})
+    return FractionalMaxPool(y, Tensor(rows), Tensor(columns))
+
+
+def fractional_avg_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> FractionalAvgPool:
+    """The average of each window; the windows are those of `fractional_max_pool`."""
+    windows = _sequences(value, pooling_ratio, pseudo_random, seed, "fractional_avg_pool")
+    x, rows, columns = windows
+    x, size, weights = _regular(x, rows, columns, overlapping)
+    x = x * Tensor(weights.astype(x._array.dtype))
+    y = apply(pooling.average_pool, (x,), {"windows": size})
+    return FractionalAvgPool(y, Tensor(rows), Tensor(columns))
+
+
+def _sequences(
+    value: Any, ratio: Any, pseudo_random: bool, seed: int, what: str
+) -> tuple[Tensor, np.ndarray, np.ndarray]:
+    """The input, and where windows begin along its rows and columns."""
+    x = as_tensor(value)
+    ratios = _ratios(ratio, what)
+    if x.ndim != 4:
+        raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._array.shape}.")
+    generator = bits(Draw((seed, 0), (0, 0)) if seed else random_state.draw_key())
+    bounds = []
+    for n, r in zip(x._array.shape[1:3], ratios, strict=True):
+        count = int(n / r)
+        if not count:
+            raise invalid(f"{what}: a ratio of {r} leaves nothing of {n} cells.")
+        draw = _even_bounds if pseudo_random else _shuffled_bounds
+        bounds.append(draw(generator, n, count))
+    return x, *bounds
+
+
+def _ratios(ratio: Any, what: str) -> tuple[float, float]:
+    ratios = [1.0, ratio, ratio, 1.0] if isinstance(ratio, (int, float)) else list(ratio)
+    if len(ratios) != 4 or ratios[0] != 1 or ratios[-1] != 1:
+        raise ValueError(
+            f"{what}: pooling_ratio must be a number or [1.0, rows, columns, 1.0]. Received: "
+            f"{ratio}."
+        )
+    if min(ratios) < 1:
+        raise ValueError(f"{what}: pooling_ratio should be >= 1.0. Received: {ratio}.")
+    return float(ratios[1]), float(ratios[2])
+
+
+def _shuffled_bounds(generator: np.random.Generator, n: int, count: int) -> np.ndarray:
+    sizes = np.full(count, n // count, np.int64)
+    sizes[: n % count] += 1
+    return np.concatenate([[0], np.cumsum(generator.permutation(sizes))])
+
+
+def _even_bounds(generator: np.random.Generator, n: int, count: int) -> np.ndarray:
+    start = int(generator.integers(count))  # in parts of a window, so that all is exact
+    places = (np.arange(count + 1, dtype=np.int64) * n + start) // count
+    return places - places[0]
+
+
+def _regular(
+    x: Tensor, rows: np.ndarray, columns: np.ndarray, overlapping: bool
+) -> tuple[Tensor, Windows, np.ndarray]:
+    """`x` with cells repeated until all windows are equally large and lie side by side.
+
+    The weights are 0 for repeated cells, and make up for them in the others.
+    """
+    sizes, weights = [], []
+    for axis, bounds in ((1, rows), (2, columns)):
+        ends = np.minimum(bounds[1:] + overlapping, bounds[-1])
+        lengths = ends - bounds[:-1]
+        size = int(lengths.max())
+        steps = np.arange(size)
+        cells = np.minimum(bounds[:-1, None] + steps, ends[:, None] - 1)
+        x = gather(x, Tensor(cells.reshape(-1)), axis=axis)
+        sizes.append(size)
+        weights.append(((steps < lengths[:, None]) * (size / lengths[:, None])).reshape(-1))
+    windows = Windows(tuple(sizes), tuple(sizes), ((0, 0), (0, 0)), (1, 1))
+    return x, windows, np.multiply.outer(*weights)[None, :, :, None]

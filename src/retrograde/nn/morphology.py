@@ -1,0 +1,115 @@
+"""Dilation and erosion: convolutions with a maximum in place of the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.nn._windows import Layout
+from retrograde.ops import arithmetic as ar
+from retrograde.ops._windows import Windows
+from retrograde.ops.conversion import one_dtype
+from retrograde.ops.patches import take_patches
+from retrograde.ops.pooling import max_pool
+from retrograde.ops.shaping import reshape, reverse
+
+
+def dilation2d(
+    input: Any,
+    filters: Any,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
+    dilations: Sequence[int],
+    name: str | None = None,
+) -> Tensor:
+    """The largest sum of a cell and its element of `filters`, in each window.
+
+    `filters` is `(height, width, channels)`. The gradient goes to the first of several largest.
+
+    >>> x = tf.reshape([1.0, 5.0, 2.0], [1, 1, 3, 1])
+    >>> w = tf.reshape([0.0, 1.0], [1, 2, 1])
+    >>> y = tf.nn.dilation2d(x, w, [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1])
+    >>> y.numpy().ravel()
+    array([6., 5.], dtype=float32)
+    """
+    return _dilation(input, filters, strides, padding, data_format, dilations, "dilation2d")
+
+
+def erosion2d(
+    value: Any,
+    filters: Any,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
+    dilations: Sequence[int],
+    name: str | None = None,
+) -> Tensor:
+    """The smallest difference of a cell and its element of `filters`, in each window.
+
+    `filters` is `(height, width, channels)`, and laid over the cells back to front.
+    """
+    x, w = one_dtype((value, filters))
+    w = reverse(w, axis=(0, 1)) if w.ndim == 3 else w
+    negative = apply(ar.negative, (x,))
+    y = _dilation(negative, w, strides, padding, data_format, dilations, "erosion2d")
+    return apply(ar.negative, (y,))
+
+
+def _dilation(
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: str,
+    data_format: str,
+    dilations: Any,
+    what: str,
+) -> Tensor:
+    if data_format != "NHWC":
+        raise ValueError(f'{what}: data_format is {data_format!r}. Expected "NHWC".')
+    layout = Layout.of(data_format, 2, what)
+    x, w = one_dtype((input, filters))
+    _check(x, w, what)
+    strides = layout.along_space(strides, "strides")
+    dilations = layout.along_space(dilations, "dilations")
+    space, taps = x._array.shape[1:3], w._array.shape[:2]
+    windows = layout.windows(padding, space, taps, strides, dilations)
+    seen = apply(take_patches, (x,), {"windows": windows})
+    batch, rows, columns, height, width, channels = seen._array.shape
+    shape = (batch, rows * columns, height * width, channels)
+    seen = reshape(seen + w, shape=shape)
+    if any(map(any, windows.padding)):
+        inside, lowest = _inside(windows, space), Tensor(_lowest(seen._array.dtype))
+        inside = inside.reshape(1, rows * columns, height * width, 1)
+        seen = apply(ar.select, (Tensor(inside), seen, lowest))
+    whole = Windows((1, height * width), (1, height * width), ((0, 0), (0, 0)), (1, 1))
+    y = apply(max_pool, (seen,), {"windows": whole})
+    return reshape(y, shape=(batch, rows, columns, channels))
+
+
+def _check(x: Tensor, w: Tensor, what: str) -> None:
+    if x.ndim != 4:
+        raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._array.shape}.")
+    if w.ndim != 3:
+        raise invalid(f"{what}: filters must have 3 axes. Received: shape {w._array.shape}.")
+    if x._array.shape[-1] != w._array.shape[-1]:
+        raise invalid(
+            f"{what}: the input has {x._array.shape[-1]} channels, the filters "
+            f"{w._array.shape[-1]}. Expected as many."
+        )
+
+
+def _inside(windows: Windows, space: tuple[int, ...]) -> np.ndarray:
+    """At each position, which taps see a cell, not padding."""
+    ones = np.ones((1, *space, 1), np.float32)
+    return take_patches(ones, windows=windows) > 0
+
+
+def _lowest(dtype: np.dtype) -> np.generic:
+    return dtype.type(-np.inf) if dtype in dtypes.FLOATING else np.iinfo(dtype).min
