@@ -1,20 +1,12 @@
 """The demo learns: a few steps of its own training code, without the picture."""
 
-import importlib.util
-import pathlib
-
 import numpy as np
 import pytest
 
-SOURCE = pathlib.Path(__file__).parents[2] / "examples" / "spirals.py"
-
 
 @pytest.fixture(scope="module")
-def spirals():
-    spec = importlib.util.spec_from_file_location("spirals", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def spirals(example):
+    return example("spirals")
 
 
 def test_points_are_the_same_for_the_same_seed(spirals):
