@@ -121,6 +121,13 @@ def test_bessel_functions_are_smooth_at_zero():
         assert outer.gradient(g, zero).numpy().tolist() == [second]
 
 
+def test_scaled_bessel_functions_are_flat_at_infinity():
+    for name in ("bessel_i0e", "bessel_i1e", "bessel_k0e", "bessel_k1e"):
+        f = getattr(tf.math.special, name)
+        assert f(np.inf).numpy() == 0.0
+        assert gradient(f, np.inf)[0] == 0.0
+
+
 def test_spence_is_smooth_at_one():
     assert_gradients(tf.math.special.spence, [1.0])
     assert gradient(tf.math.special.spence, 1.0)[0] == -1.0

@@ -18,8 +18,8 @@ from retrograde.ops.conversion import as_tensor, one_dtype
 def lgamma(x: Any, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
 
-    >>> tf.math.lgamma([1.0, 5.0]).numpy()
-    array([0.       , 3.1780539], dtype=float32)
+    >>> tf.exp(tf.math.lgamma([1.0, 5.0])).numpy().round(3)
+    array([ 1., 24.], dtype=float32)
     """
     return unary(sp.lgamma, x)
 
@@ -32,8 +32,8 @@ def digamma(x: Any, name: str | None = None) -> Tensor:
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """`digamma(x)` differentiated `a` times; nan unless `a` is 0, 1, 2, ...
 
-    >>> tf.math.polygamma([0.0, 1.0, 2.0], 1.0).numpy()
-    array([-0.57721566,  1.6449341 , -2.404114  ], dtype=float32)
+    >>> tf.math.polygamma([0.0, 1.0, 2.0], 1.0).numpy().round(3)
+    array([-0.577,  1.645, -2.404], dtype=float32)
     """
     return binary(sp.polygamma, a, x)
 
@@ -62,8 +62,8 @@ def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 
     It can be differentiated by `a` as well as by `x`, and any number of times.
 
-    >>> tf.math.igamma(1.0, [0.0, 1.0]).numpy()
-    array([0.       , 0.6321206], dtype=float32)
+    >>> tf.math.igamma(1.0, [0.0, np.log(2.0)]).numpy().round(4)
+    array([0. , 0.5], dtype=float32)
     """
     return binary(sp.igamma, a, x)
 
@@ -103,8 +103,8 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
 def ndtri(x: Any, name: str | None = None) -> Tensor:
     """The number below which a standard normal variable lies with probability `x`.
 
-    >>> tf.math.ndtri([0.5, 0.975]).numpy()
-    array([0.      , 1.959964], dtype=float32)
+    >>> tf.math.ndtri([0.5, 0.975]).numpy().round(2)
+    array([0.  , 1.96], dtype=float32)
     """
     return unary(sp.ndtri, x)
 

@@ -271,6 +271,8 @@ def _bessel(name, fast, general, below, above, own=None, negative=None, in_jax=F
             y = special(np, fast[order])(x)
         else:
             y = special(np, general)(x.dtype.type(order), x)
+            if own is not None:  # SciPy's is nan at infinity
+                y = np.where(np.isinf(x), x.dtype.type(0), y)
         return y if negative is None else _half_line(np, x, y, negative)
 
     def kernel(xp, x, *, order):
