@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.core import nest
-from retrograde.core.batching import Batched, CannotBatch, Level, batching, of_all
+from retrograde.core.batching import Batched, CannotBatch, Level, mapping, of_all
 from retrograde.core.errors import invalid
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
@@ -22,9 +22,9 @@ def vectorized_map(
     """`fn` of each element of `elems` along its first axis, stacked: as a loop, but all at once.
 
     `elems` may be a structure of tensors with first axes of one size (or 1); `fn` gets one of the
-    same structure, without that axis. Where `fn` needs a value in Python (`float(x)`, `if x > 0`),
-    there is none for all elements: it runs in a loop then, with a warning, or raises if
-    `fallback_to_while_loop` is false.
+    same structure, without that axis. Random numbers differ from element to element. Where `fn`
+    needs a value in Python (`float(x)`, `if x > 0`), there is none for all elements: it runs in a
+    loop then, with a warning, or raises if `fallback_to_while_loop` is false.
 
     >>> matrices = tf.constant([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
     >>> tf.vectorized_map(lambda m: tf.linalg.trace(m @ m), matrices).numpy()
@@ -34,7 +34,7 @@ def vectorized_map(
     tensors = [as_tensor(leaf) for leaf in leaves]
     size = _size(tensors)
     try:
-        with batching(size) as level:
+        with mapping(size) as level:
             return _on_all(fn, pack, tensors, level)
     except CannotBatch as problem:
         if not fallback_to_while_loop:

@@ -142,6 +142,60 @@ def test_no_examples_give_an_empty_result():
     assert tf.vectorized_map(lambda x: x * 2.0, tf.ones([0, 2])).shape == (0, 2)
 
 
+RANDOM = {
+    "normal": lambda: tf.random.normal([2], 3.0),
+    "uniform": lambda: tf.random.uniform([2]),
+    "truncated_normal": lambda: tf.random.truncated_normal([2]),
+    "scalar": lambda: tf.random.uniform([], 2.0, 3.0),
+    "generator": lambda: tf.random.get_global_generator().normal([2]),
+    "dropout": lambda: tf.nn.dropout(tf.ones([30]), 0.5),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_numbers_differ_from_example_to_example(name):
+    def fn(x):
+        return RANDOM[name]() + x
+
+    result = tf.vectorized_map(fn, tf.zeros([5]), fallback_to_while_loop=False).numpy()
+
+    assert len(np.unique(result.reshape(5, -1), axis=0)) == 5
+
+
+def test_random_numbers_differ_in_nested_maps_too():
+    def inner(x):
+        return tf.vectorized_map(lambda _: tf.random.normal([]), tf.zeros([3])) + x
+
+    result = tf.vectorized_map(inner, tf.zeros([4]), fallback_to_while_loop=False)
+
+    assert len(np.unique(result)) == 12
+
+
+def test_stateless_numbers_are_the_same_for_all():
+    result = tf.vectorized_map(lambda x: tf.random.stateless_normal([2], [1, 2]) + x, tf.zeros([3]))
+
+    assert len(np.unique(result, axis=0)) == 1
+
+
+def test_random_numbers_can_be_repeated_by_a_seed():
+    def run():
+        tf.random.set_seed(3)
+        return tf.vectorized_map(lambda x: tf.random.normal([2]) + x, tf.zeros([3])).numpy()
+
+    np.testing.assert_array_equal(run(), run())
+
+
+def test_other_random_numbers_are_drawn_in_a_loop(caplog):
+    with caplog.at_level(logging.WARNING, "retrograde"):
+        result = tf.vectorized_map(lambda x: tf.random.gamma([], 2.0) + x, tf.zeros([4]))
+
+    assert len(np.unique(result)) == 4
+    assert caplog.messages == [
+        "vectorized_map runs in a loop, which is slower: Random numbers of this kind are drawn one "
+        "example at a time."
+    ]
+
+
 def test_none_stays_none():
     assert tf.vectorized_map(lambda _: None, tf.ones([2])) is None
 

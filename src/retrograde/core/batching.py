@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -94,6 +95,30 @@ def batching(size: int) -> Iterator[Level]:
     """A block in which arrays of `size` examples can be `Batched`."""
     with namespaces.expecting_batches():
         yield Level(size, list(thread.recorders))
+
+
+class _Maps(threading.local):
+    levels: tuple[Level, ...] = ()
+
+
+_maps = _Maps()
+
+
+@contextlib.contextmanager
+def mapping(size: int) -> Iterator[Level]:
+    """A batch in which random numbers are drawn for each example."""
+    before = _maps.levels
+    with batching(size) as level:
+        _maps.levels = (*before, level)
+        try:
+            yield level
+        finally:
+            _maps.levels = before
+
+
+def mapped() -> tuple[Level, ...]:
+    """The batches of this thread in which random numbers differ, outermost first."""
+    return _maps.levels
 
 
 @contextlib.contextmanager

@@ -13,15 +13,21 @@ import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from retrograde.core.batching import Level, mapped
+
 _WORD = 1 << 64
 _UNSEEDED = 87654321  # stands for the global seed beside a seed given to one call alone
 
 
 class Draw(NamedTuple):
-    """What determines the numbers of one draw: two words of 64 bits each."""
+    """What determines the numbers of one draw: two words of 64 bits each.
+
+    `levels` are the batches for whose examples they are to differ, outermost first.
+    """
 
     key: tuple[int, int]
     counter: tuple[int, int]
+    levels: tuple[Level, ...] = ()
 
 
 class State(NamedTuple):
@@ -86,9 +92,9 @@ def draw_key(seed: int | None = None) -> Draw:
     state.counts[seed] = count + 1
     if seed is None:
         first = _global.entropy if state.seed is None else state.seed
-        return Draw((first % _WORD, 0), (count, state.stream))
+        return Draw((first % _WORD, 0), (count, state.stream), mapped())
     first = _UNSEEDED if state.seed is None else state.seed
-    return Draw((first % _WORD, seed % _WORD), (count, state.stream + _WORD // 2))
+    return Draw((first % _WORD, seed % _WORD), (count, state.stream + _WORD // 2), mapped())
 
 
 def state() -> State:

@@ -18,7 +18,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import sampling
 from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
-from retrograde.random._drawing import bits, full_range, unit_uniform
+from retrograde.random._drawing import bits, drawn, full_range, unit_uniform
 
 _COUNTS = ("float16", "float32", "float64", "int32", "int64")  # for numbers of events
 _HALF_TO_DOUBLE = ("float16", "float32", "float64")
@@ -57,7 +57,7 @@ def _ending_in(shape: tuple[int, ...], parameters: tuple[Tensor, ...], what: str
 def scaled(kind: Callable, draw: Draw, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     """Unit random numbers times `stddev` plus `mean`, through which gradients flow."""
     wanted = _floating(dtype)
-    unit = Tensor(kind(draw, shape_from(shape, "random"), wanted)[()])
+    unit = drawn(kind, draw, shape_from(shape, "random"), wanted)
     return unit * parameter(stddev, wanted) + parameter(mean, wanted)
 
 
@@ -69,7 +69,7 @@ def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Ten
             raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(wanted).name}.")
         low, high = (np.asarray(as_tensor(v)).astype(wanted) for v in (minval, maxval))
         return Tensor(_integers(draw, sizes, low, high, wanted)[()])
-    unit = Tensor(unit_uniform(draw, sizes, _floating(dtype))[()])
+    unit = drawn(unit_uniform, draw, sizes, _floating(dtype))
     low, high = (parameter(v, wanted) for v in (minval, 1 if maxval is None else maxval))
     return unit * (high - low) + low
 

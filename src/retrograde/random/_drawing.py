@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
+from retrograde.core.batching import Batched, CannotBatch
 from retrograde.core.errors import invalid
 from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
@@ -53,10 +55,21 @@ def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
 
 def bits(draw: Draw) -> np.random.Generator:
     """The random numbers of one draw."""
+    if draw.levels:
+        raise CannotBatch("Random numbers of this kind are drawn one example at a time.")
     low, high = draw.key
     count, stream = draw.counter
     philox = np.random.Philox(key=low | high << 64, counter=(count << 128) | (stream << 192))
     return np.random.Generator(philox)
+
+
+def drawn(kind: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    """Unit random numbers of a `kind`, other ones for each example of a batch."""
+    sizes = tuple(level.size for level in draw.levels)
+    value = kind(draw._replace(levels=()), (*sizes, *shape), dtype)[()]
+    for level in draw.levels:
+        value = Batched(value, level)
+    return Tensor(value)
 
 
 _BITS_OF_FRACTION = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}

@@ -10,6 +10,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer_array, shape_from
 from retrograde.core import dtypes
+from retrograde.core.batching import mapped
 from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -104,7 +105,7 @@ class Generator:
 
     def _draw(self) -> Draw:
         drawn, high, key = np.asarray(self.skip(1)).tolist()
-        return Draw((key % WORD, high % WORD), (drawn % WORD, GENERATOR))
+        return Draw((key % WORD, high % WORD), (drawn % WORD, GENERATOR), mapped())
 
     def normal(
         self,
