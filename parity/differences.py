@@ -25,6 +25,7 @@ DIFFERENCES = {
     ("tf.nn.softmax_cross_entropy_with_logits", "second"): (
         "Cross entropy with labels that do not sum to one"
     ),
+    ("tf.nn.ctc_loss", "second"): "`nn.ctc_loss` can be differentiated twice",
     ("tf.image.hsv_to_rgb", "gradient"): "More derivatives exist",
     ("tf.linalg.det", "gradient"): _LINEAR_ALGEBRA,
     ("tf.linalg.det", "second"): _LINEAR_ALGEBRA,

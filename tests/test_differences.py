@@ -128,10 +128,47 @@ def test_truncated_normal_numbers_keep_their_quantile_between_fixed_ends():
     assert abs(near_the_end) < 1e-3
 
 
+def test_ctc_loss():
+    x = tf.constant(np.linspace(-1, 1, 30).reshape(5, 2, 3))
+    sparse = tf.sparse.from_dense([[1, 2], [2, 0]])
+    check_gradients(lambda x: tf.nn.ctc_loss(sparse, x, None, [5, 4], blank_index=0), [x], order=2)
+    y = tf.nn.ctc_loss([[1, 2], [2, 2]], x, [2, 2], [1, 2])
+    assert y.numpy().tolist() == [np.inf, np.inf]
+    blanks = -tf.reduce_sum(tf.nn.log_softmax(x)[:, :, 0], 0)
+    y = tf.nn.ctc_loss(tf.zeros([2, 0], tf.int32), x, [0, 0], [5, 5])
+    np.testing.assert_allclose(y, blanks, rtol=1e-12)
+
+
+def test_isotonic_regression_of_a_vector():
+    f = lambda x: tf.nn.isotonic_regression(x)[0]  # noqa: E731
+    assert gradient(f, [1.0, 2.0, 0.0]).tolist() == [1.0, 1.0, 1.0]
+
+
 def test_shuffled_rows_have_a_gradient():
     f = lambda x: tf.random.experimental.stateless_shuffle(x, [1, 2]) * 2.0  # noqa: E731
     x = tf.constant([1.0, 2.0, 3.0])
     assert tf.convert_to_tensor(_first(f, x)).numpy().tolist() == [2.0, 2.0, 2.0]
+
+
+def test_learned_unigrams_are_remembered_for_each_seed():
+    def expected(seed):
+        sampler = tf.random.learned_unigram_candidate_sampler
+        return sampler([[1]], 1, 2, False, 2, seed=seed).true_expected_count.numpy().item()
+
+    assert [expected(None), expected(None), expected(991), expected(992)] == [1.0] * 4
+    assert expected(991) > 1.0
+
+
+def test_accidental_hits_of_candidates_drawn_twice():
+    candidates = tf.constant([2, 5, 2], tf.int64)
+    assert tf.nn.compute_accidental_hits([[2]], candidates, 1)[1].numpy().tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("loss", [tf.nn.nce_loss, tf.nn.sampled_softmax_loss])
+def test_sampled_losses_in_float64(loss):
+    rng = np.random.default_rng(1)
+    w, b, x = rng.normal(size=(4, 2)), rng.normal(size=4), rng.normal(size=(1, 2))
+    assert loss(w, b, [[1]], x, 2, 4).dtype == tf.float64
 
 
 def test_py_function_is_transparent_and_keeps_count():

@@ -19,6 +19,13 @@ from retrograde import (
     sparse,
     strings,
 )
+from retrograde._initializers import (
+    constant_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    zeros_initializer,
+)
 from retrograde.arrays import (
     argsort,
     bitcast,
@@ -330,6 +337,7 @@ __all__ = [
     "cond",
     "config",
     "constant",
+    "constant_initializer",
     "control_dependencies",
     "conv",
     "conv2d_backprop_filter_v2",
@@ -421,6 +429,7 @@ __all__ = [
     "numpy_function",
     "one_hot",
     "ones",
+    "ones_initializer",
     "ones_like",
     "optimize",
     "pad",
@@ -438,6 +447,8 @@ __all__ = [
     "ragged_fill_empty_rows_grad",
     "random",
     "random_index_shuffle",
+    "random_normal_initializer",
+    "random_uniform_initializer",
     "range",
     "rank",
     "realdiv",
@@ -521,6 +532,7 @@ __all__ = [
     "where",
     "while_loop",
     "zeros",
+    "zeros_initializer",
     "zeros_like",
 ]
 

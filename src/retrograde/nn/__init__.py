@@ -14,7 +14,9 @@ from retrograde.math import (
     top_k,
     zero_fraction,
 )
+from retrograde.nn import experimental
 from retrograde.nn.activations import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu, swish
+from retrograde.nn.averaging import compute_average_loss, scale_regularization_loss
 from retrograde.nn.blocks import depth_to_space, space_to_batch, space_to_depth, with_space_to_batch
 from retrograde.nn.convolution import (
     atrous_conv2d,
@@ -28,13 +30,17 @@ from retrograde.nn.convolution import (
     conv_transpose,
     convolution,
 )
+from retrograde.nn.ctc import collapse_repeated, ctc_loss, ctc_unique_labels
+from retrograde.nn.decoding import ctc_beam_search_decoder, ctc_greedy_decoder
 from retrograde.nn.depthwise import (
     depthwise_conv2d,
     depthwise_conv2d_backprop_filter,
     depthwise_conv2d_backprop_input,
     separable_conv2d,
 )
+from retrograde.nn.embeddings import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from retrograde.nn.fractional import fractional_avg_pool, fractional_max_pool
+from retrograde.nn.isotonic import isotonic_regression
 from retrograde.nn.lookups import dropout, embedding_lookup
 from retrograde.nn.losses import (
     l2_loss,
@@ -68,6 +74,7 @@ from retrograde.nn.pooling import (
     max_pool_with_argmax,
     pool,
 )
+from retrograde.nn.sampled import compute_accidental_hits, nce_loss, sampled_softmax_loss
 from retrograde.random.candidates import (
     all_candidate_sampler,
     fixed_unigram_candidate_sampler,
@@ -87,6 +94,9 @@ __all__ = [
     "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
+    "collapse_repeated",
+    "compute_accidental_hits",
+    "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -96,6 +106,10 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
+    "ctc_loss",
+    "ctc_unique_labels",
     "depth_to_space",
     "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter",
@@ -104,12 +118,15 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "erosion2d",
+    "experimental",
     "fixed_unigram_candidate_sampler",
     "fractional_avg_pool",
     "fractional_max_pool",
     "gelu",
     "in_top_k",
+    "isotonic_regression",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
@@ -124,10 +141,14 @@ __all__ = [
     "max_pool3d",
     "max_pool_with_argmax",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "pool",
     "relu",
     "relu6",
+    "safe_embedding_lookup_sparse",
+    "sampled_softmax_loss",
+    "scale_regularization_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from retrograde.clipping import clip_by_norm
@@ -63,6 +65,11 @@ def dropout(
     >>> sorted(set(tf.nn.dropout(tf.ones([100]), rate=0.5).numpy().tolist()))
     [0.0, 2.0]
     """
+    return dropped(x, rate, partial(uniform, seed=seed), noise_shape)
+
+
+def dropped(x: Any, rate: Any, sampler: Callable, noise_shape: Any) -> Tensor:
+    """`dropout` by the numbers that `sampler(shape=, dtype=)` gives, from 0 up to 1."""
     x = as_tensor(x)
     dtype = x._array.dtype
     if dtype not in dtypes.FLOATING:
@@ -73,7 +80,7 @@ def dropout(
     rate = _rate(rate, x)
     if isinstance(rate, float) and not rate:
         return apply(identity, (x,))
-    chance = uniform(_noise_shape(noise_shape, x), seed=seed, dtype=dtypes.of(dtype))
+    chance = as_tensor(sampler(shape=_noise_shape(noise_shape, x), dtype=dtypes.of(dtype)))
     kept = apply(ar.greater_equal, (chance, as_tensor(rate, dtype)))
     scaled = x * (1.0 / (1.0 - rate))
     return apply(ar.mask, (scaled, kept))

@@ -177,3 +177,16 @@ def sparse_matrix(values, rows, columns, shape):
     from scipy.sparse import csr_array
 
     return csr_array((values, (rows, columns)), shape=shape)
+
+
+def along_time(xp, step, state, xs, reverse):
+    """The results of `state, y = step(state, at)`, time by time; `at` holds each of `xs` then."""
+    if xp is not np:
+        import jax
+
+        return jax.lax.scan(step, state, xs, reverse=reverse)[1]
+    times = range(len(xs[0]))
+    y = np.empty(xs[0].shape, xs[0].dtype)
+    for t in reversed(times) if reverse else times:
+        state, y[t] = step(state, tuple(x[t] for x in xs))
+    return y

@@ -1,0 +1,212 @@
+"""Connectionist temporal classification: sequences of labels that no one has aligned with time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer_array
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import accept
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import normalising, reduction
+from retrograde.ops._arrays import wide
+from retrograde.ops.casting import to_dtype, zeros_like
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.indexing import gather_nd
+from retrograde.ops.lattice import NEVER, path_sums
+from retrograde.ops.shaping import broadcast_to, concat, reshape, stack, transpose
+from retrograde.sparse.tensor import SparseTensor
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_INT64 = dtypes.int64.numpy_dtype
+
+
+def ctc_loss(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Minus the logarithm of the probability of `labels`, over all ways to align them with time.
+
+    `logits` have shape `(time, batch, classes)`, or `(batch, time, classes)` without
+    `logits_time_major`, and are normalised here. `labels` are a matrix with `label_length` of them
+    in each row, or a SparseTensor, which needs a `blank_index` and no lengths. The class
+    `blank_index`, 0 unless given, stands for "nothing new"; negative ones count from the end.
+    Labels that do not fit into `logit_length` give infinity, and no gradient. `unique` changes
+    nothing.
+
+    >>> logits = tf.zeros([3, 1, 2])
+    >>> np.exp(-tf.nn.ctc_loss([[1]], logits, [1], [3]).numpy()).round(4)  # 6 of 8 ways
+    array([0.75], dtype=float32)
+    """
+    x = as_tensor(logits)
+    accept(x, _FLOATS, "logits", "ctc_loss")
+    if x.ndim != 3:
+        raise invalid(f"ctc_loss: logits must have 3 axes. Received: shape {x._array.shape}.")
+    times = as_tensor(logit_length)
+    if isinstance(labels, SparseTensor):
+        if blank_index is None:
+            raise ValueError("ctc_loss: `blank_index` must be given if labels are a SparseTensor.")
+        labels, label_length = _rows(labels, x._array.shape[1 if logits_time_major else 0])
+    else:
+        labels, label_length = as_tensor(labels), as_tensor(label_length)
+        limit = as_tensor(x._array.shape[0 if logits_time_major else 1], times._array.dtype)
+        times = apply(ar.minimum, (times, limit))
+    logs = normalising.log_softmax(to_dtype(x, wide(x._array.dtype)), axis=2)
+    logs = transpose(logs, perm=(1, 2, 0) if logits_time_major else (0, 2, 1))
+    _check_labels(labels, label_length, times, logs)
+    blank = blank_class(blank_index or 0, logs._array.shape[1], "ctc_loss")
+    lengths = [to_dtype(n, _INT64) for n in (label_length, times)]
+    total = _log_probability(to_dtype(labels, _INT64), logs, *lengths, blank)
+    possible = apply(ar.greater, (total, as_tensor(NEVER / 2, total._array.dtype)))
+    loss = apply(ar.select, (possible, -total, as_tensor(math.inf, total._array.dtype)))
+    return to_dtype(loss, x._array.dtype)
+
+
+def _check_labels(labels: Tensor, label_length: Tensor, times: Tensor, logs: Tensor) -> None:
+    batch = logs._array.shape[0]
+    if labels._array.ndim != 2 or labels._array.shape[0] != batch:
+        raise invalid(
+            f"ctc_loss: expected labels with one row for each of the {batch} in the batch. "
+            f"Received: shape {labels._array.shape}."
+        )
+    for argument, lengths in (("label_length", label_length), ("logit_length", times)):
+        if lengths._array.shape != (batch,):
+            raise invalid(
+                f"ctc_loss: expected `{argument}` of shape ({batch},). Received: shape "
+                f"{lengths._array.shape}."
+            )
+        accept(lengths, ("int32", "int64"), argument, "ctc_loss")
+    accept(labels, ("int32", "int64"), "labels", "ctc_loss")
+
+
+def blank_class(blank_index: int, num_classes: int, what: str) -> int:
+    """The class of blanks, counted from the front."""
+    if not -num_classes <= blank_index < num_classes:
+        raise invalid(
+            f"{what}: expected blank_index from {-num_classes} to {num_classes - 1}, as there are "
+            f"{num_classes} classes. Received: {blank_index}."
+        )
+    return blank_index % num_classes
+
+
+def _rows(labels: SparseTensor, batch: int) -> tuple[Tensor, Tensor]:
+    """The labels of each row side by side, and how many there are."""
+    rows, values = np.asarray(labels.indices)[:, 0], np.asarray(labels.values)
+    lengths = np.bincount(rows, minlength=batch)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    dense = np.zeros((len(lengths), lengths.max(initial=0)), values.dtype)
+    dense[rows, places] = values
+    return Tensor(dense), Tensor(lengths)
+
+
+def _log_probability(
+    labels: Tensor, logs: Tensor, label_length: Tensor, times: Tensor, blank: int
+) -> Tensor:
+    """Of `logs`, with axes for batch, classes and time.
+
+    A path goes through the labels with a blank before, between and behind them, and may leave out a
+    blank between different labels.
+    """
+    batch, count = labels._array.shape
+    used = apply(ar.less, (Tensor(np.arange(count)), reshape(label_length, shape=(batch, 1))))
+    labels = apply(ar.select, (used, labels, as_tensor(blank, _INT64)))
+    states = _between_blanks(labels, blank)
+    indices = reshape(states, shape=(*states._array.shape, 1))
+    seen = apply(gather_nd, (logs, indices), {"batch_dims": 1})
+    seen = transpose(seen, perm=(2, 0, 1))
+    seen = apply(ar.maximum, (seen, as_tensor(NEVER, seen._array.dtype)))
+    sums = apply(path_sums, (seen, _penalties(labels, seen._array.dtype)))
+    return _at_the_end(sums, label_length, times)
+
+
+def _between_blanks(labels: Tensor, blank: Any) -> Tensor:
+    """`labels` with `blank` before each and at the end."""
+    batch, count = labels._array.shape
+    blanks = broadcast_to(as_tensor(blank, labels._array.dtype), shape=(batch, count + 1))
+    pairs = stack(blanks[:, :count], labels, axis=2)
+    return concat(reshape(pairs, shape=(batch, 2 * count)), blanks[:, :1], axis=1)
+
+
+def _penalties(labels: Tensor, dtype: np.dtype) -> Tensor:
+    """By state, for steps of 0, 1 and 2 places: `NEVER` for those that no path takes."""
+    batch, count = labels._array.shape
+    zeros = np.zeros((batch, 2 * count + 1), dtype)
+    beyond = np.where(np.arange(2 * count + 1) < 1, NEVER, zeros).astype(dtype)
+    never = as_tensor(NEVER, dtype)
+    same = apply(ar.equal, (labels[:, 1:], labels[:, :-1]))
+    repeated = apply(ar.mask, (never, same))
+    first = broadcast_to(never, shape=(batch, min(count, 1)))
+    skipping = _between_blanks(concat(first, repeated, axis=1), NEVER)
+    return stack(Tensor(zeros), Tensor(beyond), skipping, axis=0)
+
+
+def _at_the_end(sums: Tensor, label_length: Tensor, times: Tensor) -> Tensor:
+    """The logarithm of the sum over paths that end in the last label or the blank behind it."""
+    _, batch, states = sums._array.shape
+    dtype = sums._array.dtype
+    start = np.where(np.arange(states) > 0, NEVER, 0).astype(dtype)
+    start = np.broadcast_to(start, (1, batch, states))
+    sums = transpose(concat(Tensor(start), sums, axis=0), perm=(1, 0, 2))
+    no_label = apply(ar.equal, (label_length, zeros_like(label_length)))
+    ends = []
+    for place in (label_length * 2, label_length * 2 - 1):
+        place = apply(ar.maximum, (place, zeros_like(place)))
+        ends.append(apply(gather_nd, (sums, stack(times, place, axis=1)), {"batch_dims": 1}))
+    ends[1] = apply(ar.select, (no_label, as_tensor(NEVER, dtype), ends[1]))
+    return apply(reduction.logsumexp, (stack(*ends, axis=0),), {"axis": (0,), "keepdims": False})
+
+
+def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """For each row of `labels`, the different ones in order, with zeros behind; and where each is.
+
+    >>> unique, places = tf.nn.ctc_unique_labels([[3, 4, 3]])
+    >>> unique.numpy(), places.numpy()
+    (array([[3, 4, 0]]), array([[0, 1, 0]], dtype=int32))
+    """
+    x = integer_array(labels, "ctc_unique_labels")
+    if x.ndim != 2:
+        raise invalid(f"ctc_unique_labels: labels must be a matrix. Received: shape {x.shape}.")
+    same = x[:, :, None] == x[:, None, :]
+    first = same.argmax(2) if x.size else np.zeros(x.shape, np.int64)
+    is_first = first == np.arange(x.shape[1])
+    number = np.cumsum(is_first, 1) - 1
+    unique = np.zeros_like(x)
+    rows, columns = np.nonzero(is_first)
+    unique[rows, number[rows, columns]] = x[rows, columns]
+    places = np.take_along_axis(number, first, 1)
+    return Tensor(unique), Tensor(places.astype(np.int32))
+
+
+def collapse_repeated(
+    labels: Any, seq_length: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Each row of `labels` with repeated ones merged, zeros behind, and how many are left.
+
+    Of each row only the first `seq_length` labels count.
+
+    >>> merged, lengths = tf.nn.collapse_repeated([[1, 1, 2, 2, 1]], [4])
+    >>> merged.numpy(), lengths.numpy()
+    (array([[1, 2]], dtype=int32), array([2], dtype=int32))
+    """
+    tensor, length = as_tensor(labels), as_tensor(seq_length)
+    x = np.asarray(tensor)
+    if x.ndim != 2:
+        raise invalid(f"collapse_repeated: labels must be a matrix. Received: shape {x.shape}.")
+    keep = np.arange(x.shape[1]) < np.asarray(length)[:, None]
+    keep[:, 1:] &= x[:, 1:] != x[:, :-1]
+    lengths = keep.sum(1)
+    merged = np.zeros((len(x), lengths.max(initial=0)), x.dtype)
+    merged[np.arange(merged.shape[1]) < lengths[:, None]] = x[keep]
+    return Tensor(merged), Tensor(lengths.astype(length._array.dtype))

@@ -1,0 +1,165 @@
+"""Labels read off the outputs of a network trained with `ctc_loss`. No gradient flows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.errors import FailedPreconditionError, invalid
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import accept
+from retrograde.nn.ctc import blank_class
+from retrograde.ops.conversion import as_tensor
+from retrograde.sparse.tensor import SparseTensor
+
+
+def ctc_greedy_decoder(
+    inputs: Any,
+    sequence_length: Any,
+    merge_repeated: bool = True,
+    blank_index: int | None = None,
+) -> tuple[list[SparseTensor], Tensor]:
+    """The labels of the largest logit at each time, without blanks, and what their logits cost.
+
+    `inputs` have shape `(time, batch, classes)`. Labels that follow themselves at once count once
+    if `merge_repeated`. The blank is the last class unless `blank_index` says otherwise. The cost
+    is minus the sum of the largest logits, of shape `(batch, 1)`.
+
+    >>> logits = tf.one_hot([[1], [1], [2], [0]], 3)
+    >>> (labels,), cost = tf.nn.ctc_greedy_decoder(logits, [4], blank_index=2)
+    >>> labels.values.numpy(), cost.numpy()
+    (array([1, 0]), array([[-4.]], dtype=float32))
+    """
+    what = "ctc_greedy_decoder"
+    x, lengths = _checked(inputs, sequence_length, what)
+    time, batch, num_classes = x.shape
+    blank = blank_class(-1 if blank_index is None else blank_index, num_classes, what)
+    best = x.argmax(2) if num_classes else np.zeros((time, batch), np.int64)
+    within = np.arange(time)[:, None] < lengths
+    new = within & (best != blank)
+    if merge_repeated:
+        new[1:] &= best[1:] != best[:-1]
+    cost = -np.where(within, x.max(2, initial=-np.inf), 0).sum(0, dtype=x.dtype)
+    return [_sparse([best[new[:, b], b] for b in range(batch)])], Tensor(cost[:, None])
+
+
+def ctc_beam_search_decoder(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[SparseTensor], Tensor]:
+    """The `top_paths` most likely sequences of labels, best first, and their log probabilities.
+
+    `inputs` have shape `(time, batch, classes)`; the last class is the blank. At each time only the
+    `beam_width` most likely beginnings are kept. The logarithms have shape `(batch, top_paths)`.
+
+    >>> logits = tf.one_hot([[1], [1], [2], [0]], 3) * 9.0
+    >>> (labels,), _ = tf.nn.ctc_beam_search_decoder(logits, [4])
+    >>> labels.values.numpy()
+    array([1, 0])
+    """
+    what = "ctc_beam_search_decoder"
+    x, lengths = _checked(inputs, sequence_length, what)
+    if min(beam_width, top_paths) < 1 or top_paths > beam_width:
+        raise invalid(
+            f"{what}: expected 1 <= top_paths <= beam_width. Received: top_paths={top_paths} and "
+            f"beam_width={beam_width}."
+        )
+    logs = x - np.logaddexp.reduce(x, 2, keepdims=True)
+    found = [_beam_search(logs[:n, b], beam_width, top_paths) for b, n in enumerate(lengths)]
+    paths = [_sparse([paths[k] for paths, _ in found]) for k in range(top_paths)]
+    scores = np.array([scores for _, scores in found], x.dtype).reshape(len(found), top_paths)
+    return paths, Tensor(scores)
+
+
+def _checked(inputs: Any, sequence_length: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+    tensor, length = as_tensor(inputs), as_tensor(sequence_length)
+    accept(tensor, ("float32", "float64"), "inputs", what)
+    accept(length, ("int32",), "sequence_length", what)
+    x, lengths = np.asarray(tensor), np.asarray(length)
+    if x.ndim != 3:
+        raise invalid(f"{what}: inputs must have 3 axes. Received: shape {x.shape}.")
+    if lengths.shape != x.shape[1:2] or np.any((lengths < 0) | (lengths > x.shape[0])):
+        raise FailedPreconditionError(
+            None,
+            None,
+            f"{what}: expected a sequence_length from 0 to {x.shape[0]} for each of the "
+            f"{x.shape[1]} in the batch. Received: {lengths.tolist()}.",
+        )
+    return x, lengths
+
+
+def _sparse(rows: list) -> SparseTensor:
+    """Rows of labels as the rows of a SparseTensor, as wide as the longest of them."""
+    lengths = [len(row) for row in rows]
+    indices = [(i, k) for i, length in enumerate(lengths) for k in range(length)]
+    values = np.array([label for row in rows for label in row], np.int64)
+    shape = [len(rows), max(lengths, default=0)]
+    return SparseTensor(np.array(indices, np.int64).reshape(-1, 2), values, shape)
+
+
+class _Prefixes:
+    """The beginnings met so far, numbered; each knows the one it continues and its last label."""
+
+    def __init__(self) -> None:
+        self.parents, self.labels = [-1], [-1]
+        self.numbers: dict[tuple[int, int], int] = {}
+
+    def extended(self, prefix: int, label: int) -> int:
+        """The number of `prefix` with one more label."""
+        key = (prefix, label)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.parents)
+            self.parents.append(prefix)
+            self.labels.append(label)
+        return self.numbers[key]
+
+    def labels_of(self, prefix: int) -> list[int]:
+        """All labels of a beginning."""
+        labels = []
+        while prefix:
+            labels.append(self.labels[prefix])
+            prefix = self.parents[prefix]
+        return labels[::-1]
+
+
+def _beam_search(logs: np.ndarray, width: int, count: int) -> tuple[list, np.ndarray]:
+    """The best `count` sequences of labels and their log probabilities.
+
+    A beginning has two probabilities: that its last label was seen just now (`ending`), and that a
+    blank was (`blank`). For a label that repeats the last one, a blank must have come between.
+    """
+    prefixes, beam = _Prefixes(), [0]
+    blank, ending = np.zeros(1), np.full(1, -np.inf)
+    for now in logs.astype(np.float64):
+        last = np.array([prefixes.labels[p] for p in beam])
+        total = np.logaddexp(blank, ending)
+        longer = total[:, None] + now[:-1]
+        again = np.flatnonzero(last >= 0)
+        longer[again, last[again]] = blank[again] + now[last[again]]
+        ending[again] += now[last[again]]
+        places = {prefix: place for place, prefix in enumerate(beam)}
+        for place in again:  # what continues another in the beam is reached from there too
+            parent = places.get(prefixes.parents[beam[place]])
+            if parent is not None:
+                ending[place] = np.logaddexp(ending[place], longer[parent, last[place]])
+                longer[parent, last[place]] = -np.inf
+        blank = total + now[-1]
+        scores = np.concatenate([np.logaddexp(blank, ending), longer.ravel()])
+        order = np.argsort(-scores, kind="stable")[:width]
+        order = order[scores[order] > -np.inf]
+        kept, made = order < len(beam), order - len(beam)
+        parents, labels = made // longer.shape[1], made % longer.shape[1]
+        beam = [
+            beam[place] if keep else prefixes.extended(beam[parent], int(label))
+            for place, keep, parent, label in zip(order, kept, parents, labels, strict=True)
+        ]
+        ending = np.where(kept, np.append(ending, 0)[np.where(kept, order, -1)], scores[order])
+        blank = np.where(kept, np.append(blank, 0)[np.where(kept, order, -1)], -np.inf)
+    if len(beam) < count:
+        raise invalid(
+            f"ctc_beam_search_decoder: found only {len(beam)} sequences of labels. Expected at "
+            f"least top_paths={count}."
+        )
+    scores = np.logaddexp(blank, ending)
+    best = np.argsort(-scores, kind="stable")[:count]
+    return [prefixes.labels_of(beam[place]) for place in best], scores[best]

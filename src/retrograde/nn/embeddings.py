@@ -1,0 +1,159 @@
+"""Embeddings of several ids at once, put together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.nn.lookups import embedding_lookup
+from retrograde.ops import arithmetic as ar
+from retrograde.ops._arrays import wide
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.elementary import sqrt
+from retrograde.ops.indexing import scatter_add
+from retrograde.ops.shaping import reshape
+from retrograde.ragged.tensor import RaggedTensor
+from retrograde.sparse.shaping import fill_empty_rows, retain
+from retrograde.sparse.shaping import reshape as sparse_reshape
+from retrograde.sparse.tensor import SparseTensor
+
+_COMBINERS = ("mean", "sqrtn", "sum")
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: str | None = None,
+    max_norm: float | None = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """For each row of `sp_ids`, the rows of `params` that it names, put together.
+
+    `sp_ids` is a SparseTensor or a RaggedTensor with two axes, `sp_weights` another with the same
+    places, or `None` for ones. The `combiner` "sum" adds the weighed rows up; "mean", the default,
+    divides by the sum of the weights; "sqrtn" by the root of the sum of their squares. Rows without
+    ids are zero, and left out at the end. The gradient of the table comes as IndexedSlices.
+
+    >>> ids = tf.sparse.from_dense([[1, 2], [2, 0]])
+    >>> table = tf.constant([[0.0], [1.0], [5.0]])
+    >>> tf.nn.embedding_lookup_sparse(table, ids, None).numpy()
+    array([[3.],
+           [5.]], dtype=float32)
+    """
+    what = "embedding_lookup_sparse"
+    rows, ids = _places(sp_ids, "sp_ids", what)
+    weights = None
+    if sp_weights is not None:
+        weights = _places(sp_weights, "sp_weights", what)[1]
+        if type(sp_weights) is not type(sp_ids) or weights._array.shape != ids._array.shape:
+            raise ValueError(
+                f"{what}: sp_ids and sp_weights must be of one kind and have values in the same "
+                f"places. Received: {ids._array.shape} ids and {weights._array.shape} weights."
+            )
+    return _combined(params, rows, ids, weights, _combiner(combiner, what), max_norm)
+
+
+def _places(value: Any, argument: str, what: str) -> tuple[np.ndarray, Tensor]:
+    """The row of each value, and the values."""
+    if isinstance(value, RaggedTensor):
+        return np.asarray(value.value_rowids()), value.values
+    if isinstance(value, SparseTensor):
+        return np.asarray(value.indices)[:, 0], value.values
+    raise TypeError(
+        f"{what}: {argument} must be a SparseTensor or a RaggedTensor. Received: a "
+        f"{type(value).__name__}."
+    )
+
+
+def _combiner(combiner: str | None, what: str) -> str:
+    combiner = "mean" if combiner is None else combiner
+    if combiner not in _COMBINERS:
+        raise ValueError(
+            f"{what}: combiner must be one of {', '.join(map(repr, _COMBINERS))}. Received: "
+            f"{combiner!r}."
+        )
+    return combiner
+
+
+def _combined(
+    params: Any,
+    rows: np.ndarray,
+    ids: Tensor,
+    weights: Tensor | None,
+    combiner: str,
+    max_norm: float | None,
+) -> Tensor:
+    """The rows of a table that `ids` name, put together by `rows`, which are sorted."""
+    if np.any(np.diff(rows) < 0):
+        raise invalid(f"embedding_lookup_sparse: rows must be sorted. Received: {rows.tolist()}.")
+    found = embedding_lookup(params, ids, max_norm=max_norm)
+    dtype, sizes = found._array.dtype, found._array.shape[1:]
+    computed, count = wide(dtype), int(rows[-1]) + 1 if len(rows) else 0
+    found, places = to_dtype(found, computed), Tensor(rows)
+    ones = (1,) * len(sizes)
+    if weights is None:
+        weights = Tensor(np.ones(len(rows), computed))
+    weights = reshape(to_dtype(weights, computed), shape=(len(rows), *ones))
+    total = scatter_add(found * weights, places, shape=(count, *sizes))
+    if combiner != "sum":
+        parts = weights if combiner == "mean" else weights * weights
+        divisor = scatter_add(parts, places, shape=(count, *ones))
+        divisor = divisor if combiner == "mean" else apply(sqrt, (divisor,))
+        total = apply(ar.divide_no_nan, (total, divisor))
+    return to_dtype(total, dtype)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = "mean",
+    default_id: int | None = None,
+    max_norm: float | None = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """As `embedding_lookup_sparse`, for ids of any number of axes, some of them not valid.
+
+    Negative ids are left out, and unless the `combiner` is "sum" those whose weight is not above 0.
+    A row without ids has the embedding of `default_id`, or is zero if that is `None`. The ids are
+    put together along their last axis.
+
+    >>> ids = tf.SparseTensor([[0, 0], [1, 0]], [2, -1], [2, 1])
+    >>> table = tf.constant([[0.0], [1.0], [5.0]])
+    >>> tf.nn.safe_embedding_lookup_sparse(table, ids).numpy()
+    array([[5.],
+           [0.]], dtype=float32)
+    """
+    what = "safe_embedding_lookup_sparse"
+    if embedding_weights is None or (
+        isinstance(embedding_weights, (list, tuple)) and not embedding_weights
+    ):
+        raise ValueError(f"{what}: embedding_weights are missing. Received: {embedding_weights}.")
+    if not isinstance(sparse_ids, SparseTensor):
+        raise TypeError(
+            f"{what}: sparse_ids must be a SparseTensor. Received: a {type(sparse_ids).__name__}."
+        )
+    *front, last = sparse_ids.shape.as_list()
+    table = (math.prod(front), last)
+    ids, weights = sparse_reshape(sparse_ids, table), None
+    keep = np.asarray(ids.values) >= 0
+    if sparse_weights is not None:
+        weights = sparse_reshape(sparse_weights, table)
+        if _combiner(combiner, what) != "sum":
+            keep &= np.asarray(weights.values) > 0
+        weights = fill_empty_rows(retain(weights, keep), 1)[0]
+    ids, empty = fill_empty_rows(retain(ids, keep), 0 if default_id is None else default_id)
+    y = embedding_lookup_sparse(embedding_weights, ids, weights, combiner, max_norm)
+    rest = y._array.shape[1:]
+    if default_id is None:
+        filled = reshape(apply(ar.logical_not, (empty,)), shape=(len(y._array), *(1,) * len(rest)))
+        y = apply(ar.mask, (y, filled))
+    return reshape(y, shape=(*front, *rest))

@@ -1,0 +1,47 @@
+"""tf.nn.experimental: dropout with random numbers of the caller's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from retrograde.core.tensor import Tensor
+from retrograde.nn.lookups import dropped
+from retrograde.random.stateless import stateless_uniform
+
+__all__ = ["general_dropout", "stateless_dropout"]
+
+
+def stateless_dropout(
+    x: Any,
+    rate: Any,
+    seed: Any,
+    rng_alg: Any = None,
+    noise_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """As `tf.nn.dropout`; the same `seed`, a pair of integers, drops the same elements.
+
+    >>> a, b = (tf.nn.experimental.stateless_dropout(tf.ones([9]), 0.5, [1, 2]) for _ in range(2))
+    >>> bool(tf.reduce_all(a == b))
+    True
+    """
+    alg = "auto_select" if rng_alg is None else rng_alg
+    return dropped(x, rate, partial(stateless_uniform, seed=seed, alg=alg), noise_shape)
+
+
+def general_dropout(
+    x: Any,
+    rate: Any,
+    uniform_sampler: Callable,
+    noise_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """As `tf.nn.dropout`, by the numbers from 0 to 1 that `uniform_sampler(shape=, dtype=)` gives.
+
+    >>> half = lambda shape, dtype: tf.constant([0.2, 0.7], dtype)
+    >>> tf.nn.experimental.general_dropout(tf.ones([2]), 0.5, half).numpy()
+    array([0., 2.], dtype=float32)
+    """
+    return dropped(x, rate, uniform_sampler, noise_shape)

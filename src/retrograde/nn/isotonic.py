@@ -1,0 +1,61 @@
+"""Isotonic regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import accept, axis_of
+from retrograde.ops._arrays import wide
+from retrograde.ops.arithmetic import maximum
+from retrograde.ops.casting import identity, ones_like, to_dtype
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.indexing import gather, offset, scatter_add
+from retrograde.ops.isotonic import pooled_blocks
+from retrograde.ops.shaping import reshape, transpose
+
+_DTYPES = tuple(d.name for d in dtypes.ALL if d.numpy_dtype in dtypes.REAL)
+
+
+def isotonic_regression(
+    inputs: Any, decreasing: bool = True, axis: Any = -1
+) -> tuple[Tensor, Tensor]:
+    """The sequence that never rises along `axis` and is closest to `inputs`; and its blocks.
+
+    Within a block all elements are replaced by their mean; the second result is the number of the
+    block. Without `decreasing` the sequence never falls. Integers become floats.
+
+    >>> y, blocks = tf.nn.isotonic_regression([3.0, 1.0, 2.0])
+    >>> y.numpy(), blocks.numpy()
+    (array([3. , 1.5, 1.5], dtype=float32), array([0, 1, 1], dtype=int32))
+    """
+    x = as_tensor(inputs)
+    accept(x, _DTYPES, "inputs", "isotonic_regression")
+    if x._array.dtype not in dtypes.FLOATING:
+        x = to_dtype(x, np.dtype(np.float64 if x._array.dtype.itemsize > 2 else np.float32))
+    if not x.ndim:
+        y, blocks = isotonic_regression(reshape(x, shape=(1,)), decreasing)
+        return reshape(y, shape=()), reshape(blocks, shape=())
+    axis = axis_of(axis, x, "isotonic_regression")
+    perm = (*(i for i in range(x.ndim) if i != axis), axis)
+    back = tuple(np.argsort(perm).tolist())
+    rows = transpose(x, perm=perm)
+    blocks = apply(pooled_blocks, (rows if decreasing else -rows,))
+    return transpose(_means(rows, blocks), perm=back), transpose(blocks, perm=back)
+
+
+def _means(x: Tensor, blocks: Tensor) -> Tensor:
+    """Each element of the last axis replaced by the mean of its block."""
+    dtype, shape, size = x._array.dtype, x._array.shape, x._array.size
+    if not size:
+        return apply(identity, (x,))
+    rows = reshape(blocks, shape=(size // shape[-1], shape[-1]))
+    places = reshape(apply(offset, (rows,), {"size": shape[-1], "axis": 0}), shape=(size,))
+    flat = reshape(to_dtype(x, wide(dtype)), shape=(size,))
+    sums, counts = (scatter_add(v, places, shape=(size,)) for v in (flat, ones_like(flat)))
+    means = sums / apply(maximum, (counts, ones_like(counts)))
+    return reshape(to_dtype(gather(means, places, axis=0), dtype), shape=shape)

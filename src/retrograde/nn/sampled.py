@@ -1,0 +1,179 @@
+"""Losses over very many classes, of which only a sample is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
+from retrograde.core.tensor import Tensor
+from retrograde.nn.lookups import embedding_lookup
+from retrograde.nn.losses import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+)
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import reduction
+from retrograde.ops.casting import stop_gradient, to_dtype
+from retrograde.ops.contraction import matmul
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import concat, reshape
+from retrograde.random.candidates import class_matrix, log_uniform_candidate_sampler
+
+_INT64 = dtypes.int64.numpy_dtype
+_LOWEST = np.finfo(np.float32).min
+
+
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    name: str | None = "nce_loss",
+) -> Tensor:
+    """Noise-contrastive estimation: can the true classes be told from others that were drawn?
+
+    `weights`, one row for each class, and `biases` make logits of `inputs`, for the `num_true`
+    classes in each row of `labels` and for `num_sampled` others, which are drawn by
+    `log_uniform_candidate_sampler` unless `sampled_values` holds what a sampler returned. The
+    gradients of weights and biases come as IndexedSlices. One loss for each row of inputs.
+    """
+    logits, targets = _sampled_logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        None,
+    )
+    losses = sigmoid_cross_entropy_with_logits(targets, logits)
+    return apply(reduction.sum, (losses,), {"axis": (1,), "keepdims": False})
+
+
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    seed: int | None = None,
+    name: str | None = "sampled_softmax_loss",
+) -> Tensor:
+    """The cross entropy of a softmax over the true classes and others that were drawn.
+
+    The arguments are those of `nce_loss`. For training: the whole softmax is never made.
+    """
+    logits, targets = _sampled_logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        seed,
+    )
+    return softmax_cross_entropy_with_logits(targets, logits)
+
+
+def _sampled_logits(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    remove_accidental_hits: bool,
+    seed: int | None,
+) -> tuple[Tensor, Tensor]:
+    """Logits of the true classes and of those drawn, less log(expected count); and the targets."""
+    x, true = as_tensor(inputs), to_dtype(as_tensor(labels), _INT64)
+    dtype, batch = x._array.dtype, x._array.shape[0]
+    if true._array.shape != (batch, num_true):
+        raise invalid(
+            f"expected labels of shape ({batch}, {num_true}): num_true for each row of the inputs. "
+            f"Received: shape {true._array.shape}."
+        )
+    if sampled_values is None:
+        sampled_values = log_uniform_candidate_sampler(
+            true, num_true, num_sampled, True, num_classes, seed
+        )
+    sampled, *counts = (stop_gradient(as_tensor(v)) for v in sampled_values)
+    sampled = to_dtype(sampled, _INT64)
+    classes = concat(reshape(true, shape=(batch * num_true,)), sampled, axis=0)
+    rows, shifts = embedding_lookup(weights, classes), embedding_lookup(biases, classes)
+    split = batch * num_true
+    own = reshape(rows[:split], shape=(batch, num_true, rows._array.shape[1]))
+    products = reshape(x, shape=(batch, 1, x._array.shape[1])) * own
+    true_logits = apply(reduction.sum, (products,), {"axis": (2,), "keepdims": False})
+    true_logits = true_logits + reshape(shifts[:split], shape=(batch, num_true))
+    others = matmul(x, rows[split:], transpose_b=True) + shifts[split:]
+    if remove_accidental_hits:
+        others = others + to_dtype(Tensor(_lowered(true, sampled)), dtype)
+    logits = [
+        part - to_dtype(apply(ar.log, (count,)), dtype)
+        for part, count in zip((true_logits, others), counts, strict=True)
+    ]
+    shares = np.full((batch, num_true), 1 / num_true)
+    zeros = np.zeros(others._array.shape)
+    return concat(*logits, axis=1), Tensor(np.concatenate([shares, zeros], 1).astype(dtype))
+
+
+def _lowered(true: Tensor, sampled: Tensor) -> np.ndarray:
+    """What is added to logits so that candidates that are true classes count nothing."""
+    return np.where(_hits(np.asarray(true), np.asarray(sampled)).any(1), _LOWEST, np.float32(0))
+
+
+def _hits(true: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+    """For each true class of each row, which candidates are the same."""
+    return true[:, :, None] == sampled
+
+
+def compute_accidental_hits(
+    true_classes: Any,
+    sampled_candidates: Any,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Which candidates are among the true classes of a row.
+
+    Returns the rows, the places among the candidates, and for each hit the lowest float32 there
+    is, which added to its logit makes it count nothing.
+
+    >>> candidates = tf.constant([5, 3], tf.int64)
+    >>> rows, places, _ = tf.nn.compute_accidental_hits([[1], [3]], candidates, 1)
+    >>> rows.numpy(), places.numpy()
+    (array([1], dtype=int32), array([1]))
+    """
+    what = "compute_accidental_hits"
+    true = class_matrix(true_classes, num_true, "true_classes", what)
+    sampled = as_tensor(sampled_candidates)
+    if sampled._array.ndim != 1 or sampled._array.dtype != _INT64:
+        raise invalid(
+            f"{what}: sampled_candidates must be a vector of int64. Received: shape "
+            f"{sampled._array.shape}, {sampled.dtype.name}."
+        )
+    rows, _, places = np.nonzero(_hits(true, np.asarray(sampled)))
+    weights = np.full(len(rows), _LOWEST, np.float32)
+    return Tensor(rows.astype(np.int32)), Tensor(places), Tensor(weights)
