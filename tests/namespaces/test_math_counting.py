@@ -101,6 +101,12 @@ def test_a_gradient_flows_to_the_weights_of_a_confusion_matrix():
     )
 
 
+def test_the_length_of_a_bincount_can_be_fixed():
+    y = tf.math.bincount([1, 1, 7], minlength=3, maxlength=3)
+
+    assert y.numpy().tolist() == [0, 2, 0]
+
+
 def test_histogram_bins_of_integers():
     y = tf.histogram_fixed_width_bins([[1, 2], [3, 4]], [0, 5], nbins=5)
 
@@ -186,7 +192,7 @@ ERRORS = [
     ),
     (
         lambda: tf.math.confusion_matrix([1, 0], [1, 1], num_classes=1),
-        "confusion_matrix: expected labels < 1, the number of classes. Received: 1.",
+        "confusion_matrix: expected labels < 1. Received: 1.",
     ),
     (
         lambda: tf.math.confusion_matrix([[1, 0]], [[1, 1]]),

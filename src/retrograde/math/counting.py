@@ -17,6 +17,7 @@ from retrograde.math._inputs import accept
 from retrograde.math.arithmetic import minimum
 from retrograde.ops import sorting
 from retrograde.ops.casting import cast_discrete, identity, to_dtype
+from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.ops.shaping import reshape, take_slice, transpose
@@ -216,7 +217,8 @@ def _numbers(arr: Any) -> Tensor:
     accept(x, ("int32", "int64", "float32", "float64"), "arr", "bincount")
     if x.ndim > 2:
         raise invalid(f"bincount: expected at most two axes. Received: shape {x._array.shape}.")
-    return x if x._array.dtype.kind == "i" else cast_discrete(x, dtype=np.dtype(np.int32))
+    x = x if x._array.dtype.kind == "i" else cast_discrete(x, dtype=np.dtype(np.int32))
+    return apply(check_range, (x,), {"low": 0, "high": None, "what": "bincount: expected numbers"})
 
 
 def _weights(weights: Any, numbers: Tensor, dtype: np.dtype) -> Tensor:
@@ -233,15 +235,13 @@ def _weights(weights: Any, numbers: Tensor, dtype: np.dtype) -> Tensor:
 
 
 def _length(numbers: Tensor, minlength: Any, maxlength: Any) -> int:
-    values = np.asarray(numbers)
-    if values.size and values.min() < 0:
-        raise invalid(f"bincount: expected numbers >= 0. Received: {values.min()}.")
-    length = int(values.max()) + 1 if values.size else 0
-    if minlength is not None:
-        length = max(length, integer(minlength, "bincount: minlength"))
-    if maxlength is not None:
-        length = min(length, integer(maxlength, "bincount: maxlength"))
-    return length
+    least = None if minlength is None else integer(minlength, "bincount: minlength")
+    most = None if maxlength is None else integer(maxlength, "bincount: maxlength")
+    if least is not None and least == most:
+        return least  # whatever the numbers are
+    length = int(np.asarray(numbers).max(initial=-1)) + 1
+    length = length if least is None else max(length, least)
+    return length if most is None else min(length, most)
 
 
 def _counted(numbers: Tensor, weights: Tensor, length: int) -> Tensor:
@@ -275,16 +275,19 @@ def confusion_matrix(
             "confusion_matrix: expected labels and predictions along one axis, of the same length. "
             f"Received: shapes {x._array.shape} and {y._array.shape}."
         )
-    size = _classes(np.asarray(x), np.asarray(y), num_classes)
-    kind = numpy_dtype(dtype)
-    w = Tensor(np.ones(x._array.shape, kind)) if weights is None else as_tensor(weights)
+    x, y = to_dtype(x, _INT64), to_dtype(y, _INT64)
+    size = _classes(x, y, num_classes)
+    for kind, values in (("labels", x), ("predictions", y)):
+        attrs = {"low": 0, "high": size, "what": f"confusion_matrix: expected {kind}"}
+        apply(check_range, (values,), attrs)
+    wanted = numpy_dtype(dtype)
+    w = Tensor(np.ones(x._array.shape, wanted)) if weights is None else as_tensor(weights)
     if w._array.shape != x._array.shape:
         raise ValueError(
             f"confusion_matrix: expected weights of shape {x._array.shape}, that of labels. "
             f"Received: shape {w._array.shape}."
         )
-    places = to_dtype(x, _INT64) * size + to_dtype(y, _INT64)
-    flat = scatter_add(to_dtype(w, kind), places, shape=(size * size,))
+    flat = scatter_add(to_dtype(w, wanted), x * size + y, shape=(size * size,))
     return reshape(flat, shape=(size, size))
 
 
@@ -297,21 +300,12 @@ def _squeezed(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _classes(labels: np.ndarray, predictions: np.ndarray, num_classes: Any) -> int:
-    given = None if num_classes is None else integer(num_classes, "confusion_matrix: num_classes")
-    if given is None and not labels.size:
+def _classes(labels: Tensor, predictions: Tensor, num_classes: Any) -> int:
+    if num_classes is not None:
+        return integer(num_classes, "confusion_matrix: num_classes")
+    if not labels._array.size:
         raise invalid("confusion_matrix: there are no labels. Pass num_classes.")
-    largest = 0
-    for what, values in (("labels", labels), ("predictions", predictions)):
-        if values.size and values.min() < 0:
-            raise invalid(f"confusion_matrix: expected {what} >= 0. Received: {values.min()}.")
-        if values.size and given is not None and values.max() >= given:
-            raise invalid(
-                f"confusion_matrix: expected {what} < {given}, the number of classes. "
-                f"Received: {values.max()}."
-            )
-        largest = max(largest, int(values.max(initial=0)))
-    return largest + 1 if given is None else given
+    return int(max(np.asarray(v).max() for v in (labels, predictions))) + 1
 
 
 def histogram_fixed_width_bins(
@@ -329,9 +323,7 @@ def histogram_fixed_width_bins(
     array([0, 1, 4], dtype=int32)
     """
     low, high, count = _range(value_range, nbins, "histogram_fixed_width_bins")
-    x = as_tensor(values)
-    attrs = {"low": low, "high": high, "count": count, "dtype": np.dtype(np.int32)}
-    return apply(sorting.bins, (x,), attrs)
+    return _bins(as_tensor(values), low, high, count, False)
 
 
 def histogram_fixed_width(
@@ -362,11 +354,12 @@ def histogram_fixed_width(
         )
     x = as_tensor(values)
     accept(x, ("int32", "int64", "float32", "float64"), "values", "histogram_fixed_width")
-    if np.isnan(np.asarray(x)).any():
-        raise invalid("histogram_fixed_width: expected values without nan.")
-    attrs = {"low": low, "high": high, "count": count, "dtype": np.dtype(np.int32)}
-    places = reshape(apply(sorting.bins, (x,), attrs), shape=(x._array.size,))
+    places = reshape(_bins(x, low, high, count, True), shape=(x._array.size,))
     return scatter_add(Tensor(np.ones(x._array.size, kind)), places, shape=(count,))
+
+
+def _bins(x: Tensor, low: float, high: float, count: int, strict: bool) -> Tensor:
+    return apply(sorting.bins, (x,), {"low": low, "high": high, "count": count, "strict": strict})
 
 
 def _range(value_range: Any, nbins: Any, what: str) -> tuple[float, float, int]:

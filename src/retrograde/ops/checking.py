@@ -31,3 +31,21 @@ check_numerics = Primitive(
     linear=True,
     accepts=dtypes.FLOATING,
 )
+
+
+def _check_range_kernel(xp, x, *, low, high, what):
+    if xp.__name__ == "numpy" and x.size:
+        if x.min() < low:
+            raise invalid(f"{what} >= {low}. Received: {x.min()}.")
+        if high is not None and x.max() >= high:
+            raise invalid(f"{what} < {high}. Received: {x.max()}.")
+    return x
+
+
+check_range = Primitive(  # integers, refused unless low <= x < high; `what` begins the message
+    "check_range",
+    _check_range_kernel,
+    vjps=None,
+    batch=lambda _, x, **attrs: check_range(x, **attrs),
+    accepts=dtypes.INTEGER,
+)

@@ -94,13 +94,15 @@ invert_permutation = Primitive(
 )
 
 
-def _bins_kernel(xp, x, *, low, high, count, dtype):
+def _bins_kernel(xp, x, *, low, high, count, strict):
     """Which of `count` equal parts of the range each element is in; those outside, at its ends."""
+    if strict and xp is np and x.dtype.kind == "f" and np.isnan(x).any():
+        raise invalid("histogram_fixed_width: expected values without nan.")
     if x.dtype.kind in "iu":
         x = x.astype(np.float64 if xp is np else np.float32)
     span = x.dtype.type(high) - x.dtype.type(low)
     part = xp.floor((x - x.dtype.type(low)) / span * x.dtype.type(count))
-    return xp.clip(part, 0, count - 1).astype(dtype)
+    return xp.clip(part, 0, count - 1).astype(np.int32)
 
 
 bins = Primitive(

@@ -1,5 +1,9 @@
 """Identities that look at what passes through them."""
 
-from tests.ops.cases._table import unary
+from tests.ops.cases._table import case, integers, unary
 
 unary("check_numerics", lambda x, **_: x, -1, 1, attrs={"message": "a test"})
+case("check_range", integers(0, 5, 2, 3), "inside", lambda x, **_: x,
+     attrs={"low": 0, "high": 5, "what": "expected numbers"})  # fmt: skip
+case("check_range", integers(3, 9, 4, dtype="int64"), "above", lambda x, **_: x,
+     attrs={"low": 3, "high": None, "what": "expected numbers"})  # fmt: skip

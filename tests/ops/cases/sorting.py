@@ -48,12 +48,12 @@ case("invert_permutation", np.array([3, 0, 2, 1], "int32"), "four", _inverted)
 case("invert_permutation", np.array([], "int64"), "none", _inverted)
 
 
-def _bins(x, *, low, high, count, dtype):
+def _bins(x, *, low, high, count, **_):
     edges = np.linspace(low, high, count + 1)[1:-1]
-    return np.searchsorted(edges, x, side="right").astype(dtype)
+    return np.searchsorted(edges, x, side="right").astype("int32")
 
 
-ATTRS = {"low": -1.0, "high": 2.0, "count": 6, "dtype": np.dtype("int32")}
+ATTRS = {"low": -1.0, "high": 2.0, "count": 6, "strict": True}
 case("bins", between(-2, 3, 3, 4), "floats", _bins, attrs=ATTRS, dtypes=FLOATS[2:])
 case("bins", integers(-3, 4, 6), "integers", _bins, attrs=ATTRS)
 case("bins", np.array([-math.inf, math.inf]), "infinite", _bins, attrs=ATTRS, dtypes=FLOATS)
