@@ -8,6 +8,7 @@ from typing import Any
 
 from retrograde.arrays import convert_to_tensor
 from retrograde.core import nest as _nest
+from retrograde.core.composites import dispatched
 from retrograde.core.dtypes import as_dtype
 from retrograde.core.errors import OutOfRangeError, invalid
 from retrograde.core.spec import TensorSpec
@@ -205,6 +206,7 @@ def _iterations(value: Any) -> int:
     return int(tensor)
 
 
+@dispatched
 def map_fn(
     fn: Callable,
     elems: Any,

@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.core import nest
 from retrograde.core.conversion import held_by
 from retrograde.core.recorders import escape
+from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor
 
 _FEW = 3  # elements to show at either end of an axis
@@ -64,6 +65,8 @@ def _words(value: Any, few: int) -> str:
         parts = (value.indices, value.values, value.dense_shape)
         indices, values, shape = (_words(part, few) for part in parts)
         return f"SparseTensor(indices={indices}, values={values}, shape={shape})"
+    if isinstance(value, RaggedTensor):
+        return _ragged(value.to_list(), few)
     if not nest.is_nested(value):
         return repr(value)
     if isinstance(value, Mapping):
@@ -76,6 +79,17 @@ def _words(value: Any, few: int) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
     return f"[{', '.join(words)}]"
+
+
+def _ragged(rows: Any, few: int) -> str:
+    """Rows of different lengths; floats with six digits behind the point, as TensorFlow has it."""
+    if not isinstance(rows, list):
+        shown = rows.decode(errors="replace") if isinstance(rows, bytes) else rows
+        return f"{rows:f}" if isinstance(rows, float) else repr(shown)
+    if few < 0 or len(rows) <= 2 * few:
+        return f"[{', '.join(_ragged(row, few) for row in rows)}]"
+    ends = [_ragged(row, few) for row in (*rows[:few], *rows[len(rows) - few :])]
+    return f"[{', '.join([*ends[:few], '...', *ends[few:]])}]"
 
 
 def elements_of(array: np.ndarray, few: int) -> str:

@@ -35,6 +35,8 @@ def test_answer_is_that_of_tensorflow(call):
 
 COLUMN = [[2.0], [3.0], [5.0], [7.0]]
 
+SPEC = tf.RaggedTensorSpec([None], tf.float64, ragged_rank=0)
+
 GRADIENTS = {
     "multiply": lambda v: (ragged(v) * ragged(v)).flat_values,
     "column": lambda v: (ragged(v) * tf.constant(COLUMN, tf.float64)).flat_values,
@@ -83,6 +85,21 @@ GRADIENTS = {
     "partitions": lambda v: (
         tf.ragged.stack_dynamic_partitions(v, [1, 0, 1, 1, 0, 2], 4).flat_values
     ),
+    "tile": lambda v: tf.tile(ragged(v), [2, 3]).flat_values,
+    "squeeze": lambda v: tf.squeeze(tf.expand_dims(ragged(v), 1), 1).flat_values,
+    "split": lambda v: tf.split(ragged(v), [1, 3])[1].flat_values,
+    "cumsum": lambda v: tf.cumsum(ragged(v), axis=1).flat_values,
+    "gather_nd": lambda v: tf.gather_nd(ragged(v), [[3, 2], [0, 1], [3, 2]]),
+    "segments": lambda v: tf.math.unsorted_segment_prod(ragged(v), [0, 1, 1, 0], 3).flat_values,
+    "map_fn": lambda v: (
+        tf.map_fn(
+            lambda row: row * tf.reduce_sum(row), ragged(v), fn_output_signature=SPEC
+        ).flat_values
+    ),
+    "map_fn_nested": lambda v: tf.map_fn(
+        lambda row: tf.reduce_sum(row * row), nested(v), fn_output_signature=tf.float64
+    ),
+    "outer": lambda v: (nested(v) * ragged(v[:3], (2, 0, 1))[:, :, tf.newaxis]).flat_values,
     "merge_dims": lambda v: nested(v).merge_dims(1, 2).flat_values,
     "leaky_relu": lambda v: tf.nn.leaky_relu(ragged(v)).flat_values,
 }
@@ -235,6 +252,17 @@ def test_empty_rows_of_rows():
     assert x.bounding_shape().numpy().tolist() == [2, 2, 1]
 
 
+def test_rows_are_printed():
+    lines = []
+    tf.print(X, tf.ragged.constant([["a"], []]), output_stream=lines.append)
+    tf.print(tf.ragged.range([8, 2]), summarize=2, output_stream=lines.append)
+
+    assert lines == [
+        "[[1.000000, 2.000000], [], [3.000000]] [['a'], []]\n",
+        "[[0, 1, ..., 6, 7], [0, 1]]\n",
+    ]
+
+
 class TestNest:
     def test_is_flat_values_and_row_splits(self):
         x = nested([1, 2, 3, 4, 5, 6])
@@ -338,6 +366,37 @@ INVALID = {
     "mask": (
         lambda: tf.ragged.boolean_mask(X, [[True], [True], [True]]),
         "boolean_mask: data and mask have rows of different lengths.",
+    ),
+    "outer": (
+        lambda: nested([1, 2, 3, 4, 5, 6]) * tf.ragged.constant([[1, 2], [3], []])[:, :, None],
+        "Two RaggedTensors of shapes (3, None, None) and (3, None, 1) do not go together. Expected "
+        "rows of the same lengths.",
+    ),
+    "tile": (
+        lambda: tf.tile(X, [2]),
+        "tile: expected 2 numbers that are not negative, one for each axis. Received: [2].",
+    ),
+    "squeeze": (
+        lambda: tf.squeeze(X, 1),
+        "squeeze: axis 1 has the lengths [2, 0, 1]. Expected 1.",
+    ),
+    "split": (
+        lambda: tf.split(X, [1, 1]),
+        "split: 3 rows cannot be split into [1, 1].",
+    ),
+    "split_evenly": (
+        lambda: tf.split(X, 2),
+        "split: 3 rows cannot be split evenly into 2 parts.",
+    ),
+    "gather_nd": (lambda: tf.gather_nd(X, [[0, 5]]), "gather_nd: index 5 is out of bounds."),
+    "segment_ids": (
+        lambda: tf.math.unsorted_segment_sum(X, [0, 0], 2),
+        "Expected one segment id in [0, 2) for each of 3 rows of the RaggedTensor. Received: "
+        "[0, 0].",
+    ),
+    "cross": (
+        lambda: tf.ragged.cross([tf.ragged.constant([["a"]]), tf.constant([["a"], ["b"]])]),
+        "cross: the inputs have [1, 2] rows. Expected as many.",
     ),
     "range_shape": (
         lambda: tf.ragged.range([[1]]),
@@ -468,6 +527,19 @@ VALUE_ERRORS = {
     "axis": (
         lambda: tf.reduce_sum(X, axis=2),
         "axis=2 is out of bounds: expected -2 <= axis < 2.",
+    ),
+    "squeeze": (
+        lambda: tf.squeeze(X),
+        "squeeze: name the axes of a RaggedTensor that are to go.",
+    ),
+    "split_axis": (
+        lambda: tf.split(X, 2, axis=1),
+        "split: a RaggedTensor is split along axis 0. Received: axis=1.",
+    ),
+    "gather_nd": (
+        lambda: tf.gather_nd(X, [0]),
+        "gather_nd: from a RaggedTensor with a list of places, each an index into its first axes. "
+        "Received: shape (1,), batch_dims=0.",
     ),
     "softmax": (
         lambda: tf.nn.softmax(X, axis=0),

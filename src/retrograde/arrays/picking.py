@@ -197,6 +197,7 @@ def gather_batches(x: Tensor, indices: Tensor, axis: int, batch: int) -> Tensor:
     return shaping.transpose(y, perm=(*order[:batch], *rest[:between], *picked, *rest[between:]))
 
 
+@dispatched
 def gather_nd(
     params: Any,
     indices: Any,
@@ -333,6 +334,7 @@ def reverse_sequence(
     return shaping.transpose(y, perm=tuple(order.index(i) for i in builtins.range(ndim)))
 
 
+@dispatched
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: Any = None
 ) -> list[Tensor]:

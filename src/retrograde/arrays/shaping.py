@@ -204,6 +204,7 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
     return shaping.reshape(x, shape=(*shape[:at], 1, *shape[at:]))
 
 
+@dispatched
 def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
     """`input` without its axes of size 1, or without those named."""
     x = as_tensor(input)
@@ -271,6 +272,7 @@ def unstack(
     return list(shaping.unstack(x, axis=axis % ndim)) if size else []
 
 
+@dispatched
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: Any = "split"
 ) -> list[Tensor]:
@@ -422,6 +424,7 @@ def _roll_along(x: Tensor, places: int, axis: int) -> Tensor:
     return shaping.concat(back, front, axis=axis)
 
 
+@dispatched
 def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
     """The whole tensor repeated `multiples[i]` times along each axis i.
 

@@ -46,6 +46,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
     return binary(ar.multiply, x, y)
 
 
+@dispatched
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x * y`, and 0 where `y` is 0, even if `x` is infinite or nan there.
 
@@ -172,6 +173,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 # TensorFlow lets x share in that.
 
 
+@dispatched
 def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x * log(y)`, and 0 where `x` is 0.
 
@@ -182,12 +184,14 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     return x * apply(el.log, (safe,))
 
 
+@dispatched
 def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x * log(1 + y)`, and 0 where `x` is 0."""
     x, safe, _ = _where_nonzero(x, y, 0, "xlog1py")
     return x * apply(el.log1p, (safe,))
 
 
+@dispatched
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, and 0 where `x` is 0."""
     x, safe, nonzero = _where_nonzero(x, y, 1, "xdivy")
@@ -260,6 +264,7 @@ def _unlike(inputs: list | tuple) -> bool:
     return len({as_tensor(value)._array.dtype for value in inputs}) > 1
 
 
+@dispatched
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | IndexedSlices:
     """`x` times a number; IndexedSlices stay what they are.
 

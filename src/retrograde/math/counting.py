@@ -9,6 +9,7 @@ import numpy as np
 from retrograde.arrays._arguments import integer
 from retrograde.arrays.picking import gather_batches
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.shapes import normalise_axis
@@ -177,6 +178,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 # Counting
 
 
+@dispatched
 def bincount(
     arr: Any,
     weights: Any = None,

@@ -45,6 +45,7 @@ def reciprocal(x: Any, name: str | None = None) -> Tensor:
     return unary(ar.reciprocal, x)
 
 
+@dispatched
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """`1 / x`, and 0 where `x` is 0.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -94,6 +95,7 @@ def erfinv(x: Any, name: str | None = None) -> Tensor:
     return unary(sp.erfinv, x)
 
 
+@dispatched
 def erfcinv(x: Any, name: str | None = None) -> Tensor:
     """The inverse of `erfc`; infinite at 0 and 2, nan beyond."""
     x = as_tensor(x)

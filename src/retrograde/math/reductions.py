@@ -255,6 +255,7 @@ def _ordered(comparison: Primitive, x: Any, what: str) -> Tensor:
 # Along one axis
 
 
+@dispatched
 def cumsum(
     x: Any,
     axis: Any = 0,

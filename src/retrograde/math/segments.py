@@ -10,6 +10,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -71,6 +72,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return _reduced(segments.segment_min, segmentation, empty=0)
 
 
+@dispatched
 def unsorted_segment_sum(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
@@ -103,6 +105,7 @@ def unsorted_segment_sqrt_n(
     return _average(lambda total, count: total / sqrt(count), *segmentation)
 
 
+@dispatched
 def unsorted_segment_prod(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
@@ -112,6 +115,7 @@ def unsorted_segment_prod(
     return _reduced(segments.segment_prod, segmentation)
 
 
+@dispatched
 def unsorted_segment_max(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
@@ -121,6 +125,7 @@ def unsorted_segment_max(
     return _reduced(segments.segment_max, segmentation, empty=segmentation[0].dtype.min)
 
 
+@dispatched
 def unsorted_segment_min(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -111,6 +112,7 @@ def _same_shape(labels: Any, logits: Any, what: str) -> tuple[Tensor, Tensor]:
     return y, x
 
 
+@dispatched
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:

@@ -4,6 +4,8 @@ from retrograde.ragged import indexing as _indexing  # noqa: F401 (it binds __ge
 from retrograde.ragged.factories import (
     boolean_mask,
     constant,
+    cross,
+    cross_hashed,
     map_flat_values,
     range,
     row_splits_to_segment_ids,
@@ -15,6 +17,8 @@ from retrograde.ragged.factories import (
 __all__ = [
     "boolean_mask",
     "constant",
+    "cross",
+    "cross_hashed",
     "map_flat_values",
     "range",
     "row_splits_to_segment_ids",

@@ -18,6 +18,7 @@ from retrograde.ragged import rows
 from retrograde.ragged.operations import beside
 from retrograde.ragged.partition import RowPartition, integers_of, split_dtype
 from retrograde.ragged.tensor import RaggedTensor
+from retrograde.sparse.counting import crossed, hasher, joiner, rows_of
 
 
 def constant(
@@ -217,3 +218,28 @@ def stack_dynamic_partitions(
     order = np.argsort(ids, kind="stable")
     part = RowPartition.from_lengths(np.bincount(ids, minlength=count), which._array.dtype)
     return RaggedTensor(rows.take_rows(data, order), part, internal=True)
+
+
+def cross(inputs: Sequence[Any], name: str | None = None) -> RaggedTensor:
+    """All ways to take one string from each of several tensors, row by row.
+
+    >>> tf.ragged.cross([tf.ragged.constant([["a"], ["b", "c"]]), tf.constant([["x"], ["y"]])])
+    <tf.RaggedTensor [[b'a_X_x'], [b'b_X_y', b'c_X_y']]>
+    """
+    return _crossed(inputs, joiner(None), np.dtype(object), "cross")
+
+
+def cross_hashed(
+    inputs: Sequence[Any], num_buckets: Any = 0, hash_key: Any = None, name: str | None = None
+) -> RaggedTensor:
+    """A number for each way to take one value from each of several tensors, row by row."""
+    return _crossed(inputs, hasher(num_buckets, hash_key), np.dtype(np.int64), "cross_hashed")
+
+
+def _crossed(inputs: Sequence[Any], combine: Callable, dtype: np.dtype, what: str) -> RaggedTensor:
+    tables = [x.to_list() if isinstance(x, RaggedTensor) else rows_of(x, what) for x in inputs]
+    found = crossed(tables, combine, what)
+    flat = np.empty(sum(map(len, found)), dtype)
+    flat[:] = [value for row in found for value in row]
+    lengths = np.array([len(row) for row in found], np.int64)
+    return RaggedTensor(Tensor(flat), RowPartition.from_lengths(lengths), internal=True)

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import math
+from retrograde import arrays, math
+from retrograde.arrays._arguments import integer, integer_array, integers
+from retrograde.core import dtypes, nest
+from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
@@ -16,13 +19,15 @@ from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, unary
 from retrograde.ops import indexing, reduction
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import reshape
 from retrograde.ragged import reductions, rows
-from retrograde.ragged.tensor import HANDLERS, RaggedTensor
+from retrograde.ragged.tensor import HANDLERS, RaggedTensor, RaggedTensorSpec
 
 
 def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
     """`function` of the elements; dense arguments are broadcast to the ragged one."""
-    model = next(x for x in args if isinstance(x, RaggedTensor))
+    found = [x for x in args if isinstance(x, RaggedTensor)]
+    model = max(found, key=lambda x: x.ragged_rank)
     flat = [beside(model, x) for x in args]
     return model.with_flat_values(function(*flat, **kwargs))
 
@@ -40,13 +45,7 @@ def mapped(function: Callable, x: RaggedTensor, *args: Any, **kwargs: Any) -> Ra
 def beside(model: RaggedTensor, x: Any) -> Any:
     """The elements of `x` that belong to the flat values of `model`."""
     if isinstance(x, RaggedTensor):
-        same = x.ragged_rank == model.ragged_rank and rows.rank_of(x) == rows.rank_of(model)
-        if not same or not all(map(_same, x._partitions, model._partitions)):
-            raise invalid(
-                f"Two RaggedTensors of shapes {model.shape} and {x.shape} do not go together. "
-                "Expected rows of the same lengths."
-            )
-        return x.flat_values
+        return _aligned(model, x)
     if held_by(x) is None and np.ndim(x) == 0:
         return x
     x = as_tensor(x, hint=model.flat_values._array.dtype)
@@ -54,8 +53,26 @@ def beside(model: RaggedTensor, x: Any) -> Any:
     return x if x.ndim <= inner else _spread(model, x, inner)
 
 
-def _same(a: Any, b: Any) -> bool:
-    return a.same(b)
+def _aligned(model: RaggedTensor, x: RaggedTensor) -> Tensor:
+    """The flat values of `x`, repeated along ragged axes of `model` where `x` has size 1."""
+    shared, missing = x._partitions, model.ragged_rank - x.ragged_rank
+    fits = rows.rank_of(x) == rows.rank_of(model) and all(
+        a.same(b) for a, b in zip(shared, model._partitions, strict=False)
+    )
+    if not fits or any(n != 1 for n in x.flat_values.shape[1 : 1 + missing]):
+        raise invalid(
+            f"Two RaggedTensors of shapes {model.shape} and {x.shape} do not go together. Expected "
+            "rows of the same lengths."
+        )
+    if not missing:
+        return x.flat_values
+    flat = reshape(
+        x.flat_values, shape=(x.flat_values.shape[0], *x.flat_values.shape[1 + missing :])
+    )
+    which = np.arange(flat.shape[0])
+    for part in model._partitions[x.ragged_rank :]:
+        which = which[part.rowids]
+    return indexing.gather(flat, Tensor(which), axis=0)
 
 
 def _spread(model: RaggedTensor, x: Tensor, inner: int) -> Tensor:
@@ -87,6 +104,112 @@ def _where(function: Callable, condition: Any, x: Any = None, y: Any = None, nam
         chosen = np.flatnonzero(np.asarray(condition.flat_values))
         return Tensor(condition._coordinates()[chosen])
     return elementwise(function, condition, x, y)
+
+
+def _through_dense(function: Callable, x: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
+    """`function` of the tensor filled up with zeros, as far as that is ragged again."""
+    y = function(x.to_tensor(), *args, **kwargs)
+    return x.with_flat_values(indexing.gather_nd(y, Tensor(x._coordinates()), batch_dims=0))
+
+
+def _tile(_: Any, input: RaggedTensor, multiples: Any, name: Any = None) -> RaggedTensor:
+    times = integers(multiples, "tile: multiples")
+    if len(times) != rows.rank_of(input) or min(times) < 0:
+        raise invalid(
+            f"tile: expected {rows.rank_of(input)} numbers that are not negative, one for each "
+            f"axis. Received: {list(times)}."
+        )
+    return rows.tile(input, times)
+
+
+def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) -> Any:
+    if axis is None:
+        raise ValueError("squeeze: name the axes of a RaggedTensor that are to go.")
+    rank = rows.rank_of(input)
+    axes = {normalise_axis(a, rank, "squeeze") for a in integers(axis, "squeeze: axis")}
+    y: Any = input
+    for a in sorted(axes, reverse=True):
+        y = rows.squeeze(y, a)
+    return y
+
+
+def _split(_: Any, value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None,
+           name: Any = None) -> list:  # fmt: skip
+    if normalise_axis(int(axis), rows.rank_of(value), "split"):
+        raise ValueError(f"split: a RaggedTensor is split along axis 0. Received: axis={axis}.")
+    count = value._partition.nrows
+    sizes = integers(num_or_size_splits, "split")
+    if np.ndim(num_or_size_splits) == 0:
+        if count % sizes[0]:
+            raise invalid(f"split: {count} rows cannot be split evenly into {sizes[0]} parts.")
+        sizes = (count // sizes[0],) * sizes[0]
+    return rows.split_rows(value, sizes)
+
+
+def _dynamic_partition(_: Any, data: RaggedTensor, partitions: Any, num_partitions: Any,
+                       name: Any = None) -> list:  # fmt: skip
+    which = integer_array(partitions, "dynamic_partition: partitions")
+    count = integer(num_partitions, "dynamic_partition: num_partitions")
+    return [rows.take_rows(data, np.flatnonzero(which == i)) for i in range(count)]
+
+
+def _gather_nd(_: Any, params: RaggedTensor, indices: Any, batch_dims: int = 0, name: Any = None):
+    places = integer_array(indices, "gather_nd: indices")
+    if batch_dims or places.ndim != 2 or not 0 < places.shape[1] <= params.ragged_rank + 1:
+        raise ValueError(
+            "gather_nd: from a RaggedTensor with a list of places, each an index into its first "
+            f"axes. Received: shape {places.shape}, batch_dims={batch_dims}."
+        )
+    found, rest = places[:, 0], params
+    for column in places[:, 1:].T:
+        part = rest._partition
+        _check_places(found, part.nrows)
+        _check_places(column, part.lengths[found])
+        found, rest = part.starts[found] + column, rest.values
+    _check_places(found, rows.count_of(rest))
+    return rows.take_rows(rest, found)
+
+
+def _check_places(found: np.ndarray, limit: Any) -> None:
+    wrong = (found < 0) | (found >= limit)
+    if wrong.any():
+        raise invalid(f"gather_nd: index {found[wrong][0]} is out of bounds.")
+
+
+def _segments(function: Callable, data: RaggedTensor, segment_ids: Any, num_segments: Any,
+              name: Any = None) -> RaggedTensor:  # fmt: skip
+    ids = integer_array(segment_ids, "segment_ids")
+    count = integer(num_segments, "num_segments")
+    if ids.shape != (data._partition.nrows,) or (ids < 0).any() or (ids >= count).any():
+        raise invalid(
+            f"Expected one segment id in [0, {count}) for each of {data._partition.nrows} rows of "
+            f"the RaggedTensor. Received: {ids.tolist()}."
+        )
+    return reductions.combined(function, data, ids, count)
+
+
+def _counts(function: Callable, values: Any, weights: Any = None, *args: Any, **kwargs: Any) -> Any:
+    whole = None if weights is None else weights.to_sparse()
+    return dispatched(function)(values.to_sparse(), whole, *args, **kwargs)
+
+
+def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterations: Any = None,
+            back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
+            name: Any = None, fn_output_signature: Any = None) -> Any:  # fmt: skip
+    """Row by row; results that a RaggedTensorSpec describes become the rows of a ragged one."""
+    leaves, pack = nest.flatten_with_pack(elems)
+    columns = zip(*map(rows.unstacked, leaves), strict=True)
+    results = [nest.flatten(fn(pack(list(row)))) for row in columns]
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    expected = elems if signature is None else signature
+    stacked = []
+    for spec, column in zip(nest.flatten(expected), zip(*results, strict=True), strict=True):
+        if isinstance(spec, (RaggedTensor, RaggedTensorSpec)):
+            y = rows.stack(rows.tensors_of(column), 0)
+            stacked.append(y.with_row_splits_dtype(dtypes.int64))
+        else:
+            stacked.append(arrays.stack(column))
+    return nest.packed(expected, iter(stacked))
 
 
 def _truth(primitive: Primitive) -> Callable:
@@ -130,13 +253,18 @@ def _stack(_: Any, values: Any, axis: int = 0, name: Any = None) -> Any:
 
 
 _ELEMENTWISE = (
-    "abs", "divide", "truediv", "divide_no_nan", "clip_by_value",
+    "abs", "divide", "truediv", "divide_no_nan", "clip_by_value", "scalar_mul",
+    "multiply_no_nan", "reciprocal_no_nan", "xdivy", "xlog1py", "xlogy", "erfcinv",
+    "sigmoid_cross_entropy_with_logits",
     "logical_and", "logical_or", "logical_xor", "logical_not",
 )  # fmt: skip
 _MAPPED = (
     "cast", "identity", "stop_gradient", "zeros_like", "ones_like", "one_hot", "bitcast",
     "saturate_cast", "round", "log_sigmoid", "conj", "real", "imag", "angle",
     "leaky_relu", "gelu", "silu", "dropout",
+)  # fmt: skip
+_SEGMENTS = (
+    "unsorted_segment_sum", "unsorted_segment_prod", "unsorted_segment_max", "unsorted_segment_min",
 )  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "prod", "max", "min", "any", "all", "logsumexp")
 
@@ -157,6 +285,15 @@ HANDLERS |= {
     "expand_dims": _expand_dims,
     "reverse": _reverse,
     "concat": _concat,
+    "cumsum": _through_dense,
+    "tile": _tile,
+    "squeeze": _squeeze,
+    "split": _split,
+    "dynamic_partition": _dynamic_partition,
+    "gather_nd": _gather_nd,
+    **dict.fromkeys(_SEGMENTS, _segments),
+    "bincount": _counts,
+    "map_fn": _map_fn,
     "stack": _stack,
     "rank": lambda _, input, name=None: Tensor(np.int32(input.shape.rank)),
     "size": lambda function, input, out_type=None, name=None: function(input.flat_values, out_type),

@@ -16,7 +16,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
 from retrograde.ops.casting import cast_discrete, ones_like, stop_gradient, to_dtype
 from retrograde.ops.elementary import exp, log
-from retrograde.ops.shaping import broadcast_to, reshape
+from retrograde.ops.shaping import reshape
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.rows import expand_dims, rank_of
 from retrograde.ragged.tensor import RaggedTensor
@@ -25,37 +25,9 @@ from retrograde.ragged.tensor import RaggedTensor
 # them each goes to.
 
 
-def _sum(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
-    return indexing.scatter_add(values, Tensor(ids), shape=(count, *values.shape[1:]))
-
-
-def _extreme(primitive: Primitive, end: str) -> Callable:
-    def combine(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
-        start = np.full((count, *values.shape[1:]), getattr(values.dtype, end))
-        start = Tensor(start.astype(values._array.dtype))
-        return primitive(start, values, Tensor(ids[:, None]), batch_dims=0)
-
-    return combine
-
-
-def _product(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
-    """The rows of each group side by side, filled up with ones."""
-    order = np.argsort(ids, kind="stable")
-    part = RowPartition.from_lengths(np.bincount(ids, minlength=count))
-    places = np.empty((len(ids), 2), np.int64)
-    places[order, 0], places[order, 1] = part.rowids, part.positions
-    width = int(part.lengths.max(initial=0))
-    shape = (count, width, *values.shape[1:])
-    ones = Tensor(np.ones((), values._array.dtype))
-    side_by_side = indexing.put_nd(
-        broadcast_to(ones, shape=shape), values, Tensor(places), batch_dims=0
-    )
-    return reduction.prod(side_by_side, axis=(1,), keepdims=False)
-
-
 def _any(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
-    hits = _sum(cast_discrete(values, dtype=np.dtype(np.int32)), ids, count)
-    return hits > 0
+    hits = cast_discrete(values, dtype=np.dtype(np.int32))
+    return math.unsorted_segment_sum(hits, ids, count) > 0
 
 
 def _all(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
@@ -63,10 +35,10 @@ def _all(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
 
 
 _COMBINE = {
-    "sum": _sum,
-    "prod": _product,
-    "max": _extreme(indexing.max_nd, "min"),
-    "min": _extreme(indexing.min_nd, "max"),
+    "sum": math.unsorted_segment_sum,
+    "prod": math.unsorted_segment_prod,
+    "max": math.unsorted_segment_max,
+    "min": math.unsorted_segment_min,
     "any": _any,
     "all": _all,
 }
@@ -108,11 +80,11 @@ def _along(primitive: Primitive, x: Any, axis: int) -> Any:
         return x.with_values(_along(primitive, x.values, axis - 1))
     combine = _COMBINE[primitive.name]
     if axis == 1:
-        return _combined(combine, x.values, part.rowids, part.nrows)
-    return _combined(combine, x.values, part.positions, int(part.lengths.max(initial=0)))
+        return combined(combine, x.values, part.rowids, part.nrows)
+    return combined(combine, x.values, part.positions, int(part.lengths.max(initial=0)))
 
 
-def _combined(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any:
+def combined(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any:
     """The same for rows that are ragged: what is at the same place of two rows meets."""
     if not isinstance(values, RaggedTensor):
         return combine(values, ids, count)
@@ -121,7 +93,7 @@ def _combined(combine: Callable, values: Any, ids: np.ndarray, count: int) -> An
     np.maximum.at(lengths, ids, part.lengths)
     rows = RowPartition.from_lengths(lengths, part.dtype)
     places = rows.starts[ids][part.rowids] + part.positions
-    inner = _combined(combine, values.values, places, int(rows.splits[-1]))
+    inner = combined(combine, values.values, places, int(rows.splits[-1]))
     return RaggedTensor(inner, rows, internal=True)
 
 
@@ -178,5 +150,5 @@ def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) ->
     ids = part.rowids
     top = stop_gradient(_COMBINE["max"](x, ids, part.nrows))
     e = exp(x - indexing.gather(top, Tensor(ids), axis=0))
-    total = indexing.gather(_sum(e, ids, part.nrows), Tensor(ids), axis=0)
-    return logits.with_flat_values(e / total)
+    total = math.unsorted_segment_sum(e, ids, part.nrows)
+    return logits.with_flat_values(e / indexing.gather(total, Tensor(ids), axis=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import split, unstack
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
 
@@ -21,6 +23,11 @@ from retrograde.ragged.tensor import RaggedTensor
 def rank_of(x: Any) -> int:
     """The number of axes of a ragged or dense tensor."""
     return x.shape.rank
+
+
+def count_of(x: Any) -> int:
+    """The number of its rows."""
+    return x._partition.nrows if isinstance(x, RaggedTensor) else x.shape[0]
 
 
 def take_rows(x: Any, rows: np.ndarray) -> Any:
@@ -194,7 +201,7 @@ def boolean_mask(data: Any, mask: Any) -> Any:
         part = RowPartition.from_lengths(counts, data._partition.dtype)
         return RaggedTensor(kept, part, internal=True)
     marked = np.asarray(mask)
-    size = data._partition.nrows if isinstance(data, RaggedTensor) else data.shape[0]
+    size = count_of(data)
     if marked.dtype != bool or marked.shape != (size,):
         raise ValueError(
             f"boolean_mask: expected {size} truth values. Received: dtype {marked.dtype}, shape "
@@ -210,3 +217,43 @@ def tensors_of(values: Any) -> list:
     )
     dtype = None if hint is None else hint._array.dtype
     return [v if isinstance(v, RaggedTensor) else as_tensor(v, hint=dtype) for v in values]
+
+
+def unstacked(x: Any) -> list:
+    """The rows of a ragged or dense tensor, taken apart at once."""
+    if not isinstance(x, RaggedTensor):
+        return list(unstack(as_tensor(x), axis=0))
+    part = x._partition
+    if isinstance(x.values, RaggedTensor):
+        return list(x)
+    return list(split(x.values, sizes=tuple(part.lengths.tolist()), axis=0)) if part.nrows else []
+
+
+def tile(x: RaggedTensor, multiples: Sequence[int]) -> RaggedTensor:
+    """`x` repeated along each axis."""
+    for axis, times in enumerate(multiples):
+        if times == 0:
+            x = x[(*[slice(None)] * axis, slice(0))]
+        elif times != 1:
+            x = concat([x] * times, axis)
+    return x
+
+
+def squeeze(x: Any, axis: int) -> Any:
+    """`x` without `axis`, which has size 1."""
+    if not isinstance(x, RaggedTensor):
+        return arrays.squeeze(x, axis)
+    if axis > 1:
+        return x.with_values(squeeze(x.values, axis - 1))
+    lengths = x._partition.lengths if axis else np.array([x._partition.nrows])
+    if (lengths != 1).any():
+        raise invalid(f"squeeze: axis {axis} has the lengths {lengths.tolist()}. Expected 1.")
+    return x.values
+
+
+def split_rows(x: RaggedTensor, sizes: Sequence[int]) -> list[RaggedTensor]:
+    """Parts of so many rows each."""
+    ends = np.cumsum([0, *sizes])
+    if ends[-1] != x._partition.nrows:
+        raise invalid(f"split: {x._partition.nrows} rows cannot be split into {list(sizes)}.")
+    return [take_rows(x, np.arange(a, b)) for a, b in itertools.pairwise(ends)]

@@ -342,4 +342,4 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     return x.with_values(e / picked(summed(e, which, len(rows)), which))
 
 
-HANDLERS["divide"] = HANDLERS["truediv"] = lambda x, y, name=None: x / y
+HANDLERS["divide"] = HANDLERS["truediv"] = lambda _, x, y, name=None: x / y

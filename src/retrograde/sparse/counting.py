@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
+from retrograde.core import dtypes
+from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops._fingerprint import combined, fingerprint64
-from retrograde.ops.conversion import as_tensor
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.shaping import reshape
 from retrograde.sparse._places import (
     distinct,
@@ -25,9 +28,11 @@ from retrograde.sparse._places import (
     summed,
     with_places,
 )
-from retrograde.sparse.tensor import SparseTensor
+from retrograde.sparse.making import to_dense
+from retrograde.sparse.tensor import HANDLERS, SparseTensor
 
 
+@dispatched
 def bincount(
     values: Any,
     weights: Any = None,
@@ -69,6 +74,25 @@ def bincount(
     else:
         sums = summed(picked(added, np.flatnonzero(keep)), which, len(indices))
     return with_places(indices, sums, (count, width) if by_row else (width,))
+
+
+def _dense_counts(
+    function: Callable, arr: SparseTensor, weights: Any = None, minlength: Any = None,
+    maxlength: Any = None, dtype: Any = dtypes.int32, name: Any = None, axis: Any = None,
+    binary_output: bool = False,
+) -> Tensor:  # fmt: skip
+    """`tf.math.bincount` of a SparseTensor."""
+    values = arr.values
+    if axis != -1 or arr.shape.rank < 2:
+        flat = None if weights is None else sparse(weights).values
+        return function(values, flat, minlength, maxlength, dtype, binary_output=binary_output)
+    width = function(values, None, minlength, maxlength).shape[0]
+    counts = bincount(arr, weights, -1, width, width, binary_output)
+    y = to_dense(counts)
+    return y if weights is not None else to_dtype(y, numpy_dtype(dtype))
+
+
+HANDLERS["bincount"] = _dense_counts
 
 
 def _entries(values: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, Tensor | None, int | None]:
@@ -128,12 +152,7 @@ def cross(inputs: Any, name: str | None = None, separator: Any = None) -> Sparse
     >>> tf.sparse.cross([letters, digits]).values.numpy()
     array([b'a_X_1', b'b_X_1'], dtype=object)
     """
-    between = b"_X_" if separator is None else np.asarray(as_tensor(separator)).item()
-
-    def joined(parts: tuple) -> bytes:
-        return between.join(p if isinstance(p, bytes) else str(p).encode() for p in parts)
-
-    return _crossed(inputs, joined, np.dtype(object), "cross")
+    return _crossed(inputs, joiner(separator), np.dtype(object), "cross")
 
 
 def cross_hashed(
@@ -147,6 +166,24 @@ def cross_hashed(
     >>> tf.sparse.cross_hashed([letters, digits], num_buckets=10).values.dtype
     tf.int64
     """
+    hashed = hasher(num_buckets, hash_key)
+    return _crossed(inputs, hashed, np.dtype(np.int64), "cross_hashed")
+
+
+_DEFAULT_KEY = 0xDECAFCAFFE
+_LARGEST = 2**63 - 1
+
+
+def joiner(separator: Any) -> Callable[[tuple], bytes]:
+    """What joins a cross of strings and integers."""
+    between = b"_X_" if separator is None else np.asarray(as_tensor(separator)).item()
+    return lambda parts: between.join(
+        part if isinstance(part, bytes) else str(part).encode() for part in parts
+    )
+
+
+def hasher(num_buckets: Any, hash_key: Any) -> Callable[[tuple], int]:
+    """What makes one number of a cross of strings and integers."""
     key = _DEFAULT_KEY if hash_key is None else integer(hash_key, "cross_hashed: hash_key")
     buckets = integer(num_buckets, "cross_hashed: num_buckets")
     if buckets < 0:
@@ -156,11 +193,7 @@ def cross_hashed(
         numbers = [fingerprint64(p) if isinstance(p, bytes) else p % 2**64 for p in parts]
         return functools.reduce(combined, numbers, key) % (buckets or _LARGEST)
 
-    return _crossed(inputs, hashed, np.dtype(np.int64), "cross_hashed")
-
-
-_DEFAULT_KEY = 0xDECAFCAFFE
-_LARGEST = 2**63 - 1
+    return hashed
 
 
 def _crossed(inputs: Any, combine: Callable, dtype: np.dtype, what: str) -> SparseTensor:
@@ -170,17 +203,21 @@ def _crossed(inputs: Any, combine: Callable, dtype: np.dtype, what: str) -> Spar
         if not isinstance(x, SparseTensor) and held_by(x) is None:
             raise TypeError(f"{what}: expected Tensors and SparseTensors. Received: {x!r}.")
     ordered = sorted(inputs, key=lambda x: not isinstance(x, SparseTensor))
-    tables = [_rows_of(x, what) for x in ordered]
-    if len({len(table) for table in tables}) > 1:
-        raise invalid(f"{what}: the inputs have {[len(t) for t in tables]} rows. Expected as many.")
-    rows = [[combine(p) for p in itertools.product(*row)] for row in zip(*tables, strict=True)]
+    rows = crossed([rows_of(x, what) for x in ordered], combine, what)
     counts = [len(row) for row in rows]
     indices = np.array([(i, j) for i, n in enumerate(counts) for j in range(n)], np.int64)
     values = np.array([value for row in rows for value in row], dtype)
     return with_places(indices.reshape(-1, 2), Tensor(values), (len(rows), max(counts, default=0)))
 
 
-def _rows_of(x: Any, what: str) -> list[list]:
+def crossed(tables: list, combine: Callable, what: str) -> list[list]:
+    """Row by row, what `combine` makes of each way to take one value from each table."""
+    if len({len(table) for table in tables}) > 1:
+        raise invalid(f"{what}: the inputs have {[len(t) for t in tables]} rows. Expected as many.")
+    return [[combine(p) for p in itertools.product(*row)] for row in zip(*tables, strict=True)]
+
+
+def rows_of(x: Any, what: str) -> list[list]:
     """The values of each row, as bytes or integers."""
     parts = isinstance(x, SparseTensor)
     values = np.asarray(x.values if parts else as_tensor(x))

@@ -122,7 +122,8 @@ class SparseTensor(CompositeTensor):
 
     def _handler(self, operation: Any) -> Callable | None:
         name = operation.name if isinstance(operation, Primitive) else operation.__name__
-        return functools.partial(_map, operation) if name in _KEEP_ZERO else HANDLERS.get(name)
+        handler = _map if name in _KEEP_ZERO else HANDLERS.get(name)
+        return handler and functools.partial(handler, operation)
 
     def __repr__(self) -> str:
         return (
@@ -145,10 +146,11 @@ def _shape_as(x: SparseTensor, dtype: Any) -> Tensor:
     return Tensor(np.asarray(x.dense_shape).astype(numpy_dtype(dtype) or np.int32))
 
 
-HANDLERS: dict[str, Callable] = {  # what other public functions do with a SparseTensor
-    "rank": lambda input, name=None: Tensor(np.int32(input.shape.rank)),
-    "shape": lambda input, out_type=None, name=None: _shape_as(input, out_type),
-    "size": lambda input, out_type=None, name=None: Tensor(
+# What other public functions do with a SparseTensor: `handler(function, *args, **kwargs)`.
+HANDLERS: dict[str, Callable] = {
+    "rank": lambda _, input, name=None: Tensor(np.int32(input.shape.rank)),
+    "shape": lambda _, input, out_type=None, name=None: _shape_as(input, out_type),
+    "size": lambda _, input, out_type=None, name=None: Tensor(
         np.prod(_shape_as(input, out_type)._array, dtype=numpy_dtype(out_type) or np.int32)
     ),
 }
