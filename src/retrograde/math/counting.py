@@ -17,7 +17,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.math.arithmetic import minimum
 from retrograde.ops import sorting
-from retrograde.ops.casting import cast_discrete, identity, to_dtype
+from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.indexing import gather, scatter_add
@@ -204,13 +204,12 @@ def bincount(
         raise ValueError("bincount: expected either `binary_output` or `weights`, not both.")
     numbers = _numbers(arr)
     weights = _weights(weights, numbers, numpy_dtype(dtype))
-    if axis != -1 or numbers.ndim < 2:
-        count = numbers._array.size
-        numbers, weights = (reshape(v, shape=(1, count)) for v in (numbers, weights))
-        y = _counted(numbers, weights, _length(numbers, minlength, maxlength))
-        y = reshape(y, shape=y._array.shape[1:])
-    else:
-        y = _counted(numbers, weights, _length(numbers, minlength, maxlength))
+    together = axis != -1 or numbers.ndim < 2
+    if together:
+        one_row = (1, numbers._array.size)
+        numbers, weights = reshape(numbers, shape=one_row), reshape(weights, shape=one_row)
+    y = _counted(numbers, weights, _length(numbers, minlength, maxlength))
+    y = reshape(y, shape=y._array.shape[1:]) if together else y
     return minimum(y, 1) if binary_output else y
 
 
@@ -219,8 +218,11 @@ def _numbers(arr: Any) -> Tensor:
     accept(x, ("int32", "int64", "float32", "float64"), "arr", "bincount")
     if x.ndim > 2:
         raise invalid(f"bincount: expected at most two axes. Received: shape {x._array.shape}.")
-    x = x if x._array.dtype.kind == "i" else cast_discrete(x, dtype=np.dtype(np.int32))
-    return apply(check_range, (x,), {"low": 0, "high": None, "what": "bincount: expected numbers"})
+    return _in_range(to_dtype(x, _INT64), None, "bincount: expected numbers")
+
+
+def _in_range(x: Tensor, high: int | None, what: str) -> Tensor:
+    return apply(check_range, (x,), {"low": 0, "high": high, "what": what})
 
 
 def _weights(weights: Any, numbers: Tensor, dtype: np.dtype) -> Tensor:
@@ -250,7 +252,7 @@ def _counted(numbers: Tensor, weights: Tensor, length: int) -> Tensor:
     """The sums of weights in each row, by number; what does not fit is put last and cut off."""
     rows, columns = numbers._array.shape
     width = length + 1
-    starts = Tensor((np.arange(rows) * width).reshape(rows, 1).astype(numbers._array.dtype))
+    starts = Tensor((np.arange(rows) * width).reshape(rows, 1))
     places = reshape(minimum(numbers, length) + starts, shape=(rows * columns,))
     flat = reshape(weights, shape=(rows * columns,))
     y = reshape(scatter_add(flat, places, shape=(rows * width,)), shape=(rows, width))
@@ -279,9 +281,8 @@ def confusion_matrix(
         )
     x, y = to_dtype(x, _INT64), to_dtype(y, _INT64)
     size = _classes(x, y, num_classes)
-    for kind, values in (("labels", x), ("predictions", y)):
-        attrs = {"low": 0, "high": size, "what": f"confusion_matrix: expected {kind}"}
-        apply(check_range, (values,), attrs)
+    x = _in_range(x, size, "confusion_matrix: expected labels")
+    y = _in_range(y, size, "confusion_matrix: expected predictions")
     wanted = numpy_dtype(dtype)
     w = Tensor(np.ones(x._array.shape, wanted)) if weights is None else as_tensor(weights)
     if w._array.shape != x._array.shape:
