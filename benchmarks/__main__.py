@@ -14,7 +14,7 @@ from benchmarks.goals import GOALS
 from benchmarks.peers import PEER_BY_NAME, ROOT
 from benchmarks.processes import PeerError, WorkerProcess
 from benchmarks.report import Report, disagreements, page
-from benchmarks.workloads import DESCRIPTIONS, IMPORTS, MEMORY, STEPS
+from benchmarks.workloads import DERIVATIVES, DESCRIPTIONS, IMPORTS, MEMORY, STEPS
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 
@@ -95,7 +95,7 @@ def find_versions(workers):
 
 def measure_all(names, pythons, workers, step_effort, import_effort):
     """A result for each workload. The workers end before memory and imports are measured."""
-    steps = [name for name in names if name in STEPS]
+    steps = [name for name in names if name in STEPS | DERIVATIVES]
     results = [rounds.measure(name, workers, step_effort, say) for name in steps]
     for worker in workers.values():
         worker.stop()

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from benchmarks.workloads import DERIVATIVES
+
 SMALL = ("square", "add8", "chain", "small_mlp")
 
 
@@ -28,6 +30,9 @@ GOALS = (
     *(Goal(workload, "torch", "retrograde", 1) for workload in SMALL),
     Goal("mnist_mlp", "torch", "retrograde", 0.91),
     Goal("elementwise_1m", "torch", "retrograde", 1),
+    *(Goal(workload, "torch", "retrograde", 1) for workload in DERIVATIVES),
+    Goal("jacobian_64", "tensorflow", "retrograde", 100),
+    Goal("hessian_32", "tensorflow", "retrograde", 100),
     Goal("memory_50_layers", "retrograde", "torch", 1, at_most=True),
     Goal("import", "retrograde", "numpy", 1.5, at_most=True),
 )

@@ -8,6 +8,10 @@ import numpy as np
 LEARNING_RATE = 0.01
 SMALL_MLP = (32, (16, 32, 32, 4))
 MNIST_MLP = (128, (784, 512, 512, 10))
+THREE_LAYERS = (64, (16, 32, 32, 8))
+FIVE_LAYERS = (256, (2, 32, 32, 32, 32, 1))
+FIVE_LAYERS_OF_ONE = (256, (1, 32, 32, 32, 32, 1))
+PER_EXAMPLE = (256, (16, 32, 32, 4))
 
 
 @dataclass(frozen=True)
@@ -59,3 +63,12 @@ def deep_weights():
     generator = np.random.default_rng(5)
     for _ in range(50):
         yield _normal(generator, (1024, 1024), 1 / 32)
+
+
+def matrix_and_vector(size):
+    generator = np.random.default_rng(6)
+    return _normal(generator, (size, size), size**-0.5), _normal(generator, size)
+
+
+def direction():
+    return _normal(np.random.default_rng(7), (256, 2))

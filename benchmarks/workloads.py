@@ -1,9 +1,9 @@
 """What is measured, in the order of the table.
 
-To add a workload, add a line here and a function of that name to each `workloads_*.py`. The
-function takes the library, does the set-up, and returns a step: a function without arguments
-that does the work and returns a list of results. The driver compares the results of the first
-two steps over all peers.
+To add a workload, add a line here and a function of that name to each `workloads_*.py`, or to each
+`derivatives_*.py` for what goes beyond the gradient. The function takes the library, does the
+set-up, and returns a step: a function without arguments that does the work and returns a list of
+results. The driver compares the results of the first two steps over all peers.
 """
 
 STEPS = {
@@ -15,6 +15,16 @@ STEPS = {
     "elementwise_1m": "gradient of `sum(sin(x) * exp(x) + tanh(x))` on 1,000,000 elements",
 }
 
+DERIVATIVES = {
+    "jacobian_64": "Jacobian of `tanh(m @ v)`, 64 x 64",
+    "hessian_32": "Hessian of `sum(tanh(m @ v)**2)`, 32 x 32",
+    "batch_jacobian": "Jacobians of a 16-32-32-8 tanh network, batch of 64",
+    "hessian_vector": "Hessian-vector product of a 5-layer tanh network, 256 points in the plane",
+    "laplacian": "Laplacian of the same network at each point",
+    "fourth_derivative": "fourth derivative of such a network at 256 points on a line",
+    "per_example": "gradients of each example, 16-32-32-4 network, batch of 256",
+}
+
 MEMORY = {
     "memory_50_layers": "peak memory of 50 layers `tanh(h @ w)`, 1024 x 1024, and all gradients",
 }
@@ -23,4 +33,4 @@ IMPORTS = {
     "import": "start of a fresh interpreter with the import, less the bare start",
 }
 
-DESCRIPTIONS = STEPS | MEMORY | IMPORTS
+DESCRIPTIONS = STEPS | DERIVATIVES | MEMORY | IMPORTS

@@ -2,10 +2,10 @@
 
 import numpy
 
-from benchmarks import inputs
+from benchmarks import derivatives_autograd, inputs
 from benchmarks.registry import Registry
 
-workload = Registry()
+workload = Registry(derivatives_autograd.workload)
 
 
 def to_numpy(value):

@@ -5,10 +5,10 @@ JAX returns before the work is done; each step waits for its results.
 
 import numpy as np
 
-from benchmarks import inputs
+from benchmarks import derivatives_jax, inputs
 from benchmarks.registry import Registry
 
-workload = Registry()
+workload = Registry(derivatives_jax.workload)
 
 
 def to_numpy(value):

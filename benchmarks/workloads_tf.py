@@ -1,9 +1,9 @@
 """The workloads as programs for TensorFlow; retrograde runs the same lines."""
 
-from benchmarks import inputs
+from benchmarks import derivatives_tf, inputs
 from benchmarks.registry import Registry
 
-workload = Registry()
+workload = Registry(derivatives_tf.workload)
 
 
 def to_numpy(value):

@@ -1,9 +1,9 @@
 """The workloads for PyTorch: leaves that require gradients, `torch.autograd.grad`."""
 
-from benchmarks import inputs
+from benchmarks import derivatives_torch, inputs
 from benchmarks.registry import Registry
 
-workload = Registry()
+workload = Registry(derivatives_torch.workload)
 
 
 def to_numpy(value):

@@ -10,7 +10,7 @@ from benchmarks import environments, processes, report
 from benchmarks.goals import GOALS, Goal
 from benchmarks.peers import PEERS
 from benchmarks.report import Report, Result
-from benchmarks.workloads import DESCRIPTIONS, MEMORY, STEPS
+from benchmarks.workloads import DERIVATIVES, DESCRIPTIONS, MEMORY, STEPS
 
 FOLDER = Path(benchmarks.__file__).parent
 
@@ -30,9 +30,10 @@ def workloads_of(path):
 
 @pytest.mark.parametrize("module", sorted({peer.workloads for peer in PEERS}))
 def test_every_module_has_every_workload(module):
-    path = FOLDER / f"{module.removeprefix('benchmarks.')}.py"
+    name = f"{module.removeprefix('benchmarks.')}.py"
 
-    assert workloads_of(path) == set(STEPS | MEMORY)
+    assert workloads_of(FOLDER / name) == set(STEPS | MEMORY)
+    assert workloads_of(FOLDER / name.replace("workloads", "derivatives")) == set(DERIVATIVES)
 
 
 def test_goals_name_known_workloads():
