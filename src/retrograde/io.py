@@ -22,16 +22,24 @@ from retrograde.image.codecs import (
     decode_image,
     decode_png,
     encode_png,
+)
+from retrograde.image.jpeg import (
+    decode_and_crop_jpeg,
+    decode_jpeg,
+    encode_jpeg,
     extract_jpeg_shape,
     is_jpeg,
 )
 from retrograde.ops.conversion import as_tensor
 
 __all__ = [
+    "decode_and_crop_jpeg",
     "decode_bmp",
     "decode_gif",
     "decode_image",
+    "decode_jpeg",
     "decode_png",
+    "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",
     "is_jpeg",

@@ -246,6 +246,7 @@ RANDOM = {
     "crop": ([2, 1, 3],),
     "flip_left_right": (),
     "flip_up_down": (),
+    "jpeg_quality": (20, 90),
 }
 
 
@@ -321,3 +322,26 @@ def test_a_batch_of_images_becomes_a_batch_of_files():
 
     assert files.shape == [2, 3]
     np.testing.assert_array_equal(tf.image.decode_png(files[1, 2]), images[1, 2])
+
+
+def test_a_large_image_comes_out_of_a_jpeg_nearly_as_it_went_in():
+    rows, columns = np.mgrid[:83, :131]
+    waves = [np.sin(rows / 9 + columns / 7), np.cos(columns / 11), np.sin(rows / 5)]
+    image = (128 + 100 * np.stack(waves, axis=-1)).astype(np.uint8)
+
+    for options in ({}, {"chroma_downsampling": False}, {"quality": 100}):
+        contents = tf.io.encode_jpeg(image, **options)
+        error = np.abs(tf.io.decode_jpeg(contents).numpy().astype(int) - image)
+        assert error.mean() < 2.5
+        assert tf.io.extract_jpeg_shape(contents).numpy().tolist() == [83, 131, 3]
+        assert bool(tf.io.is_jpeg(contents))
+
+
+def test_numbers_of_any_size_survive_a_jpeg():
+    """With all steps of quantisation 1, codes of every length occur."""
+    image = np.random.default_rng(8).integers(0, 256, (40, 56, 1), np.uint8)
+    image[:16] = np.where(image[:16] > 127, 255, 0)
+
+    y = tf.io.decode_jpeg(tf.io.encode_jpeg(image, quality=100), dct_method="INTEGER_ACCURATE")
+
+    assert np.abs(y.numpy().astype(int) - image).max() <= 2

@@ -450,7 +450,7 @@ MESSAGES = [
     (
         lambda: tf.image.decode_png(b"x"),
         tf.errors.InvalidArgumentError,
-        "decode_png: the file is of unknown format. Expected PNG, GIF or BMP.",
+        "decode_png: the file is of unknown format. Expected JPEG, PNG, GIF or BMP.",
     ),
     (
         lambda: tf.image.decode_png(b"\x89PNG", channels=2),
@@ -460,7 +460,7 @@ MESSAGES = [
     (
         lambda: tf.image.decode_png(b"\x89PNG\r\n\x1a\n"),
         tf.errors.InvalidArgumentError,
-        "decode_png: 8 bytes of PNG are damaged: they end too soon, or do not fit together.",
+        "decode_png: cannot read 8 bytes of PNG: they end too soon, or do not fit together.",
     ),
     (
         lambda: tf.image.decode_png(b"\x89PNG", dtype=tf.float32),
@@ -480,7 +480,7 @@ MESSAGES = [
     (
         lambda: tf.image.decode_bmp(b"BM"),
         tf.errors.InvalidArgumentError,
-        "decode_bmp: 2 bytes of BMP are damaged: the header needs 32 bytes, but there are 2.",
+        "decode_bmp: cannot read 2 bytes of BMP: the header needs 32 bytes, but there are 2.",
     ),
     (
         lambda: tf.image.decode_bmp(b"BM", channels=1),
@@ -526,12 +526,110 @@ MESSAGES = [
     (
         lambda: tf.image.extract_jpeg_shape(b"\xff\xd8\xff\xd9\x00\x00"),
         tf.errors.InvalidArgumentError,
-        "extract_jpeg_shape: 6 bytes of JPEG are damaged: it has no frame.",
+        "extract_jpeg_shape: cannot read 6 bytes of JPEG: it has no frame.",
     ),
     (
         lambda: tf.image.extract_jpeg_shape(b"x", tf.float32),
         tf.errors.InvalidArgumentError,
         "extract_jpeg_shape: output_type must be int32 or int64. Received: float32.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"BM"),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: the file is a BMP. Use decode_bmp or decode_image.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"\xff\xd8\xff\xd9"),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: cannot read 4 bytes of JPEG: it has no frame.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"\xff\xd8\xff\xd9", channels=4),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: `channels` must be 0, 1 or 3 for JPEG. Received: 4.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"\xff\xd8\xff\xc9\x00\x02\xff\xd9"),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: cannot read 8 bytes of JPEG: it is packed in a way (marker 0xc9) that "
+        "cannot be read here.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"\xff\xd8\xff\xc0\x00\x08\x08\x00\x00\x00\x00\x01\xff\xd9"),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: cannot read 14 bytes of JPEG: the header makes no sense.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"\xff\xd8\xff\xc0\x00\x09"),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: cannot read 6 bytes of JPEG: a segment reaches beyond the end.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"\xff\xd8\xff\xc0\x00\x02\x00"),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: cannot read 7 bytes of JPEG: they end too soon, or do not fit together.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"x", ratio=3),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: ratio must be 1, 2, 4 or 8. Received: 3.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"x", ratio=2),
+        tf.errors.UnimplementedError,
+        "decode_jpeg: ratio 2 is not there. Use 1, and tf.image.resize behind it.",
+    ),
+    (
+        lambda: tf.image.decode_jpeg(b"x", dct_method="fast"),
+        tf.errors.InvalidArgumentError,
+        "decode_jpeg: dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE'. Received: "
+        "'fast'.",
+    ),
+    (
+        lambda: tf.image.decode_and_crop_jpeg(tf.io.encode_jpeg(np.zeros([2, 3, 3])), [0, 0, 3, 3]),
+        tf.errors.InvalidArgumentError,
+        "decode_and_crop_jpeg: crop_window is [0, 0, 3, 3]. Expected top, left, height and "
+        "width in an image of height 2 and width 3.",
+    ),
+    (
+        lambda: tf.image.encode_jpeg(np.zeros([2, 2, 2], np.uint8)),
+        tf.errors.InvalidArgumentError,
+        "encode_jpeg: `image` has shape (2, 2, 2). Expected (height, width, 1 or 3).",
+    ),
+    (
+        lambda: tf.image.encode_jpeg(np.zeros([2, 2, 3], np.uint8), quality=101),
+        tf.errors.InvalidArgumentError,
+        "encode_jpeg: quality must be from 0 to 100. Received: 101.",
+    ),
+    (
+        lambda: tf.image.encode_jpeg(np.zeros([2, 2, 3], np.uint8), format="bgr"),
+        tf.errors.InvalidArgumentError,
+        "encode_jpeg: format must be '', 'grayscale' or 'rgb'. Received: 'bgr'.",
+    ),
+    (
+        lambda: tf.image.encode_jpeg(np.zeros([2, 2, 3], np.uint8), density_unit="m"),
+        tf.errors.InvalidArgumentError,
+        "encode_jpeg: density_unit must be 'in' or 'cm'. Received: 'm'.",
+    ),
+    (
+        lambda: tf.image.encode_jpeg(np.zeros([0, 2, 3], np.uint8)),
+        tf.errors.InternalError,
+        "encode_jpeg: `image` has shape (0, 2, 3), without pixels.",
+    ),
+    (
+        lambda: tf.image.adjust_jpeg_quality(IMAGE[0], 50),
+        tf.errors.InvalidArgumentError,
+        "adjust_jpeg_quality: `image` has shape (3, 1). Expected (height, width, 1 or 3).",
+    ),
+    (
+        lambda: tf.image.random_jpeg_quality(RGB, 50, 40),
+        ValueError,
+        "min_jpeg_quality must be less than max_jpeg_quality. Received: 50 and 40.",
+    ),
+    (
+        lambda: tf.image.random_jpeg_quality(RGB, 50, 140),
+        ValueError,
+        "jpeg quality must be from 0 to 100. Received: 50 and 140.",
     ),
 ]
 

@@ -11,13 +11,7 @@ NOT_HERE = {
     "tf.make_ndarray",
     "tf.make_tensor_proto",
     "tf.nondifferentiable_batch_function",
-    "tf.image.adjust_jpeg_quality",
-    "tf.image.decode_and_crop_jpeg",
-    "tf.image.decode_jpeg",
     "tf.image.decode_jxl",
     "tf.image.decode_webp",
-    "tf.image.encode_jpeg",
     "tf.image.generate_bounding_box_proposals",
-    "tf.image.random_jpeg_quality",
-    "tf.image.stateless_random_jpeg_quality",
 }

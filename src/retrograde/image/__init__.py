@@ -22,8 +22,6 @@ from retrograde.image.codecs import (
     decode_image,
     decode_png,
     encode_png,
-    extract_jpeg_shape,
-    is_jpeg,
 )
 from retrograde.image.colour import (
     convert_image_dtype,
@@ -39,6 +37,16 @@ from retrograde.image.colour import (
 from retrograde.image.cutting import (
     crop_and_resize,
     extract_glimpse,
+)
+from retrograde.image.jpeg import (
+    adjust_jpeg_quality,
+    decode_and_crop_jpeg,
+    decode_jpeg,
+    encode_jpeg,
+    extract_jpeg_shape,
+    is_jpeg,
+    random_jpeg_quality,
+    stateless_random_jpeg_quality,
 )
 from retrograde.image.placing import (
     central_crop,
@@ -94,17 +102,21 @@ __all__ = [
     "adjust_contrast",
     "adjust_gamma",
     "adjust_hue",
+    "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
     "combined_non_max_suppression",
     "convert_image_dtype",
     "crop_and_resize",
     "crop_to_bounding_box",
+    "decode_and_crop_jpeg",
     "decode_bmp",
     "decode_gif",
     "decode_image",
+    "decode_jpeg",
     "decode_png",
     "draw_bounding_boxes",
+    "encode_jpeg",
     "encode_png",
     "extract_glimpse",
     "extract_jpeg_shape",
@@ -128,6 +140,7 @@ __all__ = [
     "random_flip_left_right",
     "random_flip_up_down",
     "random_hue",
+    "random_jpeg_quality",
     "random_saturation",
     "resize",
     "resize_with_crop_or_pad",
@@ -147,6 +160,7 @@ __all__ = [
     "stateless_random_flip_left_right",
     "stateless_random_flip_up_down",
     "stateless_random_hue",
+    "stateless_random_jpeg_quality",
     "stateless_random_saturation",
     "stateless_sample_distorted_bounding_box",
     "total_variation",

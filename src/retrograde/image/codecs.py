@@ -1,4 +1,4 @@
-"""Image files: PNG, BMP and GIF, and what can be told of a JPEG without unpacking it."""
+"""Image files: PNG, GIF, BMP, and whichever of them and of JPEG it is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.errors import InternalError, UnimplementedError, invalid
+from retrograde.core.errors import InternalError, invalid
 from retrograde.core.tensor import Tensor
-from retrograde.image import _bmp, _gif, _png
+from retrograde.image import _bmp, _gif, _jpeg, _png
 from retrograde.image._files import Unreadable
 from retrograde.image.colour import convert_image_dtype
 from retrograde.math._inputs import accept
@@ -20,40 +20,42 @@ from retrograde.ops.conversion import as_tensor
 
 _STRING = dtypes.string.numpy_dtype
 _UINT8 = dtypes.uint8.numpy_dtype
-_JPEG = b"\xff\xd8\xff"
 _DAMAGED = (ValueError, IndexError, KeyError, TypeError, struct.error, zlib.error)
 
 
-def _bytes(contents: Any, what: str) -> bytes:
+def file_bytes(contents: Any, what: str) -> bytes:
+    """The contents of one file."""
     x = as_tensor(contents, _STRING)
     if x._array.ndim:
         raise invalid(f"{what}: `contents` has shape {x._array.shape}. Expected a scalar.")
     return x.numpy()
 
 
-def _kind(data: bytes, what: str) -> str:
+def kind_of(data: bytes, what: str) -> str:
     """What `data` are, by how they begin."""
     if not data:
         raise invalid(f"{what}: `contents` is empty.")
     beginnings = {
-        "PNG": _png.SIGNATURE[:3], "GIF": _gif.SIGNATURE, "BMP": _bmp.SIGNATURE, "JPEG": _JPEG,
+        "PNG": _png.SIGNATURE[:3], "GIF": _gif.SIGNATURE, "BMP": _bmp.SIGNATURE,
+        "JPEG": _jpeg.SIGNATURE,
     }  # fmt: skip
     for kind, beginning in beginnings.items():
         if data.startswith(beginning):
             return kind
-    raise invalid(f"{what}: the file is of unknown format. Expected PNG, GIF or BMP.")
+    raise invalid(f"{what}: the file is of unknown format. Expected JPEG, PNG, GIF or BMP.")
 
 
-def _decoded(decode: Callable, kind: str, what: str, data: bytes, *arguments: Any) -> np.ndarray:
+def decoded(decode: Callable, kind: str, what: str, data: bytes, *arguments: Any) -> np.ndarray:
+    """`decode(data, *arguments)`; what is wrong with the data becomes TensorFlow's error."""
     try:
         return decode(data, *arguments)
     except _DAMAGED as error:
         known = isinstance(error, Unreadable)
         reason = error if known else "they end too soon, or do not fit together"
-        raise invalid(f"{what}: {len(data)} bytes of {kind} are damaged: {reason}.") from error
+        raise invalid(f"{what}: cannot read {len(data)} bytes of {kind}: {reason}.") from error
 
 
-def _image(data: bytes, kind: str, channels: int, dtype: np.dtype, what: str) -> Tensor:
+def image_in(data: bytes, kind: str, channels: int, dtype: np.dtype, what: str) -> Tensor:
     """The image in a file; of a GIF, all of its frames."""
     if channels not in (0, 1, 3, 4):
         raise invalid(f"{what}: `channels` must be 0, 1, 3 or 4. Received: {channels}.")
@@ -61,21 +63,22 @@ def _image(data: bytes, kind: str, channels: int, dtype: np.dtype, what: str) ->
         case "PNG":
             deep = dtype == np.uint8
             wanted = np.dtype(np.uint8 if deep else np.uint16)
-            image = _decoded(_png.decode, kind, what, data, channels, wanted)
+            image = decoded(_png.decode, kind, what, data, channels, wanted)
             if dtype == np.float32:
                 return Tensor((image / np.float32(65535)).astype(np.float32))
             return Tensor(image)
         case "BMP":
             if channels == 1:
                 raise invalid(f"{what}: `channels` must be 0, 3 or 4 for BMP. Received: 1.")
-            image = _decoded(_bmp.decode, kind, what, data, channels)
+            image = decoded(_bmp.decode, kind, what, data, channels)
         case "GIF":
             if channels not in (0, 3):
                 raise invalid(f"{what}: `channels` must be 0 or 3 for GIF. Received: {channels}.")
-            image = _decoded(_gif.decode, kind, what, data)
+            image = decoded(_gif.decode, kind, what, data)
         case _:
-            message = f"{what}: JPEG cannot be decoded here. Expected PNG, GIF or BMP."
-            raise UnimplementedError(None, None, message)
+            if channels == 4:
+                raise invalid(f"{what}: `channels` must be 0, 1 or 3 for JPEG. Received: 4.")
+            image = decoded(_jpeg.decode, kind, what, data, channels, True, False)
     return convert_image_dtype(Tensor(np.ascontiguousarray(image)), dtype)
 
 
@@ -84,8 +87,8 @@ def decode_png(
 ) -> Tensor:
     """The image in a PNG file, as uint8 or uint16: `[height, width, channels]`.
 
-    `channels` is 1 for grey, 3 for RGB, 4 for RGBA, or 0 for those of the file. A GIF of one frame
-    is taken too.
+    `channels` is 1 for grey, 3 for RGB, 4 for RGBA, or 0 for those of the file. A JPEG and
+    a GIF of one frame are taken too.
 
     >>> data = tf.io.encode_png(tf.constant([[[1], [2]]], tf.uint8))
     >>> tf.io.decode_png(data, channels=3).numpy()
@@ -94,15 +97,16 @@ def decode_png(
     what, wanted = "decode_png", dtypes.as_dtype(dtype)
     if wanted.name not in ("uint8", "uint16"):
         raise invalid(f"{what}: dtype must be uint8 or uint16. Received: {wanted.name}.")
-    data = _bytes(contents, what)
-    kind = _kind(data, what)
+    data = file_bytes(contents, what)
+    kind = kind_of(data, what)
     if kind == "BMP":
         raise invalid(f"{what}: the file is a BMP. Use decode_bmp or decode_image.")
-    image = _image(data, kind, channels, wanted.numpy_dtype, what)
-    return _one_frame(image, what) if kind == "GIF" else image
+    image = image_in(data, kind, channels, wanted.numpy_dtype, what)
+    return one_frame(image, what) if kind == "GIF" else image
 
 
-def _one_frame(images: Tensor, what: str) -> Tensor:
+def one_frame(images: Tensor, what: str) -> Tensor:
+    """The frame of a GIF that has no more."""
     if len(images._array) != 1:
         raise invalid(
             f"{what}: the GIF has {len(images._array)} frames. Use decode_gif or decode_image."
@@ -116,24 +120,25 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     `channels` is 3 for RGB, 4 for RGBA, or 0 for those of the file.
     """
     what = "decode_bmp"
-    data = _bytes(contents, what)
-    kind = _kind(data, what)
+    data = file_bytes(contents, what)
+    kind = kind_of(data, what)
     if kind != "BMP":
         raise invalid(f"{what}: the file is a {kind}. Use decode_{kind.lower()} or decode_image.")
-    return _image(data, kind, channels, _UINT8, what)
+    return image_in(data, kind, channels, _UINT8, what)
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     """The frames of a GIF file, as uint8 in RGB: `[frames, height, width, 3]`.
 
-    Each frame is drawn over the one before. A PNG is taken too, as one frame.
+    Each frame is drawn over the one before. A PNG and a JPEG are taken too, as one
+    frame.
     """
     what = "decode_gif"
-    data = _bytes(contents, what)
-    kind = _kind(data, what)
+    data = file_bytes(contents, what)
+    kind = kind_of(data, what)
     if kind == "BMP":
         raise invalid(f"{what}: the file is a BMP. Use decode_bmp or decode_image.")
-    image = _image(data, kind, 3, _UINT8, what)
+    image = image_in(data, kind, 3, _UINT8, what)
     return image if kind == "GIF" else image[None]
 
 
@@ -144,17 +149,17 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """The image in a PNG, GIF or BMP file, whichever it is, in any dtype.
+    """The image in a PNG, JPEG, GIF or BMP file, whichever it is, in any dtype.
 
     A GIF gives `[frames, height, width, 3]`, or its first frame alone without
     `expand_animations`. Intensities are scaled as `tf.image.convert_image_dtype` does it.
     """
     what, wanted = "decode_image", dtypes.as_dtype(dtype)
-    data = _bytes(contents, what)
-    kind = _kind(data, what)
+    data = file_bytes(contents, what)
+    kind = kind_of(data, what)
     known = wanted.name in ("uint8", "uint16", "float32")
     read_as = wanted if known else dtypes.uint16
-    image = _image(data, kind, channels or 0, read_as.numpy_dtype, what)
+    image = image_in(data, kind, channels or 0, read_as.numpy_dtype, what)
     if kind == "GIF" and not expand_animations:
         image = image[0]
     return image if known else convert_image_dtype(image, wanted)
@@ -184,46 +189,3 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     for place in np.ndindex(files.shape):
         files[place] = _png.encode(pixels[place], compression)
     return Tensor(files)
-
-
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Whether files begin as a JPEG does.
-
-    >>> tf.io.is_jpeg([b"\\xff\\xd8\\xff\\xe0", b"GIF89a"]).numpy()
-    array([ True, False])
-    """
-    data = np.asarray(as_tensor(contents, _STRING))
-    found = [part.startswith(_JPEG) for part in data.ravel()]
-    return Tensor(np.array(found, bool).reshape(data.shape)[()])
-
-
-def extract_jpeg_shape(
-    contents: Any, output_type: Any = dtypes.int32, name: str | None = None
-) -> Tensor:
-    """`[height, width, channels]` of a JPEG file, which is not unpacked for that."""
-    what, wanted = "extract_jpeg_shape", dtypes.as_dtype(output_type)
-    if wanted.name not in ("int32", "int64"):
-        raise invalid(f"{what}: output_type must be int32 or int64. Received: {wanted.name}.")
-    data = _bytes(contents, what)
-    if not data.startswith(_JPEG):
-        raise invalid(f"{what}: {len(data)} bytes that are no JPEG.")
-    shape = _decoded(_frame_header, "JPEG", what, data)
-    return Tensor(np.array(shape, wanted.numpy_dtype))
-
-
-_NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})  # tables that are numbered among the frames
-
-
-def _frame_header(data: bytes) -> tuple[int, int, int]:
-    """Height, width and channels, from the segment of a JPEG that begins its frame."""
-    place = 2
-    while data[place] == 0xFF:
-        marker = data[place + 1]
-        if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
-            height, width, channels = struct.unpack_from(">HHB", data, place + 5)
-            return height, width, channels
-        if marker == 0xFF:  # a byte that fills the gap
-            place += 1
-        else:
-            place += 2 + struct.unpack_from(">H", data, place + 2)[0]
-    raise Unreadable("it has no frame")

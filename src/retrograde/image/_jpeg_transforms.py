@@ -1,0 +1,117 @@
+"""JPEG: cosine transforms of blocks of 8 by 8 samples, in the integers of libjpeg.
+
+All blocks are transformed at once. `blocks` has shape `(blocks, 64)`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Fast: the transform of Arai, Agui and Nakajima, whose factors go into the steps of quantisation.
+
+_FACTORS = np.array([1.0, *(np.cos(k * np.pi / 16) * np.sqrt(2) for k in range(1, 8))])
+_SCALES = np.round(np.outer(_FACTORS, _FACTORS) * (1 << 14)).astype(np.int32).ravel()
+
+
+def fast_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Samples from 0 to 255 of coefficients that are to be multiplied by `steps`."""
+    factors = (steps * _SCALES + (1 << 11)) >> 12
+    x = (blocks * factors).reshape(-1, 8, 8)
+    x = _fast(x.swapaxes(1, 2)).swapaxes(1, 2)
+    return ((_fast(x) >> 5) + 128).clip(0, 255)
+
+
+def _fast(x: np.ndarray) -> np.ndarray:
+    """Along the last axis."""
+    x0, x1, x2, x3, x4, x5, x6, x7 = np.moveaxis(x, -1, 0)
+    sum_even, difference_even = x0 + x4, x0 - x4
+    sum_outer = x2 + x6
+    turned = (((x2 - x6) * 362) >> 8) - sum_outer
+    even = (
+        sum_even + sum_outer,
+        difference_even + turned,
+        difference_even - turned,
+        sum_even - sum_outer,
+    )
+    a, b, c, d = x5 + x3, x5 - x3, x1 + x7, x1 - x7
+    odd0 = c + a
+    middle = ((c - a) * 362) >> 8
+    both = ((b + d) * 473) >> 8
+    odd1 = ((b * -669) >> 8) + both - odd0
+    odd2 = middle - odd1
+    odd3 = ((d * 277) >> 8) - both + odd2
+    odd = odd0, odd1, odd2, -odd3
+    front = [e + o for e, o in zip(even, odd, strict=True)]
+    back = [e - o for e, o in zip(even, odd, strict=True)]
+    return np.stack([*front, *back[::-1]], axis=-1)
+
+
+# Accurate: the transform of Loeffler, Ligtenberg and Moschytz, with 13 bits behind the point.
+
+
+def _fixed(x: float) -> int:
+    return round(x * (1 << 13))
+
+
+def accurate_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Samples from 0 to 255 of coefficients that are to be multiplied by `steps`."""
+    x = (blocks * steps).reshape(-1, 8, 8)
+    x = _accurate(x.swapaxes(1, 2), 11).swapaxes(1, 2)
+    return (_accurate(x, 18) + 128).clip(0, 255)
+
+
+def _accurate(x: np.ndarray, bits: int) -> np.ndarray:
+    """Along the last axis, with `bits` taken away behind the point."""
+    x0, x1, x2, x3, x4, x5, x6, x7 = np.moveaxis(x.astype(np.int64), -1, 0)
+    z = (x2 + x6) * _fixed(0.541196100)
+    inner, outer = z - x6 * _fixed(1.847759065), z + x2 * _fixed(0.765366865)
+    plus, minus = (x0 + x4) << 13, (x0 - x4) << 13
+    even = plus + outer, minus + inner, minus - inner, plus - outer
+    z1, z2, z3, z4 = x7 + x1, x5 + x3, x7 + x3, x5 + x1
+    z5 = (z3 + z4) * _fixed(1.175875602)
+    z1, z2 = z1 * -_fixed(0.899976223), z2 * -_fixed(2.562915447)
+    z3, z4 = z3 * -_fixed(1.961570560) + z5, z4 * -_fixed(0.390180644) + z5
+    odd = (
+        x1 * _fixed(1.501321110) + z1 + z4,
+        x3 * _fixed(3.072711026) + z2 + z3,
+        x5 * _fixed(2.053119869) + z2 + z4,
+        x7 * _fixed(0.298631336) + z1 + z3,
+    )
+    half = 1 << (bits - 1)
+    front = [(e + o + half) >> bits for e, o in zip(even, odd, strict=True)]
+    back = [(e - o + half) >> bits for e, o in zip(even, odd, strict=True)]
+    return np.stack([*front, *back[::-1]], axis=-1)
+
+
+def accurate_coefficients(samples: np.ndarray) -> np.ndarray:
+    """The coefficients of samples from -128 to 127, times 8."""
+    x = samples.reshape(-1, 8, 8)
+    x = _forward(_forward(x, -2).swapaxes(1, 2), 2).swapaxes(1, 2)
+    return x.reshape(-1, 64)
+
+
+def _forward(x: np.ndarray, bits: int) -> np.ndarray:
+    """Along the last axis; `bits` are taken away from the result, or added if negative."""
+    x = np.moveaxis(x.astype(np.int64), -1, 0)
+    sums, differences = x[:4] + x[:3:-1], x[:4] - x[:3:-1]
+    outer, outer_turned = sums[0] + sums[3], sums[0] - sums[3]
+    inner, inner_turned = sums[1] + sums[2], sums[1] - sums[2]
+    z = (inner_turned + outer_turned) * _fixed(0.541196100)
+    y2 = z + outer_turned * _fixed(0.765366865)
+    y6 = z - inner_turned * _fixed(1.847759065)
+    d0, d1, d2, d3 = differences
+    z1, z2, z3, z4 = d3 + d0, d2 + d1, d3 + d1, d2 + d0
+    z5 = (z3 + z4) * _fixed(1.175875602)
+    z1, z2 = z1 * -_fixed(0.899976223), z2 * -_fixed(2.562915447)
+    z3, z4 = z3 * -_fixed(1.961570560) + z5, z4 * -_fixed(0.390180644) + z5
+    y1 = d0 * _fixed(1.501321110) + z1 + z4
+    y3 = d1 * _fixed(3.072711026) + z2 + z3
+    y5 = d2 * _fixed(2.053119869) + z2 + z4
+    y7 = d3 * _fixed(0.298631336) + z1 + z3
+    whole = [_descaled(part, bits) for part in (outer + inner, outer - inner)]
+    rest = [_descaled(part, 13 + bits) for part in (y1, y2, y3, y5, y6, y7)]
+    return np.stack([whole[0], *rest[:3], whole[1], *rest[3:]], axis=-1)
+
+
+def _descaled(x: np.ndarray, bits: int) -> np.ndarray:
+    return x << -bits if bits <= 0 else (x + (1 << (bits - 1))) >> bits

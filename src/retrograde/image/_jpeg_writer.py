@@ -1,0 +1,224 @@
+"""JPEG, written: sequential files with the codes of the standard, as libjpeg writes them."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from retrograde.image._jpeg_tables import AC_CODES, DC_CODES, QUANTISATION, ZIGZAG, codes
+from retrograde.image._jpeg_transforms import accurate_coefficients
+
+
+def encode(image: np.ndarray, quality: int, coarse: bool, density: bytes, more: bytes) -> bytes:
+    """A file with an image of 1 or 3 channels in uint8.
+
+    `coarse` says that colours are stored at half the height and width. `density` are the bytes of
+    the header that tell the density of pixels, `more` are segments to put in.
+    """
+    height, width, channels = image.shape
+    steps = [_steps(table, quality) for table in QUANTISATION[: min(channels, 2)]]
+    planes = _planes(image)
+    block = 16 if coarse and channels == 3 else 8
+    blocks = []
+    for i, plane in enumerate(planes):
+        if block == 16 and i:
+            plane = _halved(_padded(plane, 2, 16))
+        plane = _padded(plane, 8 if i else block, 8 if i else block)
+        blocks.append(_quantised(plane, steps[min(i, 1)]))
+    _fill(blocks[0], -(-height // 8), -(-width // 8))
+    return b"".join([
+        b"\xff\xd8",
+        _segment(0xE0, b"JFIF\0\1\1" + density + b"\0\0"),
+        more,
+        *(_segment(0xDB, bytes([i]) + table[ZIGZAG].astype(np.uint8).tobytes())
+          for i, table in enumerate(steps)),
+        _segment(0xC0, _frame(height, width, channels, block)),
+        *_tables(len(steps)),
+        _segment(0xDA, _scan(channels)),
+        _packed(_in_order(blocks, block)),
+        b"\xff\xd9",
+    ])  # fmt: skip
+
+
+def _segment(kind: int, part: bytes) -> bytes:
+    return b"\xff" + bytes([kind]) + struct.pack(">H", len(part) + 2) + part
+
+
+def metadata(text: bytes) -> bytes:
+    """A segment with a description in XMP."""
+    return _segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + text)
+
+
+def _steps(table: np.ndarray, quality: int) -> np.ndarray:
+    quality = max(quality, 1)
+    scale = 5000 // quality if quality < 50 else 200 - 2 * quality
+    return ((table * scale + 50) // 100).clip(1, 255)
+
+
+def _frame(height: int, width: int, channels: int, block: int) -> bytes:
+    part = struct.pack(">BHHB", 8, height, width, channels)
+    for i in range(channels):
+        sampling = 0x22 if block == 16 and not i else 0x11
+        part += bytes([i + 1, sampling, min(i, 1)])
+    return part
+
+
+def _tables(count: int) -> list[bytes]:
+    return [
+        _segment(0xC4, bytes([kind << 4 | i]) + lengths + symbols)
+        for i in range(count)
+        for kind, (lengths, symbols) in enumerate((DC_CODES[i], AC_CODES[i]))
+    ]
+
+
+def _scan(channels: int) -> bytes:
+    parts = b"".join(bytes([i + 1, 0x11 * min(i, 1)]) for i in range(channels))
+    return bytes([channels]) + parts + bytes([0, 63, 0])
+
+
+# Samples
+
+
+def _planes(image: np.ndarray) -> list[np.ndarray]:
+    """Brightness, and the differences of blue and of red, in fixed point."""
+    x = image.astype(np.int64)
+    if x.shape[-1] == 1:
+        return [x[..., 0]]
+    half = 1 << 15
+    middle = (128 << 16) + half - 1
+    return [
+        (x @ np.array([19595, 38470, 7471]) + half) >> 16,
+        (x @ np.array([-11059, -21709, 32768]) + middle) >> 16,
+        (x @ np.array([32768, -27439, -5329]) + middle) >> 16,
+    ]
+
+
+def _padded(plane: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """A plane filled up to multiples of `rows` and `columns` with what is at its edge."""
+    margins = (0, -len(plane) % rows), (0, -plane.shape[1] % columns)
+    return np.pad(plane, margins, mode="edge")
+
+
+def _halved(plane: np.ndarray) -> np.ndarray:
+    """The mean of each four samples, rounded down and up in turn."""
+    rows, columns = plane.shape
+    total = plane.reshape(rows // 2, 2, columns // 2, 2).sum((1, 3))
+    return (total + 1 + np.arange(columns // 2) % 2) >> 2
+
+
+def _quantised(plane: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """The coefficients of blocks in the order of files: `(rows, columns, 64)`."""
+    rows, columns = (size // 8 for size in plane.shape)
+    blocks = plane.reshape(rows, 8, columns, 8).swapaxes(1, 2) - 128
+    coefficients = accurate_coefficients(blocks)
+    sizes = (np.abs(coefficients) + 4 * steps) // (8 * steps)
+    return (np.sign(coefficients) * sizes)[:, ZIGZAG].reshape(rows, columns, 64)
+
+
+def _fill(blocks: np.ndarray, rows: int, columns: int) -> None:
+    """Makes blocks beyond the image as flat as can be: with the mean of the one before, no more."""
+    if columns < blocks.shape[1]:
+        blocks[:, columns] = 0
+        blocks[:, columns, 0] = blocks[:, columns - 1, 0]
+    if rows < blocks.shape[0]:
+        blocks[rows] = 0
+        blocks[rows, :, 0] = blocks[rows - 1, 1::2, 0].repeat(2)
+
+
+# Codes
+
+
+def _in_order(blocks: list[np.ndarray], block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Blocks as they follow each other in the file, and which component each is of."""
+    if len(blocks) == 1:
+        whole = blocks[0].reshape(-1, 64)
+        return whole, np.zeros(len(whole), int)
+    parts, numbers = [], []
+    for i, x in enumerate(blocks):
+        rows, columns, _ = x.shape
+        side = 2 if block == 16 and not i else 1
+        x = x.reshape(rows // side, side, columns // side, side, 64).swapaxes(1, 2)
+        parts.append(x.reshape(-1, side * side, 64))
+        numbers += [i] * side * side
+    whole = np.concatenate(parts, axis=1)
+    return whole.reshape(-1, 64), np.tile(numbers, len(whole))
+
+
+def _lookup(tables: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """The codes and their lengths, by table and symbol."""
+    values, lengths = np.zeros((2, 256), np.int64), np.zeros((2, 256), np.int64)
+    for i, (counts, symbols) in enumerate(tables):
+        for (code, length), symbol in zip(codes(counts), symbols, strict=True):
+            values[i, symbol], lengths[i, symbol] = code, length
+    return values, lengths
+
+
+def _packed(ordered: tuple[np.ndarray, np.ndarray]) -> bytes:
+    """The blocks in Huffman codes, each with the bits of its number behind it."""
+    blocks, numbers = ordered
+    blocks = blocks.copy()
+    for i in set(numbers.tolist()):  # means are told by how they differ from those before
+        own = numbers == i
+        blocks[own, 0] = np.diff(blocks[own, 0], prepend=0)
+    tables = np.minimum(numbers, 1)
+    keys, values, lengths = _symbols(blocks, tables)
+    order = np.argsort(keys, kind="stable")
+    return _bytes(values[order], lengths[order])
+
+
+def _symbols(blocks: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All codes with their lengths, and keys by which to sort them into the order of the file."""
+    dc, ac = _lookup(DC_CODES), _lookup(AC_CODES)
+    count = len(blocks)
+    mean_size = _size(blocks[:, 0])
+    found = [_coded(np.arange(count) * 256, dc, tables, mean_size, blocks[:, 0])]
+    rows, places = np.nonzero(blocks[:, 1:])
+    places = places + 1
+    first = np.ones(len(rows), bool)
+    first[1:] = rows[1:] != rows[:-1]
+    before = np.where(first, 0, np.concatenate([[0], places[:-1]]))
+    zeros = places - before - 1
+    values = blocks[rows, places]
+    symbols = (zeros % 16) << 4 | _size(values)
+    found.append(_coded(rows * 256 + places * 4 + 3, ac, tables[rows], symbols, values))
+    for skipped in (1, 2, 3):  # sixteen zeros each
+        many = zeros >= 16 * skipped
+        keys = rows[many] * 256 + places[many] * 4 + skipped - 1
+        found.append(_coded(keys, ac, tables[rows[many]], np.full(many.sum(), 0xF0)))
+    last = np.zeros(count, int)
+    np.maximum.at(last, rows, places)
+    ended = np.flatnonzero(last < 63)
+    found.append(_coded(ended * 256 + 255, ac, tables[ended], np.zeros(len(ended), int)))
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def _size(values: np.ndarray) -> np.ndarray:
+    """How many bits a number takes."""
+    return np.frexp(np.abs(values).astype(float))[1]
+
+
+def _coded(
+    keys: np.ndarray,
+    table: tuple[np.ndarray, np.ndarray],
+    tables: np.ndarray,
+    symbols: np.ndarray,
+    values: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The codes of symbols, each followed by the bits of its number, if there are `values`."""
+    code, length = table[0][tables, symbols], table[1][tables, symbols]
+    if values is not None:
+        size = symbols & 15
+        bits = np.where(values < 0, values + (1 << size) - 1, values)
+        code, length = code << size | bits, length + size
+    return keys, code, length
+
+
+def _bytes(values: np.ndarray, lengths: np.ndarray) -> bytes:
+    """The bits of all codes one after the other, with ones up to the last byte."""
+    ends = np.cumsum(lengths)
+    which = np.repeat(np.arange(len(values)), lengths)
+    behind = ends[which] - 1 - np.arange(ends[-1])
+    bits = (values[which] >> behind & 1).astype(np.uint8)
+    bits = np.concatenate([bits, np.ones(-len(bits) % 8, np.uint8)])
+    return np.packbits(bits).tobytes().replace(b"\xff", b"\xff\0")
