@@ -223,7 +223,8 @@ from retrograde.ops import operators as _operators  # noqa: F401 (it binds Pytho
 from retrograde.printing import print
 from retrograde.python_functions import numpy_function, py_function
 from retrograde.ragged.filling import ragged_fill_empty_rows, ragged_fill_empty_rows_grad
-from retrograde.ragged.tensor import RaggedTensor, RaggedTensorSpec
+from retrograde.ragged.spec import RaggedTensorSpec
+from retrograde.ragged.tensor import RaggedTensor
 from retrograde.random.shuffling import random_index_shuffle
 from retrograde.registering import (
     RegisterGradient,

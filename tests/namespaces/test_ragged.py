@@ -244,6 +244,27 @@ def test_operators_with_arrays_and_tensors_on_the_left():
     assert (tf.constant(2.0) > x).to_list() == [[True, False], [False]]
 
 
+def test_arguments_may_be_named():
+    x, column = tf.ragged.constant([[1.0, 2.0], [3.0]]), tf.constant([[1.0], [2.0]])
+    loss = tf.nn.sigmoid_cross_entropy_with_logits
+
+    assert tf.cast(x=x, dtype=tf.int32).to_list() == [[1, 2], [3]]
+    assert tf.identity(input=x).to_list() == tf.abs(x=x).to_list() == [[1.0, 2.0], [3.0]]
+    assert tf.math.add(x=x, y=column).to_list() == [[2.0, 3.0], [5.0]]
+    assert tf.clip_by_value(x, clip_value_min=column, clip_value_max=2.0).to_list() == [
+        [1.0, 2.0],
+        [2.0],
+    ]
+    named, placed = loss(labels=x, logits=x), loss(x, x)
+    assert named.to_list() == placed.to_list()
+
+
+def test_a_call_that_is_handed_over_writes_no_message(monkeypatch):
+    monkeypatch.setattr(tf.RaggedTensor, "__repr__", None)
+
+    assert (tf.ragged.constant([[1.0]]) + 1.0).to_list() == [[2.0]]
+
+
 def test_empty_rows_of_rows():
     x = tf.ragged.constant([[[], [1.0]], []])
 
@@ -387,6 +408,11 @@ INVALID = {
     "split_evenly": (
         lambda: tf.split(X, 2),
         "split: 3 rows cannot be split evenly into 2 parts.",
+    ),
+    "dynamic_partition": (
+        lambda: tf.dynamic_partition(X, [0, 1], 2),
+        "dynamic_partition: expected one partition for each of 3 rows of the RaggedTensor. "
+        "Received: shape (2,).",
     ),
     "gather_nd": (lambda: tf.gather_nd(X, [[0, 5]]), "gather_nd: index 5 is out of bounds."),
     "segment_ids": (

@@ -116,7 +116,9 @@ def test_functions_that_keep_zeros_apply_to_the_values(function):
 def test_cast_and_description():
     x = sparse()
 
-    assert tf.cast(x, tf.int32).dtype is tf.int32
+    assert tf.cast(x, tf.int32).dtype is tf.cast(x=x, dtype=tf.int32).dtype is tf.int32
+    assert isinstance(tf.identity(input=x), tf.SparseTensor)
+    assert isinstance(np.ones([2, 2], np.float32) * x, tf.SparseTensor)
     assert int(tf.rank(x)) == 2
     assert tf.shape(x).numpy().tolist() == [2, 2]
     assert int(tf.size(x)) == 4

@@ -50,14 +50,20 @@ class CompositeTensor:
 
 
 class NotOneTensor(ValueError):
-    """A composite tensor stands where only one tensor can."""
+    """A composite tensor stands where only one tensor can.
+
+    Often an operation catches this and goes on, so the message is not written before it is read.
+    """
 
     def __init__(self, composite: CompositeTensor) -> None:
-        super().__init__(
-            f"Attempt to convert a value ({composite!r}) with an unsupported type "
-            f"({type(composite)}) to a tensor. {composite._instead}"
-        )
+        super().__init__()
         self.composite = composite
+
+    def __str__(self) -> str:
+        return (
+            f"Attempt to convert a value ({self.composite!r}) with an unsupported type "
+            f"({type(self.composite)}) to a tensor. {self.composite._instead}"
+        )
 
 
 def hand_over(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) -> Any:
@@ -66,6 +72,12 @@ def hand_over(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) 
     if handler is None:
         raise refusal
     return handler(*args, **kwargs)
+
+
+def replaced(kind: type, f: Callable, args: tuple, kwargs: dict) -> tuple[list, dict]:
+    """Arguments with `f` of them in place of those of a `kind`."""
+    named = {name: f(x) if isinstance(x, kind) else x for name, x in kwargs.items()}
+    return [f(x) if isinstance(x, kind) else x for x in args], named
 
 
 def dispatched(function: Callable) -> Callable:

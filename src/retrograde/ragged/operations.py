@@ -10,7 +10,7 @@ import numpy as np
 from retrograde import arrays, math
 from retrograde.arrays._arguments import integer, integer_array, integers
 from retrograde.core import dtypes, nest
-from retrograde.core.composites import dispatched
+from retrograde.core.composites import dispatched, replaced
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
@@ -21,25 +21,34 @@ from retrograde.ops import indexing, reduction
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.ragged import reductions, rows
-from retrograde.ragged.tensor import HANDLERS, RaggedTensor, RaggedTensorSpec
+from retrograde.ragged.spec import RaggedTensorSpec
+from retrograde.ragged.tensor import HANDLERS, RaggedTensor
 
 
 def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
     """`function` of the elements; dense arguments are broadcast to the ragged one."""
-    found = [x for x in args if isinstance(x, RaggedTensor)]
-    model = max(found, key=lambda x: x.ragged_rank)
+    model = _model(args, kwargs)
     flat = [beside(model, x) for x in args]
-    return model.with_flat_values(function(*flat, **kwargs))
+    named = {name: beside(model, x) for name, x in kwargs.items() if name != "name"}
+    return model.with_flat_values(function(*flat, **named))
+
+
+def mapped(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
+    """`function` of the flat values, its other arguments as they are."""
+    model = _model(args, kwargs)
+    args, kwargs = replaced(RaggedTensor, lambda x: _aligned(model, x), args, kwargs)
+    return model.with_flat_values(function(*args, **kwargs))
+
+
+def _model(args: tuple, kwargs: dict) -> RaggedTensor:
+    """The argument that is ragged along most axes: the result will be like it."""
+    found = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
+    return max(found, key=lambda x: x.ragged_rank)
 
 
 def _primitive(primitive: Primitive, *args: Any) -> RaggedTensor:
     run = unary if len(args) == 1 else binary
     return elementwise(lambda *flat: run(primitive, *flat), *args)
-
-
-def mapped(function: Callable, x: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
-    """`function` of the flat values, its other arguments as they are."""
-    return x.with_flat_values(function(x.flat_values, *args, **kwargs))
 
 
 def beside(model: RaggedTensor, x: Any) -> Any:
@@ -66,10 +75,9 @@ def _aligned(model: RaggedTensor, x: RaggedTensor) -> Tensor:
         )
     if not missing:
         return x.flat_values
-    flat = reshape(
-        x.flat_values, shape=(x.flat_values.shape[0], *x.flat_values.shape[1 + missing :])
-    )
-    which = np.arange(flat.shape[0])
+    count, *sizes = x.flat_values.shape
+    flat = reshape(x.flat_values, shape=(count, *sizes[missing:]))
+    which = np.arange(count)
     for part in model._partitions[x.ragged_rank :]:
         which = which[part.rowids]
     return indexing.gather(flat, Tensor(which), axis=0)
@@ -150,6 +158,11 @@ def _dynamic_partition(_: Any, data: RaggedTensor, partitions: Any, num_partitio
                        name: Any = None) -> list:  # fmt: skip
     which = integer_array(partitions, "dynamic_partition: partitions")
     count = integer(num_partitions, "dynamic_partition: num_partitions")
+    if which.shape != (rows.count_of(data),):
+        raise invalid(
+            f"dynamic_partition: expected one partition for each of {rows.count_of(data)} rows of "
+            f"the RaggedTensor. Received: shape {which.shape}."
+        )
     return [rows.take_rows(data, np.flatnonzero(which == i)) for i in range(count)]
 
 
@@ -188,9 +201,9 @@ def _segments(function: Callable, data: RaggedTensor, segment_ids: Any, num_segm
     return reductions.combined(function, data, ids, count)
 
 
-def _counts(function: Callable, values: Any, weights: Any = None, *args: Any, **kwargs: Any) -> Any:
-    whole = None if weights is None else weights.to_sparse()
-    return dispatched(function)(values.to_sparse(), whole, *args, **kwargs)
+def _as_sparse(function: Callable, *args: Any, **kwargs: Any) -> Any:
+    args, kwargs = replaced(RaggedTensor, RaggedTensor.to_sparse, args, kwargs)
+    return dispatched(function)(*args, **kwargs)
 
 
 def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterations: Any = None,
@@ -292,7 +305,7 @@ HANDLERS |= {
     "dynamic_partition": _dynamic_partition,
     "gather_nd": _gather_nd,
     **dict.fromkeys(_SEGMENTS, _segments),
-    "bincount": _counts,
+    "bincount": _as_sparse,
     "map_fn": _map_fn,
     "stack": _stack,
     "rank": lambda _, input, name=None: Tensor(np.int32(input.shape.rank)),

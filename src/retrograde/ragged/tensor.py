@@ -16,7 +16,6 @@ from retrograde.core.dispatch import Primitive
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import invalid
 from retrograde.core.shapes import TensorShape, normalise_axis
-from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.conversion import as_tensor, numpy_dtype
@@ -477,10 +476,6 @@ class RaggedTensor(CompositeTensor):
     def _with_gradient(self, g: Any) -> RaggedTensor:
         return self.with_flat_values(g)
 
-    @property
-    def _type_spec(self) -> RaggedTensorSpec:
-        return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self.row_splits.dtype)
-
     def _handler(self, operation: Any) -> Callable | None:
         if isinstance(operation, Primitive):
             kind = "elementwise" if operation.partials is not None else operation.name
@@ -570,78 +565,3 @@ def _row(x: Any) -> str:
 
 
 _FORMATTER = {"all": lambda value: repr(value) if isinstance(value, bytes) else str(value)}
-
-
-class RaggedTensorSpec(TypeSpec):
-    """What a RaggedTensor must look like: its shape, dtype, and how many axes are ragged.
-
-    >>> spec = tf.RaggedTensorSpec([None, None], tf.int32)
-    >>> spec.is_compatible_with(tf.ragged.constant([[1, 2], [3]]))
-    True
-    """
-
-    __slots__ = ("_dtype", "_flat_values_spec", "_ragged_rank", "_row_splits_dtype", "_shape")
-
-    def __init__(
-        self,
-        shape: Any = None,
-        dtype: Any = dtypes.float32,
-        ragged_rank: int | None = None,
-        row_splits_dtype: Any = dtypes.int64,
-        flat_values_spec: TypeSpec | None = None,
-    ) -> None:
-        self._shape = TensorShape(shape)
-        if flat_values_spec is not None:
-            dtype = flat_values_spec.dtype
-        self._dtype = dtypes.as_dtype(dtype)
-        self._row_splits_dtype = dtypes.of(split_dtype(row_splits_dtype))
-        rank = self._shape.rank
-        if ragged_rank is None:
-            if rank is None:
-                raise ValueError("RaggedTensorSpec: give ragged_rank if the shape has no rank.")
-            ragged_rank = rank - 1
-        elif rank is not None and ragged_rank >= rank:
-            raise ValueError(
-                f"RaggedTensorSpec: ragged_rank {ragged_rank} must be less than the rank {rank}."
-            )
-        self._ragged_rank = ragged_rank
-        self._flat_values_spec = flat_values_spec
-
-    @classmethod
-    def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
-        """The spec that only values like `value` fit."""
-        return value._type_spec
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape, as far as it is fixed."""
-        return self._shape
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return self._dtype
-
-    @property
-    def ragged_rank(self) -> int:
-        """The number of axes along which rows are cut."""
-        return self._ragged_rank
-
-    @property
-    def row_splits_dtype(self) -> DType:
-        """int32 or int64."""
-        return self._row_splits_dtype
-
-    @property
-    def flat_values_spec(self) -> TypeSpec | None:
-        """The spec of the flat values, if it was given."""
-        return self._flat_values_spec
-
-    @property
-    def value_type(self) -> type:
-        """`tf.RaggedTensor`."""
-        return RaggedTensor
-
-    def _serialize(self) -> tuple:
-        parts = (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
-        return parts if self._flat_values_spec is None else (*parts, self._flat_values_spec)

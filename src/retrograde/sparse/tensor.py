@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.composites import CompositeTensor
+from retrograde.core.composites import CompositeTensor, replaced
 from retrograde.core.dispatch import Primitive
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
@@ -42,6 +42,7 @@ class SparseTensor(CompositeTensor):
 
     __slots__ = ("_dense_shape", "_indices", "_values")
 
+    __array_priority__ = 100
     _instead = "Make it dense with tf.sparse.to_dense first, or use an operation of tf.sparse."
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
@@ -132,8 +133,10 @@ class SparseTensor(CompositeTensor):
         )
 
 
-def _map(function: Callable, x: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
-    return x.with_values(function(x.values, *args, **kwargs))
+def _map(function: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
+    x = next(x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor))
+    args, kwargs = replaced(SparseTensor, lambda x: x.values, args, kwargs)
+    return x.with_values(function(*args, **kwargs))
 
 
 # The functions that TensorFlow applies to the values alone: those that keep zeros.
