@@ -33,6 +33,9 @@ GOALS = (
     *(Goal(workload, "torch", "retrograde", 1) for workload in DERIVATIVES),
     Goal("jacobian_64", "tensorflow", "retrograde", 100),
     Goal("hessian_32", "tensorflow", "retrograde", 100),
+    Goal("conv_small", "tensorflow", "retrograde", 1),
+    Goal("conv_64", "torch", "retrograde", 0.67),
+    Goal("max_pool", "torch", "retrograde", 0.5),
     Goal("memory_50_layers", "retrograde", "torch", 1, at_most=True),
     Goal("import", "retrograde", "numpy", 1.5, at_most=True),
 )

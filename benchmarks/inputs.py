@@ -12,6 +12,7 @@ THREE_LAYERS = (64, (16, 32, 32, 8))
 FIVE_LAYERS = (256, (2, 32, 32, 32, 32, 1))
 FIVE_LAYERS_OF_ONE = (256, (1, 32, 32, 32, 32, 1))
 PER_EXAMPLE = (256, (16, 32, 32, 4))
+CONV_SMALL, CONV_64 = (8, 16), (64, 64)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,15 @@ def classification(batch, sizes):
         weights=[_normal(generator, (m, n), (2 / m) ** 0.5) for m, n in layers],
         biases=[_normal(generator, n, 0.1) for _, n in layers],
     )
+
+
+def images(channels):
+    return _normal(np.random.default_rng(6), (32, 28, 28, channels))
+
+
+def filters(channels, results):
+    """For windows of 3 by 3: axes are rows, columns, channels, results."""
+    return _normal(np.random.default_rng(7), (3, 3, channels, results), (9 * channels) ** -0.5)
 
 
 def deep_input():

@@ -13,6 +13,9 @@ STEPS = {
     "small_mlp": "training step (SGD) of a 16-32-32-4 network, batch of 32",
     "mnist_mlp": "training step (SGD) of a 784-512-512-10 network, batch of 128",
     "elementwise_1m": "gradient of `sum(sin(x) * exp(x) + tanh(x))` on 1,000,000 elements",
+    "conv_small": "gradients of `sum(y * y)`, y = 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
+    "conv_64": "the same, 64 to 64 deep",
+    "max_pool": "gradient of `sum(y * y)`, y = 2 x 2 maxima of 32 x 28 x 28, 64 deep",
 }
 
 DERIVATIVES = {

@@ -1,5 +1,7 @@
 """The workloads for autograd."""
 
+import itertools
+
 import numpy
 
 from benchmarks import derivatives_autograd, inputs
@@ -96,6 +98,48 @@ def elementwise_1m(autograd):
         lambda x: np.sum(np.sin(x) * np.exp(x) + np.tanh(x)),
         inputs.long_vector(),
     )
+
+
+def _convolution(autograd, channels, results):
+    """There is none in autograd: nine matrix products of shifted images."""
+    np = autograd.numpy
+
+    def f(arrays):
+        x, w = arrays
+        x = np.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)], "constant")
+        shifts = itertools.product(range(3), range(3))
+        y = sum(np.matmul(x[:, i : i + 28, j : j + 28], w[i, j]) for i, j in shifts)
+        return np.sum(y * y)
+
+    value_and_gradient = autograd.value_and_grad(f)
+    arrays = inputs.images(channels), inputs.filters(channels, results)
+
+    def step():
+        y, gradients = value_and_gradient(arrays)
+        return [y, *gradients]
+
+    return step
+
+
+@workload
+def conv_small(autograd):
+    return _convolution(autograd, *inputs.CONV_SMALL)
+
+
+@workload
+def conv_64(autograd):
+    return _convolution(autograd, *inputs.CONV_64)
+
+
+@workload
+def max_pool(autograd):
+    np = autograd.numpy
+
+    def f(x):
+        y = np.max(np.reshape(x, (32, 14, 2, 14, 2, 64)), axis=(2, 4))
+        return np.sum(y * y)
+
+    return _gradient_step(autograd, f, inputs.images(64))
 
 
 @workload

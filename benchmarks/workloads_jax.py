@@ -98,6 +98,48 @@ def elementwise_1m(jax):
     )
 
 
+def _convolution(jax, channels, results):
+    jnp = jax.numpy
+    arrays = inputs.images(channels), inputs.filters(channels, results)
+
+    def f(arrays):
+        y = jax.lax.conv_general_dilated(
+            *arrays, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        return jnp.sum(y * y)
+
+    value_and_gradient = jax.value_and_grad(f)
+    arrays = tuple(map(jnp.asarray, arrays))
+
+    def step():
+        y, gradients = value_and_gradient(arrays)
+        return jax.block_until_ready([y, *gradients])
+
+    return step
+
+
+@workload
+def conv_small(jax):
+    return _convolution(jax, *inputs.CONV_SMALL)
+
+
+@workload
+def conv_64(jax):
+    return _convolution(jax, *inputs.CONV_64)
+
+
+@workload
+def max_pool(jax):
+    jnp = jax.numpy
+    lowest, window = -jnp.inf, (1, 2, 2, 1)
+
+    def f(x):
+        y = jax.lax.reduce_window(x, lowest, jax.lax.max, window, window, "VALID")
+        return jnp.sum(y * y)
+
+    return _gradient_step(jax, f, jnp.asarray(inputs.images(64)))
+
+
 @workload
 def memory_50_layers(jax):
     jnp = jax.numpy

@@ -93,6 +93,41 @@ def elementwise_1m(tf):
     return step
 
 
+def _convolution(tf, channels, results):
+    x, w = tf.Variable(inputs.images(channels)), tf.Variable(inputs.filters(channels, results))
+
+    def step():
+        with tf.GradientTape() as tape:
+            y = tf.nn.conv2d(x, w, strides=1, padding="SAME")
+            loss = tf.reduce_sum(y * y)
+        return [loss, *tape.gradient(loss, [x, w])]
+
+    return step
+
+
+@workload
+def conv_small(tf):
+    return _convolution(tf, *inputs.CONV_SMALL)
+
+
+@workload
+def conv_64(tf):
+    return _convolution(tf, *inputs.CONV_64)
+
+
+@workload
+def max_pool(tf):
+    x = tf.Variable(inputs.images(64))
+
+    def step():
+        with tf.GradientTape() as tape:
+            y = tf.nn.max_pool2d(x, ksize=2, strides=2, padding="VALID")
+            loss = tf.reduce_sum(y * y)
+        return [loss, tape.gradient(loss, x)]
+
+    return step
+
+
 @workload
 def memory_50_layers(tf):
     x = tf.constant(inputs.deep_input())

@@ -1,5 +1,7 @@
 """The workloads for PyTorch: leaves that require gradients, `torch.autograd.grad`."""
 
+import numpy as np
+
 from benchmarks import derivatives_torch, inputs
 from benchmarks.registry import Registry
 
@@ -89,6 +91,46 @@ def elementwise_1m(torch):
     def step():
         y = torch.sum(torch.sin(x) * torch.exp(x) + torch.tanh(x))
         return [y, *torch.autograd.grad(y, x)]
+
+    return step
+
+
+def _images(torch, channels):
+    """Channels come first in PyTorch."""
+    return _leaf(torch, np.ascontiguousarray(np.moveaxis(inputs.images(channels), -1, 1)))
+
+
+def _convolution(torch, channels, results):
+    x = _images(torch, channels)
+    filters = np.transpose(inputs.filters(channels, results), (3, 2, 0, 1))
+    w = _leaf(torch, np.ascontiguousarray(filters))
+
+    def step():
+        y = torch.nn.functional.conv2d(x, w, padding=1)
+        loss = torch.sum(y * y)
+        return [loss, *torch.autograd.grad(loss, [x, w])]
+
+    return step
+
+
+@workload
+def conv_small(torch):
+    return _convolution(torch, *inputs.CONV_SMALL)
+
+
+@workload
+def conv_64(torch):
+    return _convolution(torch, *inputs.CONV_64)
+
+
+@workload
+def max_pool(torch):
+    x = _images(torch, 64)
+
+    def step():
+        y = torch.nn.functional.max_pool2d(x, 2)
+        loss = torch.sum(y * y)
+        return [loss, *torch.autograd.grad(loss, x)]
 
     return step
 

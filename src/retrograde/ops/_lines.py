@@ -21,7 +21,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from retrograde.ops._windows import Windows
 
-_BLOCK = 1 << 22  # bytes of lines at a time
+_LINES = 1 << 24  # bytes of lines at a time: few products, and large ones
+_BLOCK = 1 << 21  # bytes at a time of what is added up element by element
 
 
 class _Lines:
@@ -41,7 +42,7 @@ class _Lines:
         self.before = before
         line_bytes = self.cells * self.taps * self.channels * x.itemsize
         image_bytes = line_bytes * math.prod(self.outer)
-        self.block = max(1, min(len(x), _BLOCK // max(1, image_bytes)))
+        self.block = max(1, min(len(x), _LINES // max(1, image_bytes)))
         self.is_x = self.taps == 1 and (len(x), *self.outer, self.cells) == x.shape[:-1]
         if not self.is_x:
             shape = (self.block, *self.outer, self.cells, self.taps, self.channels)
@@ -196,34 +197,43 @@ def convolve_filter(x, g, windows, whole=False):
     return lines.filter_of(total)
 
 
-# With one channel in each group there is nothing to multiply matrices with.
+# With one channel in each group there is nothing to multiply matrices with. Here each channel has
+# one result; w is `(*taps, channels)`.
 
 
 def depthwise(x, w, windows):
-    """As `convolve`, of each channel by itself; w is `(*taps, channels, multiplier)`."""
-    y = np.zeros((len(x), *windows.positions(x.shape[1:-1]), *w.shape[-2:]), x.dtype)
+    """As `convolve`, of each channel by itself."""
+    y = np.zeros((len(x), *windows.positions(x.shape[1:-1]), x.shape[-1]), x.dtype)
     for images, tap, positions, cells in _steps(x, y, windows):
-        y[images, *positions] += x[images, *cells, :, None] * w[tap]
+        seen = x[images, *cells]
+        y[images, *positions] += seen * _row(w[tap], seen)
     return y
 
 
 def depthwise_transposed(g, w, windows, space):
     """The transpose of `depthwise` in x."""
-    y = np.zeros((len(g), *space, w.shape[-2]), g.dtype)
+    y = np.zeros((len(g), *space, g.shape[-1]), g.dtype)
     for images, tap, positions, cells in _steps(y, g, windows):
-        product = g[images, *positions] * w[tap]
-        y[images, *cells] += product[..., 0] if w.shape[-1] == 1 else product.sum(-1)
+        part = g[images, *positions]
+        y[images, *cells] += part * _row(w[tap], part)
     return y
 
 
 def depthwise_filter(x, g, windows):
     """The transpose of `depthwise` in the filter."""
-    y = np.zeros((*windows.size, *g.shape[-2:]), x.dtype)
+    y = np.zeros((*windows.size, x.shape[-1]), x.dtype)
     for images, tap, positions, cells in _steps(x, g, windows):
-        product = x[images, *cells, :, None] * g[images, *positions]
-        product = product.reshape(-1, y[tap].size)
-        y[tap] += np.dot(np.ones(len(product), x.dtype), product).reshape(y[tap].shape)
+        product = (x[images, *cells] * g[images, *positions]).reshape(-1, x.shape[-1])
+        y[tap] += np.dot(np.ones(len(product), x.dtype), product)
     return y
+
+
+def _row(w, x):
+    """`w`, one number for each channel, written out along the last axis of space.
+
+    So NumPy can go through a whole row of `x` at a time.
+    """
+    return np.ascontiguousarray(np.broadcast_to(w, x.shape[-2:]))
 
 
 def _steps(x, y, windows):
@@ -231,7 +241,7 @@ def _steps(x, y, windows):
     if not x.size or not y.size:
         return
     space = x.shape[1:-1]
-    block = max(1, _BLOCK // 8 // (y[0].nbytes + x[0].nbytes))
+    block = max(1, _BLOCK // (y[0].nbytes + x[0].nbytes))
     meetings = [(tap, *map(tuple, windows.meeting(space, tap))) for tap in windows.taps()]
     for start, (tap, positions, cells) in itertools.product(range(0, len(x), block), meetings):
         yield slice(start, start + block), tap, positions, cells

@@ -33,9 +33,10 @@ def _is_depthwise(w, groups):
     return groups > 1 and w.shape[-2] == 1
 
 
-def _by_channel(x, groups):
-    """The results of each group along an axis of their own."""
-    return x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
+def _repeated(x, w):
+    """`x` with each channel repeated, once for each of its results."""
+    times = w.shape[-1] // x.shape[-1]
+    return x if times == 1 else np.repeat(x, times, axis=-1)
 
 
 def _convolve_kernel(xp, x, w, *, windows, groups):
@@ -43,8 +44,7 @@ def _convolve_kernel(xp, x, w, *, windows, groups):
         return _lax.convolve(x, w, windows, groups)
     dtype, x, w = x.dtype, widened(x), widened(w)
     if _is_depthwise(w, groups):
-        y = _lines.depthwise(x, _by_channel(w[..., 0, :], groups), windows)
-        y = y.reshape(*y.shape[:-2], w.shape[-1])
+        y = _lines.depthwise(_repeated(x, w), w[..., 0, :], windows)
     else:
         y = _grouped(lambda x, w: _lines.convolve(x, w, windows), x, w, groups)
     return y.astype(dtype, copy=False)
@@ -55,8 +55,8 @@ def _transposed_kernel(xp, g, w, *, windows, groups, space):
         return _lax.convolve_transposed(xp, g, w, windows, groups, space)
     dtype, g, w = g.dtype, widened(g), widened(w)
     if _is_depthwise(w, groups):
-        g, w = _by_channel(g, groups), _by_channel(w[..., 0, :], groups)
-        y = _lines.depthwise_transposed(g, w, windows, space)
+        y = _lines.depthwise_transposed(g, w[..., 0, :], windows, space)
+        y = y.reshape(*y.shape[:-1], groups, w.shape[-1] // groups).sum(-1, dtype=y.dtype)
     else:
         y = _grouped(lambda g, w: _lines.convolve_transposed(g, w, windows, space), g, w, groups)
     return y.astype(dtype, copy=False)
@@ -67,8 +67,7 @@ def _filter_kernel(xp, x, g, *, windows, groups):
         return _lax.convolve_filter(x, g, windows, groups)
     dtype, x, g = x.dtype, widened(x), widened(g)
     if groups > 1 and x.shape[-1] == groups:
-        y = _lines.depthwise_filter(x, _by_channel(g, groups), windows)
-        y = y.reshape(*windows.size, 1, g.shape[-1])
+        y = _lines.depthwise_filter(_repeated(x, g), g, windows)[..., None, :]
     else:
         y = _grouped(lambda x, g: _lines.convolve_filter(x, g, windows), x, g, groups)
     return y.astype(dtype, copy=False)
