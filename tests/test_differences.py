@@ -104,6 +104,19 @@ def test_recompute_grad_softsign_and_truncatemod_have_the_derivatives_they_shoul
     assert gradient(lambda x: tf.truncatemod(x, 2.0), [2.5]).tolist() == [1.0]
 
 
+def test_forward_mode_uses_custom_gradients():
+    @tf.custom_gradient
+    def f(x):
+        return x * x, lambda upstream: upstream * 7.0
+
+    x = tf.constant(2.0)
+    with tf.autodiff.ForwardAccumulator(x, 3.0) as forward:
+        y, z = f(x), tf.recompute_grad(tf.sin)(x)
+
+    assert float(forward.jvp(y)) == 21.0
+    np.testing.assert_allclose(forward.jvp(z), 3 * np.cos(2.0), rtol=1e-6)
+
+
 def test_gamma_numbers_have_second_derivatives():
     draw = lambda a: tf.random.stateless_gamma([3], [1, 2], a, dtype=tf.float64)  # noqa: E731
     second = gradient(lambda a: _first(draw, a), 2.5)

@@ -253,6 +253,7 @@ from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
 from retrograde.sparse.distance import edit_distance
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.strings.basics import as_string, fingerprint
+from retrograde.symbolic import gradients, hessians
 from retrograde.tensor_array import TensorArray, TensorArraySpec
 from retrograde.vectorizing import vectorized_map
 
@@ -382,11 +383,13 @@ __all__ = [
     "get_logger",
     "get_static_value",
     "grad_pass_through",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
     "guarantee_const",
     "half",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",

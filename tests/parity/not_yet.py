@@ -48,9 +48,6 @@ _WAITING = {
         "fn.gradient_of_cond_in_function_tape_inside",
         "e2e.sgd_function",
     ],
-    "gradients() and hessians() are not here yet": [
-        "grads.eager",
-    ],
     "tf.data is not here yet": [
         "misc.dataset_map_variable",
     ],
