@@ -147,6 +147,15 @@ def test_the_branch_not_taken_stays_silent_at_a_pole():
         assert y[0] == 0.0
 
 
+@pytest.mark.parametrize("name", tf.math.special.__all__)
+def test_ragged_tensors_are_taken_row_by_row(name):
+    f = getattr(tf.math.special, name)
+    y = f(tf.ragged.constant([[0.5, 1.5], [2.5]]))
+
+    assert isinstance(y, tf.RaggedTensor)
+    np.testing.assert_array_equal(y.flat_values, f([0.5, 1.5, 2.5]))
+
+
 def test_errors():
     assert_raises(
         lambda: tf.math.lgamma([1, 2]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import unary
@@ -35,6 +36,7 @@ def _of_order(order: int, primitive: Primitive, x: Any) -> Tensor:
     return apply(primitive, (as_tensor(x),), {"order": order})
 
 
+@dispatched
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0.
 
@@ -44,56 +46,67 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     return _of_order(0, sp.bessel_i, x)
 
 
+@dispatched
 def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
     """`exp(-abs(x)) * bessel_i0(x)`, without overflow."""
     return _of_order(0, sp.bessel_ie, x)
 
 
+@dispatched
 def bessel_i1(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 1."""
     return _of_order(1, sp.bessel_i, x)
 
 
+@dispatched
 def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
     """`exp(-abs(x)) * bessel_i1(x)`, without overflow."""
     return _of_order(1, sp.bessel_ie, x)
 
 
+@dispatched
 def bessel_j0(x: Any, name: str | None = None) -> Tensor:
     """The Bessel function of the first kind, of order 0."""
     return _of_order(0, sp.bessel_j, x)
 
 
+@dispatched
 def bessel_j1(x: Any, name: str | None = None) -> Tensor:
     """The Bessel function of the first kind, of order 1."""
     return _of_order(1, sp.bessel_j, x)
 
 
+@dispatched
 def bessel_k0(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function of the second kind, of order 0; inf unless `x` is positive."""
     return _of_order(0, sp.bessel_k, x)
 
 
+@dispatched
 def bessel_k0e(x: Any, name: str | None = None) -> Tensor:
     """`exp(x) * bessel_k0(x)`, without underflow."""
     return _of_order(0, sp.bessel_ke, x)
 
 
+@dispatched
 def bessel_k1(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function of the second kind, of order 1; inf unless `x` is positive."""
     return _of_order(1, sp.bessel_k, x)
 
 
+@dispatched
 def bessel_k1e(x: Any, name: str | None = None) -> Tensor:
     """`exp(x) * bessel_k1(x)`, without underflow."""
     return _of_order(1, sp.bessel_ke, x)
 
 
+@dispatched
 def bessel_y0(x: Any, name: str | None = None) -> Tensor:
     """The Bessel function of the second kind, of order 0; -inf unless `x` is positive."""
     return _of_order(0, sp.bessel_y, x)
 
 
+@dispatched
 def bessel_y1(x: Any, name: str | None = None) -> Tensor:
     """The Bessel function of the second kind, of order 1; -inf unless `x` is positive."""
     return _of_order(1, sp.bessel_y, x)

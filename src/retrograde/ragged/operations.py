@@ -275,6 +275,7 @@ _MAPPED = (
     "cast", "identity", "stop_gradient", "zeros_like", "ones_like", "one_hot", "bitcast",
     "saturate_cast", "round", "log_sigmoid", "conj", "real", "imag", "angle",
     "leaky_relu", "gelu", "silu", "dropout",
+    *(name for name in math.special.__all__ if name.startswith("bessel")),
 )  # fmt: skip
 _SEGMENTS = (
     "unsorted_segment_sum", "unsorted_segment_prod", "unsorted_segment_max", "unsorted_segment_min",
