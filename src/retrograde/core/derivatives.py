@@ -12,6 +12,7 @@ from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
+from retrograde.core.rules import Outputs
 from retrograde.core.tensor import Tensor, wrap
 
 MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, unless the caller says more
@@ -101,7 +102,8 @@ def _at_once(recorded: Recorded, target: Any, held: list, limit: int) -> int:
     kept = {
         id(value._array): value._array.nbytes
         for _, _, _, saved, _ in recorded.entries
-        for value in saved
+        for part in saved
+        for value in (part if type(part) is Outputs else (part,))
         if hasattr(value, "_id")
     }
     ends = sum(x._array.nbytes for x in (target, *held))

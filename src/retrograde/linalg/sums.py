@@ -42,8 +42,9 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     >>> tf.einsum("ii->", x).numpy()
     np.float32(5.0)
     """
-    kwargs.pop("name", None)
     optimize = kwargs.pop("optimize", "greedy")
+    for ignored in ("name", "greedy"):
+        kwargs.pop(ignored, None)
     if kwargs:
         raise TypeError(
             f"einsum: unexpected keyword arguments {', '.join(kwargs)}. Expected name or optimize."

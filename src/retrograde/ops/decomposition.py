@@ -294,15 +294,37 @@ def _lu_kernel(xp, x, *, dtype):
 
         y, _, order = jax.lax.linalg.lu(x)
         return y, order.astype(dtype)
-    if not x.size:
-        return x.copy(), np.zeros(x.shape[:-1], dtype)
-    import scipy.linalg
-
-    places, lower, upper = scipy.linalg.lu(x, p_indices=True, check_finite=False)
-    y = np.tril(lower, -1) + upper
+    y, order = (_eliminated if x.size > x.shape[-1] ** 3 else _lu_by_scipy)(x)
     if not np.diagonal(y, axis1=-2, axis2=-1).all():
         raise invalid("lu: a matrix is singular. Expected matrices that can be inverted.")
-    return y, np.argsort(places, axis=-1).astype(dtype)
+    return y, order.astype(dtype)
+
+
+def _lu_by_scipy(x):
+    import scipy.linalg
+
+    if not x.size:
+        return x.copy(), np.zeros(x.shape[:-1], int)
+    places, lower, upper = scipy.linalg.lu(x, p_indices=True, check_finite=False)
+    return np.tril(lower, -1) + upper, np.argsort(places, axis=-1)
+
+
+def _eliminated(x):
+    """Column by column, for more matrices at once than they have columns: these lie innermost."""
+    n = x.shape[-1]
+    y = np.moveaxis(x.reshape(-1, n, n), 0, -1).copy()
+    each = np.arange(y.shape[-1])
+    order = np.repeat(np.arange(n)[:, None], len(each), axis=1)
+    for k in range(n):
+        column = y[k:, k]
+        sizes = abs(column.real) + abs(column.imag)  # what LAPACK compares, too
+        pivot = k + sizes.argmax(0)
+        chosen, others = y[pivot, :, each].T, y[k].copy()
+        y[pivot, :, each], y[k] = others.T, chosen
+        order[k], order[pivot, each] = order[pivot, each], order[k].copy()
+        y[k + 1 :, k] /= y[k, k]
+        y[k + 1 :, k + 1 :] -= y[k + 1 :, k, None] * y[k, k + 1 :]
+    return np.moveaxis(y, -1, 0).reshape(x.shape), order.T.reshape(x.shape[:-1])
 
 
 def _lu_vjp(g, y, _x, **_):
