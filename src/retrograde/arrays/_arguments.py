@@ -5,6 +5,7 @@ They may be given as tensors. Their values leave for Python then, which recorder
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 
+MOST_ELEMENTS = 2**58  # so that their bytes can be counted too
 _INDEX_DTYPES = frozenset(map(np.dtype, (np.int16, np.int32, np.int64)))
 
 
@@ -24,6 +26,8 @@ def shape_from(value: Any, what: str, wrong: Any = invalid) -> tuple[int, ...]:
     for size in sizes:
         if size < 0:
             raise invalid(f"{what}: dimension {size} must be >= 0. Received: shape {sizes}.")
+    if math.prod(filter(None, sizes)) > MOST_ELEMENTS:
+        raise invalid(f"{what}: shape {sizes} has more elements than can be counted.")
     return sizes
 
 
@@ -33,13 +37,19 @@ def integers(value: Any, what: str, wrong: Any = invalid, ndim: int | None = Non
     `wrong` makes the error for what is no integer.
     """
     if type(value) in (list, tuple) and all(type(v) is int for v in value):
-        return tuple(value)
+        return tuple(map(_in_range, value))
     if type(value) is int and ndim is None:
-        return (value,)
+        return (_in_range(value),)
     array = integer_array(value, what, wrong)
     if array.ndim > 1 or (ndim == 1 and not array.ndim):
         raise invalid(f"{what}: expected a list of integers. Received: shape {array.shape}.")
     return tuple(array.reshape(-1).tolist())
+
+
+def _in_range(value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"The integer {value} is out of range for int64.")
+    return value
 
 
 def integer_array(value: Any, what: str, wrong: Any = invalid) -> np.ndarray:
@@ -53,11 +63,11 @@ def integer_array(value: Any, what: str, wrong: Any = invalid) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def integer(value: Any, what: str) -> int:
-    """The one integer in `value`."""
+def integer(value: Any, what: str, wrong: Any = invalid) -> int:
+    """The one integer in `value`. `wrong` makes the error for what is none."""
     if type(value) is int:
-        return value
-    array = integer_array(value, what)
+        return _in_range(value)
+    array = integer_array(value, what, wrong)
     if array.size != 1:
         raise invalid(f"{what}: expected a single integer. Received: shape {array.shape}.")
     return int(array.item())

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integers, shape_from
+from retrograde.arrays._arguments import MOST_ELEMENTS, integer, integers, shape_from
 from retrograde.core import dtypes
 from retrograde.core.composites import dispatched
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.errors import invalid
+from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.casting import to_dtype
@@ -123,12 +124,17 @@ def eye(
     name: Any = None,
 ) -> Tensor:
     """The identity matrix, once or for each place of `batch_shape`."""
-    (rows,) = shape_from(num_rows, "eye")
-    (columns,) = (rows,) if num_columns is None else shape_from(num_columns, "eye")
-    matrix = np.eye(rows, columns, dtype=numpy_dtype(dtype))
-    if batch_shape is None:
-        return Tensor(matrix)
-    return Tensor(np.broadcast_to(matrix, (*shape_from(batch_shape, "eye"), rows, columns)))
+    rows = shape_from(num_rows, "eye")
+    columns = rows if num_columns is None else shape_from(num_columns, "eye")
+    if len(rows) != 1 or len(columns) != 1:
+        raise TypeError(
+            "eye: `num_rows` and `num_columns` must be one integer each. Received: "
+            f"num_rows={num_rows!r}, num_columns={num_columns!r}."
+        )
+    batch = () if batch_shape is None else shape_from(batch_shape, "eye")
+    shape = shape_from((*batch, *rows, *columns), "eye")
+    matrix = np.eye(*shape[-2:], dtype=numpy_dtype(dtype))
+    return Tensor(np.broadcast_to(matrix, shape) if batch else matrix)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -> Tensor:
@@ -149,7 +155,7 @@ def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -
     ends = [shaping.reshape(x + step * 0, shape=(1, *step._array.shape)) for x in (x1, x2)]
     y = shaping.concat(ends[0], rows * step + x1, ends[1], axis=0)
     y = shaping.take_slice(y, where=((0, count, 1), *((0, n, 1) for n in step._array.shape)))
-    to = axis % (ndim + 1)
+    to = normalise_axis(axis, ndim + 1, "linspace")
     return shaping.transpose(
         y, perm=(*builtins.range(1, to + 1), 0, *builtins.range(to + 1, ndim + 1))
     )
@@ -159,6 +165,8 @@ def _count(num: Any) -> int:
     array = np.asarray(as_tensor(num))
     if array.dtype.kind not in "iu":
         raise TypeError(f"linspace: `num` must be an integer. Received: {num!r}.")
+    if array.ndim:
+        raise invalid(f"linspace: `num` must be a scalar. Received: shape {array.shape}.")
     if array < 0:
         raise invalid(f"linspace: `num` must not be negative. Received: {num!r}.")
     return int(array)
@@ -182,17 +190,23 @@ def range(
     for x, what in zip(ends, ("start", "limit", "delta"), strict=True):
         if x.ndim:
             raise invalid(f"range: {what} must be a scalar. Received: shape {x.shape}.")
+        if x.dtype not in dtypes.REAL:
+            name = dtypes.of(x.dtype).name
+            raise TypeError(f"range: {what} must be a real number. Received: dtype {name}.")
     first, last, step = (x.astype(wanted)[()] for x in ends)
     if step == 0:
         raise invalid("range: requires delta != 0.")
-    if (last - first) * np.sign(step) < 0:
+    if not (last - first) * np.sign(step) >= 0:
         sign = ("<=", ">") if step > 0 else (">=", "<")
         raise invalid(
             f"range: requires start {sign[0]} limit when delta {sign[1]} 0: {first}, {last}."
         )
     if wanted.kind in "iu":
         return Tensor(np.arange(int(first), int(last), int(step)).astype(wanted))
-    count = math.ceil(abs((last - first) / step))
+    steps = abs(float((last - first) / step))
+    if not steps < MOST_ELEMENTS:
+        raise invalid(f"range: requires a finite number of steps: {first}, {last}, {step}.")
+    count = math.ceil(steps)
     return Tensor(np.arange(count).astype(wanted) * step + first)
 
 
@@ -291,7 +305,9 @@ def sequence_mask(
     x = as_tensor(lengths)
     if maxlen is None:
         values = np.asarray(x)
-        longest = int(values.max(initial=0))
+        if values.dtype not in dtypes.REAL or not np.isfinite(values).all():
+            raise invalid(f"sequence_mask: lengths must be finite numbers. Received: {lengths!r}.")
+        longest = math.ceil(values.max(initial=0))
     elif np.ndim(as_array(maxlen)):
         raise ValueError(f"sequence_mask: `maxlen` must be a scalar. Received: {maxlen!r}.")
     else:

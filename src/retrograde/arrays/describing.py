@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
+from retrograde.arrays._arguments import integers
 from retrograde.core import dtypes
 from retrograde.core.composites import CompositeTensor, dispatched
 from retrograde.core.conversion import held_by
@@ -95,7 +95,7 @@ def _common(a: int | None, b: int | None, x: TensorShape, y: TensorShape) -> int
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape that two shapes, given as tensors, broadcast to."""
     dtype = np.result_type(*(as_tensor(s)._array.dtype for s in (shape_x, shape_y)))
-    shapes = [tuple(integer_array(s, "shape").tolist()) for s in (shape_x, shape_y)]
+    shapes = [integers(s, "broadcast_dynamic_shape", ndim=1) for s in (shape_x, shape_y)]
     result = broadcast(*shapes)
     if result is None:
         raise invalid(f"Incompatible shapes: {shapes[0]} vs. {shapes[1]}.")

@@ -320,7 +320,10 @@ def reverse_sequence(
     ndim = x._array.ndim
     along = normalise_axis(seq_axis, ndim, "reverse_sequence")
     batch = normalise_axis(batch_axis or 0, ndim, "reverse_sequence")
-    lengths = integer_array(seq_lengths, "reverse_sequence")[:, None]
+    lengths = integer_array(seq_lengths, "reverse_sequence")
+    if lengths.ndim != 1:
+        raise invalid(f"reverse_sequence: expected a list of lengths. Received: {seq_lengths!r}.")
+    lengths = lengths[:, None]
     size = x._array.shape[along]
     if lengths.shape[0] != x._array.shape[batch] or not ((lengths >= 0) & (lengths <= size)).all():
         raise invalid(
@@ -345,15 +348,17 @@ def dynamic_partition(
             f"dynamic_partition: data of shape {tuple(x._array.shape)} must start with the shape "
             f"{parts.shape} of the partitions."
         )
-    if parts.size and not (parts.min() >= 0 and parts.max() < num_partitions):
+    count = integer(num_partitions, "dynamic_partition", TypeError)
+    if count < 1:
+        raise invalid(f"dynamic_partition: expected at least one partition. Received: {count}.")
+    if parts.size and not (parts.min() >= 0 and parts.max() < count):
         raise invalid(
-            f"dynamic_partition: partitions must be in [0, {num_partitions}). Received: "
-            f"{parts.tolist()}."
+            f"dynamic_partition: partitions must be in [0, {count}). Received: {parts.tolist()}."
         )
     flat = shaping.reshape(x, shape=(parts.size, *x._array.shape[parts.ndim :]))
     return [
         indexing.gather(flat, Tensor(np.flatnonzero(parts == i)), axis=0)
-        for i in builtins.range(num_partitions)
+        for i in builtins.range(count)
     ]
 
 
@@ -365,6 +370,11 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None
     """
     places = [integer_array(i, "dynamic_stitch") for i in indices]
     xs = one_dtype(data)
+    if not places or len(places) != len(xs):
+        raise (ValueError if places else invalid)(
+            f"dynamic_stitch: {len(places)} lists of indices for {len(xs)} of data. Expected as "
+            "many, and at least one."
+        )
     rest = tuple(xs[0]._array.shape[places[0].ndim :])
     rows = [shaping.reshape(x, shape=(p.size, *rest)) for x, p in zip(xs, places, strict=True)]
     where_to = np.concatenate([p.reshape(-1) for p in places])
@@ -427,11 +437,15 @@ def searchsorted(
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: `side` must be 'right' or 'left'. Received: {side!r}.")
     rows, wanted = (np.asarray(x) for x in one_dtype((sorted_sequence, values)))
-    if math.prod(rows.shape[:-1]) != math.prod(wanted.shape[:-1]) or not rows.ndim:
+    count = math.prod(rows.shape[:-1])
+    if count != math.prod(wanted.shape[:-1]) or not rows.ndim or not wanted.ndim:
         raise invalid(
             f"searchsorted: shapes {rows.shape} and {wanted.shape} do not have as many rows."
         )
-    flat = [x.reshape(-1, x.shape[-1]) for x in (rows, wanted)]
+    if rows.dtype != wanted.dtype or rows.dtype not in dtypes.REAL:
+        names = " and ".join(dtypes.of(x.dtype).name for x in (rows, wanted))
+        raise invalid(f"searchsorted: expected real numbers of one dtype. Received: {names}.")
+    flat = [x.reshape(count, x.shape[-1]) for x in (rows, wanted)]
     found = [np.searchsorted(row, v, side) for row, v in zip(*flat, strict=True)]
     return Tensor(np.array(found, numpy_dtype(out_type)).reshape(wanted.shape))
 
@@ -487,4 +501,5 @@ def unravel_index(indices: Any, dims: Any, name: Any = None) -> Tensor:
     array, shape = np.asarray(flat), TensorShape(shape_from(dims, "unravel_index"))
     if array.size and not (array.min() >= 0 and array.max() < shape.num_elements()):
         raise invalid(f"unravel_index: index is out of bound for shape {shape}.")
-    return Tensor(np.stack(np.unravel_index(array, tuple(shape))).astype(flat._array.dtype))
+    places = np.unravel_index(array, tuple(shape)) if shape.rank else ()
+    return Tensor(np.array(places, flat._array.dtype).reshape(shape.rank, *array.shape))

@@ -116,6 +116,9 @@ def complex(real: Any, imag: Any, name: Any = None) -> Tensor:
 def bitcast(input: Any, type: Any, name: Any = None) -> Tensor:
     """The same bits, read as another dtype. No gradient flows."""
     x, wanted = as_tensor(input), numpy_dtype(type)
+    for dtype in (x._array.dtype, wanted):
+        if dtype not in dtypes.NUMERIC:
+            raise invalid(f"bitcast: dtype {dtypes.of(dtype).name} is not supported.")
     escape(x, "bitcast")
     array = np.array(x._array, order="C")
     ratio, rest = divmod(wanted.itemsize, array.dtype.itemsize)
@@ -306,6 +309,8 @@ def _given_parts(value: Any, size: int) -> tuple[int, ...]:
             "Rank-0 tensors are not supported as the num_or_size_splits argument to split. Pass a "
             "Python integer for equal parts."
         )
+    if parts.ndim > 1:
+        raise invalid(f"split: expected a list of sizes. Received: shape {parts.shape}.")
     sizes = parts.tolist()
     if sizes.count(-1) > 1:
         raise invalid(f"split: only one of the sizes may be -1. Received: {sizes}.")
@@ -329,7 +334,7 @@ def pad(
     """
     x = as_tensor(tensor)
     pairs = _paddings(paddings, x._array.shape)
-    match mode.upper():
+    match mode.upper() if isinstance(mode, str) else mode:
         case "CONSTANT":
             return _pad_constant(x, pairs, constant_values)
         case "REFLECT" | "SYMMETRIC" as how:
@@ -455,6 +460,8 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
     x = as_tensor(input)
     if axis is None:
         x, axis = shaping.reshape(x, shape=(x._array.size,)), 0
+    if not isinstance(axis, int):
+        raise TypeError(f"repeat: `axis` must be an int. Received: {axis!r}.")
     ndim = x._array.ndim
     if not -ndim <= axis < ndim:
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
@@ -464,6 +471,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
         raise ValueError(f"repeat: {len(times)} repeats for {size} elements. Expected as many.")
     if min(times, default=0) < 0:
         raise invalid(f"repeat: repeats must be >= 0. Received: {times}.")
+    shape_from((sum(times) if len(times) == size else size * times[0],), "repeat")
     places = np.repeat(np.arange(size), times)
     return gather(casting.identity(x), Tensor(places), axis=at)
 

@@ -160,8 +160,12 @@ def assert_shapes(
     >>> tf.debugging.assert_shapes([(x, ("batch", "features")), (y, ("features",))])
     """
     known: dict[Any, tuple[int, str]] = {}
-    for tensor, entries in list(shapes.items() if isinstance(shapes, dict) else shapes):
-        _check_shape(tensor, entries, known, message)
+    for pair in list(shapes.items() if isinstance(shapes, dict) else shapes):
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise ValueError(
+                f"assert_shapes: expected pairs of a tensor and a description. Received: {pair!r}."
+            )
+        _check_shape(*pair, known, message)
 
 
 def _check_shape(

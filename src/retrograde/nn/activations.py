@@ -90,6 +90,8 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
     """
     x = as_tensor(features)
     dtype = x._array.dtype
+    if dtype not in dtypes.INEXACT:
+        return apply(el.sigmoid, (x,))  # which says what it works with
     slope = to_dtype(as_tensor(beta, hint=dtype), dtype)
     return x * apply(el.sigmoid, (x * slope,))
 

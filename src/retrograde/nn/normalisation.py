@@ -176,9 +176,12 @@ def bias_add(
 
 
 def _channels_second(data_format: str | None) -> bool:
-    if data_format is None or (data_format.startswith("N") and data_format.endswith("C")):
+    if data_format is None:
         return False
-    if not data_format.startswith("NC"):
+    form = data_format if isinstance(data_format, str) else ""
+    if form.startswith("N") and form.endswith("C"):
+        return False
+    if not form.startswith("NC"):
         raise ValueError(
             "bias_add: `data_format` must be of the form `N...C` or `NC...`. Received: "
             f"data_format={data_format}."

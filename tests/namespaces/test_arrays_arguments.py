@@ -1,0 +1,178 @@
+"""Arguments of array functions that cannot be, and what is said about them."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from tests.namespaces.helpers import assert_raises
+
+Invalid = tf.errors.InvalidArgumentError
+ONES = tf.ones([3, 4])
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (
+            lambda: tf.zeros(10**30),
+            ValueError,
+            f"The integer {10**30} is out of range for int64.",
+        ),
+        (
+            lambda: tf.ones([2, -(10**30)]),
+            ValueError,
+            f"The integer {-(10**30)} is out of range for int64.",
+        ),
+        (
+            lambda: tf.zeros([2**40, 0, 2**40]),
+            Invalid,
+            f"zeros: shape ({2**40}, 0, {2**40}) has more elements than can be counted.",
+        ),
+        (
+            lambda: tf.eye([2, 3]),
+            TypeError,
+            "eye: `num_rows` and `num_columns` must be one integer each. Received: "
+            "num_rows=[2, 3], num_columns=None.",
+        ),
+        (
+            lambda: tf.linspace(1.0, 2.0, [1, 2]),
+            Invalid,
+            "linspace: `num` must be a scalar. Received: shape (2,).",
+        ),
+        (
+            lambda: tf.linspace([1.0], [2.0], 2, axis=2),
+            Invalid,
+            "linspace: axis 2 is out of range for a tensor of 2 axes. Expected -2 <= axis < 2.",
+        ),
+        (
+            lambda: tf.range("text", 4.0),
+            TypeError,
+            "range: start must be a real number. Received: dtype string.",
+        ),
+        (
+            lambda: tf.range(np.nan, 4.0),
+            Invalid,
+            "range: requires start <= limit when delta > 0: nan, 4.0.",
+        ),
+        (
+            lambda: tf.range(0.0, np.inf, 2.0),
+            Invalid,
+            "range: requires a finite number of steps: 0.0, inf, 2.0.",
+        ),
+        (
+            lambda: tf.sequence_mask("text"),
+            Invalid,
+            "sequence_mask: lengths must be finite numbers. Received: 'text'.",
+        ),
+        (
+            lambda: tf.sequence_mask(np.nan),
+            Invalid,
+            "sequence_mask: lengths must be finite numbers. Received: nan.",
+        ),
+        (
+            lambda: tf.reverse_sequence(ONES, 2, seq_axis=1),
+            Invalid,
+            "reverse_sequence: expected a list of lengths. Received: 2.",
+        ),
+        (
+            lambda: tf.dynamic_partition(ONES, [0, 1, 0], 0),
+            Invalid,
+            "dynamic_partition: expected at least one partition. Received: 0.",
+        ),
+        (
+            lambda: tf.dynamic_partition(ONES, [0, 1, 0], 1.5),
+            TypeError,
+            "dynamic_partition: expected integers. Received: 1.5 of dtype float32.",
+        ),
+        (
+            lambda: tf.dynamic_stitch([], []),
+            Invalid,
+            "dynamic_stitch: 0 lists of indices for 0 of data. Expected as many, and at least one.",
+        ),
+        (
+            lambda: tf.dynamic_stitch([[0]], []),
+            ValueError,
+            "dynamic_stitch: 1 lists of indices for 0 of data. Expected as many, and at least one.",
+        ),
+        (
+            lambda: tf.searchsorted([1.0], 2.0),
+            Invalid,
+            "searchsorted: shapes (1,) and () do not have as many rows.",
+        ),
+        (
+            lambda: tf.searchsorted(["a"], ["b"]),
+            Invalid,
+            "searchsorted: expected real numbers of one dtype. Received: string and string.",
+        ),
+        (
+            lambda: tf.bitcast(tf.constant(["a"]), tf.int32),
+            Invalid,
+            "bitcast: dtype string is not supported.",
+        ),
+        (
+            lambda: tf.bitcast(tf.constant([1]), tf.bool),
+            Invalid,
+            "bitcast: dtype bool is not supported.",
+        ),
+        (
+            lambda: tf.split(ONES, [[3]]),
+            Invalid,
+            "split: expected a list of sizes. Received: shape (1, 1).",
+        ),
+        (
+            lambda: tf.repeat(ONES, 2, axis=1.5),
+            TypeError,
+            "repeat: `axis` must be an int. Received: 1.5.",
+        ),
+        (
+            lambda: tf.repeat(ONES, 2**60, axis=0),
+            Invalid,
+            f"repeat: shape ({3 * 2**60},) has more elements than can be counted.",
+        ),
+        (
+            lambda: tf.pad([1.0], [[1, 1]], None),
+            ValueError,
+            "pad: `mode` must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC'. Received: None.",
+        ),
+        (
+            lambda: tf.nn.bias_add(ONES, [1.0] * 4, data_format=-9),
+            ValueError,
+            "bias_add: `data_format` must be of the form `N...C` or `NC...`. Received: "
+            "data_format=-9.",
+        ),
+        (
+            lambda: tf.broadcast_dynamic_shape(2, [4]),
+            Invalid,
+            "broadcast_dynamic_shape: expected a list of integers. Received: shape ().",
+        ),
+        (
+            lambda: tf.nn.silu("text"),
+            Invalid,
+            "sigmoid: dtype string is not supported. Expected one of float16, bfloat16, float32, "
+            "float64, complex64, complex128.",
+        ),
+        (
+            lambda: tf.debugging.assert_shapes([(ONES,)]),
+            ValueError,
+            f"assert_shapes: expected pairs of a tensor and a description. Received: {(ONES,)!r}.",
+        ),
+    ],
+)
+def test_message(call, kind, message):
+    assert_raises(call, kind, message)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: tf.searchsorted([], [1.0]), [0]),
+        (lambda: tf.searchsorted([1.0], tf.zeros([0])), []),
+        (lambda: tf.searchsorted(tf.zeros([2, 0]), tf.zeros([2, 1])), [[0], [0]]),
+        (lambda: tf.searchsorted(tf.zeros([0, 3]), tf.zeros([0, 1])), []),
+        (lambda: tf.sequence_mask(2.5), [True, True, True]),
+        (lambda: tf.unravel_index([0, 0], []), []),
+        (lambda: tf.dynamic_partition([1, 2, 3], [0, 1, 0], tf.constant(2))[0], [1, 3]),
+    ],
+)
+def test_unusual_arguments_that_can_be(call, expected):
+    assert call().numpy().tolist() == expected
