@@ -18,6 +18,7 @@ from benchmarks.peers import PEER_BY_NAME, ROOT
 from benchmarks.processes import child_environment
 from parity import recorded
 from parity.calls import all_calls
+from parity.compare import CRASH, DIFFERENT
 from parity.report import Report, page
 
 PAGE = ROOT / "docs" / "parity.md"
@@ -76,7 +77,7 @@ def _environment() -> dict[str, str]:
 
 
 def _fatal(call: tuple) -> dict:
-    return {**call._asdict(), "sources": [], "error": ["value", "crash", "the process ended"]}
+    return {**call._asdict(), "sources": [], "error": ["value", CRASH, "the process ended"]}
 
 
 def version_of(python: str) -> str:
@@ -116,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.record:
         recorded.write(theirs, seed)
         say(f"wrote {recorded.FILE.relative_to(ROOT)}")
-    return 1 if report.unexplained() else 0
+    return 1 if report.with_kind(DIFFERENT) else 0
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ class Sources:
         x = self.rng.uniform(lo, hi, shape)
         if kind:
             x = _KINDS[kind](x)
-        source = self.tf.constant(x.astype(np.float32).astype(self.precision))
+        source = self.tf.cast(x.astype(np.float32), self.precision)
         for tape in self.tapes:
             tape.watch(source)
         self.made.append(source)

@@ -12,8 +12,11 @@ STAGES = ("value", "gradient", "second")
 
 SAME = "same"
 DIFFERENT = "different"
+LISTED = "listed"  # different, but on purpose
 BEYOND = "beyond"  # TensorFlow raised something, retrograde has an answer
 NOTHING = "nothing"  # there is nothing to compare
+
+CRASH = "crash"  # the class of the error, where a call ended the process
 
 # How far apart two numbers may be, as parts of the largest of their array, and at least. In single
 # precision the distance of TensorFlow's own answer from the one in double precision tells how
@@ -21,6 +24,7 @@ NOTHING = "nothing"  # there is nothing to compare
 DOUBLE, AT_LEAST_DOUBLE = 1e-7, 1e-12
 SINGLE, AT_LEAST_SINGLE = 2e-5, 1e-6
 SINGLE_ALONE = 2e-4
+HALF = {"float16": 4e-3, "bfloat16": 3e-2}
 TIMES_LOST = 20
 
 
@@ -47,18 +51,30 @@ def compare(theirs: dict, ours: dict, theirs_in_double: dict | None = None) -> d
 
 def _stage(stage: str, theirs: dict, ours: dict, in_double: dict) -> Finding:
     if stage not in theirs:
-        raised = theirs.get("error", [None])[0] == stage
-        answered = any(leaf is not None for leaf in ours.get(stage, []))
-        return Finding(BEYOND, _raised(theirs)) if raised and answered else Finding(NOTHING)
+        return _unanswered(stage, theirs, ours)
     if stage not in ours:
         if "error" in ours:
             return Finding(DIFFERENT, f"raises {_raised(ours)}")
         return _absent(theirs[stage])
     random = is_random(theirs["function"])
     why = _leaves(theirs[stage], ours[stage], in_double.get(stage), theirs["precision"], random)
-    if stage == "value":  # the two may not have run the same call
+    if stage == "value" and "sources" in theirs:  # the two may not have run the same call
         why = why or _leaves(theirs["sources"], ours["sources"], None, theirs["precision"], False)
     return Finding(DIFFERENT, why) if why else Finding(SAME)
+
+
+def _unanswered(stage: str, theirs: dict, ours: dict) -> Finding:
+    """Where TensorFlow raised something: a mistake raises the same class here."""
+    if theirs.get("error", [""])[0] != stage:
+        return Finding(NOTHING)
+    if any(leaf is not None for leaf in ours.get(stage, [])):
+        return Finding(BEYOND, _raised(theirs))
+    if stage != "value" or theirs["error"][1] == CRASH:
+        return Finding(NOTHING)
+    expected, actual = (answer.get("error", ["", "nothing"])[1] for answer in (theirs, ours))
+    if expected == actual:
+        return Finding(SAME)
+    return Finding(DIFFERENT, f"raises {actual}, expected {_raised(theirs)}")
 
 
 def _leaves(expected: list, actual: list, wide: Any, precision: str, random: bool) -> str:
@@ -128,7 +144,7 @@ def _bound(a: np.ndarray, b: np.ndarray, wide: Any, precision: str) -> float:
         return DOUBLE * scale + AT_LEAST_DOUBLE
     exact = array_of(wide) if isinstance(wide, dict) and wide["shape"] == list(a.shape) else a
     lost = np.max(np.abs(a - exact), initial=0, where=np.isfinite(a) & np.isfinite(exact))
-    share = SINGLE_ALONE if _is_single(exact) else SINGLE
+    share = HALF.get(precision) or (SINGLE_ALONE if _is_single(exact) else SINGLE)
     return share * scale + TIMES_LOST * float(lost) + AT_LEAST_SINGLE
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from benchmarks.peers import ROOT
 from parity.calls import namespaces
-from parity.compare import BEYOND, DIFFERENT, NOTHING, SAME, STAGES, Finding, compare
+from parity.compare import BEYOND, DIFFERENT, LISTED, NOTHING, SAME, STAGES, Finding, compare
 from parity.differences import DIFFERENCES
 
 DIFFERENCES_PAGE = ROOT / "docs" / "differences.md"
@@ -41,26 +41,6 @@ class Report:
         """Those of all namespaces."""
         return [entry for entries in self.namespaces.values() for entry in entries]
 
-    def unexplained(self) -> list[tuple[str, str, str]]:
-        """Function, stage and reason for each difference that is not listed, or listed wrongly."""
-        found = {
-            (entry.name, stage): entry.findings[stage]
-            for entry in self.entries
-            if entry.findings
-            for stage in STAGES
-        }
-        wrong = [
-            (*key, finding.why)
-            for key, finding in found.items()
-            if finding.kind == DIFFERENT and key not in DIFFERENCES
-        ]
-        stale = [
-            (*key, "listed as a difference, but it is none")
-            for key in DIFFERENCES
-            if key in found and found[key].kind == SAME
-        ]
-        return wrong + stale
-
     def with_kind(self, kind: str) -> list[tuple[str, str, str]]:
         """Function, stage and reason for each finding of a kind."""
         return [
@@ -79,7 +59,9 @@ class Report:
     def text(self) -> str:
         """The table, and what is not explained."""
         lines = [table(HEADINGS, self.rows())]
-        lines += [f"{name}, {TITLES[stage]}: {why}" for name, stage, why in self.unexplained()]
+        lines += [
+            f"{name}, {TITLES[stage]}: {why}" for name, stage, why in self.with_kind(DIFFERENT)
+        ]
         return "\n".join(lines)
 
 
@@ -97,22 +79,38 @@ def findings_on(theirs: list[dict], ours: list[dict]) -> tuple[bool, dict[str, F
         return missing, None
     in_double = {a["expression"]: a for a in theirs if a["precision"] == "float64"}
     found = [
-        compare(their, our, in_double[their["expression"]])
+        _listed(their, compare(their, our, in_double[their["expression"]]))
         for their, our in zip(theirs, ours, strict=True)
         if not _refused(their)
     ]
-    return False, {stage: _worst(findings[stage] for findings in found) for stage in STAGES}
+    function = theirs[0]["function"]
+    return False, {s: _judged((function, s), [findings[s] for findings in found]) for s in STAGES}
+
+
+def _listed(theirs: dict, findings: dict[str, Finding]) -> dict[str, Finding]:
+    """The findings on one call; those that are on the list of differences say so."""
+
+    def judged(stage: str, finding: Finding) -> Finding:
+        difference = DIFFERENCES.get((theirs["function"], stage))
+        if finding.kind == DIFFERENT and difference and difference.explains(theirs):
+            return Finding(LISTED, difference.words)
+        return finding
+
+    return {stage: judged(stage, finding) for stage, finding in findings.items()}
+
+
+def _judged(key: tuple[str, str], findings: list[Finding]) -> Finding:
+    """The worst of several: one that differs tells more than one that does not."""
+    order = (DIFFERENT, LISTED, BEYOND, SAME, NOTHING)
+    worst = min(findings, key=lambda finding: order.index(finding.kind))
+    if key in DIFFERENCES and worst.kind not in (DIFFERENT, LISTED):
+        return Finding(DIFFERENT, "it is on the list of differences, but it is none")
+    return worst
 
 
 def _refused(theirs: dict) -> bool:
-    """Whether TensorFlow takes a call in single precision only."""
-    return theirs["precision"] == "float64" and theirs.get("error", [""])[0] == "value"
-
-
-def _worst(findings: Iterable[Finding]) -> Finding:
-    """One that differs tells more than one that does not."""
-    order = (DIFFERENT, BEYOND, SAME, NOTHING)
-    return min(findings, key=lambda finding: order.index(finding.kind))
+    """Whether TensorFlow takes a call in single precision, but not in this one."""
+    return theirs["precision"] != "float32" and theirs.get("error", [""])[0] == "value"
 
 
 HEADINGS = [
@@ -129,22 +127,17 @@ HEADINGS = [
 def _row(title: str, entries: list[Entry]) -> list[str]:
     compared = [entry for entry in entries if entry.findings]
     missing = sum(entry.missing for entry in entries)
-    differing = [
-        (entry.name, stage) in DIFFERENCES
-        for entry in compared
-        for stage in STAGES
-        if entry.findings[stage].kind == DIFFERENT
-    ]
+    kinds = [entry.findings[stage].kind for entry in compared for stage in STAGES]
     cells = [len(entries), missing, len(entries) - missing - len(compared)]
     cells += [_share(compared, stage) for stage in STAGES]
-    cells += [sum(differing), len(differing) - sum(differing)]
+    cells += [kinds.count(LISTED), kinds.count(DIFFERENT)]
     return [title, *map(str, cells)]
 
 
 def _share(compared: list[Entry], stage: str) -> str:
     """How many are the same, of those that TensorFlow has an answer to."""
     kinds = [entry.findings[stage].kind for entry in compared]
-    same, different = kinds.count(SAME), kinds.count(DIFFERENT)
+    same, different = kinds.count(SAME), kinds.count(DIFFERENT) + kinds.count(LISTED)
     return f"{same} of {same + different}" if same + different else "-"
 
 
@@ -170,11 +163,9 @@ def page(report: Report, facts: dict[str, str]) -> str:
         table(HEADINGS, report.rows()),
         EXPLANATION,
         "## Unexplained",
-        _items(f"`{n}`, {TITLES[s]}: {w}" for n, s, w in report.unexplained()),
+        _items(f"`{n}`, {TITLES[s]}: {w}" for n, s, w in report.with_kind(DIFFERENT)),
         "## Different on purpose",
-        _items(
-            _explained(n, s) for n, s, _ in report.with_kind(DIFFERENT) if (n, s) in DIFFERENCES
-        ),
+        _items(_linked(*found) for found in report.with_kind(LISTED)),
         "## Where TensorFlow has no answer",
         "TensorFlow raises this error; retrograde has an answer.",
         _items(f"`{n}`, {TITLES[s]}: `{w.split(':')[0]}`" for n, s, w in report.with_kind(BEYOND)),
@@ -196,15 +187,14 @@ inputs unless it is given a seed. A sample of TensorFlow's answers is kept in `t
 every run of the tests compares with it."""
 
 EXPLANATION = """\
-A function counts as the same if all its sample calls are, in single and in double precision: in
-dtype, in shape and in number, to 1e-7 of the largest element in double precision and in single to
-what TensorFlow itself loses there. `None` is the same as `None` alone. Of functions that draw
-random numbers, dtypes and shapes are compared, and whether there is a gradient. A second order is
-counted where TensorFlow has a gradient to start from."""
+A function counts as the same if all its sample calls are, in float32, float64, float16 and
+bfloat16: in dtype, in shape and in number, to 1e-7 of the largest element in float64, else to
+what TensorFlow itself loses there. `None` is the same as `None` alone, and a mistake has to raise
+the same class. Of functions that draw random numbers, dtypes and shapes are compared, and whether
+there is a gradient. A second order is counted where TensorFlow has a gradient to start from."""
 
 
-def _explained(name: str, stage: str) -> str:
-    words = DIFFERENCES[name, stage]
+def _linked(name: str, stage: str, words: str) -> str:
     return f"`{name}`, {TITLES[stage]}: [{words}](differences.md#{anchor_of(words)})"
 
 

@@ -14,6 +14,7 @@ from parity.calls import Call, all_calls, namespaces
 from parity.compare import (
     BEYOND,
     DIFFERENT,
+    LISTED,
     NOTHING,
     SAME,
     STAGES,
@@ -21,6 +22,7 @@ from parity.compare import (
     compare,
     is_random,
 )
+from parity.differences import Difference
 from parity.report import Report, findings_on
 
 
@@ -118,6 +120,15 @@ def test_an_answer_where_tensorflow_has_none_is_beyond():
 
     assert kinds(theirs, ONE) == [SAME, BEYOND, NOTHING]
     assert kinds(theirs, changed(gradient=[None])) == [SAME, NOTHING, NOTHING]
+
+
+def test_a_mistake_has_to_raise_the_same_class():
+    theirs, same, other = (given(error=["value", kind, "no"]) for kind in ("A", "A", "B"))
+
+    assert kinds(theirs, same) == [SAME, NOTHING, NOTHING]
+    assert compare(theirs, other)["value"] == Finding(DIFFERENT, "raises B, expected A: no")
+    assert compare(theirs, ONE)["value"].kind == BEYOND
+    assert kinds(given(error=["value", "crash", ""]), other) == [NOTHING] * 3
 
 
 @pytest.mark.parametrize("value", [1e-300, 1.0, 1e300])
@@ -284,28 +295,40 @@ def test_the_report_counts(answers, monkeypatch):
     assert rows["tf"][6:] == ["0", "1"]
     assert rows["tf.math"][1] == "1"
     wrong = "np.float64(2.5) at [1], expected np.float64(2.0)"
-    assert result.unexplained() == [("tf.abs", "value", wrong)]
+    assert result.with_kind(DIFFERENT) == [("tf.abs", "value", wrong)]
     assert f"tf.abs, value: {wrong}" in result.text()
 
 
 def test_the_page_links_differences(answers, monkeypatch):
-    words = "The guarded zero"
-    monkeypatch.setattr(report, "DIFFERENCES", {("tf.abs", "value"): words})
+    listed = {("tf.abs", "value"): Difference("The guarded zero", "")}
+    monkeypatch.setattr(report, "DIFFERENCES", listed)
     result = Report(*answers)
     text = report.page(result, {"TensorFlow": "2.21", "date": "today", "seed": "1"})
 
-    assert result.unexplained() == []
+    assert result.with_kind(DIFFERENT) == []
     assert "- `tf.abs`, value: [The guarded zero](differences.md#derivatives)" in text
     assert "## Missing\n\n`tf.math.sin`\n" in text
     assert "## Unexplained\n\nNone.\n" in text
 
 
-def test_a_difference_that_is_none_is_reported(answers, monkeypatch):
-    listed = {("tf.abs", "value"): "", ("tf.add", "second"): ""}
-    monkeypatch.setattr(report, "DIFFERENCES", listed)
+def test_a_difference_that_is_none_is_reported(monkeypatch):
+    monkeypatch.setattr(report, "DIFFERENCES", {("tf.f", "second"): Difference("words", "")})
 
-    stale = "listed as a difference, but it is none"
-    assert Report(*answers).unexplained() == [("tf.add", "second", stale)]
+    _, findings = findings_on([ONE], [ONE])
+
+    why = "it is on the list of differences, but it is none"
+    assert findings["second"] == Finding(DIFFERENT, why)
+
+
+def test_a_difference_explains_the_calls_that_it_is_about(monkeypatch):
+    monkeypatch.setattr(report, "DIFFERENCES", {("tf.f", "value"): Difference("words", "64$")})
+    wrong = changed(value=[leaf([1.0, 2.5])])
+    narrow = {"precision": "float32"}
+
+    _, findings = findings_on([ONE], [wrong])
+    assert findings["value"] == Finding(LISTED, "words")
+    _, findings = findings_on([ONE | narrow, ONE], [wrong | narrow, wrong])
+    assert findings["value"].kind == DIFFERENT
 
 
 # The processes
@@ -345,6 +368,8 @@ def test_long_answers_are_not_recorded(monkeypatch, tmp_path):
     monkeypatch.setattr(recorded, "FILE", tmp_path / "answers.gz")
     long = {**ONE, "function": "tf.g", "value": [leaf(np.zeros(9000))]}
 
-    recorded.write([ONE, long], seed=4)
+    wide = {key: value for key, value in ONE.items() if key != "sources"}
 
-    assert recorded.read() == (4, {"tf.f": [ONE]})
+    recorded.write([ONE | {"precision": "float32"}, ONE, long], seed=4)
+
+    assert recorded.read() == (4, {"tf.f": [ONE | {"precision": "float32"}, wide]})

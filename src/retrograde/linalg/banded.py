@@ -204,6 +204,10 @@ def eigh_tridiagonal(
     array([1., 3.], dtype=float32)
     """
     a, b = _both_diagonals(alpha, beta)
+    if eigvals_only and a._array.dtype == np.float16:
+        wide = (to_dtype(x, np.dtype(np.float32)) for x in (a, b))
+        values = eigh_tridiagonal(*wide, True, select, select_range)
+        return to_dtype(values, a._array.dtype)
     phases = None
     if b._array.dtype.kind == "c":
         phases = _phases(b)

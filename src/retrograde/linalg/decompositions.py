@@ -65,7 +65,11 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     array([[-5.]], dtype=float32)
     """
     x = matrices_of(input, "qr")
-    return Qr(*apply(dc.qr, (x,), {"full": bool(full_matrices)}))
+    dtype = x._array.dtype
+    if dtype == np.float16:
+        x = to_dtype(x, np.dtype(np.float32))
+    parts = apply(dc.qr, (x,), {"full": bool(full_matrices)})
+    return Qr(*(to_dtype(part, dtype) for part in parts))
 
 
 def svd(
