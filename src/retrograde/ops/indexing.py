@@ -159,6 +159,11 @@ def _positions(xp, indices, shape, batch_dims):
 
 
 def _check_coordinates(indices, sizes):
+    columns = np.moveaxis(indices, -1, 0)  # quicker one by one: the last axis is short
+    if not indices.size or all(
+        c.min() >= 0 and c.max() < size for c, size in zip(columns, sizes, strict=True)
+    ):
+        return
     wrong = ((indices < 0) | (indices >= np.array(sizes, np.int64))).any(-1)
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])

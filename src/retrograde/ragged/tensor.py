@@ -393,16 +393,16 @@ class RaggedTensor(CompositeTensor):
                [0, 0],
                [3, 0]], dtype=int32)
         """
-        flat, sizes = self.flat_values, np.asarray(self.bounding_shape()).tolist()
+        flat, coordinates = self.flat_values, self._coordinates()
+        sizes = np.asarray(self.bounding_shape()).tolist()
+        outer = coordinates.shape[1]
         if shape is not None:
             wanted = TensorShape(shape).with_rank(len(sizes)).as_list()
             sizes = [n if w is None else w for n, w in zip(sizes, wanted, strict=True)]
-        coordinates = self._coordinates()
-        outer = coordinates.shape[1]
-        inside = (coordinates < np.array(sizes[:outer])).all(1)
-        if not inside.all():
-            flat = indexing.gather(flat, Tensor(np.flatnonzero(inside)), axis=0)
-            coordinates = coordinates[inside]
+            inside = np.flatnonzero((coordinates < np.array(sizes[:outer])).all(1))
+            if len(inside) < len(coordinates):
+                flat = indexing.gather(flat, Tensor(inside), axis=0)
+                coordinates = coordinates[inside]
         if tuple(sizes[outer:]) != tuple(flat.shape[1:]):
             raise ValueError(
                 f"to_tensor: the axes behind the ragged ones have the shape "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,19 @@ def with_places(indices: np.ndarray, values: Tensor, shape: Any) -> SparseTensor
 
 def order_of(indices: np.ndarray) -> np.ndarray:
     """What sorts the rows of `indices`; equal ones keep their order."""
-    if not indices.shape[1]:
-        return np.arange(len(indices))
-    return np.lexsort(indices.T[::-1])
+    keys = _numbered(indices)
+    return np.lexsort(indices.T[::-1]) if keys is None else np.argsort(keys, kind="stable")
+
+
+def _numbered(indices: np.ndarray) -> np.ndarray | None:
+    """One number for each row, in the same order; `None` if such numbers would be too large."""
+    sizes = (indices.max(0, initial=0) + 1).tolist()
+    if math.prod(sizes) >= 2**63 or indices.min(initial=0) < 0:
+        return None
+    keys = np.zeros(len(indices), np.int64)
+    for column, size in zip(indices.T, sizes, strict=True):
+        keys = keys * size + column
+    return keys
 
 
 def distinct(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -51,15 +62,23 @@ def distinct(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = order_of(indices)
     ranked = indices[order]
     is_new = np.ones(len(ranked), bool)
-    is_new[1:] = (ranked[1:] != ranked[:-1]).any(1)
+    is_new[1:] = _any_column(ranked[1:] != ranked[:-1])
     which = np.empty(len(ranked), np.int64)
     which[order] = np.cumsum(is_new) - 1
     return ranked[is_new], which
 
 
+def _any_column(truth: np.ndarray) -> np.ndarray:
+    """Whether something is true in each row: NumPy's `any` is slow along a short axis."""
+    found = np.zeros(len(truth), bool)
+    for column in truth.T:
+        found |= column
+    return found
+
+
 def check_inside(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None:
     """Refuses indices that are not inside `shape`."""
-    wrong = ((indices < 0) | (indices >= np.array(shape, np.int64))).any(1)
+    wrong = _any_column((indices < 0) | (indices >= np.array(shape, np.int64)))
     if wrong.any():
         first = int(np.argmax(wrong))
         raise invalid(
@@ -70,6 +89,9 @@ def check_inside(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None
 
 def check_order(indices: np.ndarray, what: str) -> None:
     """Refuses indices that are not sorted, or repeated."""
+    keys = _numbered(indices)
+    if keys is not None and (keys[1:] > keys[:-1]).all():
+        return
     step = np.diff(indices, axis=0)
     first_change = np.take_along_axis(step, (step != 0).argmax(1)[:, None], 1)[:, 0]
     wrong = first_change <= 0

@@ -10,6 +10,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
+from retrograde.core.composites import replaced
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.errors import invalid
@@ -23,7 +24,7 @@ from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.elementary import exp
 from retrograde.ops.operators import operand, true_divide
 from retrograde.ops.shaping import broadcast_to, reshape, transpose
-from retrograde.ops.sparse_products import sparse_matmul
+from retrograde.ops.sparse_products import sampled_matmul, sparse_matmul
 from retrograde.sparse._places import (
     check_inside,
     distinct,
@@ -125,11 +126,8 @@ def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
                 "map_values: the SparseTensors have different indices or shapes. Expected the same."
             )
 
-    def values_of(x: Any) -> Any:
-        return x.values if isinstance(x, SparseTensor) else x
-
-    result = op(*map(values_of, args), **{name: values_of(x) for name, x in kwargs.items()})
-    return first.with_values(result)
+    args, kwargs = replaced(SparseTensor, lambda x: x.values, args, kwargs)
+    return first.with_values(op(*args, **kwargs))
 
 
 # Products
@@ -208,11 +206,14 @@ def sampled_addmm(
         )
     batch = b.ndim - 2
     columns = transpose(c, perm=(*range(batch), batch + 1, batch))
-    rows, others = (
-        indexing.gather_nd(x, at[..., i : i + 1], batch_dims=batch)
-        for i, x in enumerate((b, columns))
-    )
-    products = reduction.sum(rows * others, axis=(batch + 1,), keepdims=False)
+    if not batch:
+        products = sampled_matmul(b, columns, at)
+    else:
+        rows, others = (
+            indexing.gather_nd(x, at[..., i : i + 1], batch_dims=batch)
+            for i, x in enumerate((b, columns))
+        )
+        products = reduction.sum(rows * others, axis=(batch + 1,), keepdims=False)
     return at, operand(beta, a) * a + operand(alpha, a) * products, shape
 
 
