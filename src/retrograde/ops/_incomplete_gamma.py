@@ -38,10 +38,7 @@ def igamma_slope_kernel(xp, a, x, *, order):
     usable = valid & ~at_end
     a, x = xp.where(usable, a, 1), xp.where(usable, x, 1)
     front = _front(xp, a, x, order)
-    low = x <= xp.maximum(a, 1)
-    below = _product(front, _from_below(xp, a, xp.where(low, x, 1), order))[order]
-    above = _product(front, _from_above(xp, a, xp.where(low, a + 1, x), order))[order]
-    y = xp.where(low, below, -above) * math.factorial(order)
+    y = _product(front, _over_front(xp, a, x, order))[order] * math.factorial(order)
     return xp.where(usable, y, xp.where(valid, 0.0, math.nan)).astype(dtype)
 
 
@@ -56,15 +53,25 @@ def gamma_sample_slope_kernel(xp, a, x, *, order):
     a, x = (v.astype(np.float64) if xp is np else widened(v) for v in (a, x))
     usable = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
     zero, (a, x) = (a > 0) & (x == 0), (xp.where(usable, v, 1) for v in (a, x))
-    low = x <= xp.maximum(a, 1)
-    below = _from_below(xp, a, xp.where(low, x, 1), order + 1)
-    above = _from_above(xp, a, xp.where(low, a + 1, x), order + 1)
-    part = [xp.where(low, -b, c) for b, c in zip(below, above, strict=True)]
+    part = _over_front(xp, a, x, order + 1)
     slope = _product(_log_front_slopes(xp, a, xp.log(x), order), part[:-1])
     slope = [slope[k] + (k + 1) * part[k + 1] for k in range(order + 1)]
     inverse_density = [x / a * (-1 / a) ** k for k in range(order + 1)]
-    y = _product(inverse_density, slope)[order] * math.factorial(order)
+    y = -_product(inverse_density, slope)[order] * math.factorial(order)
     return xp.where(usable, y, xp.where(zero, 0.0, math.nan)).astype(dtype)
+
+
+def _over_front(xp, a, x, order):
+    """igamma(a, x) / front, or what is missing to 1 with a minus sign, whichever is smaller."""
+    low = x <= xp.maximum(a, 1)
+    if xp is not np:
+        below = _from_below(xp, a, xp.where(low, x, 1), order)
+        above = _from_above(xp, a, xp.where(low, a + 1, x), order)
+        return [xp.where(low, p, -q) for p, q in zip(below, above, strict=True)]
+    y = np.empty((order + 1, *low.shape))
+    y[:, low] = _from_below(np, a[low], x[low], order)
+    y[:, ~low] = np.negative(_from_above(np, a[~low], x[~low], order))
+    return list(y)
 
 
 def _product(p, q):

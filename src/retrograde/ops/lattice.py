@@ -28,8 +28,9 @@ def _came_from(xp, x):
 def _goes_to(xp, x):
     """The transpose of `_came_from`; `x` is ours to change."""
     y, size = x[0], x.shape[-1]
+    rows = (slice(None),) * (y.ndim - 1)
     for k in range(1, min(STEPS, size)):
-        y = add_part(xp, y, (..., slice(0, size - k)), x[k][..., k:])
+        y = add_part(xp, y, (*rows, slice(0, size - k)), x[k][..., k:])
     return y
 
 

@@ -29,12 +29,11 @@ def _slope_by_series(a, x):
     return -x / a * (total * (np.log(x) - scipy.special.digamma(a + 1)) + slope)
 
 
-for order in (0, 1, 2):
-    for label, a, x in [("below", (2, 4), (0.3, 1.9)), ("above", (1, 2), (2.1, 5))]:
-        inputs = [between(*a, 2, 1), between(*x, 3)]
-        # JAX cannot differentiate the zeta function.
-        case("gamma_sample_slope", inputs, f"{order}_{label}", _gamma_sample_slope,
-             attrs={"order": order}, jax_rule=False)  # fmt: skip
+for order in (0, 1):
+    inputs = [np.array([[0.7], [2.0], [3.5]]), np.array([0.4, 1.7, 5.0])]
+    # JAX cannot differentiate the zeta function.
+    case("gamma_sample_slope", inputs, str(order), _gamma_sample_slope, attrs={"order": order},
+         jax_rule=False)  # fmt: skip
 
 
 def _normal_span(a, b):
@@ -42,13 +41,8 @@ def _normal_span(a, b):
     return (probability(b) - probability(a)) / scipy.stats.norm.pdf(a)
 
 
-for label, low, high in [
-    ("left", (-2, -1.5), (-1, -0.5)),
-    ("around_zero", (-2, -0.5), (0.5, 2)),
-    ("right", (0.5, 1), (1.5, 2)),
-]:
-    inputs = [between(*low, 2, 1), between(*high, 3)]
-    case("normal_span", inputs, label, _normal_span)
+LOW, HIGH = np.array([-2.0, -1.0, 0.6]), np.array([-0.7, 1.2, 1.8])  # left, around 0, right
+case("normal_span", [LOW, HIGH + between(-0.1, 0.1, 2, 3)], "every_side", _normal_span)
 
 
 # A sample is given back as it was drawn. How it would move with its parameters neither
@@ -61,7 +55,6 @@ def _drawn(x, *parameters):
 
 binary("implicit_gamma", _drawn, lambda *shape: between(0.3, 3, *shape),
        lambda *shape: between(0.5, 3, *shape), differences=False, jax_rule=False)  # fmt: skip
-for label, (low, high) in {"left": (-3, -1), "around_zero": (-1, 1.5), "right": (1, 3)}.items():
-    inputs = [between(low + 0.3, high - 0.3, 2, 3), between(-0.2, 0.2, 3), between(0.8, 1.2, 2, 1),
-              between(low, low + 0.2, 3), between(high - 0.2, high)]  # fmt: skip
-    case("implicit_truncated_normal", inputs, label, _drawn, differences=False, jax_rule=False)
+case("implicit_truncated_normal",
+     [between(0.3, 0.7, 2, 3) * (HIGH - LOW) + LOW, between(-0.2, 0.2, 3), between(0.8, 1.2, 2, 1),
+      LOW, HIGH], "every_side", _drawn, differences=False, jax_rule=False)  # fmt: skip
