@@ -466,29 +466,8 @@ def test_patterns_are_those_of_python():
     assert tf.strings.regex_replace("ab1", "[[:alpha:]]", "-").numpy() == b"--1"
 
 
-def test_functions_on_strings_that_are_missing():
-    missing = ("to_hash_bucket", "to_hash_bucket_strong", "unicode_script")
-    assert not any(hasattr(tf.strings, name) for name in missing)
-
-
-# Windows
-
-
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: tf.nn.conv2d(x, x[0, :2, :2, :1, None] * np.ones(4), 1, "SAME"),
-        lambda x: tf.nn.conv2d(x, x[0, :2, :2, :, None], 1, "SAME", dilations=2),
-        lambda x: tf.conv(x, x[0, :2, :2, :, None], [1, 1, 1, 1], "SAME"),
-        lambda x: tf.nn.dilation2d(x, x[0, :2, :2], [1] * 4, "SAME", "NHWC", [1] * 4) ** 3,
-        lambda x: tf.nn.local_response_normalization(x, 1),
-        lambda x: tf.nn.fractional_max_pool(x, 1.5, seed=2)[0] ** 3,
-        lambda x: tf.nn.max_pool_with_argmax(x, 2, 1, "SAME")[0] ** 3,
-    ],
-)
-def test_windows_of_every_kind_have_second_derivatives(f):
-    x = np.random.default_rng(4).standard_normal((1, 4, 3, 2))
-    check_gradients(f, [tf.constant(x)], order=2)
+def test_there_are_no_scripts_of_characters():
+    assert not hasattr(tf.strings, "unicode_script")
 
 
 def test_one_of_several_largest_cells_of_a_volume_gets_the_gradient():

@@ -152,6 +152,10 @@ INVALID = {
         lambda: tf.strings.to_hash_bucket_fast(["a"], 0),
         "to_hash_bucket_fast: expected num_buckets >= 1. Received: 0.",
     ),
+    "key": (
+        lambda: tf.strings.to_hash_bucket_strong(["a"], 5, [1]),
+        "to_hash_bucket_strong: expected a key of 2 integers. Received: [1].",
+    ),
     "method": (
         lambda: tf.fingerprint(["a"], method="x"),
         "fingerprint: the method must be 'farmhash64'. Received: 'x'.",

@@ -15,7 +15,7 @@ from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
-from retrograde.ops._fingerprint import combined, fingerprint64
+from retrograde.ops._hashes import combined, fingerprint64
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.shaping import reshape

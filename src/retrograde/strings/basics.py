@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array
+from retrograde.arrays._arguments import integer, integer_array, integers
 from retrograde.core import dtypes
 from retrograde.core.errors import OutOfRangeError, invalid
 from retrograde.core.tensor import Tensor
-from retrograde.ops._fingerprint import fingerprint64
+from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
 from retrograde.ops.conversion import as_tensor
 from retrograde.printing import elements_of
 from retrograde.ragged.operations import elementwise
@@ -311,16 +311,38 @@ def unsorted_segment_join(
     return Tensor(filled(joined, STRING).reshape((count, *rest)))
 
 
+def to_hash_bucket(input: Any, num_buckets: Any, name: str | None = None) -> Any:
+    """A number below `num_buckets` for each string, by TensorFlow's older hash."""
+    buckets = _buckets(num_buckets, "to_hash_bucket")
+    return each(lambda s: murmur64(s) % buckets, input, _INT64)
+
+
 def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Any:
     """A number below `num_buckets` for each string: its fingerprint, taken modulo.
 
     >>> tf.strings.to_hash_bucket_fast(["hello"], 100).numpy()
     array([96])
     """
-    buckets = integer(num_buckets, "to_hash_bucket_fast: num_buckets")
-    if buckets < 1:
-        raise invalid(f"to_hash_bucket_fast: expected num_buckets >= 1. Received: {buckets}.")
+    buckets = _buckets(num_buckets, "to_hash_bucket_fast")
     return each(lambda s: fingerprint64(s) % buckets, input, _INT64)
+
+
+def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | None = None) -> Any:
+    """A number below `num_buckets` for each string, that only who knows `key` can foresee."""
+    buckets = _buckets(num_buckets, "to_hash_bucket_strong")
+    secret = integers(key, "to_hash_bucket_strong: key")
+    if len(secret) != 2:
+        raise invalid(
+            f"to_hash_bucket_strong: expected a key of 2 integers. Received: {list(secret)}."
+        )
+    return each(lambda s: siphash64(s, secret) % buckets, input, _INT64)
+
+
+def _buckets(num_buckets: Any, what: str) -> int:
+    buckets = integer(num_buckets, f"{what}: num_buckets")
+    if buckets < 1:
+        raise invalid(f"{what}: expected num_buckets >= 1. Received: {buckets}.")
+    return buckets
 
 
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""FarmHash64: the fingerprint that TensorFlow gives to strings, bit for bit."""
+"""The hashes that TensorFlow gives to strings, bit for bit: FarmHash, MurmurHash and SipHash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MASK = (1 << 64) - 1
 _K0 = 0xC3A5C85C97CB3127
 _K1 = 0xB492B66FBE98F273
 _K2 = 0x9AE16A3B2F90404F
-_CAT = 0xC6A4A7935BD1E995
+_MURMUR = 0xC6A4A7935BD1E995
 
 
 @lru_cache(maxsize=1 << 14)
@@ -30,9 +30,9 @@ def fingerprint64(data: bytes) -> int:
 
 def combined(first: int, second: int) -> int:
     """One fingerprint for two in a row."""
-    result = (first ^ _CAT) ^ (_shifted(second * _CAT & _MASK) * _CAT & _MASK)
-    result = result * _CAT & _MASK
-    return _shifted(_shifted(result) * _CAT & _MASK)
+    result = (first ^ _MURMUR) ^ (_shifted(second * _MURMUR & _MASK) * _MURMUR & _MASK)
+    result = result * _MURMUR & _MASK
+    return _shifted(_shifted(result) * _MURMUR & _MASK)
 
 
 def _word(data: bytes, at: int, size: int = 8) -> int:
@@ -126,3 +126,50 @@ def _stirred(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
     b = _rotated(b + a + fourth, 21)
     total = a + second + third
     return (total + fourth) & _MASK, (b + _rotated(total, 44) + a) & _MASK
+
+
+def murmur64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
+    """MurmurHash64A, with the seed that TensorFlow's older operations have."""
+    h = (seed ^ len(data) * _MURMUR) & _MASK
+    whole = len(data) // 8 * 8
+    for at in range(0, whole, 8):
+        word = _shifted(_word(data, at) * _MURMUR & _MASK) * _MURMUR & _MASK
+        h = (h ^ word) * _MURMUR & _MASK
+    if whole < len(data):
+        h = (h ^ _word(data, whole)) * _MURMUR & _MASK
+    return _shifted(_shifted(h) * _MURMUR & _MASK)
+
+
+def siphash64(data: bytes, key: tuple[int, int]) -> int:
+    """SipHash-2-4, which nobody can steer who does not know the key."""
+    k0, k1 = (k & _MASK for k in key)
+    state = (
+        k0 ^ 0x736F6D6570736575,
+        k1 ^ 0x646F72616E646F6D,
+        k0 ^ 0x6C7967656E657261,
+        k1 ^ 0x7465646279746573,
+    )
+    whole = len(data) // 8 * 8
+    words = [_word(data, at) for at in range(0, whole, 8)]
+    words.append(_word(data, whole) | (len(data) & 0xFF) << 56)
+    for word in words:
+        a, b, c, d = state
+        a, b, c, d = _sip_round(_sip_round((a, b, c, d ^ word)))
+        state = (a ^ word, b, c, d)
+    a, b, c, d = state
+    state = (a, b, c ^ 0xFF, d)
+    for _ in range(4):
+        state = _sip_round(state)
+    a, b, c, d = state
+    return a ^ b ^ c ^ d
+
+
+def _sip_round(state: tuple) -> tuple:
+    """Additions, rotations to the left and exclusive ors."""
+    a, b, c, d = state
+    a, c = (a + b) & _MASK, (c + d) & _MASK
+    b, d = _rotated(b, 51) ^ a, _rotated(d, 48) ^ c
+    a = _rotated(a, 32)
+    c, a = (c + b) & _MASK, (a + d) & _MASK
+    b, d = _rotated(b, 47) ^ c, _rotated(d, 43) ^ a
+    return a, b, _rotated(c, 32), d
