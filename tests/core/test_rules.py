@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Spec, plan_for, saver, what_is_read
+from retrograde.core.rules import (
+    ARRAY,
+    NOTHING,
+    SHAPE,
+    UNREAD,
+    Outputs,
+    Spec,
+    plan_for,
+    saver,
+    what_is_read,
+)
 
 
 def test_a_spec_is_a_shape_and_a_dtype():
@@ -14,6 +24,14 @@ def test_a_spec_is_a_shape_and_a_dtype():
         assert spec == ((2, 3), np.dtype(np.float32))
         assert spec.ndim == 2
         assert spec._array is spec
+
+
+def test_several_outputs_are_kept_together_and_unwrapped_at_once():
+    parts = tf.constant([1.0]), tf.constant([2.0, 3.0])
+
+    arrays = Outputs(parts)._array
+
+    assert [array.tolist() for array in arrays] == [[1.0], [2.0, 3.0]]
 
 
 # What a rule computes from its parameters is of no interest here, only their names.

@@ -97,6 +97,26 @@ def test_one_order_of_rows_for_many_right_hand_sides():
     close(tf.linalg.lu_solve(*many, b[0]), np.broadcast_to(np.linalg.inv(a) @ b[0], (2, 3, 1)))
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        tf.linalg.solve,
+        tf.linalg.triangular_solve,
+        tf.linalg.tridiagonal_solve,
+        tf.linalg.banded_triangular_solve,
+    ],
+)
+def test_no_gradient_flows_to_a_side_that_is_not_watched(f):
+    a, b = tf.constant(well(3, 3)), tf.constant(random(3, 2))
+    for watched, other in ((a, b), (b, a)):
+        with tf.GradientTape() as tape:
+            tape.watch(watched)
+            y = f(a, b)
+        found, nothing = tape.gradient(y, [watched, other])
+        assert nothing is None
+        assert found.shape == watched.shape
+
+
 # Least squares
 
 

@@ -237,6 +237,21 @@ def test_inputs_are_left_as_they_were(case):
         np.testing.assert_array_equal(a, e)
 
 
+JOINT = [case for case in DIFFERENTIABLE if case.primitive.joint and sum(case.wanted) > 1]
+
+
+@pytest.mark.parametrize("case", JOINT, ids=str)
+def test_joint_rules_are_silent_about_inputs_that_are_not_needed(case):
+    y, g = run(case), Sample.of(case).g
+    several = case.primitive.outputs
+    for place in range(len(case.inputs)):
+        needed = tuple(i == place and w for i, w in enumerate(case.wanted))
+        values = (g, y, *case.inputs) if several else (g[0], y[0], *case.inputs)
+        found = quiet(case.primitive.joint)(needed, *values, **case.attrs)
+
+        assert [x is not None for x in found] == list(needed)
+
+
 LAYOUTS = {
     "transposed": lambda x: x.T.copy().T,
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],

@@ -22,9 +22,9 @@ from retrograde.ops.shaping import broadcast_to, reshape
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of square matrices, or with `adjoint` those of their adjoints.
 
-    >>> tf.linalg.inv([[2.0, 0.0], [1.0, 1.0]]).numpy()
-    array([[ 0.5, -0. ],
-           [-0.5,  1. ]], dtype=float32)
+    >>> tf.linalg.inv([[2.0, 1.0], [1.0, 1.0]]).numpy()
+    array([[ 1., -1.],
+           [-1.,  2.]], dtype=float32)
     """
     x = squares_of(input, "inv")
     return apply(solving.inv, (matrices.adjoint(x) if adjoint else x,))
@@ -163,7 +163,7 @@ def lstsq(
     normal equations, for matrices of full rank; or, if not `fast`, with the pseudo-inverse, which
     knows no regularizer, takes longer, and serves for matrices of any rank.
 
-    >>> tf.linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]]).numpy()
+    >>> tf.linalg.lstsq([[2.0], [0.0]], [[4.0], [3.0]]).numpy()
     array([[2.]], dtype=float32)
     """
     a, b = same_dtype(matrix, rhs)

@@ -56,12 +56,14 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         )
     if optimize not in _PATHS:
         raise KeyError(f"einsum: `optimize` must be one of {', '.join(map(repr, _PATHS))}.")
-    tensors = list(same_dtype(*inputs))
+    tensors = same_dtype(*inputs)
     shapes = tuple(x._array.shape for x in tensors)
+    operands = list(tensors)
     for places, step in _program(terms, output, shapes, _PATHS[optimize]):
-        parts = [tensors.pop(place) for place in places]
-        tensors.append(step(*parts))
-    return apply(identity, tuple(tensors))
+        parts = [operands.pop(place) for place in places]
+        operands.append(step(*parts))
+    (y,) = operands
+    return apply(identity, (y,)) if y is tensors[0] else y
 
 
 @functools.lru_cache(maxsize=256)

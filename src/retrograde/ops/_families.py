@@ -36,7 +36,7 @@ def elementwise(
     rules = tuple(_rule(p, num_inputs, holomorphic, costly and not cheap_rule) for p in partials)
 
     def batch(batched, *xs, **attrs):
-        return primitive(*_aligned(batched, xs), **attrs)
+        return primitive(*aligned(batched, xs), **attrs)
 
     primitive = Primitive(
         name,
@@ -115,7 +115,8 @@ def _summed(rule, position, num_inputs):
     return summed
 
 
-def _aligned(batched, xs):
+def aligned(batched, xs):
+    """`xs`, of which some have a batch axis, so that their axes broadcast against each other."""
     ndim = max(x.ndim - b for x, b in zip(xs, batched, strict=True))
     return [align(x, ndim) if b else x for x, b in zip(xs, batched, strict=True)]
 

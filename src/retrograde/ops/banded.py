@@ -94,7 +94,7 @@ def _tridiagonal_solve_vjp(needed, g, y, d, _b):
         rows = g.ndim - 2
         beside = (shifted(y, -1, rows), y, shifted(y, 1, rows))
         by_d = -stack(*(_sum_of_products(by_rhs, x) for x in beside), axis=rows)
-    return by_d, by_rhs
+    return by_d, by_rhs if needed[1] else None
 
 
 tridiagonal_solve = of_matrices(
@@ -163,7 +163,7 @@ def _banded_solve_vjp(needed, g, y, bands, _b, *, lower, adjoint):
         by_bands = -stack(
             *(_sum_of_products(left, shifted(right, step, rows)) for step in steps), axis=rows
         )
-    return by_bands, by_rhs
+    return by_bands, by_rhs if needed[1] else None
 
 
 banded_solve = of_matrices("banded_solve", _banded_solve_kernel, joint=_banded_solve_vjp)
@@ -200,16 +200,12 @@ def _eigh_tridiagonal_kernel(xp, alpha, beta):
     return on_host(xp, _lapack_eigenvectors, specs, alpha, beta)
 
 
-def _to_diagonals(v, inner):
-    """What flows to both diagonals, if `inner` flows to the matrix as its vectors see it."""
-    whole = product(product(v, inner), v, adjoint_b=True)
-    return diagonal(whole), diagonal(whole, 1) + diagonal(whole, -1)
-
-
-def _eigh_tridiagonal_vjp(_needed, g, y, _alpha, _beta):
+def _eigh_tridiagonal_vjp(needed, g, y, _alpha, _beta):
     (by_e, by_v), (e, v) = g, y
-    turn = over_differences(e) * product(v, by_v, adjoint_a=True)
-    return _to_diagonals(v, on_diagonal(by_e) + turn)
+    inner = on_diagonal(by_e) + over_differences(e) * product(v, by_v, adjoint_a=True)
+    whole = product(product(v, inner), v, adjoint_b=True)
+    by_beta = diagonal(whole, 1) + diagonal(whole, -1) if needed[1] else None
+    return diagonal(whole) if needed[0] else None, by_beta
 
 
 eigh_tridiagonal = of_matrices(
@@ -221,16 +217,14 @@ eigh_tridiagonal = of_matrices(
 )
 
 
-def _eigvalsh_tridiagonal_vjp(_needed, g, _y, alpha, beta):
+def _eigvalsh_tridiagonal_vjp(needed, g, _y, alpha, beta):
     _, v = eigh_tridiagonal(alpha, beta)
-    weighed = columns_times(v, g)
-    by_beta = (
-        reduction.sum(weighed * shifted(v, -1, v.ndim - 2), axis=(v.ndim - 1,), keepdims=False) * 2
-    )
-    size = beta.shape[-1]
-    whole = tuple((0, n, 1) for n in beta.shape[:-1])
-    by_beta = take_slice(by_beta, where=(*whole, (0, size, 1)))
-    return reduction.sum(weighed * v, axis=(v.ndim - 1,), keepdims=False), by_beta
+    weighed, by_beta = columns_times(v, g), None
+    if needed[1]:
+        size = beta.shape[-1]
+        above, below = block(weighed, rows=(0, size)), block(v, rows=(1, size + 1))
+        by_beta = _sum_of_products(above, below) * 2
+    return _sum_of_products(weighed, v) if needed[0] else None, by_beta
 
 
 eigvalsh_tridiagonal = of_matrices(

@@ -7,8 +7,8 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.ops._arrays import HALF
-from retrograde.ops._families import conj
-from retrograde.ops.shaping import align, sum_to
+from retrograde.ops._families import aligned, conj
+from retrograde.ops.shaping import sum_to
 
 
 def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
@@ -79,9 +79,7 @@ def _vjp_b(g, _y, a, _b, *, transpose_a=False, transpose_b=False):
 
 
 def _matmul_batch(batched, a, b, **attrs):
-    ndim = max(x.ndim - flag for x, flag in zip((a, b), batched, strict=True))
-    a, b = (align(x, ndim) if flag else x for x, flag in zip((a, b), batched, strict=True))
-    return matmul(a, b, **attrs)
+    return matmul(*aligned(batched, (a, b)), **attrs)
 
 
 matmul = Primitive(

@@ -271,14 +271,15 @@ put_nd = _writing_nd(
 )
 
 
-def _extreme_nd_vjp(needed, g, y, x, values, indices, *, batch_dims):  # noqa: ARG001
+def _extreme_nd_vjp(needed, g, y, x, values, indices, *, batch_dims):
     """Shared evenly among all that tie."""
     dtype = getattr(g.dtype, "numpy_dtype", g.dtype)
     hits = cast(equal(x, y), dtype=dtype)
     rows = cast(equal(values, gather_nd(y, indices, batch_dims=batch_dims)), dtype=dtype)
     ties = hits + scatter_nd(rows, indices, shape=tuple(x.shape), batch_dims=batch_dims)
     share = g / ties
-    return hits * share, rows * gather_nd(share, indices, batch_dims=batch_dims), None
+    by_values = rows * gather_nd(share, indices, batch_dims=batch_dims) if needed[1] else None
+    return hits * share if needed[0] else None, by_values, None
 
 
 max_nd = _writing_nd("max_nd", "max", joint=_extreme_nd_vjp)

@@ -11,7 +11,7 @@ from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.ops import reduction
 from retrograde.ops._arrays import widened
-from retrograde.ops._families import conj
+from retrograde.ops._families import aligned, conj
 from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.matrices import (
     LAPACK,
@@ -22,7 +22,7 @@ from retrograde.ops.matrices import (
     transposed,
     upper_triangle,
 )
-from retrograde.ops.shaping import align, reshape, sum_to
+from retrograde.ops.shaping import reshape, sum_to
 
 
 def _singular(what):
@@ -126,7 +126,8 @@ def _solve_kernel(xp, a, b, *, adjoint):
 
 def _solve_vjp(needed, g, y, a, _b, *, adjoint):
     by_rhs = solve(a, g, adjoint=not adjoint)
-    return _by_matrix(by_rhs, y, adjoint) if needed[0] else None, by_rhs
+    by_matrix = _by_matrix(by_rhs, y, adjoint) if needed[0] else None
+    return by_matrix, by_rhs if needed[1] else None
 
 
 solve = of_matrices("solve", _solve_kernel, joint=_solve_vjp)
@@ -192,7 +193,7 @@ def _triangular_solve_vjp(needed, g, y, a, _b, *, lower, adjoint):
     if needed[0]:
         triangle = lower_triangle if lower else upper_triangle
         by_matrix = _summed(triangle(_by_matrix(by_rhs, y, adjoint)), a)
-    return by_matrix, _summed(by_rhs, _b)
+    return by_matrix, _summed(by_rhs, _b) if needed[1] else None
 
 
 def _summed(x, like):
@@ -200,19 +201,11 @@ def _summed(x, like):
     return x if tuple(x.shape) == shape else sum_to(x, shape=shape)
 
 
-def broadcasting_batch(batched, a, b):
-    """Both inputs, of which one or both have a batch axis, so that their axes match."""
-    ndim = max(x.ndim - flag for x, flag in zip((a, b), batched, strict=True))
-    return (align(x, ndim) if flag else x for x, flag in zip((a, b), batched, strict=True))
-
-
 triangular_solve = Primitive(
     "triangular_solve",
     _triangular_solve_kernel,
     joint=_triangular_solve_vjp,
-    batch=lambda batched, a, b, **attrs: triangular_solve(
-        *broadcasting_batch(batched, a, b), **attrs
-    ),
+    batch=lambda batched, *xs, **attrs: triangular_solve(*aligned(batched, xs), **attrs),
     accepts=LAPACK,
 )
 
