@@ -89,9 +89,23 @@ tanh_back = elementwise(  # g * (1 - y * y)
     "tanh_back",
     _tanh_back_kernel,
     lambda h, _out, _g, y: tanh_back(h, y),
-    lambda h, _out, g, y: guarded(guarded(g, h), y * -2),
+    lambda h, _out, g, y: triple(g, h, y, scale=-2),
     accepts=dtypes.INEXACT,
-    costly=True,
+)
+
+
+def _triple_kernel(xp, a, b, c, *, scale):
+    result = in_place(xp, "multiply", c, a * b)
+    return no_nan(xp, a, in_place(xp, "multiply", scalar(scale, result), result))
+
+
+triple = elementwise(  # scale * a * b * c, and 0 where a is 0, whatever the others are
+    "triple",
+    _triple_kernel,
+    lambda g, _y, _a, b, c, *, scale: triple(g, b, c, scale=scale),
+    lambda g, _y, a, _b, c, *, scale: triple(a, g, c, scale=scale),
+    lambda g, _y, a, b, _c, *, scale: triple(a, b, g, scale=scale),
+    accepts=dtypes.INEXACT,
 )
 sigmoid_back = elementwise(  # g * y * (1 - y)
     "sigmoid_back",
@@ -99,7 +113,6 @@ sigmoid_back = elementwise(  # g * y * (1 - y)
     lambda h, _out, _g, y: sigmoid_back(h, y),
     lambda h, _out, g, y: guarded(guarded(g, h), 1 - y * 2),
     accepts=dtypes.INEXACT,
-    costly=True,
 )
 softplus = function(
     "softplus",

@@ -181,6 +181,17 @@ for name in ("logical_and", "logical_or", "logical_xor"):
 for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
     case(name, [integers(-9, 9, 2, 1), integers(-9, 9, 3)], "both", getattr(np, name))
 
+for label, shapes in {
+    "same": ((2, 3),) * 3,
+    "all_different": ((2, 1), (3,), (1, 1)),
+    "scalars": ((), (), ()),
+    "empty": ((0, 1), (2,), ()),
+}.items():
+    case("triple", [off_zero(*shape) for shape in shapes], label,
+         lambda a, b, c, *, scale: a * b * c * scale, attrs={"scale": -2})  # fmt: skip
+case("triple", [complexes(2), complexes(2), complexes(1)], "complex",
+     lambda a, b, c, *, scale: a * b * c * scale, attrs={"scale": 3})  # fmt: skip
+
 case("mask", [between(-1, 1, 2, 3), booleans(2, 3)], "same", lambda x, k: x * k)
 case("mask", [between(-1, 1, 3), booleans(2, 1)], "both", lambda x, k: x * k)
 case("mask", [between(-1, 1), np.array(True)], "scalars", lambda x, k: x * k)
