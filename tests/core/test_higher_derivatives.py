@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde.core import taylor
 from tests.namespaces.helpers import assert_raises
 
 RNG = np.random.default_rng(11)
@@ -230,6 +231,79 @@ def test_derivatives_can_be_differentiated_by_the_weights():
     expected = np.sum(-2 * 0.7 * np.sin(0.7 * x) - 0.7**2 * np.cos(0.7 * x) * x.numpy())
 
     np.testing.assert_allclose(outer.gradient(residual, w), expected, rtol=1e-12)
+
+
+# Taylor mode
+
+
+def by_nested_gradients(f, x, order):
+    for _ in range(order):
+        f = lambda x, f=f: gradient(f, x)  # noqa: E731
+    return f(x)
+
+
+WEIGHTS = tf.constant(RNG.uniform(-1, 1, (1, 4)))
+SERIES = {
+    "tanh": lambda x: tf.tanh(x * x),
+    "sigmoid": lambda x: tf.sigmoid(x * 2.0) * x,
+    "exp": lambda x: tf.exp(-x * x),
+    "sin_and_cos": lambda x: tf.sin(x * x) + tf.cos(3.0 * x) * x,
+    "log_and_sqrt": lambda x: tf.math.log(x + 2.0) * tf.sqrt(x * x + 1.0),
+    "quotients": lambda x: x / (1.0 + x * x) + 1.0 / (x + 2.0),
+    "square": lambda x: tf.square(tf.square(x)) - x,
+    "network": lambda x: tf.reduce_sum(tf.tanh(tf.tanh(x @ WEIGHTS) @ tf.ones([4, 4], x.dtype)), 1),
+    "shapes": lambda x: tf.reshape(tf.concat([x, tf.sin(x)], 1)[:, ::-1], [-1, 2])[:, :1] * 2.0,
+    "split_and_stack": lambda x: tf.add_n(tf.split(tf.concat([x**2, tf.exp(x)], 1), 2, axis=1)),
+    "indices": lambda x: tf.gather(tf.sin(x) * x, [3, 2, 1, 0])[::-1],
+    "where": lambda x: tf.where(x > 0.0, tf.sin(x), tf.exp(x)),
+    "constant_factor": lambda x: tf.sin(x) * tf.constant([[2.0], [3.0], [4.0], [5.0]], x.dtype),
+    "weights": lambda x: tf.tanh(x @ W1[:1]) @ W2,
+}
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_taylor_mode_gives_what_nested_tapes_do(name, monkeypatch):
+    x, f = tf.constant(POINTS[:, :1]), SERIES[name]
+    refused = []
+    monkeypatch.setattr(taylor, "nested", lambda *a: refused.append(a[2]) or [])
+    tape, y = taped(f, x)
+
+    found = tape.derivatives(y, {"x" * k: x for k in range(1, 5)})
+
+    assert refused == [[]], "the series was not used"
+    for k in range(1, 5):
+        expected = by_nested_gradients(f, x, k)
+        np.testing.assert_allclose(found["x" * k], expected, rtol=1e-8, atol=1e-10, err_msg=str(k))
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: tf.math.erf(x), lambda x: tf.nn.softplus(x) * x, lambda x: tf.atan(x)]
+)
+def test_functions_without_a_series_go_by_nested_tapes(f):
+    x = tf.constant(POINTS[:, :1])
+    tape, y = taped(f, x)
+
+    found = tape.derivatives(y, {"xxx": x})["xxx"]
+
+    np.testing.assert_allclose(found, by_nested_gradients(f, x, 3), rtol=1e-9)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_high_derivatives_can_be_differentiated_by_the_weights(order):
+    x = tf.constant(POINTS[:, :1])
+    found = []
+    for ours in (True, False):
+        with tf.GradientTape() as outer:
+            if ours:
+                tape, y = taped(lambda x: tf.tanh(x @ W1[:1]) @ W2, x)
+                d = tape.derivatives(y, {"x" * order: x})["x" * order]
+            else:
+                d = by_nested_gradients(lambda x: tf.tanh(x @ W1[:1]) @ W2, x, order)
+            total = tf.reduce_sum(d**2)
+        found.append([tf.convert_to_tensor(g).numpy() for g in outer.gradient(total, [W1, W2])])
+
+    for a, e in zip(*found, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-8, atol=1e-10)
 
 
 # Errors

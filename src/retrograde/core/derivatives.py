@@ -12,7 +12,7 @@ from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
-from retrograde.core.rules import Outputs
+from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tensor import Tensor, wrap
 
 MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, unless the caller says more
@@ -43,6 +43,25 @@ def pull(
     leads = None if recorded.roots <= wanted else leading_to(wanted, recorded.entries)
     rewind(list(recorded.entries), cotangents, wanted, leads)
     return [_whole(cotangents.get(x._id)) for x in held]
+
+
+class _Noted(Cotangents):
+    """Cotangents that remember what they looked like."""
+
+    def __init__(self, boxed: bool) -> None:
+        super().__init__(boxed)
+        self.specs: dict[int, Spec] = {}
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        if value is not None:
+            self.specs[key] = Spec(tuple(value.shape), value.dtype)
+        super().__setitem__(key, value)
+
+
+def pull_and_note(recorded: Recorded, target: Any, g: Any, held: list) -> tuple[list, dict]:
+    """As `pull`; and the shape and dtype of each value on the way, by id."""
+    cotangents = _Noted(recorded.boxed)
+    return pull(recorded, [target], [g], held, cotangents), cotangents.specs
 
 
 def _whole(g: Any) -> Any:
@@ -244,7 +263,7 @@ def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
     )
 
 
-def partials(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor | None]:
+def nested(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor | None]:
     """The derivative of `target` along each of `orders`, tuples of tensors to derive by in turn.
 
     What several of them begin with is computed once, and all that starts from one derivative in

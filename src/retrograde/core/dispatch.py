@@ -116,7 +116,8 @@ class Primitive:
         elementwise and the input has the shape of y.
         """
         if key not in self.plans:
-            self.plans[key] = self._plan(key) or False
+            plan = self._plan(key)
+            self.plans[key] = plan._replace(name=self.name) if plan else False
         return self.plans[key]
 
     def _plan(self, key: tuple[int, ...]) -> Plan | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from retrograde.core import indexed_slices
 from retrograde.core.batching import Batched, Level, batching, of_all
-from retrograde.core.derivatives import Recorded, one_at_a_time, pull, pull_many
+from retrograde.core.derivatives import Recorded, one_at_a_time, pull_and_note, pull_many
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import thread
@@ -34,10 +34,9 @@ def gradients_by_row(recorded: Recorded, target: Any, held: list, limit: int) ->
     """For each of `held`, its gradients by the elements of `target`, along a first axis."""
     weights = _random_weights(target)
     g = Tensor(weights) if recorded.boxed else weights
-    cotangents = _WithShapes(recorded.boxed)
-    expected = pull(recorded, [target], [g], held, cotangents)
+    expected, specs = pull_and_note(recorded, target, g, held)
     try:
-        found = _RowByRow(recorded, target, held, cotangents.shapes).walk()
+        found = _RowByRow(recorded, target, held, specs).walk()
         if _adds_up(found, weights, expected):
             return found
     except _CannotTell:
@@ -82,29 +81,16 @@ def _adds_up(found: list, weights: np.ndarray, expected: list) -> bool:
     return True
 
 
-class _WithShapes(Cotangents):
-    """Cotangents that remember which shapes they had."""
-
-    def __init__(self, boxed: bool) -> None:
-        super().__init__(boxed)
-        self.shapes: dict[int, tuple[int, ...]] = {}
-
-    def __setitem__(self, key: int, value: Any) -> None:
-        if value is not None:
-            self.shapes[key] = tuple(value.shape)
-        super().__setitem__(key, value)
-
-
 class _RowByRow:
     """A walk that keeps the rows of a batch apart."""
 
-    def __init__(self, recorded: Recorded, target: Any, held: list, shapes: dict) -> None:
+    def __init__(self, recorded: Recorded, target: Any, held: list, specs: dict) -> None:
         self._entries, _, self._boxed = recorded
         self._target = target
         self._held = held
         self._size = target._array.size
         self._leads = leading_to({x._id for x in held}, self._entries)
-        self._shared = _shared(self._entries, held, self._size, shapes)
+        self._shared = _shared(self._entries, held, self._size, specs)
         self._run = _run if self._boxed else thread.recorders.quietly
 
     def walk(self) -> list:
@@ -194,7 +180,7 @@ def _run(rule: Any, *values: Any, **attrs: Any) -> Any:
     return rule(*values, **attrs)
 
 
-def _shared(entries: list[tuple], held: list, size: int, shapes: dict) -> set[int]:
+def _shared(entries: list[tuple], held: list, size: int, specs: dict) -> set[int]:
     """The ids of what all examples have in common: the sources, and what is made of them alone.
 
     A result with a row for each example has left them, unless it was made of something shared that
@@ -210,8 +196,8 @@ def _shared(entries: list[tuple], held: list, size: int, shapes: dict) -> set[in
         followed.update(outs)
         if not shared.issuperset(inputs):
             continue
-        rows = any(shapes.get(i, ())[:1] == (size,) for i in outs)
-        as_many = any(shapes.get(i, ())[:1] == (size,) for i in inputs)
+        rows = any(i in specs and specs[i].shape[:1] == (size,) for i in outs)
+        as_many = any(i in specs and specs[i].shape[:1] == (size,) for i in inputs)
         if not rows or (as_many and not _reads_rows(plan, ids, saved, followed, size)):
             shared.update(outs)
     return shared

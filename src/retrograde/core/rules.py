@@ -67,7 +67,8 @@ class Plan(NamedTuple):
 
     `save((NOTHING, y, *inputs))` picks what the rules read. `rules` pairs the position of an
     input with its rule; or `joint` is one rule for all inputs that are `connected`. `user_code`
-    says that the rule is not ours, as in `custom_gradient`, and has to be given Tensors.
+    says that the rule is not ours, as in `custom_gradient`, and has to be given Tensors. `name` is
+    that of the primitive.
     """
 
     save: Callable
@@ -75,6 +76,7 @@ class Plan(NamedTuple):
     joint: Rule | None = None
     connected: tuple[bool, ...] = ()
     user_code: bool = False
+    name: str = ""
 
 
 def plan_for(rules: tuple, joint: Rule | None, connected: tuple[bool, ...]) -> Plan | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import derivatives, dtypes
+from retrograde.core import derivatives, dtypes, taylor
 from retrograde.core.derivatives import MEMORY_LIMIT, Recorded
 from retrograde.core.dispatch import Primitive
 from retrograde.core.per_example import gradients_by_row, norms
@@ -479,7 +479,7 @@ class GradientTape(Recorder):
         target = single(target, "derivatives")
         paths = [_path(name, where) for name, where in orders.items()]
         tape = self._continued(sys._getframe(1))
-        found = derivatives.partials(tape, target, paths)
+        found = taylor.partials(tape, target, paths, _silent_tape)
         zero = UnconnectedGradients.ZERO
         pairs = zip(orders, found, paths, strict=True)
         return {name: result(d, path[-1], zero) for name, d, path in pairs}
