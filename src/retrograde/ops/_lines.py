@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from retrograde.ops._windows import Windows
 
-_LINES = 1 << 24  # bytes of lines at a time: few products, and large ones
+_LINES = 1 << 23  # bytes of lines at a time: few products, and large ones
 _BLOCK = 1 << 21  # bytes at a time of what is added up element by element
 
 
@@ -92,10 +92,14 @@ class _Lines:
                 slice(start, complete, apart),
             )
 
-    def results(self, channels):
-        """Room for results at each window, complete or not; and where those to keep lie in it."""
-        shape = (self.block, *self.outer, self.inner_padded, channels)
-        room = np.zeros(math.prod(shape), self.x.dtype).reshape(shape)
+    @property
+    def crossed(self):
+        """Whether windows cross the end of a line, with results that do not count."""
+        return self.inner != self.inner_padded
+
+    def room(self, channels):
+        """Zeros for the results at all windows of a block; and the part of it that counts."""
+        room = np.zeros((self.block, *self.outer, self.inner_padded, channels), self.x.dtype)
         return room.reshape(-1, channels), room[..., : self.inner, :]
 
     def filter_matrix(self, w):
@@ -121,26 +125,17 @@ def convolve(x, w, windows):
         return y
     lines = _Lines(np.ascontiguousarray(x), windows, whole=False)
     matrix = lines.filter_matrix(w)
-    if lines.inner == lines.inner_padded:
-        return _convolve_in_place(lines, matrix, y)
-    room, kept = lines.results(w.shape[-1])
-    for images in lines.blocks():
-        lines.fill(images)
-        count = len(x[images])
-        for rows, places in lines.matrices(count):
-            np.matmul(rows, matrix, out=room[places])
-        y[images] = kept[:count]
-    return y
-
-
-def _convolve_in_place(lines, matrix, y):
-    """As `convolve`, where no window crosses a line."""
+    if lines.crossed:
+        room, kept = lines.room(w.shape[-1])
     for images in lines.blocks():
         lines.fill(images)
         part = y[images]
-        room = part.reshape(-1, y.shape[-1])
+        if not lines.crossed:
+            room = part.reshape(-1, w.shape[-1])
         for rows, places in lines.matrices(len(part)):
             np.matmul(rows, matrix, out=room[places])
+        if lines.crossed:
+            part[...] = kept[: len(part)]
     return y
 
 
@@ -178,22 +173,20 @@ def convolve_filter(x, g, windows, whole=False):
         return np.zeros(shape, x.dtype)
     lines = _Lines(np.ascontiguousarray(x), windows, whole)
     total = np.zeros((math.prod(shape[:-1]), shape[-1]), x.dtype)
-    direct = lines.inner == lines.inner_padded
-    if direct:
-        g = np.ascontiguousarray(g)
-    else:
-        room, kept = lines.results(g.shape[-1])
+    if lines.crossed:
+        room, counted = lines.room(shape[-1])
     for images in lines.blocks():
         lines.fill(images)
         part = g[images]
-        if direct:
-            room = part.reshape(-1, shape[-1])
+        if lines.crossed:
+            counted[: len(part)] = part
         else:
-            kept[: len(part)] = part
+            room = part.reshape(-1, shape[-1])
         for rows, places in lines.matrices(len(part)):
             total += rows.T @ room[places]
-    if not direct and not np.isfinite(total).all():
-        return convolve_filter(x, g, windows, whole=True)  # nothing infinite where g is padding
+    if lines.crossed and not np.isfinite(total).all():
+        # Perhaps something infinite met one of the zeros that do not count.
+        return convolve_filter(x, g, windows, whole=True)
     return lines.filter_of(total)
 
 

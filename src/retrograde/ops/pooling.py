@@ -37,8 +37,8 @@ def _seen(xp, x, windows, axis, nothing):
     """For each tap along one axis: the cells it sees from each position; `nothing` is padding."""
     shape = _shape_along(x, windows, axis)
     for positions, cells in windows.along(axis, x.shape[axis + 1]):
-        whole = positions[-1] == slice(0, shape[axis + 1])
-        yield x[cells] if whole else placed(xp, x[cells], shape, positions, nothing)
+        part = x[cells]
+        yield part if part.shape == shape else placed(xp, part, shape, positions, nothing)
 
 
 def _combined(xp, combine, nothing, x, windows, axis, out=None):
@@ -65,10 +65,11 @@ def _largest(xp, x, windows, out=None):
 
 def _hits(xp, x, y, windows, axis):
     """For each tap along one axis: whether it sees the first cell of x that is equal to y."""
-    nothing = np.nan if x.dtype in dtypes.FLOATING else np.iinfo(x.dtype).min
     taken = None
-    for cells in _seen(xp, x, windows, axis, nothing):
-        hit = cells == y
+    for positions, cells in windows.along(axis, x.shape[axis + 1]):
+        hit = x[cells] == y[positions]
+        if hit.shape != y.shape:
+            hit = placed(xp, hit, y.shape, positions, False)
         if taken is not None:
             hit = xp.greater(hit, taken)
         yield hit
