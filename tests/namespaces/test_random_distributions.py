@@ -390,6 +390,106 @@ def test_the_state_made_from_a_seed_is_that_of_a_generator():
     )
 
 
+CATEGORICAL = {
+    "no classes": (
+        lambda: tf.random.categorical(tf.zeros([2, 0]), 3),
+        Invalid,
+        "categorical: logits should be a matrix with a column for each class, at least one. "
+        "Received: shape (2, 0).",
+    ),
+    "a vector": (
+        lambda: tf.random.stateless_categorical(tf.zeros([2]), 3, SEED),
+        Invalid,
+        "stateless_categorical: logits should be a matrix with a column for each class, at least "
+        "one. Received: shape (2,).",
+    ),
+    "less than no samples": (
+        lambda: tf.random.categorical(tf.zeros([2, 3]), -1),
+        Invalid,
+        "categorical: num_samples should not be negative. Received: -1.",
+    ),
+    "classes that are floats": (
+        lambda: tf.random.categorical(tf.zeros([2, 3]), 1, tf.float32),
+        ValueError,
+        "Argument `dtype` got invalid value float32. Expected int32 or int64.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+def test_what_has_no_classes_is_refused(name):
+    assert_raises(*CATEGORICAL[name])
+
+
+def test_classes_follow_their_logits():
+    logits = np.log([[0.1, 0.2, 0.3, 0.4], [0.4, 0.1, 0.1, 0.4]])
+    x = tf.random.stateless_categorical(logits, SIZE, SEED, tf.int32)
+
+    assert x.dtype == tf.int32
+    for row, shares in zip(x.numpy(), np.exp(logits), strict=True):
+        assert scipy.stats.chisquare(np.bincount(row), shares * SIZE).pvalue > 0.01
+
+
+def test_classes_without_probability_never_come():
+    logits = [[-np.inf, 0.0, -np.inf], [0.0, -1e9, -np.inf]]
+    x = tf.random.stateless_categorical(logits, SIZE, SEED).numpy()
+
+    assert set(x[0]) == {1}
+    assert set(x[1]) == {0}
+    assert tf.random.categorical(logits, 0).shape == (2, 0)
+    assert tf.random.categorical(tf.zeros([0, 2]), 3).shape == (0, 3)
+
+
+# Generators
+
+
+def test_a_generator_draws_integers_of_the_whole_range():
+    g = tf.random.Generator.from_seed(1)
+    x = g.uniform([1000], None, None, tf.int32).numpy()
+
+    assert x.min() < -(2**30)
+    assert x.max() > 2**30
+    assert g.uniform_full_int([2], tf.uint32).dtype == tf.uint32
+    assert_raises(
+        lambda: g.uniform_full_int([2], tf.float32),
+        Invalid,
+        "uniform_full_int: dtype float32 is not supported. Expected one of int32, int64, uint32, "
+        "uint64.",
+    )
+    assert_raises(
+        lambda: g.make_seeds(-1),
+        Invalid,
+        "make_seeds: dimension -1 must be >= 0. Received: shape (2, -1).",
+    )
+
+
+def test_a_counter_has_one_word_or_two():
+    make = tf.random.Generator.from_key_counter
+    one, two = make(7, 3, "philox"), make(7, [3, 4], "philox")
+
+    assert one.state.numpy().tolist() == [3, 0, 7]
+    assert two.state.numpy().tolist() == [3, 4, 7]
+    assert one.normal([]).numpy() != two.normal([]).numpy()
+    assert_raises(
+        lambda: make(7, [1, 2, 3], "philox"),
+        ValueError,
+        "Generator: expected a counter of one or two integers. Received: [1, 2, 3].",
+    )
+
+
+def test_folding_in_a_long_integer_gives_a_long_seed():
+    assert tf.random.fold_in(SEED, 3).dtype == tf.int32
+    assert tf.random.fold_in(SEED, tf.constant(3, tf.int64)).dtype == tf.int64
+
+
+@pytest.mark.parametrize("draw", [tf.random.uniform, tf.random.normal, tf.random.truncated_normal])
+def test_parameters_have_the_dtype_of_the_numbers(draw):
+    with pytest.raises(ValueError, match="float64"):
+        draw([2], tf.constant(0.0, tf.float64))
+    with pytest.raises(TypeError, match=r"Cannot convert 0\.5 to a tensor of dtype int32"):
+        tf.random.uniform([2], 0.5, 3, tf.int32)
+
+
 # Shuffling
 
 

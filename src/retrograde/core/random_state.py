@@ -87,7 +87,7 @@ def _current() -> State:
 
 def draw_key(seed: int | None = None) -> Draw:
     """The key and counter of the next draw. Draws with a `seed` of their own count apart."""
-    state = _current()
+    state, seed = _current(), None if seed is None else int(seed)
     count = state.counts.get(seed, 0)
     state.counts[seed] = count + 1
     if seed is None:

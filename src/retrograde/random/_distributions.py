@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import shape_from
+from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.random_state import Draw
@@ -22,11 +21,6 @@ from retrograde.random._drawing import bits, drawn, full_range, unit_uniform
 
 _COUNTS = ("float16", "float32", "float64", "int32", "int64")  # for numbers of events
 _HALF_TO_DOUBLE = ("float16", "float32", "float64")
-
-
-def parameter(value: Any, dtype: np.dtype) -> Tensor:
-    """A parameter as a tensor; what has no dtype of its own takes `dtype`."""
-    return as_tensor(value, None if held_by(value) is not None else dtype)
 
 
 def one_of(dtype: Any, allowed: tuple[str, ...], what: str) -> np.dtype:
@@ -58,7 +52,7 @@ def scaled(kind: Callable, draw: Draw, shape: Any, mean: Any, stddev: Any, dtype
     """Unit random numbers times `stddev` plus `mean`, through which gradients flow."""
     wanted = _floating(dtype)
     unit = drawn(kind, draw, shape_from(shape, "random"), wanted)
-    return unit * parameter(stddev, wanted) + parameter(mean, wanted)
+    return unit * as_tensor(stddev, wanted) + as_tensor(mean, wanted)
 
 
 def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
@@ -67,10 +61,10 @@ def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Ten
     if wanted.kind in "iu":
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(wanted).name}.")
-        low, high = (np.asarray(parameter(v, wanted)).astype(wanted) for v in (minval, maxval))
+        low, high = (np.asarray(as_tensor(v, wanted)).astype(wanted) for v in (minval, maxval))
         return Tensor(_integers(draw, sizes, low, high, wanted)[()])
     unit = drawn(unit_uniform, draw, sizes, _floating(dtype))
-    low, high = (parameter(v, wanted) for v in (minval, 1 if maxval is None else maxval))
+    low, high = (as_tensor(v, wanted) for v in (minval, 1 if maxval is None else maxval))
     return unit * (high - low) + low
 
 
@@ -183,13 +177,27 @@ def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, what: 
     return Tensor(np.asarray(bits(draw).binomial(n.astype(np.int64), p, sizes)).astype(wanted)[()])
 
 
-def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
-    """Classes, by the largest of the logits with Gumbel noise."""
-    array = np.asarray(as_tensor(logits))
-    if array.ndim != 2:
-        raise invalid(f"categorical: logits should be a matrix. Received: shape {array.shape}.")
-    noise = bits(draw).gumbel(size=(array.shape[0], int(num_samples), array.shape[1]))
-    return Tensor((array[:, None, :] + noise).argmax(-1).astype(numpy_dtype(dtype) or np.int64))
+def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str) -> Tensor:
+    """Classes, by where uniform numbers fall among the running sums of their probabilities."""
+    x, count = np.asarray(as_tensor(logits)).astype(np.float64), integer(num_samples, what)
+    wanted = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
+    if dtypes.of(wanted).name not in ("int32", "int64"):
+        raise ValueError(
+            f"Argument `dtype` got invalid value {dtypes.of(wanted).name}. Expected int32 or int64."
+        )
+    if x.ndim != 2 or not x.shape[1]:
+        raise invalid(
+            f"{what}: logits should be a matrix with a column for each class, at least one. "
+            f"Received: shape {x.shape}."
+        )
+    if count < 0:
+        raise invalid(f"{what}: num_samples should not be negative. Received: {count}.")
+    with np.errstate(all="ignore"):  # a row may have no probability at all
+        ends = np.cumsum(np.exp(x - x.max(1, keepdims=True)), axis=1)
+    u = bits(draw).random((len(x), count)) * ends[:, -1:]
+    u = np.minimum(u, np.nextafter(ends[:, -1:], 0))  # rounding must not reach the end
+    classes = [row.searchsorted(v, side="right") for row, v in zip(ends, u, strict=True)]
+    return Tensor(np.array(classes, wanted).reshape(len(x), count))
 
 
 # Gamma

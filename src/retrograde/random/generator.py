@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array, shape_from
+from retrograde.arrays._arguments import integer, integer_array, shape_from
 from retrograde.core import dtypes
 from retrograde.core.batching import mapped
 from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.ops.conversion import numpy_dtype
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import (
     GENERATOR,
@@ -137,8 +136,11 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: Any = None,
     ) -> Tensor:
-        """Random numbers from `minval` up to but without `maxval`, all equally likely."""
-        return distributions.uniform(self._draw(), shape, minval, maxval, dtype)
+        """Random numbers from `minval` up to but without `maxval`, all equally likely.
+
+        Integers come from the whole range of `dtype` if both are `None`.
+        """
+        return distributions.uniform_or_full_range(self._draw(), shape, minval, maxval, dtype)
 
     def binomial(
         self,
@@ -156,11 +158,14 @@ class Generator:
 
     def uniform_full_int(self, shape: Any, dtype: Any = dtypes.uint64, name: Any = None) -> Tensor:
         """Integers from the whole range of `dtype`, all equally likely."""
-        return full_range(self._draw(), shape_from(shape, "random"), numpy_dtype(dtype))
+        what = "uniform_full_int"
+        wanted = distributions.one_of(dtype, ("int32", "int64", "uint32", "uint64"), what)
+        return full_range(self._draw(), shape_from(shape, what), wanted)
 
     def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for stateless functions, one in each column."""
-        return full_range(self._draw(), (2, count), np.dtype(np.int64))
+        shape = shape_from([2, integer(count, "make_seeds")], "make_seeds")
+        return full_range(self._draw(), shape, np.dtype(np.int64))
 
     def split(self, count: int = 1) -> list[Generator]:
         """New generators, that share nothing with this one and with each other."""
@@ -201,8 +206,12 @@ def _signed(number: int) -> int:
 
 
 def _state_from_key_counter(key: Any, counter: Any) -> np.ndarray:
-    drawn = np.atleast_1d(integer_array(counter, "counter"))
-    return np.array([drawn[0], 0, int(integer_array(key, "key"))])
+    words = np.atleast_1d(integer_array(counter, "counter")).tolist()
+    if len(words) not in (1, 2):
+        raise ValueError(
+            f"Generator: expected a counter of one or two integers. Received: {counter!r}."
+        )
+    return np.array([*words, *[0] * (2 - len(words)), integer(key, "key")])
 
 
 _global_lock = threading.Lock()

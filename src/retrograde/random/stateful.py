@@ -102,7 +102,9 @@ def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: Any = None
 ) -> Tensor:
     """Classes drawn with probabilities proportional to `exp(logits)`, for each row."""
-    return distributions.categorical(random_state.draw_key(seed), logits, num_samples, dtype)
+    return distributions.categorical(
+        random_state.draw_key(seed), logits, num_samples, dtype, "categorical"
+    )
 
 
 def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.arrays._arguments import integer, integer_array, shape_from
+import numpy as np
+
+from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core import dtypes
 from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
@@ -134,7 +136,9 @@ def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: Any = None
 ) -> Tensor:
     """As `tf.random.categorical`; the same `seed` gives the same classes."""
-    return distributions.categorical(stateless_draw(seed), logits, num_samples, dtype)
+    return distributions.categorical(
+        stateless_draw(seed), logits, num_samples, dtype, "stateless_categorical"
+    )
 
 
 def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
@@ -146,6 +150,6 @@ def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     """A new seed out of one and an integer."""
     draw = stateless_draw(seed, alg)
-    number = int(integer_array(data, "fold_in")) % WORD
-    folded = Draw(draw.key, (number, STATELESS + 1))
-    return full_range(folded, (2,), as_tensor(seed)._array.dtype)
+    folded = Draw(draw.key, (integer(data, "fold_in") % WORD, STATELESS + 1))
+    dtype = np.result_type(*(as_tensor(v)._array.dtype for v in (seed, data)))
+    return full_range(folded, (2,), dtype)
