@@ -168,6 +168,10 @@ INVALID = {
         lambda: tf.strings.regex_replace("a", "(", ""),
         "Invalid pattern: '(': missing ), unterminated subpattern at position 0.",
     ),
+    "class": (
+        lambda: tf.strings.regex_replace("a", "[[:foo:]]", ""),
+        "Invalid pattern: there is no class [:foo:].",
+    ),
     "lookahead": (
         lambda: tf.strings.regex_full_match("a", "(?=b)"),
         "Invalid pattern: '(?=b)': '(?=' is not supported.",

@@ -11,29 +11,49 @@ import numpy as np
 from retrograde.core.errors import invalid
 from retrograde.strings._mapping import data, each, scalar_string, text
 
-# What the two spell differently: named classes, and the very end of the text. RE2 has neither
-# lookaround nor backreferences, which are refused as it does.
+# What the two spell differently: named classes of characters, and the end of the text. RE2 has
+# neither lookaround nor backreferences, and refuses them.
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7f", "blank": r"\t ",
     "cntrl": r"\x00-\x1f\x7f", "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~",
     "punct": r"!-/:-@\[-`{-~", "space": r"\t\n\v\f\r ", "upper": "A-Z", "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
-_CLASS = re.compile(r"\[:(\w+):\]")
-_REFUSED = re.compile(r"(?<!\\)(?:\\\\)*(\(\?(?:[=!]|<[=!]|P=|\()|\\[1-9])")
+_TOKEN = re.compile(
+    r"(?P<refused>\(\?(?:[=!(]|<[=!]|P=)|\\[1-9])"
+    r"|(?P<escaped>\\.)"
+    r"|(?P<set>\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\])"
+    r"|.",
+    re.DOTALL,
+)
+_IN_SET = re.compile(r"\[:(?P<name>\w+):\]|\\.|(?P<special>[\[&~|])", re.DOTALL)
+_BY_LINES = re.compile(r"\(\?[a-zA-Z]*m")
 
 
 @functools.lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern:
-    refused = _REFUSED.search(pattern)
-    if refused:
-        raise invalid(f"Invalid pattern: {pattern!r}: {refused[1]!r} is not supported.")
-    spelled = _CLASS.sub(lambda m: _CLASSES.get(m[1], m[0]), pattern).replace(r"\z", r"\Z")
-    spelled = re.sub(r"(?<!\\)((?:\\\\)*)\$", r"\1\\Z", spelled)
+    end = "$" if _BY_LINES.search(pattern) else r"\Z"
+
+    def spelled(token: re.Match) -> str:
+        if token["refused"]:
+            raise invalid(f"Invalid pattern: {pattern!r}: {token[0]!r} is not supported.")
+        if token["set"]:
+            return "[" + _IN_SET.sub(_spelled_in_set, token["set"][1:])
+        return {"$": end, r"\z": r"\Z"}.get(token[0], token[0])
+
     try:
-        return re.compile(spelled, re.ASCII)
+        return re.compile(_TOKEN.sub(spelled, pattern), re.ASCII)
     except re.error as error:
         raise invalid(f"Invalid pattern: {pattern!r}: {error}.") from None
+
+
+def _spelled_in_set(token: re.Match) -> str:
+    """Python reserves some characters for operations on sets, which RE2 does not have."""
+    if token["name"]:
+        if token["name"] not in _CLASSES:
+            raise invalid(f"Invalid pattern: there is no class {token[0]}.")
+        return _CLASSES[token["name"]]
+    return f"\\{token[0]}" if token["special"] else token[0]
 
 
 def _pattern(value: Any, what: str) -> re.Pattern:
