@@ -379,6 +379,14 @@ INVALID = {
         lambda: tf.concat([X, TWO_ROWS], 1),
         "concat: the tensors have [3, 2] rows. Expected as many.",
     ),
+    "concat_rows": (
+        lambda: tf.concat([nested([1] * 6), nested([1] * 6)[::-1]], 2),
+        "concat: the tensors have rows of different lengths.",
+    ),
+    "uniform_index": (
+        lambda: R.from_tensor([[1, 2]])[:, 5],
+        "Index 5 is out of bounds for rows of length 2.",
+    ),
     "gather": (lambda: tf.gather(X, [5]), "gather: index 5 is not in [0, 3)."),
     "gather_within": (
         lambda: tf.gather(X, tf.ragged.constant([[5], [], []]), batch_dims=1),
@@ -583,11 +591,6 @@ def test_value_errors(case):
 
 OTHER_ERRORS = {
     "row": (lambda: X[5], IndexError, "Row 5 is out of bounds: the RaggedTensor has 3 rows."),
-    "uniform_index": (
-        lambda: R.from_tensor([[1, 2]])[:, 5],
-        IndexError,
-        "Index 5 is out of bounds for rows of length 2.",
-    ),
     "too_many": (
         lambda: X[0, 0, 0],
         IndexError,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.conversion import held_by
+from retrograde.core.errors import invalid
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.rows import expand_dims, rank_of, spans, take_rows
 from retrograde.ragged.tensor import RaggedTensor
@@ -54,13 +55,13 @@ def _outer(x: Any, keys: list) -> Any:
         return expand_dims(_outer(x, rest), 0)
     if isinstance(key, slice):
         rows = np.arange(x._partition.nrows)[key]
-        return _inner(x if key == slice(None) else take_rows(x, rows), rest)
+        return _inner(x if key == slice(None) else take_rows(x, rows, uniform=True), rest)
     nrows = x._partition.nrows
     if not -nrows <= key < nrows:
         raise IndexError(f"Row {key} is out of bounds: the RaggedTensor has {nrows} rows.")
     start, stop = x._partition.splits[key % nrows : key % nrows + 2].tolist()
     if isinstance(x.values, RaggedTensor):
-        return _outer(take_rows(x.values, np.arange(start, stop)), rest)
+        return _outer(take_rows(x.values, np.arange(start, stop), uniform=True), rest)
     return _outer(x.values[start:stop], rest)
 
 
@@ -80,8 +81,8 @@ def _inner(x: Any, keys: list) -> Any:
     if length is None:
         raise ValueError("Cannot index into an inner ragged dimension. Use a slice there.")
     if not -length <= key < length:
-        raise IndexError(f"Index {key} is out of bounds for rows of length {length}.")
-    return _inner(take_rows(x.values, x._partition.starts + key % length), rest)
+        raise invalid(f"Index {key} is out of bounds for rows of length {length}.")
+    return _inner(take_rows(x.values, x._partition.starts + key % length, uniform=True), rest)
 
 
 def _cut(x: RaggedTensor, key: slice) -> RaggedTensor:
@@ -92,7 +93,7 @@ def _cut(x: RaggedTensor, key: slice) -> RaggedTensor:
     first = np.array([p.start for p in pieces], np.int64)[which]
     count = np.array([len(p) for p in pieces], np.int64)[which]
     step = 1 if key.step is None else key.step
-    values = take_rows(x.values, spans(part.starts + first, count, step))
+    values = take_rows(x.values, spans(part.starts + first, count, step), uniform=True)
     uniform = part.uniform_row_length
     if uniform is not None:
         kept = len(range(uniform)[key])

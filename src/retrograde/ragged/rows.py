@@ -30,17 +30,19 @@ def count_of(x: Any) -> int:
     return x._partition.nrows if isinstance(x, RaggedTensor) else x.shape[0]
 
 
-def take_rows(x: Any, rows: np.ndarray) -> Any:
-    """Rows of `x` by their numbers."""
+def take_rows(x: Any, rows: np.ndarray, uniform: bool = False) -> Any:
+    """Rows of `x` by their numbers; with `uniform`, axes of one length by construction stay so."""
     if not isinstance(x, RaggedTensor):
         return indexing.gather(x, Tensor(rows), axis=0)
     part = x._partition
     lengths = part.lengths[rows]
-    return RaggedTensor(
-        take_rows(x.values, spans(part.starts[rows], lengths)),
-        RowPartition.from_lengths(lengths, part.dtype),
-        internal=True,
-    )
+    values = take_rows(x.values, spans(part.starts[rows], lengths), uniform)
+    length = part.uniform_row_length
+    if uniform and length is not None:
+        kept = RowPartition.uniform(length, length * len(rows), len(rows), part.dtype)
+    else:
+        kept = RowPartition.from_lengths(lengths, part.dtype)
+    return RaggedTensor(values, kept, internal=True)
 
 
 def spans(starts: np.ndarray, lengths: np.ndarray, step: Any = 1) -> np.ndarray:
@@ -95,6 +97,8 @@ def _concat(xs: list, axis: int) -> Any:
         return RaggedTensor(_concat([x.values for x in xs], 0), part, internal=True)
     _check_rows(xs, "concat")
     if axis > 1:
+        if not all(x._partition.same(xs[0]._partition) for x in xs):
+            raise invalid("concat: the tensors have rows of different lengths.")
         return xs[0].with_values(_concat([x.values for x in xs], axis - 1))
     count = xs[0]._partition.nrows
     below = _concat(xs, 0)  # row i of all of them is at i, i + count, i + 2 * count, …
@@ -167,12 +171,12 @@ def _gather_within(params: Any, indices: RaggedTensor) -> RaggedTensor:
     """From row i of `params` the elements that row i of `indices` names."""
     params = as_ragged(params, 1)
     _check_rows([params, indices], "gather")
-    part, rows = params._partition, indices._partition.rowids
-    within = np.asarray(indices.values)
+    part, rows = params._partition, indices._coordinates()[:, 0]
+    within = np.asarray(indices.flat_values)
     wrong = (within < 0) | (within >= part.lengths[rows])
     if wrong.any():
         raise invalid(f"gather: index {within[wrong][0]} is outside of its row.")
-    return indices.with_values(take_rows(params.values, part.starts[rows] + within))
+    return indices.with_flat_values(take_rows(params.values, part.starts[rows] + within))
 
 
 def reverse(x: Any, axes: set[int]) -> Any:
@@ -182,9 +186,9 @@ def reverse(x: Any, axes: set[int]) -> Any:
     part = x._partition
     values = reverse(x.values, {a - 1 for a in axes if a > 1})
     if 1 in axes:
-        values = take_rows(values, spans(part.limits - 1, part.lengths, -1))
+        values = take_rows(values, spans(part.limits - 1, part.lengths, -1), uniform=True)
     x = x.with_values(values)
-    return take_rows(x, np.arange(part.nrows)[::-1]) if 0 in axes else x
+    return take_rows(x, np.arange(part.nrows)[::-1], uniform=True) if 0 in axes else x
 
 
 def boolean_mask(data: Any, mask: Any) -> Any:
@@ -256,4 +260,4 @@ def split_rows(x: RaggedTensor, sizes: Sequence[int]) -> list[RaggedTensor]:
     ends = np.cumsum([0, *sizes])
     if ends[-1] != x._partition.nrows:
         raise invalid(f"split: {x._partition.nrows} rows cannot be split into {list(sizes)}.")
-    return [take_rows(x, np.arange(a, b)) for a, b in itertools.pairwise(ends)]
+    return [take_rows(x, np.arange(a, b), uniform=True) for a, b in itertools.pairwise(ends)]
