@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde.image._weights import resizing
 from tests.data.answers import answer
 from tests.namespaces.helpers import assert_gradients, gradient
 
@@ -102,6 +103,23 @@ def test_saturation_ignores_a_channel_that_is_zero_already():
     (g,) = gradient(lambda x: tf.image.rgb_to_hsv(x)[1], [0.0, 0.4, 0.8])
 
     np.testing.assert_array_equal(g, [0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 150, 260, 3), (300, 200, 3), (1, 90, 70, 40), (2, 60, 70, 40)]
+)
+def test_large_images_are_resized_as_small_ones(shape):
+    """By blocks, over threads: the result is that of whole matrices."""
+    x = np.random.default_rng(2).random(shape).astype(np.float32)
+
+    y = tf.image.resize(x, [140, 151], "bicubic")
+
+    down, across = (
+        resizing(old, new, "bicubic", False).matrix
+        for old, new in zip(shape[-3:-1], (140, 151), strict=True)
+    )
+    expected = np.einsum("ih,jw,...hwc->...ijc", down, across, x, optimize=True)
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_pixel_that_is_nan_spoils_only_its_neighbours():

@@ -66,7 +66,10 @@ def resize(
     accept(x, _IMAGE_DTYPES, "images", "resize")
     _refuse_empty(x._array.shape, height, width)
     y = x if method == "nearest" else to_dtype(x, _FLOAT32)
-    for axis, new in ((-3, height), (-2, width)):
+    sizes = [(-3, height), (-2, width)]
+    if height > x._array.shape[-3]:  # columns cost more than rows: they come while rows are few
+        sizes.reverse()
+    for axis, new in sizes:
         weights = resizing(x._array.shape[axis], new, method, bool(antialias))
         y = resample(y, axis=x._array.ndim + axis, weights=weights)
     return y

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
+from functools import partial
 
 import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.ops._arrays import widened
+from retrograde.ops._blocks import over_batch
 
 
 class Weights:
@@ -62,9 +64,6 @@ class Weights:
         return transposed
 
 
-_SHORT = 16  # runs of fewer elements than this are slower to copy one by one
-
-
 def _resample_kernel(xp, x, *, axis, weights):
     dtype, shape = x.dtype, x.shape
     if weights.picks:
@@ -73,29 +72,57 @@ def _resample_kernel(xp, x, *, axis, weights):
     x = x.reshape((math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])))
     if weights.full:
         y = xp.matmul(weights.matrix.astype(x.dtype), x)
+    elif xp is np:
+        y = _sum_by_blocks(x, weights)
     else:
-        y = _sum_of_taps(xp, x, weights)
-    return y.reshape((*shape[:axis], len(weights.places), *shape[axis + 1 :])).astype(dtype)
+        shares = weights.shares.astype(x.dtype).T[:, :, None]
+        taps = zip(weights.places.T, shares, strict=True)
+        y = sum(xp.take(x, places, 1) * share for places, share in taps)
+    y = y.reshape((*shape[:axis], len(weights.places), *shape[axis + 1 :]))
+    return y if y.dtype == dtype else y.astype(dtype)
 
 
-def _sum_of_taps(xp, x, weights):
-    """For the k-th entries of all rows at once: the inputs there, times their shares."""
-    inner = x.shape[2]
+_SHORT = 16  # runs of fewer elements than this are sooner picked one by one
+
+
+def _sum_by_blocks(x, weights):
+    """For the k-th entries of all rows at once, the inputs there times their shares; summed."""
+    outer, size, inner = x.shape
     places, shares = weights.places, weights.shares.astype(x.dtype)
-    if 1 < inner < _SHORT:
-        x = x.reshape((x.shape[0], x.shape[1] * inner, 1))
+    y = np.empty((outer, len(places), inner), x.dtype)
+    if not y.size:
+        return y
+    if inner < _SHORT:
         steps = np.arange(inner)[:, None]
         places = (places[:, None] * inner + steps).reshape(-1, places.shape[1])
         shares = np.repeat(shares, inner, axis=0)
-    y = None
-    for places_k, shares_k in zip(places.T, shares.T, strict=True):
-        part = xp.take(x, places_k, 1)
-        part *= shares_k[:, None]
-        if y is None:
-            y = part
-        else:
-            y += part
+        taps = partial(_weigh, places=places.T, shares=shares.T)
+        over_batch(taps, y.reshape(outer, -1), x.reshape(outer, size * inner))
+    elif outer == 1:
+        over_batch(partial(_weigh_rows, x[0]), y[0], places, shares)
+    else:
+        over_batch(partial(_weigh, places=places.T, shares=shares.T[:, :, None]), y, x)
     return y
+
+
+def _weigh(lines, room, *, places, shares):
+    np.take(lines, places[0], 1, out=room, mode="clip")
+    room *= shares[0]
+    for places_k, shares_k in zip(places[1:], shares[1:], strict=True):
+        part = np.take(lines, places_k, 1, mode="clip")
+        part *= shares_k
+        room += part
+    return room
+
+
+def _weigh_rows(image, places, shares, room):
+    np.take(image, places[:, 0], 0, out=room, mode="clip")
+    room *= shares[:, :1]
+    for k in range(1, places.shape[1]):
+        part = np.take(image, places[:, k], 0, mode="clip")
+        part *= shares[:, k : k + 1]
+        room += part
+    return room
 
 
 resample = Primitive(
