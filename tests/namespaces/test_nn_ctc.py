@@ -131,6 +131,15 @@ def test_classes_without_probability():
     assert np.isfinite(g).all()
 
 
+def test_not_a_number_is_passed_on_in_its_row():
+    x = LOGITS.copy()
+    x[1, 1, 2] = np.nan
+    y = tf.nn.ctc_loss(LABELS, x, [2, 2], [5, 5]).numpy()
+
+    assert np.isfinite(y[0])
+    assert np.isnan(y[1])
+
+
 def test_long_sequences_neither_overflow_nor_lose_digits():
     rng = np.random.default_rng(1)
     x, labels = rng.normal(size=(800, 1, 6)) * 3, rng.integers(1, 6, (1, 90))
@@ -159,6 +168,9 @@ def test_labels_may_be_sparse():
     y = tf.nn.ctc_loss(sparse, LOGITS, None, [4, 5], blank_index=0)
 
     np.testing.assert_array_equal(y, tf.nn.ctc_loss(LABELS, LOGITS, [2, 1], [4, 5]))
+    mixed = tf.SparseTensor([[1, 0], [0, 0], [0, 1]], [3, 1, 2], [2, 2])
+    again = tf.nn.ctc_loss(mixed, LOGITS, None, [4, 5], blank_index=0)
+    np.testing.assert_array_equal(again, y)
     check_gradients(
         lambda x: tf.nn.ctc_loss(sparse, x, None, [4, 5], blank_index=0),
         [tf.constant(LOGITS)],

@@ -115,6 +115,8 @@ def test_learned_probabilities_follow_the_classes_that_were_seen():
     np.testing.assert_allclose(counts(seed=1234), [3, 3, 2])
     np.testing.assert_allclose(counts(seed=1234), 9 * np.array([5, 5, 3]) / 12)
     np.testing.assert_allclose([counts(), counts()], 1.5)
+    tf.random.set_seed(1)
+    np.testing.assert_allclose(counts(seed=1234), [1.5, 1.5, 1.5])
 
 
 def test_fixed_weights_are_distorted_reserved_and_sharded():

@@ -69,8 +69,8 @@ def ctc_loss(
     blank = blank_class(blank_index or 0, logs._array.shape[1], "ctc_loss")
     lengths = [to_dtype(n, _INT64) for n in (label_length, times)]
     total = _log_probability(to_dtype(labels, _INT64), logs, *lengths, blank)
-    possible = apply(ar.greater, (total, as_tensor(NEVER / 2, total._array.dtype)))
-    loss = apply(ar.select, (possible, -total, as_tensor(math.inf, total._array.dtype)))
+    impossible = apply(ar.less, (total, as_tensor(NEVER / 2, total._array.dtype)))
+    loss = apply(ar.select, (impossible, as_tensor(math.inf, total._array.dtype), -total))
     return to_dtype(loss, x._array.dtype)
 
 
@@ -104,6 +104,8 @@ def blank_class(blank_index: int, num_classes: int, what: str) -> int:
 def _rows(labels: SparseTensor, batch: int) -> tuple[Tensor, Tensor]:
     """The labels of each row side by side, and how many there are."""
     rows, values = np.asarray(labels.indices)[:, 0], np.asarray(labels.values)
+    order = np.argsort(rows, kind="stable")
+    rows, values = rows[order], values[order]
     lengths = np.bincount(rows, minlength=batch)
     places = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     dense = np.zeros((len(lengths), lengths.max(initial=0)), values.dtype)

@@ -21,7 +21,7 @@ from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reshape
-from retrograde.random.candidates import class_matrix, log_uniform_candidate_sampler
+from retrograde.random.candidates import Sample, class_matrix, log_uniform_candidate_sampler
 
 _INT64 = dtypes.int64.numpy_dtype
 _LOWEST = np.finfo(np.float32).min
@@ -46,18 +46,11 @@ def nce_loss(
     `log_uniform_candidate_sampler` unless `sampled_values` holds what a sampler returned. The
     gradients of weights and biases come as IndexedSlices. One loss for each row of inputs.
     """
-    logits, targets = _sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        None,
-    )
+    true = _true_classes(labels, inputs, num_true)
+    if sampled_values is None:
+        sampled_values = _drawn(true, num_true, num_sampled, num_classes)
+    table = (weights, biases)
+    logits, targets = _sampled_logits(table, true, inputs, sampled_values, remove_accidental_hits)
     losses = sigmoid_cross_entropy_with_logits(targets, logits)
     return apply(reduction.sum, (losses,), {"axis": (1,), "keepdims": False})
 
@@ -79,52 +72,43 @@ def sampled_softmax_loss(
 
     The arguments are those of `nce_loss`. For training: the whole softmax is never made.
     """
-    logits, targets = _sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        seed,
-    )
+    true = _true_classes(labels, inputs, num_true)
+    if sampled_values is None:
+        sampled_values = _drawn(true, num_true, num_sampled, num_classes, seed)
+    table = (weights, biases)
+    logits, targets = _sampled_logits(table, true, inputs, sampled_values, remove_accidental_hits)
     return softmax_cross_entropy_with_logits(targets, logits)
 
 
+def _true_classes(labels: Any, inputs: Any, num_true: int) -> Tensor:
+    true, shape = to_dtype(as_tensor(labels), _INT64), (as_tensor(inputs)._array.shape[0], num_true)
+    if true._array.shape != shape:
+        raise invalid(
+            f"expected labels of shape {shape}: num_true for each row of the inputs. Received: "
+            f"shape {true._array.shape}."
+        )
+    return true
+
+
+def _drawn(
+    true: Tensor, num_true: int, num_sampled: int, num_classes: int, seed: int | None = None
+) -> Sample:
+    return log_uniform_candidate_sampler(true, num_true, num_sampled, True, num_classes, seed)
+
+
 def _sampled_logits(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int,
-    sampled_values: Any,
-    remove_accidental_hits: bool,
-    seed: int | None,
+    table: tuple[Any, Any], true: Tensor, inputs: Any, sample: Any, remove_accidental_hits: bool
 ) -> tuple[Tensor, Tensor]:
     """Logits of the true classes and of those drawn, less log(expected count); and the targets."""
-    x, true = as_tensor(inputs), to_dtype(as_tensor(labels), _INT64)
-    dtype, batch = x._array.dtype, x._array.shape[0]
-    if true._array.shape != (batch, num_true):
-        raise invalid(
-            f"expected labels of shape ({batch}, {num_true}): num_true for each row of the inputs. "
-            f"Received: shape {true._array.shape}."
-        )
-    if sampled_values is None:
-        sampled_values = log_uniform_candidate_sampler(
-            true, num_true, num_sampled, True, num_classes, seed
-        )
-    sampled, *counts = (stop_gradient(as_tensor(v)) for v in sampled_values)
+    x = as_tensor(inputs)
+    dtype, (batch, size), num_true = x._array.dtype, x._array.shape, true._array.shape[1]
+    sampled, *counts = (stop_gradient(as_tensor(v)) for v in sample)
     sampled = to_dtype(sampled, _INT64)
-    classes = concat(reshape(true, shape=(batch * num_true,)), sampled, axis=0)
-    rows, shifts = embedding_lookup(weights, classes), embedding_lookup(biases, classes)
     split = batch * num_true
-    own = reshape(rows[:split], shape=(batch, num_true, rows._array.shape[1]))
-    products = reshape(x, shape=(batch, 1, x._array.shape[1])) * own
+    classes = concat(reshape(true, shape=(split,)), sampled, axis=0)
+    rows, shifts = (embedding_lookup(part, classes) for part in table)
+    own = reshape(rows[:split], shape=(batch, num_true, size))
+    products = reshape(x, shape=(batch, 1, size)) * own
     true_logits = apply(reduction.sum, (products,), {"axis": (2,), "keepdims": False})
     true_logits = true_logits + reshape(shifts[:split], shape=(batch, num_true))
     others = matmul(x, rows[split:], transpose_b=True) + shifts[split:]
@@ -134,9 +118,9 @@ def _sampled_logits(
         part - to_dtype(apply(ar.log, (count,)), dtype)
         for part, count in zip((true_logits, others), counts, strict=True)
     ]
-    shares = np.full((batch, num_true), 1 / num_true)
-    zeros = np.zeros(others._array.shape)
-    return concat(*logits, axis=1), Tensor(np.concatenate([shares, zeros], 1).astype(dtype))
+    targets = np.zeros((batch, num_true + sampled._array.size), dtype)
+    targets[:, :num_true] = 1 / num_true
+    return concat(*logits, axis=1), Tensor(targets)
 
 
 def _lowered(true: Tensor, sampled: Tensor) -> np.ndarray:

@@ -61,7 +61,7 @@ def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Ten
     if wanted.kind in "iu":
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(wanted).name}.")
-        low, high = (np.asarray(as_tensor(v, wanted)).astype(wanted) for v in (minval, maxval))
+        low, high = (np.asarray(as_tensor(v, wanted)) for v in (minval, maxval))
         return Tensor(_integers(draw, sizes, low, high, wanted)[()])
     unit = drawn(unit_uniform, draw, sizes, _floating(dtype))
     low, high = (as_tensor(v, wanted) for v in (minval, 1 if maxval is None else maxval))

@@ -110,7 +110,8 @@ def learned_unigram_candidate_sampler(
     """As `uniform_candidate_sampler`, with probabilities learned from the true classes.
 
     All classes start out equally likely; then each call with the same `seed` and the same numbers
-    counts its `true_classes`, for the next. Without a `seed`, every call starts anew.
+    counts its `true_classes`, for the next. Without a `seed`, every call starts anew; so they all
+    do after `tf.random.set_seed`.
     """
     what = "learned_unigram_candidate_sampler"
     _check_range(range_max, what)
@@ -123,6 +124,12 @@ def learned_unigram_candidate_sampler(
             _learned[key] = weights + np.bincount(true.ravel(), minlength=range_max)
     draw_key = random_state.draw_key(seed)
     return _sample(draw_key, *_weighted(weights), true, num_sampled, unique)
+
+
+def forget_learned() -> None:
+    """Lets all probabilities be learned anew."""
+    with _learning:
+        _learned.clear()
 
 
 def fixed_unigram_candidate_sampler(

@@ -11,6 +11,7 @@ from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import bits, unit_normal, unit_truncated_normal
+from retrograde.random.candidates import forget_learned
 
 
 def set_seed(seed: int) -> None:
@@ -23,6 +24,7 @@ def set_seed(seed: int) -> None:
     True
     """
     random_state.set_seed(None if seed is None else int(seed))
+    forget_learned()
 
 
 def uniform(
