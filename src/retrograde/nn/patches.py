@@ -29,6 +29,15 @@ def extract_patches(
 
     Patches of `sizes` pixels, `rates` apart, are taken every `strides` pixels; all three are given
     as `[1, rows, columns, 1]`.
+
+    >>> image = tf.reshape(tf.range(1.0, 10.0), [1, 3, 3, 1])
+    >>> ones = [1, 1, 1, 1]
+    >>> tf.image.extract_patches(image, [1, 2, 2, 1], ones, ones, "VALID")[0].numpy()
+    array([[[1., 2., 4., 5.],
+            [2., 3., 5., 6.]],
+    <BLANKLINE>
+           [[4., 5., 7., 8.],
+            [5., 6., 8., 9.]]], dtype=float32)
     """
     return _patches(images, sizes, strides, rates, padding, 4, "extract_patches")
 

@@ -1,0 +1,64 @@
+"""Convolution and pooling on NumPy, over windows drawn at random, against plain loops."""
+
+import numpy as np
+import pytest
+
+from retrograde.ops import convolution, pooling
+from retrograde.ops._windows import Windows
+from tests.ops.cases import convolution as plain_convolution
+from tests.ops.cases import pooling as plain_pooling
+
+SEEDS = range(40)
+
+
+def draw(rng, low, high, count):
+    return tuple(int(n) for n in rng.integers(low, high, count))
+
+
+def random_windows(rng, ndim):
+    size, strides, dilations = (draw(rng, 1, high, ndim) for high in (5, 4, 4))
+    padding = tuple(draw(rng, 0, 4, 2) for _ in range(ndim))
+    return Windows(size, strides, padding, dilations)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_convolutions_over_any_windows_agree_with_loops(seed, monkeypatch):
+    rng = np.random.default_rng([1, seed])
+    ndim, groups, channels, results = draw(rng, 1, 4, 4)
+    for name in ("_LINES", "_BLOCK"):  # one image at a time, a few, or all
+        monkeypatch.setattr(f"retrograde.ops._lines.{name}", int(rng.choice([1, 2000, 1 << 20])))
+    windows, space = random_windows(rng, ndim), draw(rng, 1, 7, ndim)
+    x = rng.standard_normal((3, *space, groups * channels))
+    w = rng.standard_normal((*windows.size, channels, groups * results))
+    g = rng.standard_normal((3, *windows.positions(space), groups * results))
+    attrs = {"windows": windows, "groups": groups}
+
+    for primitive, plain, inputs, more in [
+        (convolution.convolve, plain_convolution.convolve, (x, w), {}),
+        (convolution.convolve_transposed, plain_convolution.transposed, (g, w), {"space": space}),
+        (convolution.convolve_filter, plain_convolution.by_filter, (x, g), {}),
+    ]:
+        actual = primitive.kernel(np, *inputs, **attrs, **more)
+        np.testing.assert_allclose(actual, plain(*inputs, **attrs, **more), atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pools_over_any_windows_agree_with_loops_at_ties_too(seed):
+    rng = np.random.default_rng([2, seed])
+    (ndim,) = draw(rng, 1, 4, 1)
+    drawn, space = random_windows(rng, ndim), draw(rng, 4, 8, ndim)
+    padding = tuple((min(low, k - 1), min(high, k - 1))
+                    for k, (low, high) in zip(drawn.size, drawn.padding, strict=True))  # fmt: skip
+    windows = drawn._replace(padding=padding, dilations=(1,) * ndim)
+    x = rng.integers(-2, 3, (2, *space, 2)).astype(np.float64)
+    g = rng.standard_normal((2, *windows.positions(space), 2))
+
+    for name, inputs in [
+        ("max_pool_take", (-x, x)),
+        ("max_pool_put", (g, x)),
+        ("max_pool_index", (x,)),
+        ("average_pool", (x,)),
+    ]:
+        actual = getattr(pooling, name).kernel(np, *inputs, windows=windows)
+        expected = getattr(plain_pooling, name)(*inputs, windows=windows)
+        np.testing.assert_allclose(actual, expected, atol=1e-12)
