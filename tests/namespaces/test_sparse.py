@@ -82,6 +82,26 @@ def test_gradients_to_second_order_agree_with_differences(f):
     check_gradients(lambda v: f(v) * f(v), [float64(VALUES)])
 
 
+BATCHED = ("to_dense", "reduce_max", "softmax", "matmul", "segment_mean", "sampled_addmm")
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_batches_and_jacobians(name):
+    f, v = GRADIENTS[name], float64(VALUES)
+    rows = tf.stack([v, 2.0 * v])
+    with tf.GradientTape() as tape:
+        tape.watch(v)
+        y = f(v)
+    jacobian = tape.jacobian(y, v)
+    direction = float64([0.3, -0.5, 0.7, 1.1])
+    with tf.autodiff.ForwardAccumulator(v, direction) as accumulator:
+        y = f(v)
+    product = tf.reduce_sum(jacobian * direction, axis=-1)
+
+    np.testing.assert_allclose(tf.vectorized_map(f, rows)[1], f(2.0 * v), rtol=1e-12)
+    np.testing.assert_allclose(product, accumulator.jvp(y), rtol=1e-12)
+
+
 def test_no_gradient_flows_through_concat():
     v = float64(VALUES)
     with tf.GradientTape() as tape:

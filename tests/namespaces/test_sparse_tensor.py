@@ -131,6 +131,9 @@ REFUSING = {
     "add": lambda x: tf.add(x, 1.0),
     "reduce_sum": tf.reduce_sum,
     "stack": lambda x: tf.stack([x, x]),
+    "operator": lambda x: tf.ones([2, 2]) + x,
+    "divisor": lambda x: tf.ones([2, 2]) / x,
+    "variable": lambda x: tf.Variable(tf.ones([2, 2])) @ x,
     "Variable": tf.Variable,
 }
 
@@ -146,6 +149,14 @@ def test_operations_on_dense_tensors_refuse(call):
         "tf.sparse.to_dense first, or use an operation of tf.sparse.",
     )
     assert issubclass(tf.core.composites.NotOneTensor, ValueError)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x: x + x, lambda x: 1.0 + x, lambda x: -x, lambda x: x // 2.0, lambda x: x[0]]
+)
+def test_operators_that_it_does_not_have(call):
+    with pytest.raises(TypeError, match="SparseTensor"):
+        call(sparse())
 
 
 def test_tape_watches_the_values():

@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
-from retrograde.core.composites import replaced
+from retrograde.core.composites import NotOneTensor, replaced
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.errors import invalid
@@ -248,8 +248,17 @@ def _divide(self: SparseTensor, other: Any) -> SparseTensor:
     return self.with_values(true_divide(values, divisors))
 
 
+def _refuse(self: SparseTensor, other: Any) -> Any:
+    """Beside a tensor, say what to do; beside anything else Python's own words are enough."""
+    if held_by(other) is None:
+        return NotImplemented
+    raise NotOneTensor(self)
+
+
 SparseTensor.__mul__ = SparseTensor.__rmul__ = _multiply
 SparseTensor.__truediv__ = _divide
+for _name in ("add", "sub", "truediv", "floordiv", "mod", "pow", "matmul"):
+    setattr(SparseTensor, f"__r{_name}__", _refuse)
 
 
 # Reductions
