@@ -35,12 +35,12 @@ def ctc_greedy_decoder(
     x, lengths = _checked(inputs, sequence_length, what)
     time, batch, num_classes = x.shape
     blank = blank_class(-1 if blank_index is None else blank_index, num_classes, what)
-    best = x.argmax(2) if num_classes else np.zeros((time, batch), np.int64)
+    best = x.argmax(2)
     within = np.arange(time)[:, None] < lengths
     new = within & (best != blank)
     if merge_repeated:
         new[1:] &= best[1:] != best[:-1]
-    cost = -np.where(within, x.max(2, initial=-np.inf), 0).sum(0, dtype=x.dtype)
+    cost = -np.where(within, x.max(2), 0).sum(0, dtype=x.dtype)
     return [_sparse([best[new[:, b], b] for b in range(batch)])], Tensor(cost[:, None])
 
 
