@@ -83,8 +83,7 @@ def findings_on(theirs: list[dict], ours: list[dict]) -> tuple[bool, dict[str, F
         for their, our in zip(theirs, ours, strict=True)
         if not _refused(their)
     ]
-    function = theirs[0]["function"]
-    return False, {s: _judged((function, s), [findings[s] for findings in found]) for s in STAGES}
+    return False, {stage: _worst(findings[stage] for findings in found) for stage in STAGES}
 
 
 def _listed(theirs: dict, findings: dict[str, Finding]) -> dict[str, Finding]:
@@ -99,13 +98,10 @@ def _listed(theirs: dict, findings: dict[str, Finding]) -> dict[str, Finding]:
     return {stage: judged(stage, finding) for stage, finding in findings.items()}
 
 
-def _judged(key: tuple[str, str], findings: list[Finding]) -> Finding:
-    """The worst of several: one that differs tells more than one that does not."""
+def _worst(findings: Iterable[Finding]) -> Finding:
+    """One that differs tells more than one that does not."""
     order = (DIFFERENT, LISTED, BEYOND, SAME, NOTHING)
-    worst = min(findings, key=lambda finding: order.index(finding.kind))
-    if key in DIFFERENCES and worst.kind not in (DIFFERENT, LISTED):
-        return Finding(DIFFERENT, "it is on the list of differences, but it is none")
-    return worst
+    return min(findings, key=lambda finding: order.index(finding.kind))
 
 
 def _refused(theirs: dict) -> bool:
@@ -195,7 +191,8 @@ there is a gradient. A second order is counted where TensorFlow has a gradient t
 
 
 def _linked(name: str, stage: str, words: str) -> str:
-    return f"`{name}`, {TITLES[stage]}: [{words}](differences.md#{anchor_of(words)})"
+    text = words.replace("**", "")
+    return f"`{name}`, {TITLES[stage]}: [{text}](differences.md#{anchor_of(words)})"
 
 
 def _items(lines: Iterable[str]) -> str:

@@ -86,6 +86,12 @@ def test_products_and_logarithms_of_complex_numbers(f):
     check_gradients(parts, [np.array([0.3, 0.5, 0.7]), np.array([0.4, -0.2, 0.6])])
 
 
+def test_hues_in_half_precision():
+    colour = [[[0.3, 0.5, 0.7]]]
+    narrow, wide = (gradient(tf.image.rgb_to_hsv, colour, dtype=d) for d in ("float16", "float64"))
+    np.testing.assert_allclose(narrow, wide, rtol=1e-2, atol=1e-2)
+
+
 def test_weighted_cross_entropy_at_a_logit_of_zero():
     f = lambda x: tf.nn.weighted_cross_entropy_with_logits([0.3], x, 2.0)  # noqa: E731
     expected = (1 - 0.3) * 0.5 - 2.0 * 0.3 * 0.5

@@ -12,7 +12,7 @@ import retrograde
 from parity import recorded
 from parity.answers import answer, find
 from parity.calls import Call, namespaces
-from parity.compare import DIFFERENT, STAGES
+from parity.compare import DIFFERENT, LISTED, STAGES
 from parity.differences import DIFFERENCES
 from parity.report import DIFFERENCES_PAGE, findings_on
 from tests.parity.not_here import NOT_HERE
@@ -32,6 +32,9 @@ def test_function_answers_as_tensorflow_did(function):
     assert missing == (function in NOT_HERE), f"{function}: correct the list in not_here.py."
     wrong = {stage: f.why for stage, f in (findings or {}).items() if f.kind == DIFFERENT}
     assert not wrong
+    differing = {stage for stage, f in (findings or {}).items() if f.kind == LISTED}
+    listed = {stage for name, stage in DIFFERENCES if name == function}
+    assert missing or differing == listed, "Correct the list in parity/differences.py."
 
 
 def _call(their):

@@ -311,15 +311,6 @@ def test_the_page_links_differences(answers, monkeypatch):
     assert "## Unexplained\n\nNone.\n" in text
 
 
-def test_a_difference_that_is_none_is_reported(monkeypatch):
-    monkeypatch.setattr(report, "DIFFERENCES", {("tf.f", "second"): Difference("words", "")})
-
-    _, findings = findings_on([ONE], [ONE])
-
-    why = "it is on the list of differences, but it is none"
-    assert findings["second"] == Finding(DIFFERENT, why)
-
-
 def test_a_difference_explains_the_calls_that_it_is_about(monkeypatch):
     monkeypatch.setattr(report, "DIFFERENCES", {("tf.f", "value"): Difference("words", "64$")})
     wrong = changed(value=[leaf([1.0, 2.5])])
