@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -131,6 +132,41 @@ def test_a_pixel_that_is_nan_spoils_only_its_neighbours():
     assert np.isnan(y[0, 0])
     assert not np.isnan(y[3, 3])
     assert not np.isnan(gradient(lambda x: tf.image.resize(x, [4, 4]), image)[0]).any()
+
+
+EVERY_WAY = {
+    "resize": lambda x: tf.image.resize(x, [4, 7]),
+    "nearest": lambda x: tf.image.resize(x, [4, 7], "nearest"),
+    "hsv": tf.image.rgb_to_hsv,
+    "hue": lambda x: tf.image.adjust_hue(x, 0.2),
+    "contrast": lambda x: tf.image.adjust_contrast(x, 2.0),
+    "standardised": tf.image.per_image_standardization,
+    "turned": tf.image.rot90,
+    "crops": lambda x: tf.image.crop_and_resize(x[None], [[0.1, 0.1, 0.9, 0.8]], [0], [3, 3]),
+    "edges": lambda x: tf.image.sobel_edges(x[None]),
+    "ssim": lambda x: tf.image.ssim(x, x * 0.9, 1.0, filter_size=3),
+}
+
+
+@pytest.mark.parametrize("name", EVERY_WAY)
+def test_images_can_be_mapped_and_differentiated_in_every_way(name):
+    f = EVERY_WAY[name]
+    images = tf.constant(np.random.default_rng(1).random((3, 6, 5, 3)), tf.float32)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(images)
+        y = f(images[0])
+    with tf.autodiff.ForwardAccumulator(images, 0.5 * tf.ones_like(images)) as accumulator:
+        z = f(images[0])
+
+    jacobian = tape.jacobian(y, images).numpy().reshape(-1, 270)
+    mapped = tf.vectorized_map(f, images)
+
+    np.testing.assert_allclose(mapped[0], y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(mapped[2], f(images[2]), rtol=1e-5, atol=1e-5)
+    pushed = np.ravel(accumulator.jvp(z))
+    np.testing.assert_allclose(pushed, jacobian.sum(1) / 2, rtol=1e-4, atol=1e-4)
+    pulled = np.ravel(tape.gradient(y, images))
+    np.testing.assert_allclose(pulled, jacobian.sum(0), rtol=1e-4, atol=1e-4)
 
 
 # Quality, crops and boxes
@@ -363,3 +399,23 @@ def test_numbers_of_any_size_survive_a_jpeg():
     y = tf.io.decode_jpeg(tf.io.encode_jpeg(image, quality=100), dct_method="INTEGER_ACCURATE")
 
     assert np.abs(y.numpy().astype(int) - image).max() <= 2
+
+
+@pytest.mark.parametrize("kind", ["png", "gif", "bmp", "jpeg"])
+def test_files_that_are_damaged_are_read_or_refused(kind):
+    """Never anything else: no other error, no endless loop."""
+    start = {"png": "89504e47", "gif": "47494638", "bmp": "424d", "jpeg": "ffd8ff"}[kind]
+    found = re.findall(rf"fromhex\('({start}[0-9a-f]{{100,}})'\)", " ".join(ANSWERS))
+    rng = np.random.default_rng(9)
+    refused = 0
+    for i in range(150):
+        data = bytearray.fromhex(found[i % len(found)])
+        data[rng.integers(4, len(data))] = rng.integers(256)
+        if i % 3 == 0:
+            del data[rng.integers(len(data)) :]
+        try:
+            tf.io.decode_image(bytes(data))
+        except tf.errors.InvalidArgumentError:
+            refused += 1
+
+    assert refused > 20

@@ -8,7 +8,6 @@ from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.shaping import reshape
 
 
 def image_of(value: Any, what: str) -> Tensor:
@@ -42,17 +41,6 @@ def refuse_other_ranks(x: Tensor, what: str, argument: str = "image") -> None:
             f"{what}: `{argument}` has shape {x._array.shape}. Expected three axes, or four for a "
             "batch of images."
         )
-
-
-def in_batch(x: Tensor) -> Tensor:
-    """`x` as a batch of images: one image makes a batch of one."""
-    shape = x._array.shape
-    return x if len(shape) == 4 else reshape(x, shape=(1, *shape))
-
-
-def like(y: Tensor, x: Tensor) -> Tensor:
-    """The batch `y` without its batch axis if `x`, which it was made of, has none."""
-    return y if x._array.ndim == 4 else reshape(y, shape=y._array.shape[1:])
 
 
 def require(holds: bool, message: str, *arguments: Any) -> None:

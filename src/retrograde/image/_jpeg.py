@@ -132,6 +132,11 @@ class _File:
             self.components.append(_Component(*part[6 + 3 * i : 9 + 3 * i]))
         self.most_across = max(c.across for c in self.components)
         self.most_down = max(c.down for c in self.components)
+        for c in self.components:
+            if not c.across or self.most_across % c.across or not c.down or self.most_down % c.down:
+                raise Unreadable("its channels have sizes that do not fit together")
+        if self.width * self.height > 512 * len(self.data):  # not a bit for each block
+            raise Unreadable("the data end too soon")
         for component in self.components:
             component.place(self.width, self.height, self.most_across, self.most_down)
 
@@ -158,12 +163,12 @@ class _File:
 
     def _scan(self, part: bytes, start: int) -> None:
         count = part[0]
+        known = {component.number: component for component in self.components}
         slots = []
         for i in range(count):
             number, tables = part[1 + 2 * i], part[2 + 2 * i]
-            component = next(c for c in self.components if c.number == number)
             dc, ac = self.tables.get(tables >> 4), self.tables.get(16 | tables & 15)
-            slots.append((component, dc, ac))
+            slots.append((known[number], dc, ac))
         first, last, approximation = part[1 + 2 * count : 4 + 2 * count]
         units = self._units([slot[0] for slot in slots])
         scan = Scan(

@@ -20,7 +20,10 @@ from retrograde.ops.conversion import as_tensor
 
 _STRING = dtypes.string.numpy_dtype
 _UINT8 = dtypes.uint8.numpy_dtype
-_DAMAGED = (ValueError, IndexError, KeyError, TypeError, struct.error, zlib.error)
+_DAMAGED = (  # what the readers stumble over
+    ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError,
+    struct.error, zlib.error,
+)  # fmt: skip
 
 
 def file_bytes(contents: Any, what: str) -> bytes:
@@ -61,9 +64,8 @@ def image_in(data: bytes, kind: str, channels: int, dtype: np.dtype, what: str) 
         raise invalid(f"{what}: `channels` must be 0, 1, 3 or 4. Received: {channels}.")
     match kind:
         case "PNG":
-            deep = dtype == np.uint8
-            wanted = np.dtype(np.uint8 if deep else np.uint16)
-            image = decoded(_png.decode, kind, what, data, channels, wanted)
+            read_as = np.dtype(np.uint8 if dtype == np.uint8 else np.uint16)
+            image = decoded(_png.decode, kind, what, data, channels, read_as)
             if dtype == np.float32:
                 return Tensor((image / np.float32(65535)).astype(np.float32))
             return Tensor(image)
