@@ -1,5 +1,6 @@
 """RaggedTensor and tf.ragged: values, gradients and errors."""
 
+import copy
 import json
 import pathlib
 import pickle
@@ -192,6 +193,12 @@ def test_numpy():
     assert [row.tolist() for row in rows] == [[1, 2], [3]]
     assert tf.ragged.constant([[1, 2], [3, 4]]).numpy().tolist() == [[1, 2], [3, 4]]
     assert tf.RaggedTensor.from_row_lengths([], []).numpy().shape == (0,)
+
+
+def test_copies_and_pickles():
+    x = nested([1, 2, 3, 4, 5, 6])
+    for again in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert again.to_list() == x.to_list()
 
 
 def test_iteration_gives_rows():

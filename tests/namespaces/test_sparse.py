@@ -238,6 +238,10 @@ ERRORS = {
         lambda: tf.sparse.reshape(X, [-1, -1]),
         "reshape: only one dimension may be -1. Received: shape [-1, -1].",
     ),
+    "reshape_large": (
+        lambda: tf.sparse.reshape(tf.SparseTensor([[0, 0]], [1.0], [2**40, 2**40]), [-1]),
+        f"reshape: shape {(2**40, 2**40)} has {2**80} elements, more than can be counted.",
+    ),
     "reshape": (
         lambda: tf.sparse.reshape(X, [-1, 3]),
         "reshape: a SparseTensor of shape (2, 2) has 4 elements with its zeros. They do not fit "

@@ -1,5 +1,8 @@
 """SparseTensor: its parts, its operators, and its place in structures and on tapes."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -55,6 +58,12 @@ def test_with_values_and_from_value():
         indices, values, dense_shape = [[0, 1]], [1.0], [2, 2]
 
     assert tf.SparseTensor.from_value(Value()).shape == (2, 2)
+
+
+def test_copies_and_pickles():
+    for again in (copy.deepcopy(sparse()), pickle.loads(pickle.dumps(sparse()))):
+        assert again.values.numpy().tolist() == [1.0, 2.0]
+        assert again.shape == (2, 2)
 
 
 def test_set_shape_only_checks():

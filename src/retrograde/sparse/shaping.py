@@ -93,6 +93,8 @@ def _strides(shape: Sequence[int]) -> list[int]:
 def _completed(shape: list[int], before: tuple[int, ...]) -> list[int]:
     """`shape` with a number in place of its -1."""
     total, known = math.prod(before), math.prod(n for n in shape if n != -1)
+    if total >= 2**63:
+        raise invalid(f"reshape: shape {before} has {total} elements, more than can be counted.")
     if shape.count(-1) > 1:
         raise invalid(f"reshape: only one dimension may be -1. Received: shape {shape}.")
     if -1 in shape and known and total % known == 0:

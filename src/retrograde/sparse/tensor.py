@@ -86,7 +86,7 @@ class SparseTensor(CompositeTensor):
     @property
     def shape(self) -> TensorShape:
         """The shape of the whole."""
-        return TensorShape(self._dense_shape._array.tolist())
+        return TensorShape(np.asarray(self._dense_shape).tolist())
 
     @property
     def dtype(self) -> DType:
