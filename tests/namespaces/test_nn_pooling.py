@@ -32,6 +32,8 @@ DIFFERENTIABLE = {
     "max_pool2d_channels_first":
         (lambda x: tf.nn.max_pool2d(x, [3, 2], 1, [[0, 0], [0, 0], [1, 2], [0, 1]], "NCHW"),
          (2, 2, 5, 4)),
+    "max_pool2d_over_channels":
+        (lambda x: tf.nn.max_pool2d(x, [1, 3, 1, 1], [1, 3, 1, 1], "SAME", "NCHW"), (2, 6, 2, 3)),
     "max_pool3d": (lambda x: tf.nn.max_pool3d(x, [2, 3, 1], [1, 2, 2], "SAME"), (1, 3, 4, 5, 2)),
     "max_pool3d_channels_first":
         (lambda x: tf.nn.max_pool3d(x, 2, 1, "VALID", "NCDHW"), (1, 2, 3, 4, 3)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from retrograde.ops import pooling as ops
 from retrograde.ops._windows import Windows
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import reshape
 
 
 def max_pool1d(
@@ -46,7 +48,8 @@ def max_pool2d(
     """The largest cell of each window over `input`, `(batch, height, width, channels)`.
 
     The gradient goes to the first of several largest cells. `padding` is "SAME", "VALID" or a list
-    with one pair for each axis; what is padding never counts.
+    with one pair for each axis; what is padding never counts. Windows may span channels instead of
+    cells, with `ksize` and `strides` of `[1, 1, 1, depth]`.
 
     >>> x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
     >>> tf.nn.max_pool2d(x, ksize=2, strides=2, padding="VALID").numpy().squeeze()
@@ -194,8 +197,30 @@ def _pool(
     dilations: Any = None,
 ) -> Tensor:
     x = layout.to_last(_checked(input, layout))
+    depth = _depth(ksize, strides, layout) if primitive is ops.max_pool else 1
+    if depth > 1 and x._array.shape[-1] % depth == 0 and padding in ("SAME", "VALID"):
+        return layout.from_last(_max_over_channels(x, depth))
     windows = _windows(x, ksize, strides, padding, layout, explicit, dilations)
     return layout.from_last(apply(primitive, (x,), {"windows": windows}))
+
+
+def _depth(ksize: Any, strides: Any, layout: Layout) -> int:
+    """How many channels a window spans, if it spans nothing else and they lie side by side."""
+    lists = [list(value) if isinstance(value, (list, tuple)) else [] for value in (ksize, strides)]
+    if any(len(value) != layout.ndim + 2 for value in lists):
+        return 1
+    size, steps = lists
+    depth = size.pop(1 if layout.channels_first else -1)
+    same = steps[1 if layout.channels_first else -1] == depth
+    return depth if same and all(k == 1 for k in size) else 1
+
+
+def _max_over_channels(x: Tensor, depth: int) -> Tensor:
+    *places, channels = x._array.shape
+    windows = Windows((depth,), (depth,), ((0, 0),), (1,))
+    flat = reshape(x, shape=(math.prod(places), channels, 1))
+    y = apply(ops.max_pool, (flat,), {"windows": windows})
+    return reshape(y, shape=(*places, channels // depth))
 
 
 def _checked(input: Any, layout: Layout) -> Tensor:
