@@ -173,7 +173,7 @@ ERRORS = [
     (lambda: tf.nn.dilation2d(X[0], W, ONES, "SAME", "NHWC", ONES), InvalidArgumentError,
      "dilation2d: the input must have 4 axes. Received: shape (3, 4, 2)."),
     (lambda: tf.nn.erosion2d(X, W[0], ONES, "SAME", "NHWC", ONES), InvalidArgumentError,
-     "erosion2d: filters must have 3 axes. Received: shape (2, 2)."),
+     "erosion2d: filters must have 3 axes, and at least one tap. Received: shape (2, 2)."),
     (lambda: tf.nn.dilation2d(X, W[..., :1], ONES, "SAME", "NHWC", ONES), InvalidArgumentError,
      "dilation2d: the input has 2 channels, the filters 1. Expected as many."),
     (lambda: tf.nn.fractional_max_pool(X, [1.5, 1.5]), ValueError,

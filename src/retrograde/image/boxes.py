@@ -91,7 +91,9 @@ def _lines(box: np.ndarray, size: tuple[int, int]) -> Iterator[tuple]:
     """Where the four sides of a box lie in an image; those beyond its edge are not drawn."""
     height, width = size
     scale = np.array([height - 1, width - 1] * 2, np.float32)
-    top, left, bottom, right = np.trunc(box * scale).astype(np.int64).tolist()
+    if not np.isfinite(box).all():
+        return
+    top, left, bottom, right = map(int, box * scale)
     if top > bottom or left > right or top >= height or left >= width or bottom < 0 or right < 0:
         return
     rows, columns = slice(max(top, 0), bottom + 1), slice(max(left, 0), right + 1)

@@ -57,6 +57,8 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 
 
 def _brightest(max_val: Any, like: Tensor) -> Tensor:
+    if like.dtype.name == "string":
+        raise TypeError("Expected images of numbers. Received: dtype string.")
     return convert_image_dtype(to_dtype(as_tensor(max_val), like._array.dtype), _FLOAT32)
 
 

@@ -84,7 +84,7 @@ def _new_size(size: Any, old: tuple[int, int], preserve_aspect_ratio: bool) -> t
         raise ValueError(
             f"resize: `size` must be two numbers, new_height and new_width. Received: {size!r}."
         )
-    if preserve_aspect_ratio:
+    if preserve_aspect_ratio and min(old):
         pixels = np.array(old, np.float32)
         wanted = np.rint(np.min(wanted.astype(np.float32) / pixels) * pixels)
     return int(wanted[0]), int(wanted[1])

@@ -5,6 +5,7 @@ Boxes are `[y1, x1, y2, x2]`, two corners that lie opposite. No gradient flows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -142,8 +143,10 @@ def _overlap_of(boxes: np.ndarray) -> Callable:
     """A function of box i and others: the area that is in both, by that which is in either."""
     boxes = boxes.astype(np.float32)
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
-    area = (high - low).prod(1)
+    with np.errstate(invalid="ignore"):  # boxes may be infinite
+        area = (high - low).prod(1)
 
+    @np.errstate(invalid="ignore")
     def overlap(i: int, others: np.ndarray) -> np.ndarray:
         shared = np.minimum(high[others], high[i]) - np.maximum(low[others], low[i])
         both = shared.clip(0).prod(1)
@@ -223,8 +226,10 @@ def non_max_suppression_padded(
     overlap = _scalar(iou_threshold, "iou_threshold", what)
     least = _scalar(score_threshold, "score_threshold", what)
     batch, number = where.shape[:-2], where.shape[-2]
-    where = where.reshape(-1, number, 4).astype(np.float32)
-    values = values.reshape(-1, number).astype(np.float32)
+    if {where.dtype, values.dtype} - dtypes.REAL:
+        raise invalid(f"{what}: expected real numbers. Received: {where.dtype}, {values.dtype}.")
+    where = where.reshape(math.prod(batch), number, 4).astype(np.float32)
+    values = values.reshape(math.prod(batch), number).astype(np.float32)
     if not canonicalized_coordinates:
         where = _in_order(where)
     rows = [
@@ -249,6 +254,7 @@ def _in_order(boxes: np.ndarray) -> np.ndarray:
     return boxes[..., [rows[0], columns[0], rows[1], columns[1]]]
 
 
+@np.errstate(invalid="ignore")  # boxes may be infinite
 def _padded_row(
     boxes: np.ndarray, scores: np.ndarray, most: int, limit: float, least: float, ordered: bool
 ) -> np.ndarray:
@@ -327,7 +333,7 @@ def combined_non_max_suppression(
 
 def _check_classes(boxes: tuple, scores: tuple, what: str) -> None:
     fits = len(boxes) == 4 and len(scores) == 3 and boxes[:2] == scores[:2] and boxes[3] == 4
-    if not fits or boxes[2] not in (1, scores[2]):
+    if not fits or not scores[2] or boxes[2] not in (1, scores[2]):
         raise invalid(
             f"{what}: `boxes` has shape {boxes}, `scores` {scores}. Expected (batch, boxes, 1 or "
             "classes, 4) and (batch, boxes, classes)."

@@ -165,6 +165,8 @@ def _compact(diagonals: Any, form: str, what: str) -> Tensor:
 
 
 def _stacked(above: Tensor, main: Tensor, below: Tensor, what: str) -> Tensor:
+    if not main.ndim:
+        raise ValueError(f"{what}: the main diagonal must have an axis. Received: a scalar.")
     *batch, n = main._array.shape
     shapes = [x._array.shape for x in (above, main, below)]
     full, short = (*batch, n), (*batch, max(n - 1, 0))

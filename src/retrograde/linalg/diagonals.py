@@ -240,7 +240,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 
 def _reach(count: Any, size: int, argument: str) -> int:
-    n = integer_array(count, "band_part", TypeError).item()
+    n = integer(count, "band_part", TypeError)
     if n > size:
         raise invalid(
             f"band_part: {argument} must be negative or at most {size}, the size of the matrix. "

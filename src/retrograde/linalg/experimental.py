@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde.core import dtypes
 from retrograde.core.dispatch import apply
+from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops import reduction
 from retrograde.ops._families import conj
@@ -46,6 +48,11 @@ def conjugate_gradient(
     if not (operator.is_self_adjoint and operator.is_positive_definite):
         raise ValueError("Expected a self-adjoint, positive definite operator.")
     b = as_tensor(rhs)
+    if not b.ndim or b._array.dtype not in dtypes.INEXACT:
+        raise invalid(
+            "conjugate_gradient: expected vectors of floating-point or complex numbers. Received: "
+            f"shape {b._array.shape}, dtype {b.dtype.name}."
+        )
     limits = tol * _lengths(b)
     if x is None:
         x, r = zeros_like(b), b
@@ -69,7 +76,8 @@ def conjugate_gradient(
 
 
 def _lengths(x: Tensor) -> np.ndarray:
-    return np.linalg.norm(np.asarray(x), axis=-1)
+    with np.errstate(over="ignore"):
+        return np.linalg.norm(np.asarray(x), axis=-1)
 
 
 def _inner(x1: Tensor, x2: Tensor) -> Tensor:

@@ -127,7 +127,7 @@ def _lu_of(lower_upper: Any, perm: Any, what: str) -> tuple[Tensor, Tensor]:
     shape = lu._array.shape
     if lu.ndim < 2 or shape[-2] != shape[-1]:
         raise ValueError(f"{what}: `lower_upper` must be square. Received: shape {shape}.")
-    if order._array.dtype.kind != "i" or not order.ndim:
+    if order._array.dtype.kind != "i" or order._array.shape[-1:] != shape[-1:]:
         raise invalid(
             f"{what}: `perm` must be integers, one for each row. Received: shape "
             f"{order._array.shape} of dtype {order.dtype.name}."

@@ -49,6 +49,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         raise TypeError(
             f"einsum: unexpected keyword arguments {', '.join(kwargs)}. Expected name or optimize."
         )
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum: expected a string for the equation. Received: {equation!r}.")
     terms, output = _parsed(equation.replace(" ", ""))
     if len(terms) != len(inputs):
         raise ValueError(

@@ -172,14 +172,18 @@ def with_space_to_batch(
     what = "with_space_to_batch"
     x = as_tensor(input)
     rates = integer_array(dilation_rate, f"{what}: dilation_rate")
-    if rates.ndim != 1:
+    if rates.ndim != 1 or not rates.size:
         raise ValueError(f"{what}: dilation_rate must be a list. Received: {dilation_rate}.")
     if rates.min() < 1:
         raise ValueError(f"{what}: dilation_rate must be positive. Received: {rates.tolist()}.")
     first = 2 if (data_format or "").startswith("NC") else 1
     axes = list(range(first, first + len(rates))) if spatial_dims is None else list(spatial_dims)
-    if axes != sorted(set(axes)) or axes[0] < 1:
+    if not axes or axes != sorted(set(axes)) or axes[0] < 1:
         raise ValueError(f"{what}: spatial_dims must increase from 1 on. Received: {axes}.")
+    if axes[-1] >= x.ndim:
+        raise ValueError(
+            f"{what}: spatial_dims {axes} are beyond the axes of shape {x._array.shape}."
+        )
     if (rates == 1).all():
         return op(x, num_spatial_dims=len(rates), padding=padding)
     base = _base_paddings(padding, filter_shape, rates, what)

@@ -206,6 +206,11 @@ def collapse_repeated(
     x = np.asarray(tensor)
     if x.ndim != 2:
         raise invalid(f"collapse_repeated: labels must be a matrix. Received: shape {x.shape}.")
+    if length._array.shape != x.shape[:1]:
+        raise invalid(
+            f"collapse_repeated: expected seq_length to have shape {x.shape[:1]}. Received: "
+            f"{length._array.shape}."
+        )
     keep = np.arange(x.shape[1]) < np.asarray(length)[:, None]
     keep[:, 1:] &= x[:, 1:] != x[:, :-1]
     lengths = keep.sum(1)

@@ -64,8 +64,11 @@ def ctc_beam_search_decoder(
             f"{what}: expected 1 <= top_paths <= beam_width. Received: top_paths={top_paths} and "
             f"beam_width={beam_width}."
         )
-    logs = x - np.logaddexp.reduce(x, 2, keepdims=True)
-    found = [_beam_search(logs[:n, b], beam_width, top_paths) for b, n in enumerate(lengths)]
+    if not x.shape[2]:
+        raise invalid(f"{what}: expected at least one class. Received: shape {x.shape}.")
+    with np.errstate(invalid="ignore"):  # inputs may be infinite
+        logs = x - np.logaddexp.reduce(x, 2, keepdims=True)
+        found = [_beam_search(logs[:n, b], beam_width, top_paths) for b, n in enumerate(lengths)]
     paths = [_sparse([paths[k] for paths, _ in found]) for k in range(top_paths)]
     scores = np.array([scores for _, scores in found], x.dtype).reshape(len(found), top_paths)
     return paths, Tensor(scores)
@@ -131,7 +134,7 @@ def _beam_search(logs: np.ndarray, width: int, count: int) -> tuple[list, np.nda
     prefixes, beam = _Prefixes(), [0]
     blank, ending = np.zeros(1), np.full(1, -np.inf)
     for now in logs.astype(np.float64):
-        last = np.array([prefixes.labels[p] for p in beam])
+        last = np.array([prefixes.labels[p] for p in beam], np.int64)
         total = np.logaddexp(blank, ending)
         longer = total[:, None] + now[:-1]
         again = np.flatnonzero(last >= 0)

@@ -76,7 +76,7 @@ def _sequences(
     ratios = _ratios(ratio, what)
     if x.ndim != 4:
         raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._array.shape}.")
-    generator = bits(Draw((seed, 0), (0, 0)) if seed else random_state.draw_key())
+    generator = bits(Draw((seed % 2**64, 0), (0, 0)) if seed else random_state.draw_key())
     bounds = []
     for n, r in zip(x._array.shape[1:3], ratios, strict=True):
         count = int(n / r)

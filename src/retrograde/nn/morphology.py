@@ -96,8 +96,11 @@ def _dilation(
 def _check(x: Tensor, w: Tensor, what: str) -> None:
     if x.ndim != 4:
         raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._array.shape}.")
-    if w.ndim != 3:
-        raise invalid(f"{what}: filters must have 3 axes. Received: shape {w._array.shape}.")
+    if w.ndim != 3 or 0 in w._array.shape[:2]:
+        raise invalid(
+            f"{what}: filters must have 3 axes, and at least one tap. Received: shape "
+            f"{w._array.shape}."
+        )
     if x._array.shape[-1] != w._array.shape[-1]:
         raise invalid(
             f"{what}: the input has {x._array.shape[-1]} channels, the filters "

@@ -81,7 +81,10 @@ def sampled_softmax_loss(
 
 
 def _true_classes(labels: Any, inputs: Any, num_true: int) -> Tensor:
-    true, shape = to_dtype(as_tensor(labels), _INT64), (as_tensor(inputs)._array.shape[0], num_true)
+    true, x = to_dtype(as_tensor(labels), _INT64), as_tensor(inputs)
+    if x.ndim != 2:
+        raise invalid(f"expected inputs that are a matrix. Received: shape {x._array.shape}.")
+    shape = (x._array.shape[0], num_true)
     if true._array.shape != shape:
         raise invalid(
             f"expected labels of shape {shape}: num_true for each row of the inputs. Received: "
@@ -102,11 +105,19 @@ def _sampled_logits(
     """Logits of the true classes and of those drawn, less log(expected count); and the targets."""
     x = as_tensor(inputs)
     dtype, (batch, size), num_true = x._array.dtype, x._array.shape, true._array.shape[1]
+    if len(sample) != 3:
+        raise ValueError(
+            "expected sampled_values to be the classes and two expected counts. Received: "
+            f"{sample!r}."
+        )
     sampled, *counts = (stop_gradient(as_tensor(v)) for v in sample)
     sampled = to_dtype(sampled, _INT64)
     split = batch * num_true
     classes = concat(reshape(true, shape=(split,)), sampled, axis=0)
     rows, shifts = (embedding_lookup(part, classes) for part in table)
+    if rows.ndim != 2:
+        shape = rows._array.shape[1:]
+        raise invalid(f"expected weights that are a matrix. Received: rows of shape {shape}.")
     own = reshape(rows[:split], shape=(batch, num_true, size))
     products = reshape(x, shape=(batch, 1, size)) * own
     true_logits = apply(reduction.sum, (products,), {"axis": (2,), "keepdims": False})

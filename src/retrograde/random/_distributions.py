@@ -92,7 +92,12 @@ def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtyp
 def _integers(draw: Draw, shape: tuple[int, ...], low: Any, high: Any, dtype: np.dtype) -> Any:
     if np.any(low >= high):
         raise invalid(f"uniform: need minval < maxval. Received: {low} and {high}.")
-    whole = np.broadcast_shapes(shape, low.shape, high.shape)
+    whole = broadcast(shape, low.shape, high.shape)
+    if whole is None:
+        raise invalid(
+            f"uniform: minval and maxval of shapes {low.shape} and {high.shape} do not broadcast "
+            f"to {shape}."
+        )
     return np.asarray(bits(draw).integers(low, high, whole, dtype))
 
 
@@ -116,8 +121,9 @@ def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
     dtype = one_of(tensors[0]._array.dtype, _HALF_TO_DOUBLE, what)
     sizes = shape_from(shape, what)
     _ending_in(sizes, tensors, what)
-    mean, stddev, low, high = (np.asarray(p).astype(np.float64) for p in tensors)
-    if not (np.all(stddev > 0) and np.all(low < high) and np.isfinite(mean).all()):
+    mean, stddev, low, high = (_real(p, what) for p in tensors)
+    finite = np.isfinite(mean).all() and np.isfinite(stddev).all()
+    if not (finite and np.all(stddev > 0) and np.all(low < high)):
         raise invalid(
             f"{what}: expected finite means, stddevs > 0 and minvals < maxvals. Received: "
             f"{mean}, {stddev}, {low} and {high}."
@@ -144,13 +150,20 @@ def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
     return np.where(right, -x, x)
 
 
+def _real(x: Tensor, what: str) -> np.ndarray:
+    """The values of `x`, which are real numbers, in double precision."""
+    if x._array.dtype not in dtypes.REAL:
+        raise invalid(f"{what}: expected real numbers. Received: dtype {x.dtype.name}.")
+    return np.asarray(x).astype(np.float64)
+
+
 # Counts
 
 
 def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, what: str) -> Tensor:
     """Poisson numbers; a rate below 0 counts as 0. `shape` is the shape of all samples."""
     wanted = one_of(dtype, _COUNTS, what)
-    rates = np.asarray(as_tensor(lam)).astype(np.float64)
+    rates = _real(as_tensor(lam), what)
     if not np.all(rates < 2.0**62):
         raise invalid(f"{what}: expected rates below 2 ** 62. Received: {rates}.")
     return Tensor(np.asarray(bits(draw).poisson(np.maximum(rates, 0), shape)).astype(wanted)[()])
@@ -168,7 +181,7 @@ def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, what: 
     wanted, sizes = one_of(dtype, _COUNTS, what), shape_from(shape, what)
     trials, chances = as_tensor(counts), as_tensor(probs)
     _ending_in(sizes, (trials, chances), what)
-    n, p = (np.asarray(x).astype(np.float64) for x in (trials, chances))
+    n, p = (_real(x, what) for x in (trials, chances))
     if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
         raise invalid(
             f"{what}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. Received: "
@@ -179,7 +192,7 @@ def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, what: 
 
 def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str) -> Tensor:
     """Classes, by where uniform numbers fall among the running sums of their probabilities."""
-    x, count = np.asarray(as_tensor(logits)).astype(np.float64), integer(num_samples, what)
+    x, count = _real(as_tensor(logits), what), integer(num_samples, what)
     wanted = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
     if dtypes.of(wanted).name not in ("int32", "int64"):
         raise ValueError(

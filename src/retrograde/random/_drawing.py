@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
+from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core import dtypes
 from retrograde.core.batching import Batched, CannotBatch
 from retrograde.core.errors import invalid
@@ -35,7 +35,7 @@ def check_algorithm(alg: Any) -> None:
     if isinstance(alg, Algorithm):
         return
     if not isinstance(alg, str):
-        alg = int(integer_array(alg, "alg", TypeError))
+        alg = integer(alg, "alg", TypeError)
     if alg not in _ALGORITHMS:
         raise ValueError(
             f"Argument `alg` got unsupported value {alg}. Expected 'philox', 'threefry' or "

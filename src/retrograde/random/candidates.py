@@ -165,7 +165,10 @@ def fixed_unigram_candidate_sampler(
             f"{what}: expected one of vocab_file and unigrams. Received: vocab_file={vocab_file!r} "
             f"and unigrams={list(unigrams)}."
         )
-    given = np.asarray(unigrams or _weights_in(vocab_file, what), np.float64) ** distortion
+    listed = unigrams or _weights_in(vocab_file, what)
+    given = np.asarray(as_tensor(listed, np.dtype(np.float64))) ** distortion
+    if given.ndim != 1:
+        raise invalid(f"{what}: unigrams must be a list of numbers. Received: {unigrams}.")
     weights = np.concatenate([np.zeros(num_reserved_ids), given])[shard::num_shards]
     if len(weights) != range_max:
         raise invalid(
@@ -208,7 +211,14 @@ def all_candidate_sampler(
     return Sample(Tensor(np.arange(num_sampled)), *map(Tensor, counts))
 
 
+def _check_integers(what: str, **arguments: Any) -> None:
+    for name, value in arguments.items():
+        if not isinstance(value, int):
+            raise TypeError(f"{what}: {name} must be an int. Received: {value!r}.")
+
+
 def _check_range(range_max: int, what: str) -> None:
+    _check_integers(what, range_max=range_max)
     if range_max < 1:
         raise invalid(f"{what}: range_max must be at least 1. Received: {range_max}.")
 
@@ -216,6 +226,7 @@ def _check_range(range_max: int, what: str) -> None:
 def _true_classes(
     true_classes: Any, num_true: int, num_sampled: int, range_max: int, what: str
 ) -> np.ndarray:
+    _check_integers(what, num_true=num_true, num_sampled=num_sampled)
     true = class_matrix(true_classes, num_true, "true_classes", what)
     if num_sampled < 1:
         raise invalid(f"{what}: num_sampled must be at least 1. Received: {num_sampled}.")

@@ -198,6 +198,11 @@ def sampled_addmm(
     kind = numpy_dtype(output_type)
     at, shape = as_tensor(indices), as_tensor(dense_shape)
     a, b, c = (as_tensor(x, kind) for x in (values, mat1, mat2))
+    if at._array.dtype.kind != "i" or min(b.ndim, c.ndim) < 2:
+        raise ValueError(
+            "sampled_addmm: expected indices that are integers, and matrices. Received: indices of "
+            f"dtype {at.dtype.name}, shapes {b._array.shape} and {c._array.shape}."
+        )
     size = (b.shape[-2], c.shape[-1])
     if tuple(np.asarray(shape).tolist()[-2:]) != size or b.shape[-1] != c.shape[-2]:
         raise ValueError(

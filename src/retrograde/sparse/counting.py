@@ -138,8 +138,11 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
     if wrong.any():
         value = members[int(np.argmax(wrong))]
         raise invalid(f"to_indicator: the value {value} is not in [0, {size}).")
-    y = np.zeros((*shape_of(x)[:-1], size), bool)
-    y[(*places(x)[:, :-1].T, members)] = True
+    shape, at = shape_of(x), places(x)
+    if min(shape) < 0 or ((at < 0) | (at >= np.array(shape))).any():
+        raise invalid(f"to_indicator: an index is out of bounds for shape {tuple(shape)}.")
+    y = np.zeros((*shape[:-1], size), bool)
+    y[(*at[:, :-1].T, members)] = True
     return Tensor(y)
 
 
