@@ -229,12 +229,13 @@ class GradientTape(Recorder):
         """
         if per_example:
             return self._per_example(target, sources, output_gradients, per_example)
-        self._check_not_spent()
+        if self._entries is None:
+            self._check_not_spent()
         unconnected = unconnected_from(unconnected_gradients)
         targets, _ = flat(target, "target")
         held, pack = flat(sources, "source")
         weights = weights_for(output_gradients, target, len(targets))
-        boxed = self._is_heard()
+        boxed = bool(thread.recorders) and self._is_heard()
         cotangents = Cotangents(boxed)
         for x, weight in zip(targets, weights, strict=True):
             if x._array.dtype in dtypes.INEXACT:

@@ -21,19 +21,21 @@ def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
         a = a.mT
     if transpose_b:
         b = b.mT
-    y = _numpy_product(a, b) if xp is np else xp.matmul(a, b)
+    if xp is not np:
+        y = xp.matmul(a, b)
+    elif a.ndim == b.ndim == 2:
+        y = np.dot(a, b)  # a shorter way to BLAS than matmul
+    else:
+        y = _product_of_stacks(a, b)
     return y if half is None else y.astype(half)
 
 
-def _numpy_product(a, b):
+def _product_of_stacks(a, b):
     """The quickest way to the same numbers: NumPy calls BLAS for each matrix of a stack."""
-    if a.shape[-1] == 1 == b.shape[-2] and a.ndim + b.ndim > 4:
+    if a.shape[-1] == 1 == b.shape[-2]:
         return a * b
-    if b.ndim == 2:
-        if a.ndim == 2:
-            return np.dot(a, b)
-        if a.flags.c_contiguous and a.size and b.size:
-            return np.dot(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+    if b.ndim == 2 and a.flags.c_contiguous and a.size and b.size:
+        return np.dot(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
     return np.matmul(a, b)
 
 
