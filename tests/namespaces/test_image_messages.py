@@ -575,11 +575,6 @@ MESSAGES = [
         "decode_jpeg: ratio must be 1, 2, 4 or 8. Received: 3.",
     ),
     (
-        lambda: tf.image.decode_jpeg(b"x", ratio=2),
-        tf.errors.UnimplementedError,
-        "decode_jpeg: ratio 2 is not there. Use 1, and tf.image.resize behind it.",
-    ),
-    (
         lambda: tf.image.decode_jpeg(b"x", dct_method="fast"),
         tf.errors.InvalidArgumentError,
         "decode_jpeg: dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE'. Received: "

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from retrograde.image._files import Unreadable
 from retrograde.image._jpeg_scans import Scan
 from retrograde.image._jpeg_tables import ZIGZAG, codes
-from retrograde.image._jpeg_transforms import accurate_samples, fast_samples
+from retrograde.image._jpeg_transforms import samples
 
 SIGNATURE = b"\xff\xd8\xff"
 _END, _SCAN, _QUANTISATION, _HUFFMAN, _RESTART, _JFIF, _ADOBE = (
@@ -227,12 +228,23 @@ def _runs(data: bytes) -> list[bytes]:
 # Pixels
 
 
-def decode(data: bytes, channels: int, fancy: bool, accurate: bool) -> np.ndarray:
-    """The image in `data`, with 1 or 3 `channels`, or its own if that is 0.
+class Options(NamedTuple):
+    """How to make pixels of coefficients.
 
     `fancy` says that colours which are stored more coarsely are to be interpolated, `accurate`
-    which transform to use. What is wrong with the data is `Unreadable`, or an error of the tools
-    that read them.
+    which transform to use for whole blocks. `side` is that of the square of pixels which is made of
+    a block where most is stored: 8, or less for a smaller image.
+    """
+
+    fancy: bool = True
+    accurate: bool = False
+    side: int = 8
+
+
+def decode(data: bytes, channels: int, options: Options) -> np.ndarray:
+    """The image in `data`, with 1 or 3 `channels`, or its own if that is 0.
+
+    What is wrong with the data is `Unreadable`, or an error of the tools that read them.
     """
     file = _File(data)
     own = len(file.components)
@@ -240,7 +252,7 @@ def decode(data: bytes, channels: int, fancy: bool, accurate: bool) -> np.ndarra
         raise Unreadable("four inks do not make grey")
     if channels == 1 and not file.is_rgb():  # brightness comes first
         file.components = file.components[:1]
-    image = _colours([_plane(file, c, fancy, accurate) for c in file.components], file)
+    image = _colours([_plane(file, c, options) for c in file.components], file)
     if channels == 1 and own == 3 and file.is_rgb():
         image = (image @ np.array([19595, 38470, 7471]) + (1 << 15)) >> 16
         image = image[..., None].astype(np.uint8)
@@ -249,15 +261,22 @@ def decode(data: bytes, channels: int, fancy: bool, accurate: bool) -> np.ndarra
     return image
 
 
-def _plane(file: _File, component: _Component, fancy: bool, accurate: bool) -> np.ndarray:
+def _plane(file: _File, component: _Component, options: Options) -> np.ndarray:
     """The samples of one component, one for each pixel."""
-    samples = accurate_samples if accurate else fast_samples
-    blocks = np.array(component.coefficients, np.int32).reshape(-1, 64)
-    blocks = samples(blocks, file.steps[component.table])
-    plane = blocks.reshape(component.rows, component.columns, 8, 8).swapaxes(1, 2)
-    plane = plane.reshape(8 * component.rows, -1)[: component.height, : component.width]
     across, down = file.most_across // component.across, file.most_down // component.down
-    return _enlarged(plane, across, down, fancy)[: file.height, : file.width]
+    side = options.side
+    while side < 8 and across % 2 == down % 2 == 0:  # rather more of a block than twice the same
+        side, across, down = 2 * side, across // 2, down // 2
+    blocks = np.array(component.coefficients, np.int32).reshape(-1, 64)
+    blocks = samples(blocks, file.steps[component.table], side, options.accurate)
+    plane = blocks.reshape(component.rows, component.columns, side, side).swapaxes(1, 2)
+    plane = plane.reshape(side * component.rows, -1)
+    height = -(-file.height * component.down * side // (8 * file.most_down))
+    width = -(-file.width * component.across * side // (8 * file.most_across))
+    fancy = options.fancy and options.side > 1
+    plane = _enlarged(plane[:height, :width], across, down, fancy)
+    height, width = (-(-size * options.side // 8) for size in (file.height, file.width))
+    return plane[:height, :width]
 
 
 def _enlarged(plane: np.ndarray, across: int, down: int, fancy: bool) -> np.ndarray:

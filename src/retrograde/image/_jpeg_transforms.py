@@ -7,18 +7,35 @@ from __future__ import annotations
 
 import numpy as np
 
+
+def samples(blocks: np.ndarray, steps: np.ndarray, side: int, accurate: bool) -> np.ndarray:
+    """Samples from 0 to 255 of coefficients times `steps`: `(blocks, side, side)`.
+
+    A `side` of 4, 2 or 1 makes fewer of them, and reads fewer coefficients.
+    """
+    if side == 8:
+        x = _accurate_samples(blocks, steps) if accurate else _fast_samples(blocks, steps)
+    else:
+        x = (blocks * steps).reshape(-1, 8, 8).astype(np.int64)
+        if side == 1:
+            x = (x[:, :1, :1] + 4) >> 3
+        else:
+            x = _reduced(x.swapaxes(1, 2), side, 11).swapaxes(1, 2)
+            x = _reduced(x, side, 18)
+    return (x + 128).clip(0, 255)
+
+
 # Fast: the transform of Arai, Agui and Nakajima, whose factors go into the steps of quantisation.
 
 _FACTORS = np.array([1.0, *(np.cos(k * np.pi / 16) * np.sqrt(2) for k in range(1, 8))])
 _SCALES = np.round(np.outer(_FACTORS, _FACTORS) * (1 << 14)).astype(np.int32).ravel()
 
 
-def fast_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Samples from 0 to 255 of coefficients that are to be multiplied by `steps`."""
+def _fast_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
     factors = (steps * _SCALES + (1 << 11)) >> 12
     x = (blocks * factors).reshape(-1, 8, 8)
     x = _fast(x.swapaxes(1, 2)).swapaxes(1, 2)
-    return ((_fast(x) >> 5) + 128).clip(0, 255)
+    return _fast(x) >> 5
 
 
 def _fast(x: np.ndarray) -> np.ndarray:
@@ -53,11 +70,10 @@ def _fixed(x: float) -> int:
     return round(x * (1 << 13))
 
 
-def accurate_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Samples from 0 to 255 of coefficients that are to be multiplied by `steps`."""
+def _accurate_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
     x = (blocks * steps).reshape(-1, 8, 8)
     x = _accurate(x.swapaxes(1, 2), 11).swapaxes(1, 2)
-    return (_accurate(x, 18) + 128).clip(0, 255)
+    return _accurate(x, 18)
 
 
 def _accurate(x: np.ndarray, bits: int) -> np.ndarray:
@@ -81,6 +97,29 @@ def _accurate(x: np.ndarray, bits: int) -> np.ndarray:
     front = [(e + o + half) >> bits for e, o in zip(even, odd, strict=True)]
     back = [(e - o + half) >> bits for e, o in zip(even, odd, strict=True)]
     return np.stack([*front, *back[::-1]], axis=-1)
+
+
+# Reduced: fewer samples of a block, from the accurate transform. Factors for the odd coefficients.
+
+_ODD = {
+    4: ((1.061594337, -2.172734803, 1.451774981, -0.211164243),
+        (2.562915447, 0.899976223, -0.601344887, -0.509795579)),
+    2: ((3.624509785, -1.272758580, 0.850430095, -0.720959822),),
+}  # fmt: skip
+
+
+def _reduced(x: np.ndarray, side: int, bits: int) -> np.ndarray:
+    """Along the last axis, to `side` samples, with `bits` taken away behind the point."""
+    odd = [sum(x[..., 2 * k + 1] * _fixed(f) for k, f in enumerate(row)) for row in _ODD[side]]
+    if side == 2:
+        mean, bits = x[..., 0] << 15, bits + 2
+        parts = mean + odd[0], mean - odd[0]
+    else:
+        mean, bits = x[..., 0] << 14, bits + 1
+        even = x[..., 2] * _fixed(1.847759065) - x[..., 6] * _fixed(0.765366865)
+        outer, inner = mean + even, mean - even
+        parts = outer + odd[1], inner + odd[0], inner - odd[0], outer - odd[1]
+    return (np.stack(parts, axis=-1) + (1 << (bits - 1))) >> bits
 
 
 def accurate_coefficients(samples: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ def image_in(data: bytes, kind: str, channels: int, dtype: np.dtype, what: str) 
         case _:
             if channels == 4:
                 raise invalid(f"{what}: `channels` must be 0, 1 or 3 for JPEG. Received: 4.")
-            image = decoded(_jpeg.decode, kind, what, data, channels, True, False)
+            image = decoded(_jpeg.decode, kind, what, data, channels, _jpeg.Options())
     return convert_image_dtype(Tensor(np.ascontiguousarray(image)), dtype)
 
 
