@@ -166,7 +166,7 @@ def _margins(part, n):
 
 def add_part(xp, y, key, values):
     """`y`, which is ours to change, with `values` added at `key`, a tuple of slices."""
-    if xp is not np:
+    if xp is not np:  # not `at[key].add`: XLA for CPUs has compiled several in a row wrongly
         return y + placed(xp, values, y.shape, key, 0)
     y[key] += values
     return y
