@@ -1,5 +1,6 @@
 """What docs/differences.md says is different from TensorFlow, entry by entry."""
 
+import io
 import threading
 
 import numpy as np
@@ -365,6 +366,27 @@ def test_half_precision_adds_up_in_float32():
 
 
 # Operations
+
+
+def test_predicates_that_exclude_each_other_are_checked():
+    pairs = [(tf.constant(True), lambda: 1)] * 2
+    with pytest.raises(tf.errors.InvalidArgumentError, match="2 of 2 predicates are true"):
+        tf.case(pairs, exclusive=True)
+
+
+def test_print_shows_complex_numbers_on_any_stream():
+    stream = io.StringIO()
+    tf.print(tf.constant([1 + 2j]), output_stream=stream)
+    assert stream.getvalue() == "[(1+2j)]\n"
+
+
+def test_what_is_not_finite_is_found_by_the_name_of_its_primitive():
+    tf.debugging.enable_check_numerics()
+    try:
+        with pytest.raises(tf.errors.InvalidArgumentError, match='op "divide"'):
+            _ = tf.constant(1.0) / 0.0
+    finally:
+        tf.debugging.disable_check_numerics()
 
 
 def test_each_thread_has_a_stream_of_random_numbers_of_its_own():

@@ -265,9 +265,11 @@ def scan(
     rows = _Rows(elems, reverse)
     a, rest, expected = _start("scan", rows, initializer)
     leaves = _nest.flatten(a)
-    results = [TensorArray(x.dtype, rows.count, element_shape=x.shape) for x in leaves]
-    if not infer_shape:
-        results = [TensorArray(x.dtype, rows.count, infer_shape=False) for x in leaves]
+    shapes = [x.shape if infer_shape else None for x in leaves]
+    results = [
+        TensorArray(x.dtype, rows.count, infer_shape=infer_shape, element_shape=shape)
+        for x, shape in zip(leaves, shapes, strict=True)
+    ]
     places = iter(range(rows.count)[::-1] if reverse else range(rows.count))
 
     def keep(values: list) -> None:

@@ -108,7 +108,7 @@ class TensorArray:
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The element at `index`."""
-        at = self._place(index, "read from")
+        at = self._place(index, reading=True)
         if self._elements[at] is None and at in self._cleared:
             raise invalid(
                 f"Could not read index {at} twice because it was cleared after a previous read "
@@ -122,7 +122,7 @@ class TensorArray:
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Puts `value` at `index`."""
-        at = self._place(index, "write to", grow=self._dynamic_size)
+        at = self._place(index, reading=False)
         self._elements[at] = self._fitting(value)
         return self
 
@@ -135,7 +135,7 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at `indices` along a new first axis. They stay where they are."""
-        places = [self._place(i, "read from") for i in integers(indices, "TensorArray.gather")]
+        places = [self._place(i, reading=True) for i in integers(indices, "TensorArray.gather")]
         if not places:
             return Tensor(np.zeros((0,), self._dtype.numpy_dtype))
         return shaping.stack(*map(self._element, places), axis=0)
@@ -190,17 +190,19 @@ class TensorArray:
         self._elements = arrays.split(whole, sizes)
         return self
 
-    def _place(self, index: Any, what: str, grow: bool = False) -> int:
-        """`index` as a place that is there, or that is made if the array may `grow`."""
+    def _place(self, index: Any, reading: bool) -> int:
+        """`index` as a place that is there; one to write to is made if the array may grow."""
         at, size = _whole_number(index, "index"), len(self._elements)
         if at < 0:
-            verb = "Reading from" if what == "read from" else "Writing to"
+            verb = "Reading from" if reading else "Writing to"
             raise _out_of_range(f"{verb} negative indices (index {at}) is not allowed.")
-        if at >= size:
-            if not grow:
-                fixed = "" if what == "read from" else " is not resizeable and"
-                raise _out_of_range(f"Tried to {what} index {at} but array{fixed} size is: {size} ")
-            self._elements.extend([None] * (at + 1 - size))
+        if at >= size and reading:
+            raise _out_of_range(f"Tried to read from index {at} but array size is: {size} ")
+        if at >= size and not self._dynamic_size:
+            raise _out_of_range(
+                f"Tried to write to index {at} but array is not resizeable and size is: {size} "
+            )
+        self._elements.extend([None] * (at + 1 - size))
         return at
 
     def _converted(self, value: Any) -> Tensor:
