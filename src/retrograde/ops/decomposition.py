@@ -45,11 +45,21 @@ def _lapack(what, f, x):
     raise invalid(f"{what}: the decomposition did not succeed. Expected finite values.")
 
 
+def _pairs(x):
+    """x_j and x_i, of which the sums and differences have row i and column j."""
+    *batch, n = x.shape
+    return reshape(x, shape=(*batch, 1, n)), reshape(x, shape=(*batch, n, 1))
+
+
+def _reciprocal(x):
+    """1 / x, and 0 where x is 0."""
+    return divide_no_nan(ones_like(x), x)
+
+
 def over_differences(x):
     """1 / (x_j - x_i) in row i and column j; 0 where they are equal."""
-    *batch, n = x.shape
-    gaps = reshape(x, shape=(*batch, 1, n)) - reshape(x, shape=(*batch, n, 1))
-    return divide_no_nan(ones_like(gaps), gaps)
+    x_j, x_i = _pairs(x)
+    return _reciprocal(x_j - x_i)
 
 
 def _hermitian_from_lower(x):
@@ -158,11 +168,9 @@ def _svd_vjp(g, y, _x, **_):
     others_u, by_others_u = block(u, columns=(k, m)), block(by_u, columns=(k, m))
     others_v, by_others_v = block(v, columns=(k, n)), block(by_v, columns=(k, n))
     u, by_u, v, by_v = (block(x, columns=(0, k)) for x in (u, by_u, v, by_v))
-    dtype = _x.dtype
-    by_s, gaps, inverse, s = (
-        cast(x, dtype=dtype)
-        for x in (by_s, over_differences(s * s), divide_no_nan(ones_like(s), s), s)
-    )
+    s_j, s_i = _pairs(s)
+    gaps = _reciprocal((s_j - s_i) * (s_j + s_i))
+    by_s, gaps, inverse, s = (cast(x, dtype=_x.dtype) for x in (by_s, gaps, _reciprocal(s), s))
     u_gu, v_gv = product(u, by_u, adjoint_a=True), product(v, by_v, adjoint_a=True)
     turn_u, turn_v = gaps * u_gu, gaps * v_gv
     inner = (
