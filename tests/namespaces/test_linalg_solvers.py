@@ -220,6 +220,22 @@ def test_a_singular_system_spoils_no_other():
     assert np.isnan(tf.linalg.tridiagonal_solve(np.zeros((3, 1)), [1.0]).numpy()).all()
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("f", [tf.linalg.tridiagonal_solve, tf.linalg.banded_triangular_solve])
+def test_what_is_not_finite_stays_in_its_own_system(f, bad):
+    d, b = np.abs(random(3, 3, 4)) + 1, random(3, 4, 1)
+    good = f(d, b).numpy()
+    for of_d, of_b in ((bad, 0), (0, bad)):
+        marred, sides = d.copy(), b.copy()
+        marred[1, 0, 2] += of_d
+        sides[1, 2] += of_b
+
+        y = f(marred, sides).numpy()
+
+        np.testing.assert_allclose(y[[0, 2]], good[[0, 2]], rtol=1e-12)
+        assert not np.allclose(y[1], good[1])
+
+
 def test_diagonals_that_are_not_read_have_no_gradient():
     d = np.array([[1.0, 2.0, 9.0], [5.0, 6.0, 7.0], [9.0, 1.0, 2.0]])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from retrograde.core.errors import invalid
@@ -54,25 +56,33 @@ def _tridiagonal_solve_kernel(xp, d, b):
         import jax
 
         return jax.lax.linalg.tridiagonal_solve(below, main, above, b)
-    y = _gtsv(above, main, below, b)
-    if y is None:  # a singular one: nan for it alone
-        y = np.full(b.shape, np.nan, b.dtype)
-        for place in np.ndindex(*b.shape[:-2]):
-            found = _gtsv(above[place], main[place], below[place], b[place])
-            y[place] = np.nan if found is None else found
+    return _together(_gtsv, above, main, below, b)
+
+
+def _together(solve, *arrays):
+    """Many systems, one behind the other, are one large system: LAPACK is called once.
+
+    If something is not finite, it must not spread to others by way of zeros: then one by one.
+    """
+    y = solve(*arrays)
+    if np.isfinite(y).all():
+        return y
+    y = np.empty(y.shape, y.dtype)
+    for place in np.ndindex(*y.shape[:-2]):
+        y[place] = solve(*(x[place] for x in arrays))
     return y
 
 
 def _gtsv(above, main, below, b):
-    """Many systems, one behind the other, are one large system: LAPACK is called once."""
+    """Where a matrix is singular, nan."""
     from scipy.linalg.lapack import get_lapack_funcs
 
     if main.size == 1:
-        return b / main[..., None] if main.all() else None
+        return b / main[..., None] if main.all() else np.full(b.shape, np.nan, b.dtype)
     gtsv = get_lapack_funcs("gtsv", dtype=b.dtype)
     sides = b.reshape(-1, b.shape[-1])
     *_, y, info = gtsv(below.ravel()[1:], main.ravel(), above.ravel()[:-1], sides)
-    return None if info else y.reshape(b.shape)
+    return np.full(b.shape, np.nan, b.dtype) if info else y.reshape(b.shape)
 
 
 def _tridiagonal_adjoint(d):
@@ -116,8 +126,10 @@ def _inside(bands, lower):
 
 def _banded_solve_kernel(xp, bands, b, *, lower, adjoint):
     bands = xp.where(_inside(bands, lower), bands, np.zeros((), bands.dtype))
+    if not b.size:
+        return b
     if xp is np:
-        return _tbtrs(bands, b, lower, adjoint)
+        return _together(partial(_tbtrs, lower=lower, adjoint=adjoint), bands, b)
     matrix = _matrix_of(bands, lower)
     return triangular_solve.kernel(xp, matrix, b, lower=lower, adjoint=adjoint)
 
@@ -130,15 +142,10 @@ def _matrix_of(bands, lower):
     return bands[..., np.clip(place, 0, k - 1), np.broadcast_to(rows, (n, n))] * there
 
 
-def _tbtrs(bands, b, lower, adjoint):
-    """Many systems, one behind the other, are one large system: LAPACK is called once.
-
-    What it wants to be given is, upside down, the transposed matrix.
-    """
+def _tbtrs(bands, b, *, lower, adjoint):
+    """What LAPACK wants to be given is, upside down, the transposed matrix."""
     from scipy.linalg.lapack import get_lapack_funcs
 
-    if not b.size:
-        return b
     k = bands.shape[-2]
     flat = np.moveaxis(bands, -2, 0).reshape(k, -1)[::-1]
     sides = b.reshape(-1, b.shape[-1])
