@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from retrograde.ops._windows import Windows
 
-_LINES = 1 << 23  # bytes of lines at a time: few products, and large ones
+_LINES = 1 << 22  # bytes of lines at a time: they stay in cache, the products are large
 _BLOCK = 1 << 21  # bytes at a time of what is added up element by element
 
 
