@@ -171,6 +171,13 @@ def test_small_singular_values_count_as_zero():
     close(tf.linalg.pinv(np.zeros((2, 3))), np.zeros((3, 2)))
 
 
+def test_the_pseudo_inverse_of_a_matrix_that_is_not_finite_is_nan():
+    y = tf.linalg.pinv(np.stack([np.eye(2), np.diag([1.0, np.nan])])).numpy()
+
+    np.testing.assert_array_equal(y[0], np.eye(2))
+    assert np.isnan(y[1]).all()
+
+
 def test_matrix_rank():
     x = np.stack([np.eye(3), np.ones((3, 3)), np.zeros((3, 3))])
 

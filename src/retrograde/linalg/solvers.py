@@ -11,10 +11,9 @@ from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import equations_of, fitting, matrices_of, squares_of
 from retrograde.linalg.decompositions import cholesky, inexact_matrices
-from retrograde.ops import matrices, solving
+from retrograde.ops import decomposition, matrices, solving
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.conversion import as_tensor, same_dtype
-from retrograde.ops.decomposition import unit_lower_triangle
 from retrograde.ops.indexing import argsort, gather, gather_nd
 from retrograde.ops.shaping import broadcast_to, reshape
 
@@ -98,7 +97,7 @@ def lu_solve(
             f"lu_solve: `rhs` has {b._array.shape[-2]} rows. Expected {lu._array.shape[-1]}."
         )
     lu, b = fitting(lu, b, "lu_solve")
-    half = _triangular(unit_lower_triangle(lu), _reordered(b, order), True)
+    half = _triangular(decomposition.unit_lower_triangle(lu), _reordered(b, order), True)
     return _triangular(lu, half, False)
 
 
@@ -107,7 +106,7 @@ def lu_reconstruct(
 ) -> Tensor:
     """The matrices of which `lower_upper` and `perm` are the decomposition."""
     lu, order = _lu_of(lower_upper, perm, "lu_reconstruct")
-    product = matrices.product(unit_lower_triangle(lu), matrices.upper_triangle(lu))
+    product = matrices.product(decomposition.unit_lower_triangle(lu), matrices.upper_triangle(lu))
     return _reordered(
         product, apply(argsort, (order,), {"axis": order.ndim - 1, "descending": False})
     )
@@ -203,4 +202,4 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     if rcond is None:
         rcond = 10.0 * max(rows, columns) * float(np.finfo(dtype).eps)
     limit = to_dtype(as_tensor(rcond, dtype.type(0).real.dtype), dtype)
-    return apply(solving.pinv, (x, broadcast_to(limit, shape=tuple(batch))))
+    return apply(decomposition.pinv, (x, broadcast_to(limit, shape=tuple(batch))))

@@ -213,6 +213,32 @@ singular_values = of_matrices(
 )
 
 
+# The pseudo-inverse
+
+
+def _pinv_kernel(xp, x, rcond):
+    """Singular values of up to `rcond` times the largest count as 0."""
+    u, s, vh = (_svd_on_numpy if xp is np else xp.linalg.svd)(x, full_matrices=False)
+    largest = xp.max(s, axis=-1, keepdims=True, initial=0)
+    keep = s > rcond[..., None].real * largest
+    inverse = xp.where(keep, 1 / xp.where(keep, s, 1), 0).astype(x.dtype)
+    return (vh.mT.conj() * inverse[..., None, :]) @ u.mT.conj()
+
+
+def _pinv_vjp(g, y, x, _rcond):
+    """By Golub and Pereyra: nothing is divided by differences of singular values."""
+    h = adjoint(g)
+    yh, hy = product(y, h), product(h, y)
+    return (
+        product(h - product(x, yh), product(y, y, adjoint_b=True))
+        + product(y, product(y, h - product(hy, x)), adjoint_a=True)
+        - adjoint(product(yh, y))
+    )
+
+
+pinv = of_matrices("pinv", _pinv_kernel, vjps=(_pinv_vjp, None))
+
+
 # Eigenvalues of Hermitian matrices, of which the lower triangle is read
 
 

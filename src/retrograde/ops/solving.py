@@ -208,29 +208,3 @@ triangular_solve = Primitive(
     batch=lambda batched, *xs, **attrs: triangular_solve(*aligned(batched, xs), **attrs),
     accepts=LAPACK,
 )
-
-
-# The pseudo-inverse
-
-
-def _pinv_kernel(xp, x, rcond):
-    """Singular values of up to `rcond` times the largest count as 0."""
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    largest = xp.max(s, axis=-1, keepdims=True, initial=0)
-    keep = s > rcond[..., None].real * largest
-    inverse = xp.where(keep, 1 / xp.where(keep, s, 1), 0).astype(x.dtype)
-    return (vh.mT.conj() * inverse[..., None, :]) @ u.mT.conj()
-
-
-def _pinv_vjp(g, y, x, _rcond):
-    """By Golub and Pereyra: nothing is divided by differences of singular values."""
-    h = adjoint(g)
-    yh, hy = product(y, h), product(h, y)
-    return (
-        product(h - product(x, yh), product(y, y, adjoint_b=True))
-        + product(y, product(y, h - product(hy, x)), adjoint_a=True)
-        - adjoint(product(yh, y))
-    )
-
-
-pinv = of_matrices("pinv", _pinv_kernel, vjps=(_pinv_vjp, None))
