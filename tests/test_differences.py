@@ -87,6 +87,17 @@ def test_products_and_logarithms_of_complex_numbers(f):
     check_gradients(parts, [np.array([0.3, 0.5, 0.7]), np.array([0.4, -0.2, 0.6])])
 
 
+def test_the_second_derivative_of_spence_at_one():
+    x = tf.constant(1.0, tf.float64)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.math.special.spence(x)
+        slope = inner.gradient(y, x)
+    np.testing.assert_allclose(outer.gradient(slope, x), 0.5)
+
+
 def test_hues_in_half_precision():
     colour = [[[0.3, 0.5, 0.7]]]
     narrow, wide = (gradient(tf.image.rgb_to_hsv, colour, dtype=d) for d in ("float16", "float64"))
