@@ -30,7 +30,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """The sum of products of `inputs` that `equation` describes.
 
     Each axis of an input has a letter. Axes with the same letter go together; those whose letter is
-    not behind the arrow are summed over. An ellipsis stands for any axes in front, which broadcast.
+    not behind the arrow are summed over. An ellipsis stands for any number of axes; they broadcast.
     Without an arrow, the letters that appear once are kept, in the order of the alphabet. Three and
     more inputs are multiplied in the order that takes the least work; `optimize` says how hard to
     look for it, "greedy" or "optimal".
