@@ -88,6 +88,18 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
             "with_space_to_batch: spatial_dims [1] are beyond the axes of shape (4,).",
         ),
         (
+            lambda: tf.nn.conv2d(tf.zeros([1, 2]), tf.zeros([2, 2, 1, 1]), 1, "SAME"),
+            Invalid,
+            "conv2d: the input must have 4 axes or more. Received: shape (1, 2).",
+        ),
+        (
+            lambda: tf.nn.weighted_moments("text", [0], tf.constant(["text"])),
+            Invalid,
+            "sum: dtype string is not supported. Expected one of float16, bfloat16, float32, "
+            "float64, complex64, complex128, int8, int16, int32, int64, uint8, uint16, uint32, "
+            "uint64.",
+        ),
+        (
             lambda: tf.nn.dilation2d(
                 tf.zeros([1, 4, 4, 1]), tf.zeros([0, 2, 1]), [1] * 4, "SAME", "NHWC", [1] * 4
             ),

@@ -120,7 +120,7 @@ class Layout(NamedTuple):
     def over_batch(self, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """`f`, which takes one batch axis and channels last, of `x` with any number of them."""
         shape = x._array.shape
-        batch = shape[: x.ndim - self.ndim - 1]
+        batch = shape[: max(0, x.ndim - self.ndim - 1)]
         if not batch:
             raise invalid(
                 f"{self.what}: the input must have {self.ndim + 2} axes or more. Received: shape "

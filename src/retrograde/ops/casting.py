@@ -59,9 +59,12 @@ identity = elementwise(
 
 stop_gradient = elementwise("stop_gradient", lambda _, x: x, None, accepts=dtypes.ANY)
 
-zeros_like = elementwise(
-    "zeros_like", lambda xp, x: xp.zeros(x.shape, x.dtype), None, accepts=dtypes.ANY
-)
+
+def _zeros_like_kernel(xp, x):
+    return xp.zeros(x.shape, x.dtype) if x.dtype != object else xp.full(x.shape, b"", object)
+
+
+zeros_like = elementwise("zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY)
 
 ones_like = elementwise(
     "ones_like", lambda xp, x: xp.ones(x.shape, x.dtype), None, accepts=dtypes.NUMERIC | dtypes.BOOL
