@@ -16,11 +16,26 @@ TITLES = {"value": "value", "gradient": "gradient", "second": "second order"}
 
 
 class Entry(NamedTuple):
-    """What came of one function: a finding for each stage, or nothing if it was not compared."""
+    """What came of one function: the findings on all its calls, by stage.
+
+    There are none if it is missing, or was not compared.
+    """
 
     name: str
     missing: bool
-    findings: dict[str, Finding] | None
+    findings: dict[str, list[Finding]]
+
+    def first(self, stage: str, *kinds: str) -> Finding | None:
+        """A finding of the first of `kinds` that there is."""
+        for kind in kinds:
+            for finding in self.findings[stage]:
+                if finding.kind == kind:
+                    return finding
+        return None
+
+    def verdict(self, stage: str) -> str:
+        """The kind that speaks for all calls: one that differs says more than one that does not."""
+        return self.first(stage, DIFFERENT, LISTED, SAME, BEYOND, NOTHING).kind
 
 
 class Report:
@@ -30,7 +45,7 @@ class Report:
         by_function = [_by_function(answers) for answers in (theirs, ours)]
         self.namespaces = {
             namespace: [
-                Entry(name, *findings_on(*(answers.get(name, []) for answers in by_function)))
+                entry_of(name, *(answers.get(name, []) for answers in by_function))
                 for name in functions
             ]
             for namespace, functions in namespaces().items()
@@ -44,11 +59,10 @@ class Report:
     def with_kind(self, kind: str) -> list[tuple[str, str, str]]:
         """Function, stage and reason for each finding of a kind."""
         return [
-            (entry.name, stage, entry.findings[stage].why)
+            (entry.name, stage, entry.first(stage, kind).why)
             for entry in self.entries
-            if entry.findings
-            for stage in STAGES
-            if entry.findings[stage].kind == kind
+            for stage in entry.findings
+            if entry.first(stage, kind)
         ]
 
     def rows(self) -> list[list[str]]:
@@ -72,36 +86,27 @@ def _by_function(answers: list[dict]) -> dict[str, list[dict]]:
     return found
 
 
-def findings_on(theirs: list[dict], ours: list[dict]) -> tuple[bool, dict[str, Finding] | None]:
-    """Whether a function is missing, and the worst finding of each stage on all its calls."""
+def entry_of(name: str, theirs: list[dict], ours: list[dict]) -> Entry:
+    """What came of one function; the answers are those to the same calls, in the same order."""
     missing = any("missing" in answer for answer in ours)
     if missing or not any(answer["expression"] for answer in theirs):
-        return missing, None
+        return Entry(name, missing, {})
     in_double = {a["expression"]: a for a in theirs if a["precision"] == "float64"}
-    found = [
-        _listed(their, compare(their, our, in_double[their["expression"]]))
-        for their, our in zip(theirs, ours, strict=True)
-        if not _refused(their)
-    ]
-    return False, {stage: _worst(findings[stage] for findings in found) for stage in STAGES}
+    findings = {stage: [] for stage in STAGES}
+    for their, our in zip(theirs, ours, strict=True):
+        if _refused(their):
+            continue
+        for stage, finding in compare(their, our, in_double[their["expression"]]).items():
+            findings[stage].append(_explained(finding, stage, their))
+    return Entry(name, False, findings)
 
 
-def _listed(theirs: dict, findings: dict[str, Finding]) -> dict[str, Finding]:
-    """The findings on one call; those that are on the list of differences say so."""
-
-    def judged(stage: str, finding: Finding) -> Finding:
-        difference = DIFFERENCES.get((theirs["function"], stage))
-        if finding.kind == DIFFERENT and difference and difference.explains(theirs):
-            return Finding(LISTED, difference.words)
-        return finding
-
-    return {stage: judged(stage, finding) for stage, finding in findings.items()}
-
-
-def _worst(findings: Iterable[Finding]) -> Finding:
-    """One that differs tells more than one that does not."""
-    order = (DIFFERENT, LISTED, BEYOND, SAME, NOTHING)
-    return min(findings, key=lambda finding: order.index(finding.kind))
+def _explained(finding: Finding, stage: str, theirs: dict) -> Finding:
+    """The finding; if it is on the list of differences, it says so."""
+    difference = DIFFERENCES.get((theirs["function"], stage))
+    if finding.kind == DIFFERENT and difference and difference.explains(theirs):
+        return Finding(LISTED, difference.words)
+    return finding
 
 
 def _refused(theirs: dict) -> bool:
@@ -123,7 +128,7 @@ HEADINGS = [
 def _row(title: str, entries: list[Entry]) -> list[str]:
     compared = [entry for entry in entries if entry.findings]
     missing = sum(entry.missing for entry in entries)
-    kinds = [entry.findings[stage].kind for entry in compared for stage in STAGES]
+    kinds = [entry.verdict(stage) for entry in compared for stage in STAGES]
     cells = [len(entries), missing, len(entries) - missing - len(compared)]
     cells += [_share(compared, stage) for stage in STAGES]
     cells += [kinds.count(LISTED), kinds.count(DIFFERENT)]
@@ -132,7 +137,7 @@ def _row(title: str, entries: list[Entry]) -> list[str]:
 
 def _share(compared: list[Entry], stage: str) -> str:
     """How many are the same, of those that TensorFlow has an answer to."""
-    kinds = [entry.findings[stage].kind for entry in compared]
+    kinds = [entry.verdict(stage) for entry in compared]
     same, different = kinds.count(SAME), kinds.count(DIFFERENT) + kinds.count(LISTED)
     return f"{same} of {same + different}" if same + different else "-"
 
@@ -169,7 +174,7 @@ def page(report: Report, facts: dict[str, str]) -> str:
         _names(entry.name for entry in report.entries if entry.missing),
         "## Not compared",
         "retrograde has these too, but there is no sample call for them.",
-        _names(e.name for e in report.entries if e.findings is None and not e.missing),
+        _names(e.name for e in report.entries if not e.findings and not e.missing),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -14,7 +14,7 @@ from parity.answers import answer, find
 from parity.calls import Call, namespaces
 from parity.compare import DIFFERENT, LISTED, STAGES
 from parity.differences import DIFFERENCES
-from parity.report import DIFFERENCES_PAGE, findings_on
+from parity.report import DIFFERENCES_PAGE, entry_of
 from tests.parity.not_here import NOT_HERE
 
 SEED, THEIRS = recorded.read()
@@ -27,14 +27,15 @@ def test_function_answers_as_tensorflow_did(function):
         warnings.simplefilter("ignore")
         ours = [answer(retrograde, _call(their), SEED) for their in theirs]
 
-    missing, findings = findings_on(theirs, ours)
+    entry = entry_of(function, theirs, ours)
 
-    assert missing == (function in NOT_HERE), f"{function}: correct the list in not_here.py."
-    wrong = {stage: f.why for stage, f in (findings or {}).items() if f.kind == DIFFERENT}
-    assert not wrong
-    differing = {stage for stage, f in (findings or {}).items() if f.kind == LISTED}
+    assert entry.missing == (function in NOT_HERE), "Correct the list in not_here.py."
+    differing = {stage: entry.first(stage, DIFFERENT) for stage in entry.findings}
+    assert not any(differing.values()), differing
     listed = {stage for name, stage in DIFFERENCES if name == function}
-    assert missing or differing == listed, "Correct the list in parity/differences.py."
+    assert listed == {stage for stage in entry.findings if entry.first(stage, LISTED)}, (
+        "Correct the list in parity/differences.py."
+    )
 
 
 def _call(their):

@@ -23,7 +23,7 @@ from parity.compare import (
     is_random,
 )
 from parity.differences import Difference
-from parity.report import Report, findings_on
+from parity.report import Report, entry_of
 
 
 def leaf(values, dtype="float64"):
@@ -252,21 +252,32 @@ def test_arrays_are_written_down_exactly(dtype):
 # The report
 
 
-def test_a_function_is_as_good_as_its_worst_call():
-    good, bad = ONE, changed(value=[leaf([1.0, 3.0])])
+def verdict(theirs, ours, stage="value"):
+    return entry_of("tf.f", theirs, ours).verdict(stage)
 
-    assert findings_on([ONE, ONE], [good, good])[1]["value"].kind == SAME
-    assert findings_on([ONE, ONE], [good, bad])[1]["value"].kind == DIFFERENT
-    assert findings_on([ONE], [given(missing=True)]) == (True, None)
+
+def test_a_function_is_as_good_as_its_worst_call():
+    bad = changed(value=[leaf([1.0, 3.0])])
+    raised = given(ONE["value"], error=["gradient", "LookupError", "no entry"])
+
+    assert verdict([ONE, ONE], [ONE, ONE]) == SAME
+    assert verdict([ONE, ONE], [ONE, bad]) == DIFFERENT
+    assert verdict([ONE, raised], [ONE, ONE], "gradient") == SAME
+    assert verdict([raised], [ONE], "gradient") == BEYOND
+
+
+def test_a_function_that_is_missing_is_not_compared():
+    entry = entry_of("tf.f", [ONE], [given(missing=True)])
+
+    assert entry.missing
+    assert not entry.findings
 
 
 def test_a_call_that_takes_single_precision_only_is_compared_there():
     narrow = given([leaf([1.0], "float32")], precision="float32")
     refused = given(error=["value", "TypeError", "float64"])
 
-    _, findings = findings_on([narrow, refused], [narrow, given([leaf([9.0])])])
-
-    assert findings["value"].kind == SAME
+    assert verdict([narrow, refused], [narrow, given([leaf([9.0])])]) == SAME
 
 
 @pytest.fixture
@@ -316,10 +327,9 @@ def test_a_difference_explains_the_calls_that_it_is_about(monkeypatch):
     wrong = changed(value=[leaf([1.0, 2.5])])
     narrow = {"precision": "float32"}
 
-    _, findings = findings_on([ONE], [wrong])
-    assert findings["value"] == Finding(LISTED, "words")
-    _, findings = findings_on([ONE | narrow, ONE], [wrong | narrow, wrong])
-    assert findings["value"].kind == DIFFERENT
+    assert entry_of("tf.f", [ONE], [wrong]).findings["value"] == [Finding(LISTED, "words")]
+    assert verdict([ONE], [wrong]) == LISTED
+    assert verdict([ONE | narrow, ONE], [wrong | narrow, wrong]) == DIFFERENT
 
 
 # The processes
