@@ -170,6 +170,7 @@ def test_message(call, kind, message):
         (lambda: tf.searchsorted(tf.zeros([2, 0]), tf.zeros([2, 1])), [[0], [0]]),
         (lambda: tf.searchsorted(tf.zeros([0, 3]), tf.zeros([0, 1])), []),
         (lambda: tf.sequence_mask(2.5), [True, True, True]),
+        (lambda: tf.expand_dims(tf.gather(["a", "b"], 1), 0), [b"b"]),
         (lambda: tf.unravel_index([0, 0], []), []),
         (lambda: tf.dynamic_partition([1, 2, 3], [0, 1, 0], tf.constant(2))[0], [1, 3]),
     ],

@@ -24,7 +24,12 @@ PACKAGE = str(pathlib.Path(tf.__file__).parent)
 ENDLESS = "tf.while_loop"  # with a condition that NaN never ends
 
 # Errors that TensorFlow raises too, beside those that are fine everywhere
-ALSO = {"tf.image.": AttributeError, "tf.signal.": IndexError}
+ALSO = {
+    "tf.image.": AttributeError,
+    "tf.signal.": IndexError,
+    "tf.gradients": RuntimeError,
+    "tf.hessians": RuntimeError,
+}
 
 CALLS = {
     namespace: [

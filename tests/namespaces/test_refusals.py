@@ -100,6 +100,11 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
             "uint64.",
         ),
         (
+            lambda: tf.ragged_fill_empty_rows_grad(tf.constant([0], tf.int64), 1.0),
+            Invalid,
+            "ragged_fill_empty_rows_grad: grad_values must be a list. Received: a scalar.",
+        ),
+        (
             lambda: tf.nn.dilation2d(
                 tf.zeros([1, 4, 4, 1]), tf.zeros([0, 2, 1]), [1] * 4, "SAME", "NHWC", [1] * 4
             ),

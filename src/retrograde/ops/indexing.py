@@ -28,7 +28,8 @@ def _check_range(indices, size):
 def _gather_kernel(xp, x, indices, *, axis):
     if xp is np:
         _check_range(indices, x.shape[axis])
-        return x.take(indices, axis)
+        y = x.take(indices, axis)
+        return y if x.dtype != object else np.asarray(y, object)  # one string alone is no array
     return xp.take(x, indices, axis, mode="clip")
 
 

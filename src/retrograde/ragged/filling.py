@@ -68,6 +68,10 @@ def ragged_fill_empty_rows_grad(
 ) -> RaggedFillEmptyRowsGrad:
     """The gradients of `ragged_fill_empty_rows`, by its values and by its default value."""
     where, g = integer_array(reverse_index_map, "reverse_index_map"), as_tensor(grad_values)
+    if not g.ndim:
+        raise invalid(
+            "ragged_fill_empty_rows_grad: grad_values must be a list. Received: a scalar."
+        )
     size = g.shape[0]
     if where.size and not 0 <= where.min() <= where.max() < size:
         raise invalid(f"ragged_fill_empty_rows_grad: expected indices in [0, {size}).")
