@@ -17,7 +17,7 @@ from retrograde.core.tensor import Tensor, wrap
 
 MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, unless the caller says more
 
-_FEW = 16  # targets from which on the way forward may pay off, for it takes two walks
+_FEW = 16  # targets up to which nothing is to be gained by chunks, or by going forwards
 
 
 class Recorded(NamedTuple):
@@ -103,9 +103,9 @@ def one_in_each_row(x: Any) -> Seeds:
 def pull_many(recorded: Recorded, target: Any, seeds: Seeds, held: list, limit: int) -> list:
     """The cotangents of `held` for each of `seeds`, along a first axis; `None` where none flows.
 
-    As many go in one walk as fit into `limit` bytes.
+    As many go in one walk as fit into `limit` bytes; a few go in any case.
     """
-    step = _at_once(recorded, target, held, limit)
+    step = _FEW if seeds.count <= _FEW else _at_once(recorded, target, held, limit)
     parts = [
         _pull_batch(recorded, target, seeds.make(i, min(i + step, seeds.count)), held)
         for i in range(0, max(seeds.count, 1), step)
