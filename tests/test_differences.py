@@ -534,3 +534,22 @@ def test_jpeg_files_are_whole_and_written_in_one_way():
     assert tf.io.encode_jpeg(image, progressive=True, optimize_size=True).numpy() == file.numpy()
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.io.decode_jpeg(file.numpy()[:-9], try_recover_truncated=True, acceptable_fraction=0.1)
+
+
+def test_numpy_functions_take_what_numpy_takes():
+    tnp = tf.experimental.numpy
+    assert tnp.sin(1).dtype == tnp.angle([-1.0]).dtype == tnp.var([1, 2], dtype=float).dtype
+    assert tnp.add(tf.constant(1, tf.bfloat16), 0.5).dtype == tf.bfloat16
+    assert tnp.around([125, 15], -1).numpy().tolist() == [120, 20]
+    assert tnp.var([1, 3], ddof=1).numpy() == 2.0
+    assert tnp.linspace(0, 5, 3, dtype=int).numpy().tolist() == [0, 2, 5]
+    assert tnp.isinf([1, 2]).numpy().tolist() == [False, False]
+    assert gradient(tnp.logaddexp, [1.0], [1.0])[0].tolist() == [0.5]
+    assert gradient(tnp.sinc, [0.0]).tolist() == [0.0]
+
+
+def test_numpy_behaviour_has_two_modes():
+    enable = tf.experimental.numpy.experimental_enable_numpy_behavior
+    for mode in ("safe", "all"):
+        with pytest.raises(NotImplementedError, match="'legacy' or 'off'"):
+            enable(dtype_conversion_mode=mode)

@@ -257,7 +257,7 @@ from retrograde.symbolic import gradients, hessians
 from retrograde.tensor_array import TensorArray, TensorArraySpec
 from retrograde.vectorizing import vectorized_map
 
-_LOADED_LATER = frozenset({"optimize", "test"})  # namespaces that few programs use
+_LOADED_LATER = frozenset({"experimental", "optimize", "test"})  # namespaces that few programs use
 
 
 def __getattr__(name: str) -> object:
@@ -366,6 +366,7 @@ __all__ = [
     "executing_eagerly",
     "exp",
     "expand_dims",
+    "experimental",
     "extract_volume_patches",
     "eye",
     "fftnd",

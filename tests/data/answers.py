@@ -4,6 +4,8 @@ A file of answers maps each expression to its answer. To add a call, add its exp
 answer `null`, and run this file with a Python that has TensorFlow:
 
     python tests/data/answers.py tests/data/array_answers.json
+
+The answers in `numpy_behaviour_answers.json` are those after `experimental_enable_numpy_behavior`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def answer(expression: str, tf: Any) -> Any:
         return (np.arange(math.prod(shape)) * 5 % 7 - 3.0).reshape(shape).astype(np.float32)
 
     try:
-        known = {"tf": tf, "np": np, "grad": grad, "whole": whole}
+        known = {"tf": tf, "tnp": tf.experimental.numpy, "np": np, "grad": grad, "whole": whole}
         return _plain(eval(expression, known), tf)
     except Exception as error:
         return {"error": type(error).__name__}
@@ -102,4 +104,6 @@ if __name__ == "__main__":
     import tensorflow
 
     path = pathlib.Path(sys.argv[1])
+    if path.name == "numpy_behaviour_answers.json":
+        tensorflow.experimental.numpy.experimental_enable_numpy_behavior()
     write(path, {e: answer(e, tensorflow) for e in json.loads(path.read_text())})

@@ -12,7 +12,12 @@ import retrograde
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 ADDRESS = re.compile(" at 0x[0-9a-f]+")
-RECORDED = json.loads((DATA / "api_signatures.json").read_text())
+RECORDED = {
+    name: parameters
+    for file in ("api_signatures.json", "numpy_signatures.json")
+    for name, parameters in json.loads((DATA / file).read_text()).items()
+    if parameters is not None
+}
 
 OTHERWISE = {
     "tf.UnconnectedGradients": "an enumeration, whose signature is Python's own",

@@ -51,10 +51,6 @@ _WAITING = {
     "tf.data is not here yet": [
         "misc.dataset_map_variable",
     ],
-    "tf.experimental.numpy is not here yet": [
-        "misc.numpy_behavior_off",
-        "e2e.tnp",
-    ],
 }
 
 NOT_YET = {name: reason for reason, names in _WAITING.items() for name in names}

@@ -251,6 +251,9 @@ bitwise_or = elementwise("bitwise_or", "bitwise_or", None, None, accepts=dtypes.
 bitwise_xor = elementwise("bitwise_xor", "bitwise_xor", None, None, accepts=dtypes.INTEGER)
 invert = elementwise("invert", "invert", None, accepts=dtypes.INTEGER)
 
+gcd = elementwise("gcd", "gcd", None, None, accepts=dtypes.INTEGER)
+lcm = elementwise("lcm", "lcm", None, None, accepts=dtypes.INTEGER)
+
 
 def _shift_kernel(name):
     """Places beyond the width of the dtype count as the last one, as in TensorFlow."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.batching import Batched
-from retrograde.core.composites import NotOneTensor
+from retrograde.core.composites import CompositeTensor, NotOneTensor
 from retrograde.core.dispatch import PRIMITIVES, Primitive, apply
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Holder, Tensor, wrap
@@ -255,10 +255,45 @@ def _bind_batches() -> None:
     Batched.__array_ufunc__ = _by_ufunc
 
 
+def _bind_operator(name: str, method: Any) -> None:
+    setattr(Tensor, name, method)
+    setattr(Variable, name, _with_read(method))
+
+
+_ONE_OPERAND = frozenset({"__neg__", "__abs__", "__invert__", "__getitem__"})
+
+
+def promote_operands(promote: Any, matrix_product: Any = None) -> None:
+    """Lets the operators meet in the dtype that `promote` finds, or with `None` not any more.
+
+    `promote(x1, x2)` gives two tensors of one dtype; `matrix_product` is what `@` does with them.
+    The operators are bound anew, so that nothing is spent on this as long as nobody wants it.
+    """
+    for name, method in _METHODS.items():
+        if name in _ONE_OPERAND:
+            continue
+        if promote is not None and "matmul" in name:
+            product = matrix_product
+            method = product if name == "__matmul__" else _swapped(product)
+        _bind_operator(name, method if promote is None else _promoting(method, promote))
+
+
+def _swapped(method: Any) -> Any:
+    return lambda self, other: method(other, self)
+
+
+def _promoting(method: Any, promote: Any) -> Any:
+    def promoting(self, other):
+        if other is None or isinstance(other, CompositeTensor):
+            return method(self, other)
+        return method(*promote(self, other))
+
+    return promoting
+
+
 def _bind() -> None:
     for name, method in _METHODS.items():
-        setattr(Tensor, name, method)
-        setattr(Variable, name, _with_read(method))
+        _bind_operator(name, method)
     for name, method in _IN_PLACE.items():
         setattr(Variable, name, method)
     Variable.__getitem__ = get_item_of_variable

@@ -178,7 +178,7 @@ for name in ("equal", "not_equal"):
     case(name, [np.array([1j, 2.0]), np.array([1j, 2j])], "complex", getattr(np, name))
 for name in ("logical_and", "logical_or", "logical_xor"):
     case(name, [booleans(2, 1), booleans(3)], "both", getattr(np, name))
-for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"):
     case(name, [integers(-9, 9, 2, 1), integers(-9, 9, 3)], "both", getattr(np, name))
 
 for label, shapes in {

@@ -1,0 +1,101 @@
+"""What the functions make of their arguments: tensors, of a dtype in which they can meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.shapes import broadcast, normalise_axis
+from retrograde.core.tensor import Tensor
+from retrograde.experimental.numpy.dtypes import common_dtype
+from retrograde.ops.casting import identity, to_dtype
+from retrograde.ops.conversion import as_tensor, holds_tensor
+from retrograde.ops.shaping import broadcast_to, stack, transpose
+
+FLOAT = np.dtype(np.float64)
+
+
+def tensor_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
+    """`value` as a tensor to compute with, cast to `dtype` if that is given.
+
+    Numbers of Python become int64, float64 and complex128. A Variable gives the tensor it holds,
+    which goes by the variable's own name on tapes: never hand that out.
+    """
+    if held_by(value) is not None:
+        tensor = as_tensor(value)
+    elif isinstance(value, (list, tuple)) and holds_tensor(value):
+        own = common_dtype(value) if dtype is None else dtype
+        tensor = stack(*(tensor_of(element, own) for element in value), axis=0)
+    else:
+        tensor = _constant(value)
+    return tensor if dtype is None else to_dtype(tensor, dtype)
+
+
+def array_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
+    """`value` as a tensor that may be handed out."""
+    tensor = tensor_of(value, dtype)
+    return identity(tensor) if held_by(value) is not None and type(value) is not Tensor else tensor
+
+
+def _constant(value: Any) -> Tensor:
+    if _is_text(value):
+        return as_tensor(value)
+    own = common_dtype(value)
+    if own.kind != "b" and isinstance(value, (list, tuple)):
+        value = _with_numbers(value)
+    return as_tensor(value, hint=own)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether `value` is, or starts with, a string; NumPy would read the name of a dtype."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (str, bytes)) or value is None
+
+
+def _with_numbers(value: Any) -> Any:
+    """Nested lists where truth values are numbers, so that they can stand beside numbers."""
+    if isinstance(value, (list, tuple)):
+        return [_with_numbers(element) for element in value]
+    return int(value) if isinstance(value, bool) else value
+
+
+def promoted(*values: Any) -> list[Tensor]:
+    """Tensors of `values`, all of the dtype in which they meet."""
+    dtype = common_dtype(*values)
+    return [tensor_of(value, dtype) for value in values]
+
+
+def inexact(value: Any) -> Tensor:
+    """`value` as a tensor of floats or complex numbers; integers and truth values as float64."""
+    x = tensor_of(value)
+    return x if x._array.dtype in dtypes.INEXACT else to_dtype(x, FLOAT)
+
+
+def promoted_inexact(*values: Any) -> list[Tensor]:
+    """Tensors of `values`, all of one dtype, which is one of floats or complex numbers."""
+    return [inexact(x) for x in promoted(*values)]
+
+
+def broadcast_all(xs: list[Tensor]) -> list[Tensor]:
+    """`xs`, all of the shape in which they meet."""
+    shapes = [x._array.shape for x in xs]
+    shape = broadcast(*shapes)
+    if shape is None:
+        raise ValueError(f"Shapes {', '.join(map(str, shapes))} cannot be broadcast to one.")
+    return [x if x._array.shape == shape else broadcast_to(x, shape=shape) for x in xs]
+
+
+def axis_to_end(x: Tensor, axis: int, what: str) -> Tensor:
+    """`x` with one axis behind all others."""
+    axis = normalise_axis(axis, x.ndim, what)
+    others = [i for i in range(x.ndim) if i != axis]
+    return x if axis == x.ndim - 1 else transpose(x, perm=(*others, axis))
+
+
+def refuse(argument: str, what: str) -> ValueError:
+    """The error for an argument that is in the signature only because it is in NumPy's."""
+    return ValueError(f"{what}: the argument `{argument}` is not supported. Leave it out.")

@@ -1,0 +1,71 @@
+"""Making all tensors behave as NumPy's arrays do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde import arrays
+from retrograde.core.tensor import Tensor
+from retrograde.experimental.numpy import dtypes
+from retrograde.experimental.numpy._inputs import promoted
+from retrograde.experimental.numpy.elementwise import around, clip
+from retrograde.experimental.numpy.indexing import get_item
+from retrograde.experimental.numpy.products import matmul
+from retrograde.experimental.numpy.reductions import amax, amin, mean
+from retrograde.experimental.numpy.shaping import flatten, ravel, reshape, transpose
+from retrograde.ops.operators import promote_operands
+
+
+def experimental_enable_numpy_behavior(
+    prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
+) -> None:
+    """Makes tensors behave as NumPy's arrays do, everywhere in the program and for good.
+
+    Tensors get some of the methods of arrays: `T`, `size`, `data`, `reshape`, `ravel`, `flatten`,
+    `transpose`, `astype`, `clip`, `max`, `min`, `mean`, `tolist`, `+x` and `round`. Brackets take
+    arrays of indices. Operators accept different dtypes and meet in that of `result_type`, unless
+    `dtype_conversion_mode` is "off"; functions such as `tf.add` stay strict. With `prefer_float32`,
+    Python's floats count as float32. The modes "safe" and "all" of TensorFlow are not here.
+    """
+    if dtype_conversion_mode in ("safe", "all"):
+        raise NotImplementedError(
+            f"experimental_enable_numpy_behavior: the mode {dtype_conversion_mode!r} is not "
+            "supported. Expected 'legacy' or 'off'."
+        )
+    if dtype_conversion_mode not in ("legacy", "off"):
+        raise ValueError(
+            "experimental_enable_numpy_behavior: `dtype_conversion_mode` must be 'legacy' or "
+            f"'off'. Received: {dtype_conversion_mode!r}."
+        )
+    promote_operands(promoted if dtype_conversion_mode == "legacy" else None, matmul)
+    dtypes.prefer_float32(prefer_float32)
+    Tensor.__getitem__ = get_item
+    for name, method in _METHODS.items():
+        setattr(Tensor, name, method)
+
+
+def _reshape(self: Tensor, *newshape: Any, **kwargs: Any) -> Tensor:
+    order = kwargs.pop("order", "C")
+    if kwargs:
+        raise ValueError(f"reshape: the argument `{next(iter(kwargs))}` is not supported.")
+    single = len(newshape) == 1 and not isinstance(newshape[0], int)
+    return reshape(self, newshape[0] if single else newshape, order)
+
+
+_METHODS = {
+    "T": property(lambda self: transpose(self)),
+    "size": property(lambda self: self._array.size),
+    "data": property(lambda self: self),
+    "tolist": lambda self: self.numpy().tolist(),
+    "reshape": _reshape,
+    "ravel": ravel,
+    "flatten": flatten,
+    "transpose": transpose,
+    "astype": arrays.cast,
+    "clip": clip,
+    "max": amax,
+    "min": amin,
+    "mean": mean,
+    "__pos__": lambda self: self,
+    "__round__": around,
+}

@@ -1,0 +1,137 @@
+"""The dtypes, and the rules by which different ones meet: NumPy's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
+from retrograde.core.dtypes import DType
+from retrograde.core.indexed_slices import IndexedSlices
+
+bool_ = np.bool_
+int8, int16, int32, int64, int_ = np.int8, np.int16, np.int32, np.int64, np.int_
+uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
+float16, float32, float64, float_ = np.float16, np.float32, np.float64, np.float64
+complex64, complex128, complex_ = np.complex64, np.complex128, np.complex128
+inexact, object_, string_, unicode_ = np.inexact, np.object_, np.bytes_, np.str_
+iinfo, issubdtype = np.iinfo, np.issubdtype
+
+_prefers_float32 = False
+
+
+def prefer_float32(prefer: bool) -> None:
+    """Whether a Python float counts as float32 rather than as float64."""
+    global _prefers_float32
+    _prefers_float32 = prefer
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype in which values of these dtypes meet.
+
+    Python numbers give way to anything that has a dtype of its own, unless it is of a lesser kind.
+
+    >>> tnp = tf.experimental.numpy
+    >>> tnp.result_type(1, 0.5), tnp.result_type(tf.int32, 0.5), tnp.result_type(tf.float16, 0.5)
+    (tf.float64, tf.float64, tf.float16)
+    """
+    return dtypes.of(common_dtype(*arrays_and_dtypes))
+
+
+def common_dtype(*values: Any) -> np.dtype:
+    """What `result_type` finds, as a dtype of NumPy's."""
+    sources = _distinct(_sources(values)) or [np.float64]
+    try:
+        found = np.result_type(*sources)
+    except TypeError:
+        names = sorted({_name(source) for source in sources})
+        raise TypeError(
+            f"There is no dtype in which {', '.join(names)} meet. Cast one of them first."
+        ) from None
+    return dtypes.as_dtype(found).numpy_dtype
+
+
+def wanted_dtype(dtype: Any) -> np.dtype | None:
+    """The dtype that an argument `dtype` names, as NumPy reads it: `float` is float64."""
+    return None if dtype is None else common_dtype(dtype)
+
+
+def _sources(values: Any) -> Iterator[Any]:
+    """What `numpy.result_type` is to look at: dtypes, and Python's numbers as they are."""
+    for value in values:
+        held = held_by(value)
+        if held is not None:
+            yield held._array.dtype
+        elif isinstance(value, DType):
+            yield _numpy_type(value)
+        elif isinstance(value, (list, tuple)):
+            yield from _sources(value)
+        elif isinstance(value, IndexedSlices):
+            yield value.dtype.numpy_dtype
+        elif isinstance(value, (np.ndarray, np.generic)):
+            yield value.dtype
+        elif isinstance(value, int | float | complex):
+            yield value
+        elif isinstance(value, str | type | np.dtype):
+            yield _numpy_type(value)
+        else:
+            yield np.asarray(value).dtype
+
+
+def _distinct(sources: Iterator[Any]) -> list:
+    """One of each kind is enough; of Python's integers the largest and the smallest.
+
+    Beside floats or complex numbers with a dtype, Python's integers and floats count for nothing:
+    NumPy would widen bfloat16 for their sake.
+    """
+    kept, integers = {}, set()
+    for source in sources:
+        kind = type(source)
+        if kind is int:
+            integers.add(source)
+        else:
+            kept[source if isinstance(source, np.dtype) else kind] = source
+    if any(isinstance(s, np.dtype) and s in dtypes.INEXACT for s in kept.values()):
+        return [source for kind, source in kept.items() if kind is not float]
+    floats = [_preferred(source) for source in kept.values()]
+    return [*floats, *({min(integers), max(integers)} if integers else ())]
+
+
+def _preferred(source: Any) -> Any:
+    """A Python float or complex number, in single precision if that is preferred."""
+    if not _prefers_float32 or not isinstance(source, float | complex):
+        return source
+    return np.float32(0) if isinstance(source, float) else np.complex64(0)
+
+
+def _name(source: Any) -> str:
+    if isinstance(source, int | float | complex):
+        return f"a Python {type(source).__name__}"
+    return str(np.dtype(source))
+
+
+def promote_types(type1: Any, type2: Any) -> np.dtype:
+    """The smallest dtype to which both can be cast safely, as a dtype of NumPy's.
+
+    >>> tf.experimental.numpy.promote_types(tf.int32, tf.float32)
+    dtype('float64')
+    """
+    return np.promote_types(_numpy_type(type1), _numpy_type(type2))
+
+
+def finfo(dtype: Any) -> np.finfo:
+    """The limits of a float dtype."""
+    return np.finfo(_numpy_type(dtype))
+
+
+def _numpy_type(dtype: Any) -> np.dtype:
+    try:
+        return np.dtype(dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype)
+    except TypeError:
+        raise TypeError(
+            f"Cannot convert {dtype!r} to a dtype. Expected a dtype of retrograde, one of NumPy, a "
+            "Python number type, or the name of one of them."
+        ) from None

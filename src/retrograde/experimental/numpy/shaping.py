@@ -1,0 +1,454 @@
+"""Rearranging arrays: shapes and axes, joining and cutting, repeating, picking, sorting."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde import arrays, math
+from retrograde.arrays._arguments import integers
+from retrograde.clipping import clip_by_value
+from retrograde.core.shapes import TensorShape, normalise_axis
+from retrograde.core.tensor import Tensor
+from retrograde.experimental.numpy._inputs import (
+    array_of,
+    axis_to_end,
+    broadcast_all,
+    promoted,
+    refuse,
+    tensor_of,
+)
+from retrograde.ops.casting import identity, to_dtype
+
+_INT32 = np.dtype(np.int32)
+_INT64 = np.dtype(np.int64)
+
+_stacked = arrays.stack  # under another name: NumPy's `stack` has an argument `arrays`
+
+
+# Shapes and axes
+
+
+def shape(a: Any) -> TensorShape:
+    """The shape of `a`."""
+    return tensor_of(a).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of `a`."""
+    return tensor_of(a).ndim
+
+
+def size(x: Any, axis: Any = None) -> int:
+    """The number of elements of `x`."""
+    if axis is not None:
+        raise NotImplementedError("size: the argument `axis` is not supported. Use shape instead.")
+    return tensor_of(x)._array.size
+
+
+def isscalar(num: Any) -> bool:
+    """Whether `num` has no axes."""
+    return ndim(num) == 0
+
+
+def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
+    """`a` in another shape; with the order "F", the first axis changes fastest.
+
+    >>> tf.experimental.numpy.reshape([1, 2, 3, 4], (2, 2), order="F").numpy()
+    array([[1, 3],
+           [2, 4]])
+    """
+    if order not in ("C", "F"):
+        raise ValueError(f"reshape: `order` must be 'C' or 'F'. Received: {order!r}.")
+    x, sizes = tensor_of(a), integers(newshape, "reshape")
+    if order == "C":
+        return arrays.reshape(x, sizes)
+    return arrays.transpose(arrays.reshape(arrays.transpose(x), sizes[::-1]))
+
+
+def ravel(a: Any) -> Tensor:
+    """All elements of `a` along one axis."""
+    return arrays.reshape(tensor_of(a), [-1])
+
+
+def flatten(a: Any, order: str = "C") -> Tensor:
+    """All elements of `a` along one axis; with the order "F", the first axis changes fastest."""
+    if order not in ("C", "A", "K", "F"):
+        raise ValueError(f"flatten: `order` must be 'C', 'A', 'K' or 'F'. Received: {order!r}.")
+    return reshape(a, -1, "F" if order == "F" else "C")
+
+
+def expand_dims(a: Any, axis: int) -> Tensor:
+    """`a` with one more axis, of size 1."""
+    return arrays.expand_dims(tensor_of(a), axis)
+
+
+def squeeze(a: Any, axis: Any = None) -> Tensor:
+    """`a` without its axes of size 1, or without those that `axis` names."""
+    return arrays.squeeze(tensor_of(a), axis)
+
+
+def transpose(a: Any, axes: Any = None) -> Tensor:
+    """`a` with its axes in the order `axes`, or in reverse."""
+    return arrays.transpose(tensor_of(a), axes)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
+    """`a` with two axes interchanged."""
+    x = tensor_of(a)
+    one, other = (normalise_axis(axis, x.ndim, "swapaxes") for axis in (axis1, axis2))
+    order = list(range(x.ndim))
+    order[one], order[other] = other, one
+    return arrays.transpose(x, order)
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
+    """`a` with the axes `source` at the places `destination`; the others keep their order.
+
+    >>> tf.experimental.numpy.moveaxis(tf.zeros([2, 3, 4]), 0, -1).shape
+    TensorShape([3, 4, 2])
+    """
+    x = tensor_of(a)
+    before, after = (
+        [normalise_axis(axis, x.ndim, "moveaxis") for axis in integers(axes, "moveaxis")]
+        for axes in (source, destination)
+    )
+    if len(before) != len(after):
+        raise ValueError(
+            f"moveaxis: expected as many sources as destinations. Received: {source} and "
+            f"{destination}."
+        )
+    order = [axis for axis in range(x.ndim) if axis not in before]
+    for place, axis in sorted(zip(after, before, strict=True)):
+        order.insert(place, axis)
+    return arrays.transpose(x, order)
+
+
+def _at_least(count: int, arys: Sequence[Any], grow: Any) -> Tensor | list[Tensor]:
+    """Each of `arys` with at least `count` axes; `grow` gives the new shape for an old one."""
+    xs = [array_of(a) for a in arys]
+    xs = [x if x.ndim >= count else arrays.reshape(x, grow(x._array.shape)) for x in xs]
+    return xs[0] if len(xs) == 1 else xs
+
+
+def atleast_1d(*arys: Any) -> Tensor | list[Tensor]:
+    """Each argument with at least one axis."""
+    return _at_least(1, arys, lambda _: (1,))
+
+
+def atleast_2d(*arys: Any) -> Tensor | list[Tensor]:
+    """Each argument with at least two axes; a vector becomes a row."""
+    return _at_least(2, arys, lambda old: (1,) * (2 - len(old)) + old)
+
+
+def atleast_3d(*arys: Any) -> Tensor | list[Tensor]:
+    """Each argument with at least three axes; those of a matrix come first."""
+    return _at_least(3, arys, lambda old: (*((1,) * (2 - len(old)) + old), 1))
+
+
+def broadcast_to(array: Any, shape: Any) -> Tensor:
+    """`array`, broadcast to `shape`."""
+    return arrays.broadcast_to(tensor_of(array), integers(shape, "broadcast_to"))
+
+
+def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """The arguments, broadcast against each other. Each keeps its dtype."""
+    if kwargs.pop("subok", False):
+        raise refuse("subok", "broadcast_arrays")
+    if kwargs:
+        raise refuse(next(iter(kwargs)), "broadcast_arrays")
+    return broadcast_all([array_of(arg) for arg in args])
+
+
+# Joining and cutting
+
+
+def concatenate(arys: Any, axis: int = 0) -> Tensor:
+    """Arrays joined along `axis`; their dtype is the one in which they meet."""
+    arys = arys if isinstance(arys, (list, tuple)) else [arys]
+    if not arys:
+        raise ValueError(f"concatenate: expected at least one array. Received: {arys}.")
+    return arrays.concat(promoted(*arys), axis)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+    """`values` joined to `arr` along `axis`, or both flattened."""
+    if axis is None:
+        return concatenate([ravel(arr), ravel(values)])
+    return concatenate([arr, values], axis)
+
+
+def stack(arrays: Any, axis: int = 0) -> Tensor:
+    """Arrays of one shape side by side along a new axis."""
+    if isinstance(arrays, Tensor):
+        return identity(arrays) if axis == 0 else swapaxes(arrays, 0, axis)
+    return _stacked(promoted(*arrays), axis)
+
+
+def _joined(tup: Any, at_least: Any, axis: int, what: str) -> Tensor:
+    xs = [at_least(x) for x in tup]
+    if not xs:
+        raise ValueError(f"{what}: expected at least one array. Received: {tup}.")
+    return concatenate(xs, 0 if xs[0].ndim == 1 else axis)
+
+
+def hstack(tup: Any) -> Tensor:
+    """Arrays joined along their second axis, or vectors along their only one."""
+    return _joined(tup, atleast_1d, 1, "hstack")
+
+
+def vstack(tup: Any) -> Tensor:
+    """Arrays joined along their first axis; vectors count as rows."""
+    return _joined(tup, atleast_2d, 0, "vstack")
+
+
+def dstack(tup: Any) -> Tensor:
+    """Arrays joined along their third axis."""
+    return _joined(tup, atleast_3d, 2, "dstack")
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """`ary` cut along `axis` into equal parts, or before each of some indices.
+
+    >>> [x.numpy().tolist() for x in tf.experimental.numpy.split([1, 2, 3, 4], [1, 3])]
+    [[1], [2, 3], [4]]
+    """
+    x = tensor_of(ary)
+    if isinstance(indices_or_sections, int):
+        return arrays.split(x, indices_or_sections, axis)
+    if axis >= x.ndim:
+        raise ValueError(f"split: there is no axis {axis} in shape {x._array.shape}.")
+    whole = x._array.shape[axis]
+    cuts = [min(cut, whole) for cut in integers(indices_or_sections, "split")]
+    ends = [0, *cuts, whole]
+    sizes = [after - before for before, after in itertools.pairwise(ends)]
+    if min(sizes) < 0:
+        raise ValueError(
+            f"split: expected indices in ascending order. Received: {indices_or_sections}."
+        )
+    return arrays.split(x, sizes, axis)
+
+
+def _split_along(ary: Any, indices_or_sections: Any, axis: int, what: str) -> list[Tensor]:
+    x = tensor_of(ary)
+    axis = 0 if axis == 1 and x.ndim == 1 else axis
+    whole = x._array.shape[normalise_axis(axis, x.ndim, what)]
+    if isinstance(indices_or_sections, int) and whole % indices_or_sections:
+        raise ValueError(
+            f"{what}: cannot cut {whole} places into {indices_or_sections} equal parts."
+        )
+    return split(x, indices_or_sections, axis)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along the first axis."""
+    return _split_along(ary, indices_or_sections, 0, "vsplit")
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along the second axis, or along the only one."""
+    return _split_along(ary, indices_or_sections, 1, "hsplit")
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along the third axis."""
+    return _split_along(ary, indices_or_sections, 2, "dsplit")
+
+
+# Repeating and turning
+
+
+def tile(a: Any, reps: Any) -> Tensor:
+    """`a`, repeated as a whole along each axis; it gets as many axes as `reps` asks for."""
+    x, times = tensor_of(a), integers(reps, "tile")
+    count = max(x.ndim, len(times))
+    x = arrays.reshape(x, (1,) * (count - x.ndim) + x._array.shape)
+    return arrays.tile(x, (1,) * (count - len(times)) + times)
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
+    """The elements of `a`, or its slices along `axis`, each repeated."""
+    return arrays.repeat(tensor_of(a), integers(repeats, "repeat"), axis)
+
+
+def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Tensor:
+    """`array` with places added around it, as many as `pad_width` says for each axis and side.
+
+    `mode` is "constant", "reflect" or "symmetric"; `constant_values` fills the places.
+    """
+    if mode not in ("constant", "reflect", "symmetric"):
+        raise ValueError(
+            f"pad: `mode` must be 'constant', 'reflect' or 'symmetric'. Received: {mode!r}."
+        )
+    value = kwargs.get("constant_values", 0)
+    return arrays.pad(tensor_of(array), tensor_of(pad_width, _INT32), mode.upper(), value)
+
+
+def flip(m: Any, axis: int | None = None) -> Tensor:
+    """`m` in reverse along one axis, or along all."""
+    x = tensor_of(m)
+    if axis is not None:
+        axis = normalise_axis(axis, x.ndim, "flip")
+    return arrays.reverse(x, list(range(x.ndim)) if axis is None else [axis])
+
+
+def flipud(m: Any) -> Tensor:
+    """`m` in reverse along its first axis."""
+    return flip(m, 0)
+
+
+def fliplr(m: Any) -> Tensor:
+    """`m` in reverse along its second axis."""
+    return flip(m, 1)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
+    """`a` with its elements moved by `shift` places; those that leave at the end enter in front."""
+    x = tensor_of(a)
+    if axis is not None:
+        return arrays.roll(x, shift, axis)
+    return arrays.reshape(arrays.roll(ravel(x), shift, 0), x._array.shape)
+
+
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
+    """`m` turned `k` times by 90 degrees, from the first of two axes towards the second."""
+    x = tensor_of(m)
+    one, other = (normalise_axis(axis, x.ndim, "rot90") for axis in axes)
+    turns = k % 4
+    if turns == 0:
+        return identity(x)
+    if turns == 2:
+        return arrays.reverse(x, [one, other])
+    if turns == 1:
+        return swapaxes(flip(x, other), one, other)
+    return flip(swapaxes(x, one, other), other)
+
+
+# Picking and sorting
+
+
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "clip"
+) -> Tensor:
+    """The slices of `a` at `indices` along `axis`, or the elements of `a` flattened.
+
+    Indices beyond the ends count as the ends, or with the mode "wrap" start again from the other.
+    """
+    if out is not None:
+        raise refuse("out", "take")
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"take: `mode` must be 'clip' or 'wrap'. Received: {mode!r}.")
+    x, places = tensor_of(a), tensor_of(indices)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normalise_axis(axis, x.ndim, "take")
+    if places._array.dtype.itemsize < 4:
+        places = to_dtype(places, _INT64)
+    count = x._array.shape[axis]
+    places = clip_by_value(places, 0, count - 1) if mode == "clip" else math.floormod(places, count)
+    return arrays.gather(x, places, axis=axis)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
+    """The elements of `arr` at `indices` along `axis`; the other axes go together.
+
+    >>> x = tf.constant([[3.0, 1.0, 2.0]])
+    >>> tf.experimental.numpy.take_along_axis(x, tf.argsort(x), 1).numpy()
+    array([[1., 2., 3.]], dtype=float32)
+    """
+    x, places = tensor_of(arr), tensor_of(indices)
+    if axis is None:
+        return take_along_axis(ravel(x), places, 0)
+    axis = normalise_axis(axis, x.ndim, "take_along_axis")
+    if places.ndim != x.ndim:
+        raise ValueError(
+            f"take_along_axis: the array has {x.ndim} axes, the indices have {places.ndim}. "
+            "Expected as many."
+        )
+    moved = [axis_to_end(t, axis, "take_along_axis") for t in (x, places)]
+    fronts = broadcast_all([arrays.zeros(t._array.shape[:-1], bool) for t in moved])
+    front = fronts[0]._array.shape
+    x, places = (arrays.broadcast_to(t, (*front, t._array.shape[-1])) for t in moved)
+    count = x._array.shape[-1]
+    places = arrays.where(places < 0, places + count, places)
+    return moveaxis(arrays.gather(x, places, batch_dims=len(front)), -1, axis)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
+    """The slices of `a` along `axis`, or the elements of `a` flattened, where `condition` is true.
+
+    Where `condition` ends early, it counts as false.
+    """
+    keep, x = tensor_of(condition, np.dtype(bool)), tensor_of(a)
+    if keep.ndim != 1:
+        raise ValueError(
+            f"compress: `condition` must be a vector. Received: shape {keep._array.shape}."
+        )
+    if axis is None or not x.ndim:
+        x, axis = ravel(x), 0 if axis is None else axis
+    axis = normalise_axis(axis, x.ndim, "compress")
+    missing = x._array.shape[axis] - keep._array.shape[0]
+    if missing > 0:
+        keep = arrays.concat([keep, arrays.zeros([missing], bool)], 0)
+    return arrays.boolean_mask(x, keep, axis)
+
+
+def nonzero(a: Any) -> list[Tensor]:
+    """The places where `a` is not zero: their indices, for each axis."""
+    x = to_dtype(atleast_1d(a), np.dtype(bool))
+    return arrays.unstack(arrays.where(x), x.ndim, 1)
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Tensor | list[Tensor]:
+    """`x` where `condition` is true, else `y`; without these two, the places where it is true.
+
+    >>> tf.experimental.numpy.where([True, False], 1, 0.5).numpy()
+    array([1. , 0.5])
+    """
+    keep = tensor_of(condition, np.dtype(bool))
+    if x is None and y is None:
+        return nonzero(keep)
+    if x is None or y is None:
+        raise ValueError("where: expected both of `x` and `y`, or none of them.")
+    return arrays.where(keep, *promoted(x, y))
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
+    """Of some choices that whose condition is the first to be true, at each place."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            f"select: there are {len(condlist)} conditions and {len(choicelist)} choices. "
+            "Expected as many."
+        )
+    if not len(condlist):
+        raise ValueError("select: expected at least one condition.")
+    result, *choices = promoted(default, *choicelist)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        result = where(condition, choice, result)
+    return result
+
+
+def sort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
+    """`a` with its elements in ascending order along `axis`, or all of them flattened."""
+    if kind != "quicksort":
+        raise ValueError(f"sort: `kind` must be 'quicksort'. Received: {kind!r}.")
+    if order is not None:
+        raise refuse("order", "sort")
+    x = tensor_of(a)
+    return arrays.sort(ravel(x), 0) if axis is None else arrays.sort(x, axis)
+
+
+def argsort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
+    """The indices that put `a` in ascending order along `axis`. Equal elements keep their order."""
+    if kind not in ("quicksort", "stable"):
+        raise ValueError(f"argsort: `kind` must be 'quicksort' or 'stable'. Received: {kind!r}.")
+    if order is not None:
+        raise refuse("order", "argsort")
+    x = tensor_of(a)
+    if x._array.dtype.kind == "c":
+        raise TypeError(f"argsort: complex numbers have no order. Received: {x.dtype.name}.")
+    x, axis = (ravel(x), 0) if axis is None or not x.ndim else (x, axis)
+    return to_dtype(arrays.argsort(x, axis, stable=True), _INT64)
