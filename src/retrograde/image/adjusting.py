@@ -25,7 +25,7 @@ from retrograde.math import reduce_mean, reduce_std
 from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.shaping import stack
+from retrograde.ops.shaping import broadcast_to, reshape, stack
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _FLOATS = frozenset({dtypes.float16, dtypes.float32})
@@ -62,7 +62,11 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         x = wide(x)
         rows = reduce_mean(x, axis=-3, keepdims=True)  # whole rows first, which is far quicker
         mean = reduce_mean(rows, axis=-2, keepdims=True)
-        return (x - mean) * factor + mean
+        # Rows laid flat, with a row of means: NumPy is slow at loops as short as the channels.
+        shape, mean = x._array.shape, broadcast_to(mean, shape=rows._array.shape)
+        line = shape[-2] * shape[-1]
+        x, mean = (reshape(a, shape=(*a._array.shape[:-2], line)) for a in (x, mean))
+        return reshape((x - mean) * factor + mean, shape=shape)
 
     return _adjusted(images, adjust)
 

@@ -15,12 +15,13 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import cast_discrete, stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import ceil, floor
-from retrograde.ops.indexing import gather_nd
+from retrograde.ops.indexing import gather, gather_nd
 from retrograde.ops.shaping import broadcast_to, reshape, stack, unstack
 from retrograde.random import normal, uniform
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype
+_INT64 = dtypes.int64.numpy_dtype
 _CROPPED_DTYPES = (
     "uint8", "uint16", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
 )  # fmt: skip
@@ -56,7 +57,8 @@ def crop_and_resize(
             f"crop_and_resize: method {method!r} is not known. Expected 'bilinear' or 'nearest'."
         )
     crops = _Crops(where, which, x._array.shape[1:3], size.tolist(), float(extrapolation_value))
-    x = to_dtype(x, _FLOAT32)
+    batch, height, width, channels = x._array.shape
+    x = reshape(to_dtype(x, _FLOAT32), shape=(batch * height * width, channels))
     if method == "bilinear":
         return crops.bilinear(x)
     moved = crops.bilinear(stop_gradient(x))
@@ -96,12 +98,12 @@ class _Crops:
         y1, x1, y2, x2 = unstack(boxes, axis=1)
         self.rows = _positions(y1, y2, pixels[0], size[0])
         self.columns = _positions(x1, x2, pixels[1], size[1])
-        self.which = which
+        self.which = cast_discrete(which, dtype=_INT64)  # which counts the pixels of all images
         self.pixels = pixels
         self.beyond = Tensor(np.float32(beyond))
 
     def bilinear(self, x: Tensor) -> Tensor:
-        """Each pixel of `x` weighed by its distance."""
+        """The pixels `x` around each place, weighed by its distance."""
         (top, bottom, down), (left, right, across) = map(_around, (self.rows, self.columns))
         down = reshape(down, shape=(*down._array.shape, 1, 1))
         across = reshape(across, shape=(across._array.shape[0], 1, across._array.shape[1], 1))
@@ -115,14 +117,13 @@ class _Crops:
         return self._within(self._at(x, floor(self.rows + 0.5), floor(self.columns + 0.5)))
 
     def _at(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """The pixels of `x` in these rows and columns; those beyond the edge are on it."""
+        """The pixels `x` in these rows and columns; those beyond the edge are on it."""
         number, height = rows._array.shape
-        shape = (number, height, columns._array.shape[1])
-        which = reshape(self.which, shape=(number, 1, 1))
         rows = reshape(_kept_inside(rows, self.pixels[0]), shape=(number, height, 1))
-        columns = reshape(_kept_inside(columns, self.pixels[1]), shape=(number, 1, shape[2]))
-        places = (broadcast_to(part, shape=shape) for part in (which, rows, columns))
-        return gather_nd(x, stack(*places, axis=3), batch_dims=0)
+        width = columns._array.shape[1]
+        columns = reshape(_kept_inside(columns, self.pixels[1]), shape=(number, 1, width))
+        rows = reshape(self.which, shape=(number, 1, 1)) * self.pixels[0] + rows
+        return gather(x, rows * self.pixels[1] + columns, axis=0)
 
     def _within(self, y: Tensor) -> Tensor:
         """`y` where it was looked for within the images."""
@@ -153,7 +154,8 @@ def _around(position: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _kept_inside(position: Tensor, pixels: int) -> Tensor:
     zero, last = Tensor(np.int32(0)), Tensor(np.int32(pixels - 1))
-    return ar.minimum(ar.maximum(cast_discrete(position, dtype=_INT32), zero), last)
+    inside = ar.minimum(ar.maximum(cast_discrete(position, dtype=_INT32), zero), last)
+    return cast_discrete(inside, dtype=_INT64)
 
 
 def extract_glimpse(
