@@ -105,35 +105,49 @@ class _Crops:
     def bilinear(self, x: Tensor) -> Tensor:
         """The pixels `x` around each place, weighed by its distance."""
         (top, bottom, down), (left, right, across) = map(_around, (self.rows, self.columns))
-        down = reshape(down, shape=(*down._array.shape, 1, 1))
-        across = reshape(across, shape=(across._array.shape[0], 1, across._array.shape[1], 1))
+        down = reshape(down, shape=(*down._array.shape, 1))
+        across = _for_channels(across, x._array.shape[1])
         above, below = self._at(x, top, left), self._at(x, bottom, left)
         above = above + (self._at(x, top, right) - above) * across
         below = below + (self._at(x, bottom, right) - below) * across
-        return self._within(above + (below - above) * down)
+        return self._within(above + (below - above) * down, x._array.shape[1])
 
     def nearest(self, x: Tensor) -> Tensor:
         """The pixels of `x` that are nearest; of two, the one further from the first pixel."""
-        return self._within(self._at(x, floor(self.rows + 0.5), floor(self.columns + 0.5)))
+        y = self._at(x, floor(self.rows + 0.5), floor(self.columns + 0.5))
+        return self._within(y, x._array.shape[1])
 
     def _at(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """The pixels `x` in these rows and columns; those beyond the edge are on it."""
+        """The pixels `x` in these rows and columns; those beyond the edge are on it.
+
+        Their rows are laid flat, with the channels: NumPy is slow at loops as short as these.
+        """
         number, height = rows._array.shape
         rows = reshape(_kept_inside(rows, self.pixels[0]), shape=(number, height, 1))
         width = columns._array.shape[1]
         columns = reshape(_kept_inside(columns, self.pixels[1]), shape=(number, 1, width))
         rows = reshape(self.which, shape=(number, 1, 1)) * self.pixels[0] + rows
-        return gather(x, rows * self.pixels[1] + columns, axis=0)
+        y = gather(x, rows * self.pixels[1] + columns, axis=0)
+        return reshape(y, shape=(number, height, width * x._array.shape[1]))
 
-    def _within(self, y: Tensor) -> Tensor:
-        """`y` where it was looked for within the images."""
-        number, height, width, _ = y._array.shape
-        inside = [
+    def _within(self, y: Tensor, channels: int) -> Tensor:
+        """`y` where it was looked for within the images, in rows that are no longer flat."""
+        rows, columns = (
             (position >= 0.0) & (position <= float(last - 1))
             for position, last in zip((self.rows, self.columns), self.pixels, strict=True)
-        ]
-        rows = reshape(inside[0], shape=(number, height, 1, 1))
-        return ar.select(rows & reshape(inside[1], shape=(number, 1, width, 1)), y, self.beyond)
+        )
+        inside = reshape(rows, shape=(*rows._array.shape, 1)) & _for_channels(columns, channels)
+        shape = (*rows._array.shape, columns._array.shape[1], channels)
+        return reshape(ar.select(inside, y, self.beyond), shape=shape)
+
+
+def _for_channels(columns: Tensor, channels: int) -> Tensor:
+    """What holds for each column, for each of its channels, in a row laid flat."""
+    number, width = columns._array.shape
+    repeated = broadcast_to(
+        reshape(columns, shape=(number, width, 1)), shape=(number, width, channels)
+    )
+    return reshape(repeated, shape=(number, 1, width * channels))
 
 
 def _positions(start: Tensor, stop: Tensor, pixels: int, count: int) -> Tensor:
