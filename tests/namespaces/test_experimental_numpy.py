@@ -256,6 +256,23 @@ MISTAKES = [
         "Cannot convert 'nothing' to a dtype. Expected a dtype of retrograde, one of NumPy, a "
         "Python number type, or the name of one of them.",
     ),
+    (
+        lambda: tnp.add(tf.constant("a"), 1),
+        TypeError,
+        "Strings and numbers cannot meet: a value of dtype int64 was to become string. Use "
+        "tf.strings.to_number or tf.strings.as_string.",
+    ),
+    (
+        lambda: tnp.around([1.0], None),
+        ValueError,
+        "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a "
+        "tensor. Expected a number, a string, a nested list of these, or an array.",
+    ),
+    (
+        lambda: tnp.eye(-2),
+        tf.errors.InvalidArgumentError,
+        "eye: dimension -2 must be >= 0. Received: shape (-2, -2).",
+    ),
     (lambda: tnp.array(1, ndmin=33), ValueError, "array: `ndmin` is 33. Expected at most 32."),
     (
         lambda: tnp.full_like([1], 1, order="C"),
@@ -378,6 +395,16 @@ MISTAKES = [
         lambda: tnp.split([1, 2], [1], axis=1),
         ValueError,
         "split: there is no axis 1 in shape (2,).",
+    ),
+    (
+        lambda: tnp.split([1, 2], [1], axis=-7),
+        ValueError,
+        "split: there is no axis -7 in shape (2,).",
+    ),
+    (
+        lambda: tnp.trace([1]),
+        tf.errors.InvalidArgumentError,
+        "diagonal: expected at least two axes. Received: shape (1,).",
     ),
     (
         lambda: tnp.split([1, 2, 3], [2, 1]),

@@ -31,7 +31,14 @@ def tensor_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
         tensor = stack(*(tensor_of(element, own) for element in value), axis=0)
     else:
         tensor = _constant(value)
-    return tensor if dtype is None else to_dtype(tensor, dtype)
+    if dtype is None:
+        return tensor
+    if (tensor._array.dtype.kind == "O") != (dtype.kind == "O"):
+        raise TypeError(
+            f"Strings and numbers cannot meet: a value of dtype {tensor.dtype.name} was to become "
+            f"{dtypes.of(dtype).name}. Use tf.strings.to_number or tf.strings.as_string."
+        )
+    return to_dtype(tensor, dtype)
 
 
 def array_of(value: Any, dtype: np.dtype | None = None) -> Tensor:

@@ -157,6 +157,7 @@ def linspace(
     >>> tf.experimental.numpy.linspace(0, 1, 4, endpoint=False).numpy()
     array([0.  , 0.25, 0.5 , 0.75])
     """
+    num = integer(num, "linspace: num")
     if num < 0:
         raise ValueError(f"linspace: `num` must not be negative. Received: {num}.")
     own = common_dtype(start, stop, 1.0)
@@ -232,8 +233,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     array([[0., 1., 0.],
            [0., 0., 1.]])
     """
-    rows = integer(N, "eye: N")
-    columns = integer(M, "eye: M") if M else rows
+    rows, columns = shape_from((N, M or N), "eye")
     ones_there = np.eye(rows, columns, integer(k, "eye: k"), dtype=bool)
     return Tensor(ones_there.astype(wanted_dtype(dtype) or FLOAT))
 
@@ -245,8 +245,9 @@ def identity(n: int, dtype: Any = float) -> Tensor:
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     """Ones on and below diagonal `k`, zeros above it."""
-    columns = N if M is None else M
-    return Tensor(np.tri(N, columns, k, dtype=bool).astype(wanted_dtype(dtype) or FLOAT))
+    rows, columns = shape_from((N, N if M is None else M), "tri")
+    below = np.tri(rows, columns, integer(k, "tri: k"), dtype=bool)
+    return Tensor(below.astype(wanted_dtype(dtype) or FLOAT))
 
 
 def _triangle(m: Any, k: int, what: str) -> tuple[Tensor, Tensor]:
@@ -264,7 +265,7 @@ def tril(m: Any, k: int = 0) -> Tensor:
 
 def triu(m: Any, k: int = 0) -> Tensor:
     """Matrices with zeros below diagonal `k`."""
-    x, below = _triangle(m, k - 1, "triu")
+    x, below = _triangle(m, integer(k, "triu: k") - 1, "triu")
     return arrays.where(below, arrays.zeros((), x.dtype), x)
 
 
@@ -297,6 +298,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     x = tensor_of(a)
     if x.ndim < 2:
         raise invalid(f"diagonal: expected at least two axes. Received: shape {x._array.shape}.")
+    offset = integer(offset, "diagonal: offset")
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x._array.shape[-2:]
     if not -rows < offset < columns:
@@ -326,6 +328,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     """The indices of the main diagonal of an array of `ndim` axes of size `n`."""
+    n, ndim = integer(n, "diag_indices: n"), integer(ndim, "diag_indices: ndim")
     for name, value in (("n", n), ("ndim", ndim)):
         if value < 0:
             raise ValueError(f"diag_indices: `{name}` must not be negative. Received: {value}.")

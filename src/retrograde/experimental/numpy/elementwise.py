@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde import arrays, bitwise, clipping, math, nn
+from retrograde.arrays._arguments import integer
 from retrograde.core import dtypes
 from retrograde.core.dispatch import apply
 from retrograde.core.shapes import normalise_axis
@@ -246,7 +247,7 @@ def around(a: Any, decimals: int = 0) -> Tensor:
     >>> tf.experimental.numpy.around([1.25, 2.37], 1).numpy()
     array([1.2, 2.4])
     """
-    own = tensor_of(a)
+    own, decimals = tensor_of(a), integer(decimals, "around: decimals")
     x, factor = inexact(own), 10.0 ** max(decimals, -decimals)
     y = math.round(x * factor) / factor if decimals >= 0 else math.round(x / factor) * factor
     return to_dtype(y, own._array.dtype)
@@ -268,7 +269,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     >>> tf.experimental.numpy.diff([1, 3, 7]).numpy()
     array([2, 4])
     """
-    x = array_of(a)
+    x, n = array_of(a), integer(n, "diff: n")
     if n < 0:
         raise ValueError(f"diff: `n` must not be negative. Received: {n}.")
     if not -x.ndim <= axis < x.ndim:

@@ -240,7 +240,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None =
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
     """The sum over diagonal `offset` of the matrices in two axes."""
     x = tensor_of(a, wanted_dtype(dtype))
-    last_two = (axis1 % x.ndim, axis2 % x.ndim) == (x.ndim - 2, x.ndim - 1)
-    if offset == 0 and last_two:
+    last_two = axis1 in (-2, x.ndim - 2) and axis2 in (-1, x.ndim - 1)
+    if x.ndim > 1 and offset == 0 and last_two:
         return linalg.trace(x)  # which keeps the dtype of small integers, as in TensorFlow
     return sum(diagonal(x, offset, axis1, axis2), -1, dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde import arrays, math
-from retrograde.arrays._arguments import integers
+from retrograde.arrays._arguments import integer, integers
 from retrograde.clipping import clip_by_value
 from retrograde.core.shapes import TensorShape, normalise_axis
 from retrograde.core.tensor import Tensor
@@ -219,7 +219,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     x = tensor_of(ary)
     if isinstance(indices_or_sections, int):
         return arrays.split(x, indices_or_sections, axis)
-    if axis >= x.ndim:
+    if not -x.ndim <= integer(axis, "split: axis") < x.ndim:
         raise ValueError(f"split: there is no axis {axis} in shape {x._array.shape}.")
     whole = x._array.shape[axis]
     cuts = [min(cut, whole) for cut in integers(indices_or_sections, "split")]
@@ -317,7 +317,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     """`m` turned `k` times by 90 degrees, from the first of two axes towards the second."""
     x = tensor_of(m)
     one, other = (normalise_axis(axis, x.ndim, "rot90") for axis in axes)
-    turns = k % 4
+    turns = integer(k, "rot90: k") % 4
     if turns == 0:
         return identity(x)
     if turns == 2:
