@@ -72,6 +72,8 @@ def _with_numbers(value: Any) -> Any:
 
 def promoted(*values: Any) -> list[Tensor]:
     """Tensors of `values`, all of the dtype in which they meet."""
+    if {*map(type, values)} == {Tensor} and len({x._array.dtype for x in values}) == 1:
+        return [*values]  # as they nearly always are, without a question to NumPy
     dtype = common_dtype(*values)
     return [tensor_of(value, dtype) for value in values]
 
