@@ -26,6 +26,13 @@ def _is_real_throughout(case):
     return all(x.dtype == values[0].dtype and x.dtype.kind == "f" for x in values)
 
 
+@pytest.fixture(autouse=True)
+def _always_in_batches(monkeypatch):
+    """Also where a few rows would go one by one, or in one walk whatever memory they take."""
+    monkeypatch.setattr(derivatives, "_ALONE", 0)
+    monkeypatch.setattr(derivatives, "_FEW", 0)
+
+
 REAL = [case for case in DIFFERENTIABLE if _is_real_throughout(case)]
 
 
@@ -54,8 +61,7 @@ def assert_rows(actual, expected, target, sources):
 
 @every_differentiable_case
 @quiet
-def test_all_rows_at_once_are_those_of_a_loop(case, monkeypatch):
-    monkeypatch.setattr(derivatives, "_FEW", 0)  # so that memory counts for few rows too
+def test_all_rows_at_once_are_those_of_a_loop(case):
     tape, targets, sources = recorded(case)
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)

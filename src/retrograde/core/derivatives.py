@@ -20,6 +20,9 @@ MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, unless th
 _FEW = 16  # targets up to which nothing is to be gained by chunks, or by going forwards
 
 
+_ALONE = 2  # so many cotangents are pulled one by one sooner than as a batch
+
+
 class Recorded(NamedTuple):
     """What a tape wrote down. With `boxed`, someone else listens, and walks are made of tensors."""
 
@@ -130,10 +133,21 @@ def _at_once(recorded: Recorded, target: Any, held: list, limit: int) -> int:
 
 
 def _pull_batch(recorded: Recorded, target: Any, seeds: np.ndarray, held: list) -> list:
+    if 0 < len(seeds) <= _ALONE:
+        rows = [_pull_one(recorded, target, seed, held) for seed in seeds]
+        return [_stacked(column) for column in zip(*rows, strict=True)]
     with batching(len(seeds)) as level:
         g = Batched(seeds, level)
         found = pull(recorded, [target], [wrap(g) if recorded.boxed else g], held)
         return [None if x is None else of_all(x, level, PRIMITIVES["broadcast_to"]) for x in found]
+
+
+def _pull_one(recorded: Recorded, target: Any, seed: np.ndarray, held: list) -> list:
+    return pull(recorded, [target], [Tensor(seed) if recorded.boxed else seed], held)
+
+
+def _stacked(rows: tuple) -> Any:
+    return None if rows[0] is None else PRIMITIVES["stack"](*rows, axis=0)
 
 
 def _joined(parts: tuple) -> Any:
@@ -200,19 +214,12 @@ def _last_axis_first(x: Any) -> Any:
 def jacobian_by_loop(recorded: Recorded, target: Any, held: list) -> list:
     """The same as `jacobian`, one row after the other."""
     seeds = one_at_a_time(target)
-    rows = []
-    for i in range(seeds.count):
-        g = seeds.make(i, i + 1)[0]
-        rows.append(pull(recorded, [target], [Tensor(g) if recorded.boxed else g], held))
+    rows = [_pull_one(recorded, target, seeds.make(i, i + 1)[0], held) for i in range(seeds.count)]
     shape = target._array.shape
     return [
-        None if column[0] is None else _stacked(column, (*shape, *x._array.shape))
-        for x, column in zip(held, zip(*rows, strict=True), strict=True)
+        None if y is None else PRIMITIVES["reshape"](y, shape=(*shape, *x._array.shape))
+        for x, y in zip(held, map(_stacked, zip(*rows, strict=True)), strict=True)
     ]
-
-
-def _stacked(rows: tuple, shape: tuple) -> Any:
-    return PRIMITIVES["reshape"](PRIMITIVES["stack"](*rows, axis=0), shape=shape)
 
 
 def batch_jacobian(
