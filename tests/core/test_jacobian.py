@@ -163,10 +163,10 @@ def test_custom_gradients_are_asked_for_all_rows_at_once():
 
         return x * x, grad
 
-    j = jacobian(f, tf.constant([1.0, 2.0]))
+    j = jacobian(f, tf.constant([1.0, 2.0, 3.0]))
 
-    assert j.numpy().tolist() == [[7, 0], [0, 14]]
-    assert calls == [(2,)]
+    assert j.numpy().tolist() == [[7, 0, 0], [0, 14, 0], [0, 0, 21]]
+    assert calls == [(3,)]
 
 
 def test_sources_and_targets_may_be_empty():
