@@ -342,6 +342,31 @@ def test_a_tape_whose_gradient_function_fails_is_spent():
         tape.gradient(y, x)
 
 
+# Datasets
+
+
+def test_functions_given_to_a_dataset_run_as_python():
+    seen = []
+    dataset = tf.data.Dataset.range(3).map(lambda x: seen.append(int(x)) or (1 if x > 1 else 0))
+    assert seen == []
+    assert [int(x) for x in dataset] == [0, 0, 1]
+    assert seen == [0, 1, 2]
+    assert dataset.element_spec == tf.TensorSpec([], tf.int32)
+    assert seen == [0, 1, 2, 0, 1]
+
+
+def test_an_exception_in_a_generator_comes_out_as_it_was_raised():
+    dataset = tf.data.Dataset.from_generator(lambda: iter([1 // 0]), tf.int32)
+    with pytest.raises(ZeroDivisionError):
+        next(iter(dataset))
+
+
+def test_random_numbers_in_a_parallel_map_are_new_in_each_pass():
+    dataset = tf.data.Dataset.range(5).map(lambda _: tf.random.uniform([]), 2)
+    first, second = ([float(x) for x in dataset] for _ in range(2))
+    assert set(first).isdisjoint(second)
+
+
 # Tensors and variables
 
 

@@ -257,7 +257,8 @@ from retrograde.symbolic import gradients, hessians
 from retrograde.tensor_array import TensorArray, TensorArraySpec
 from retrograde.vectorizing import vectorized_map
 
-_LOADED_LATER = frozenset({"experimental", "optimize", "test"})  # namespaces that few programs use
+# Namespaces that few programs use.
+_LOADED_LATER = frozenset({"data", "experimental", "optimize", "test"})
 
 
 def __getattr__(name: str) -> object:
@@ -349,6 +350,7 @@ __all__ = [
     "cosh",
     "cumsum",
     "custom_gradient",
+    "data",
     "debugging",
     "device",
     "divide",

@@ -48,9 +48,6 @@ _WAITING = {
         "fn.gradient_of_cond_in_function_tape_inside",
         "e2e.sgd_function",
     ],
-    "tf.data is not here yet": [
-        "misc.dataset_map_variable",
-    ],
 }
 
 NOT_YET = {name: reason for reason, names in _WAITING.items() for name in names}

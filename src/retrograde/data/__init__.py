@@ -1,0 +1,22 @@
+"""tf.data: pipelines of elements."""
+
+from retrograde.data import experimental
+from retrograde.data._nodes import AUTOTUNE
+from retrograde.data._nodes import INFINITE as INFINITE_CARDINALITY
+from retrograde.data._nodes import UNKNOWN as UNKNOWN_CARDINALITY
+from retrograde.data.dataset import Dataset, DatasetSpec
+from retrograde.data.iterator import Iterator, NumpyIterator
+from retrograde.data.options import Options, ThreadingOptions
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "Iterator",
+    "NumpyIterator",
+    "Options",
+    "ThreadingOptions",
+    "experimental",
+]

@@ -1,0 +1,102 @@
+"""What from_generator expects, and whether it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from retrograde.core import nest
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import TensorShape
+from retrograde.core.spec import TensorSpec, TypeSpec
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.data._structure import map_specs
+from retrograde.ops.conversion import as_tensor
+
+
+def signature(types: Any, shapes: Any, given: Any) -> Any:
+    """The spec that a user gave, in one way or the other."""
+    if given is not None:
+        for what, value in (("output_types", types), ("output_shapes", shapes)):
+            if value is not None:
+                raise TypeError(
+                    f"The `{what}` argument can not be used together with the `output_signature` "
+                    "argument."
+                )
+        if isinstance(given, list):
+            raise _no_spec(given)
+        for leaf in nest.flatten(given):
+            if not isinstance(leaf, TypeSpec):
+                raise _no_spec(leaf)
+        return given
+    if types is None:
+        raise TypeError(
+            "To specify the output signature you need to provide either the `output_signature` "
+            "argument or the `output_types` argument."
+        )
+    flat, pack = nest.flatten_with_pack(types)
+    if shapes is None:
+        return pack([TensorSpec(None, dtype) for dtype in flat])
+    sizes = [shapes] if len(flat) == 1 and not nest.is_nested(types) else nest.children(shapes)
+    return pack([TensorSpec(TensorShape(s), d) for s, d in zip(sizes, flat, strict=True)])
+
+
+def _no_spec(value: Any) -> TypeError:
+    return TypeError(
+        "`output_signature` must contain objects that are subclass of `tf.TypeSpec` but found "
+        f"{type(value)} which is not."
+    )
+
+
+def checked(values: Iterable, spec: Any) -> Iterator:
+    """What a generator yields, as elements of this spec."""
+    for value in values:
+        yield _element(value, spec)
+
+
+def _element(value: Any, spec: Any) -> Any:
+    if isinstance(spec, TypeSpec):
+        return _leaf(value, spec)
+    parts, wanted = _parts(value, spec), nest.children(spec)
+    if parts is None:
+        raise invalid(
+            "`generator` yielded an element that did not match the expected structure. The "
+            f"expected structure was {map_specs(_dtype_name, spec)}, but the yielded element was "
+            f"{value!r}."
+        )
+    made = [_element(part, inner) for part, inner in zip(parts, wanted, strict=True)]
+    if hasattr(spec, "_fields"):
+        return type(spec)(*made)
+    return dict(zip(sorted(spec), made, strict=True)) if isinstance(spec, dict) else tuple(made)
+
+
+def _dtype_name(spec: TypeSpec) -> str:
+    return getattr(spec, "dtype", spec)
+
+
+def _parts(value: Any, spec: Any) -> list | None:
+    if isinstance(spec, dict):
+        alike = isinstance(value, dict) and set(value) == set(spec)
+        return [value[key] for key in sorted(spec)] if alike else None
+    alike = isinstance(value, (tuple, list)) and len(value) == len(spec)
+    return list(value) if alike else None
+
+
+def _leaf(value: Any, spec: TypeSpec) -> Any:
+    if not isinstance(spec, TensorSpec):
+        if not spec.is_compatible_with(value):
+            raise invalid(f"`generator` yielded {value!r} where {spec} was expected.")
+        return value
+    try:
+        tensor = as_tensor(value, spec.dtype.numpy_dtype)
+    except (TypeError, ValueError):
+        raise invalid(
+            "`generator` yielded an element that could not be converted to the expected type. The "
+            f"expected type was {spec.dtype.name}, but the yielded element was {value!r}."
+        ) from None
+    if not spec.shape.is_compatible_with(tensor.shape):
+        raise invalid(
+            f"`generator` yielded an element of shape {tensor.shape} where an element of shape "
+            f"{spec.shape} was expected."
+        )
+    return tensor if type(value) is Tensor else wrap(tensor._array)

@@ -1,0 +1,530 @@
+"""The steps of a pipeline. A step can be opened any number of times, each time from the start."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import random_state
+from retrograde.core.errors import FailedPreconditionError, invalid
+from retrograde.core.spec import TensorSpec
+from retrograde.data import _rows
+from retrograde.data._structure import (
+    batched_spec,
+    map_specs,
+    spec_by_trial,
+    stacked,
+)
+from retrograde.data._workers import ParallelMap, Prefetched, Run
+
+AUTOTUNE = -1
+INFINITE = -1
+UNKNOWN = -2
+
+
+def threads(num_parallel_calls: int) -> int:
+    """How many threads a number of parallel calls asks for."""
+    return (os.cpu_count() or 1) if num_parallel_calls == AUTOTUNE else num_parallel_calls
+
+
+class Node:
+    """One step. `source`, if there is one, gives the elements for the tables of `tables(run)`."""
+
+    name = ""
+    source: Any = None
+    tries = False  # whether its spec is found by trying a function of the user's
+
+    def elements(self, run: Run) -> Iterator:
+        """The elements, one after the other."""
+        raise NotImplementedError
+
+    def tables(self, run: Run) -> _rows.Tables:
+        """Row numbers in the `source`, where there is one."""
+        raise NotImplementedError
+
+    def open(self, run: Run) -> Iterator:
+        """The elements, from the source if there is one."""
+        if self.source is None:
+            return self.elements(run)
+        return self._from_rows(run)
+
+    def _from_rows(self, run: Run) -> Iterator:
+        for table in self.tables(run):
+            yield from map(self.source.one, table.T.tolist())
+
+    @functools.cached_property
+    def spec(self) -> Any:
+        """What elements look like."""
+        return self.find_spec()
+
+    def find_spec(self) -> Any:
+        """What elements look like, each time anew."""
+        raise NotImplementedError
+
+    def cardinality(self) -> int:
+        """How many elements there are, or `INFINITE` or `UNKNOWN`."""
+        return UNKNOWN
+
+    def first(self) -> Any:
+        """The first element of a pass of its own."""
+        run = Run()
+        try:
+            return next(self.open(run))
+        finally:
+            run.close()
+
+
+class Slices(Node):
+    """The rows of arrays."""
+
+    name = "TensorSlice"
+
+    def __init__(self, source: Any, count: int | None, spec: Any, name: str = "TensorSlice"):
+        self.source, self.count, self._found, self.name = source, count, spec, name
+
+    def tables(self, run: Run) -> _rows.Tables:
+        return _rows.counted(self.count)
+
+    def find_spec(self) -> Any:
+        return self._found
+
+    def cardinality(self) -> int:
+        return INFINITE if self.count is None else self.count
+
+
+class Made(Node):
+    """Elements that a Python function makes anew for each pass."""
+
+    def __init__(self, make: Callable[[], Iterable], spec: Any, count: int, name: str):
+        self.make, self._found, self.count, self.name = make, spec, count, name
+
+    def elements(self, run: Run) -> Iterator:
+        return iter(self.make())
+
+    def find_spec(self) -> Any:
+        return self._found
+
+    def cardinality(self) -> int:
+        return self.count
+
+
+class Step(Node):
+    """A step after one other, whose elements look the same."""
+
+    def __init__(self, input: Node) -> None:
+        self.input = input
+        self.tries = input.tries
+
+    def find_spec(self) -> Any:
+        return self.input.spec
+
+
+class _RowStep(Step):
+    """A step that only picks or orders: it works on tables as on elements."""
+
+    def __init__(self, input: Node) -> None:
+        super().__init__(input)
+        self.source = input.source
+
+
+class Take(_RowStep):
+    """The first elements."""
+
+    name = "Take"
+
+    def __init__(self, input: Node, count: int) -> None:
+        super().__init__(input)
+        self.count = count
+
+    def tables(self, run: Run) -> _rows.Tables:
+        tables = self.input.tables(run)
+        return tables if self.count < 0 else _rows.taken(tables, self.count)
+
+    def elements(self, run: Run) -> Iterator:
+        return itertools.islice(self.input.open(run), None if self.count < 0 else self.count)
+
+    def cardinality(self) -> int:
+        n = self.input.cardinality()
+        if self.count < 0 or n == UNKNOWN:
+            return n
+        return self.count if n == INFINITE else min(n, self.count)
+
+
+class Skip(_RowStep):
+    """What follows the first elements; nothing if `count` is negative."""
+
+    name = "Skip"
+
+    def __init__(self, input: Node, count: int) -> None:
+        super().__init__(input)
+        self.count = count
+
+    def tables(self, run: Run) -> _rows.Tables:
+        return iter(()) if self.count < 0 else _rows.skipped(self.input.tables(run), self.count)
+
+    def elements(self, run: Run) -> Iterator:
+        return (
+            iter(()) if self.count < 0 else itertools.islice(self.input.open(run), self.count, None)
+        )
+
+    def cardinality(self) -> int:
+        n = self.input.cardinality()
+        if self.count < 0:
+            return 0
+        return n if n < 0 else max(n - self.count, 0)
+
+
+class Shard(_RowStep):
+    """Every `shards`th element, from `index` on."""
+
+    name = "Shard"
+
+    def __init__(self, input: Node, shards: int, index: int) -> None:
+        super().__init__(input)
+        self.shards, self.index = shards, index
+
+    def tables(self, run: Run) -> _rows.Tables:
+        return _rows.sharded(self.input.tables(run), self.shards, self.index)
+
+    def elements(self, run: Run) -> Iterator:
+        return itertools.islice(self.input.open(run), self.index, None, self.shards)
+
+    def cardinality(self) -> int:
+        n = self.input.cardinality()
+        return n if n < 0 else max(0, -(-(n - self.index) // self.shards))
+
+
+class Repeat(_RowStep):
+    """All elements `count` times; without end if it is negative."""
+
+    name = "Repeat"
+
+    def __init__(self, input: Node, count: int) -> None:
+        super().__init__(input)
+        self.count = count
+
+    def _again(self, open: Callable[[Run], Iterator], run: Run) -> Iterator:
+        for _ in itertools.count() if self.count < 0 else range(self.count):
+            empty = True
+            for item in open(run):
+                empty = False
+                yield item
+            if empty and self.count < 0:
+                return
+
+    def tables(self, run: Run) -> _rows.Tables:
+        return self._again(self.input.tables, run)
+
+    def elements(self, run: Run) -> Iterator:
+        return self._again(self.input.open, run)
+
+    def cardinality(self) -> int:
+        n = self.input.cardinality()
+        if self.count == 0 or n == 0:
+            return 0
+        if self.count < 0 or n == INFINITE:
+            return INFINITE
+        return n if n == UNKNOWN else n * self.count
+
+
+class Seeds:
+    """Generators of random numbers, one for each pass; all alike unless `anew`."""
+
+    def __init__(self, seed: int | None, anew: bool) -> None:
+        draw = random_state.draw_key(seed)
+        if seed is None:
+            self.key, self.start = draw.key, draw.counter
+        else:  # the same for every dataset that is made with this seed
+            self.key, self.start = draw.key, (0, 0)
+        self.anew, self.passes = anew, itertools.count()
+
+    def generator(self) -> np.random.Generator:
+        """Numbers for the next pass."""
+        number = next(self.passes) if self.anew else 0
+        counter = [0, number, *self.start]
+        key = [*self.key]
+        return np.random.Generator(np.random.Philox(counter=counter, key=key))
+
+    def streams(self) -> Iterator[random_state.State]:
+        """States of random numbers for the calls of one pass."""
+        number = next(self.passes)
+        seed = int(np.random.Philox(counter=[0, number, *self.start], key=[*self.key]).random_raw())
+        return (random_state.State(seed, place, {}) for place in itertools.count())
+
+
+class Shuffle(_RowStep):
+    """Elements drawn at random from a buffer."""
+
+    name = "Shuffle"
+
+    def __init__(self, input: Node, size: int | None, seeds: Seeds) -> None:
+        super().__init__(input)
+        self.size, self.seeds = size, seeds
+
+    def tables(self, run: Run) -> _rows.Tables:
+        return _rows.shuffled(self.input.tables(run), self.size, self.seeds.generator())
+
+    def elements(self, run: Run) -> Iterator:
+        rng, buffer = self.seeds.generator(), []
+        for element in self.input.open(run):
+            if len(buffer) == self.size:
+                place = rng.integers(self.size)
+                yield buffer[place]
+                buffer[place] = element
+            else:
+                buffer.append(element)
+        yield from (buffer[place] for place in rng.permutation(len(buffer)))
+
+    def cardinality(self) -> int:
+        return self.input.cardinality()
+
+
+class Cache(_RowStep):
+    """What the first whole pass yields, kept for all later ones."""
+
+    name = "Cache"
+
+    def __init__(self, input: Node) -> None:
+        super().__init__(input)
+        self.kept: list | None = None
+
+    def _keep(self, items: Iterator) -> Iterator:
+        seen = []
+        for item in items:
+            seen.append(item)
+            yield item
+        self.kept = seen
+
+    def tables(self, run: Run) -> _rows.Tables:
+        return self._keep(self.input.tables(run)) if self.kept is None else iter(self.kept)
+
+    def elements(self, run: Run) -> Iterator:
+        return self._keep(self.input.open(run)) if self.kept is None else iter(self.kept)
+
+    def cardinality(self) -> int:
+        return self.input.cardinality()
+
+
+class Zip(Node):
+    """Elements of several datasets side by side."""
+
+    name = "Zip"
+
+    def __init__(self, inputs: Sequence[Node], pack: Callable) -> None:
+        self.inputs, self.pack = inputs, pack
+        self.tries = any(node.tries for node in inputs)
+        if all(node.source is not None for node in inputs):
+            self.source = _rows.Paired([node.source for node in inputs], pack)
+
+    def tables(self, run: Run) -> _rows.Tables:
+        return _rows.paired([node.tables(run) for node in self.inputs])
+
+    def elements(self, run: Run) -> Iterator:
+        streams = [node.open(run) for node in self.inputs]
+        return (self.pack(list(row)) for row in zip(*streams, strict=False))
+
+    def find_spec(self) -> Any:
+        return self.pack([node.spec for node in self.inputs])
+
+    def cardinality(self) -> int:
+        counts = [node.cardinality() for node in self.inputs]
+        finite = [n for n in counts if n != INFINITE]
+        if not finite:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in finite else min(finite)
+
+
+class Batch(Step):
+    """Elements stacked, `size` at a time."""
+
+    name = "Batch"
+
+    def __init__(self, input: Node, size: int, drop: bool, stack: Callable | None = None) -> None:
+        super().__init__(input)
+        self.size, self.drop, self.stack = size, drop, stack
+
+    def elements(self, run: Run) -> Iterator:
+        source = self.input.source
+        if source is not None and self.stack is None:
+            return map(source.take, _rows.grouped(self.input.tables(run), self.size, self.drop))
+        stack = self.stack or functools.partial(stacked, spec=lambda: self.input.spec)
+        return map(stack, Groups(self.input.open(run), self.size, self.drop))
+
+    def find_spec(self) -> Any:
+        size = self.size if self.drop else None
+        return map_specs(lambda leaf: batched_spec(leaf, size), self.input.spec)
+
+    def cardinality(self) -> int:
+        n = self.input.cardinality()
+        return n if n < 0 else n // self.size if self.drop else -(-n // self.size)
+
+
+class Groups:
+    """Lists of `size` elements. An error costs the list that it falls into, not those after it."""
+
+    def __init__(self, elements: Iterator, size: int, drop: bool) -> None:
+        self._elements, self._size, self._drop = elements, size, drop
+
+    def __iter__(self) -> Groups:
+        return self
+
+    def __next__(self) -> list:
+        group, error = [], None
+        for _ in range(self._size):
+            try:
+                group.append(next(self._elements))
+            except StopIteration:
+                break
+            except Exception as problem:  # the others of the group go with it
+                error = error or problem
+        if error is not None:
+            raise error
+        if not group or (self._drop and len(group) < self._size):
+            raise StopIteration
+        return group
+
+
+class Map(Step):
+    """A function of each element."""
+
+    name = "Map"
+    tries = True
+
+    def __init__(
+        self, input: Node, function: Callable, parallel: int | None, in_order: bool | None
+    ) -> None:
+        self.input, self.function = input, function
+        self.parallel, self.in_order = parallel, in_order
+        self.seeds = None if parallel is None else Seeds(None, True)
+
+    def elements(self, run: Run) -> Iterator:
+        source = self.input.open(run)
+        if self.seeds is None:
+            return map(self.function, source)
+        in_order = self.in_order is not False
+        streams = self.seeds.streams()
+        return ParallelMap(self.function, source, threads(self.parallel), in_order, streams, run)
+
+    def find_spec(self) -> Any:
+        return spec_by_trial(self.function, self.input.spec, self.input.first)
+
+    def cardinality(self) -> int:
+        return self.input.cardinality()
+
+
+class Stream(Step):
+    """Whatever `make` makes of the elements, in a pass of its own each time."""
+
+    def __init__(
+        self,
+        input: Node,
+        make: Callable[[Iterator, Run], Iterator],
+        name: str,
+        *,
+        spec: Callable[[], Any] | None = None,
+        cardinality: Callable[[int], int] = lambda _n: UNKNOWN,
+        tries: bool = False,
+    ) -> None:
+        super().__init__(input)
+        self.make, self.name, self._find, self._count = make, name, spec, cardinality
+        self.tries = self.tries or tries
+
+    def elements(self, run: Run) -> Iterator:
+        return self.make(self.input.open(run), run)
+
+    def find_spec(self) -> Any:
+        return self.input.spec if self._find is None else self._find()
+
+    def cardinality(self) -> int:
+        return self._count(self.input.cardinality())
+
+
+def same_count(n: int) -> int:
+    """The cardinality of a step that neither drops nor adds elements."""
+    return n
+
+
+class Concatenate(Node):
+    """One dataset after another."""
+
+    name = "Concatenate"
+
+    def __init__(self, first: Node, second: Node, spec: Callable[[], Any]) -> None:
+        self.first_input, self.second_input, self.find_spec = first, second, spec
+        self.tries = first.tries or second.tries
+
+    def elements(self, run: Run) -> Iterator:
+        yield from self.first_input.open(run)
+        yield from self.second_input.open(run)
+
+    def cardinality(self) -> int:
+        counts = self.first_input.cardinality(), self.second_input.cardinality()
+        if INFINITE in counts:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in counts else sum(counts)
+
+
+def prefetched(elements: Iterator, size: int, run: Run) -> Iterator:
+    """Elements made ahead of time by a thread; as they are if `size` is 0."""
+    return Prefetched(elements, 2 if size == AUTOTUNE else size, run) if size else elements
+
+
+def interleaved(datasets: Iterator, cycle: int, block: int, ahead: bool, run: Run) -> Iterator:
+    """`block` elements at a time of each of `cycle` datasets in turn."""
+    slots: list[Iterator | None] = [None] * cycle
+    exhausted = False
+    place = 0
+    while not exhausted or any(slot is not None for slot in slots):
+        if slots[place] is None and not exhausted:
+            dataset = next(datasets, None)
+            exhausted = dataset is None
+            if dataset is not None:
+                opened = dataset._node.open(run)
+                slots[place] = Prefetched(opened, 2 * block, run) if ahead else opened
+        if slots[place] is not None:
+            for _ in range(block):
+                try:
+                    element = next(slots[place])
+                except StopIteration:
+                    slots[place] = None
+                    break
+                yield element
+        place = (place + 1) % cycle
+
+
+def surviving(elements: Iterator) -> Iterator:
+    """The elements that could be made."""
+    while True:
+        try:
+            yield next(elements)
+        except StopIteration:
+            return
+        except Exception:
+            continue
+
+
+def counted_exactly(elements: Iterator, count: int) -> Iterator:
+    """The elements, if there are just `count` of them."""
+    words = f"Input dataset was expected to contain {count} elements but contained"
+    seen = 0
+    for element in elements:
+        seen += 1
+        if seen > count >= 0:
+            raise FailedPreconditionError(None, None, f"{words} at least {seen} elements.")
+        yield element
+    if seen != count:
+        raise FailedPreconditionError(None, None, f"{words} only {seen} elements.")
+
+
+def check_positive(value: int, what: str) -> None:
+    """Raises unless a size is at least 1."""
+    if value < 1:
+        raise invalid(f"{what} must be greater than zero. Received: {value}.")
+
+
+INT64 = TensorSpec([], np.int64)

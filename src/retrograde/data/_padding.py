@@ -1,0 +1,91 @@
+"""Elements of different sizes, padded to one and stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import nest
+from retrograde.core.errors import DataLossError
+from retrograde.core.shapes import TensorShape
+from retrograde.core.spec import TensorSpec
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.data._structure import batched_spec
+from retrograde.ops.conversion import as_tensor
+
+
+def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
+    """Elements padded, to `shapes` or to the largest of them, and stacked."""
+    flat, pack = nest.flatten_with_pack(elements[0])
+    columns = zip(*map(nest.flatten, elements), strict=True)
+    asked, fills = _asked(shapes, elements[0], len(flat)), _fills(values, len(flat))
+    return pack(list(map(_padded, columns, asked, fills)))
+
+
+def _asked(shapes: Any, structure: Any, count: int) -> list:
+    """The shape asked for at each leaf, `None` where none is."""
+    if shapes is None:
+        return [None] * count
+    return list(_shapes(shapes, structure))
+
+
+def _shapes(shapes: Any, structure: Any) -> Any:
+    if not nest.is_nested(structure):
+        yield TensorShape(shapes.numpy() if isinstance(shapes, Tensor) else shapes)
+    else:
+        for part, inner in zip(nest.children(shapes), nest.children(structure), strict=True):
+            yield from _shapes(part, inner)
+
+
+def _fills(values: Any, count: int) -> list:
+    """The value to pad each leaf with. One for all is allowed."""
+    flat = nest.flatten(values)
+    return flat * count if len(flat) == 1 else flat
+
+
+def _padded(leaves: Sequence[Any], asked: TensorShape | None, fill: Any) -> Any:
+    if leaves[0] is None:
+        return None
+    arrays = [np.asarray(leaf._array) for leaf in leaves]
+    rank, dtype = arrays[0].ndim, arrays[0].dtype
+    asked = TensorShape([None] * rank) if asked is None or asked.rank is None else asked
+    if any(array.ndim != asked.rank for array in arrays):
+        raise ValueError(
+            f"The padded shape {asked} is not compatible with the shape {leaves[0].shape} of the "
+            "corresponding input component."
+        )
+    largest = np.max([array.shape for array in arrays], axis=0, initial=0).astype(int)
+    sizes = [big if size is None else size for big, size in zip(largest, asked, strict=True)]
+    if any(big > size for big, size in zip(largest, sizes, strict=True)):
+        raise DataLossError(
+            None,
+            None,
+            f"Attempted to pad to a smaller size than the input element: to {tuple(sizes)}, where "
+            f"sizes up to {tuple(largest.tolist())} came.",
+        )
+    result = np.full([len(arrays), *sizes], _fill(fill, dtype, leaves[0]), dtype)
+    for place, array in enumerate(arrays):
+        result[(place, *map(slice, array.shape))] = array
+    return wrap(result)
+
+
+def _fill(fill: Any, dtype: np.dtype, leaf: Tensor) -> Any:
+    if fill is None:
+        return b"" if dtype.kind == "O" else np.zeros((), dtype)
+    value = as_tensor(fill)
+    if value._array.dtype != dtype:
+        raise TypeError(
+            f"Invalid `padding_values`. `padding_values` values type {value.dtype!r} does not "
+            f"match type {leaf.dtype!r} of the corresponding input component."
+        )
+    return np.asarray(value._array).item() if dtype.kind == "O" else value._array
+
+
+def padded_spec(spec: Any, shapes: Any, size: int | None) -> Any:
+    """What padded batches of `size` elements look like."""
+    flat, pack = nest.flatten_with_pack(spec)
+    asked = [leaf.shape for leaf in flat] if shapes is None else _asked(shapes, spec, len(flat))
+    leaves = [TensorSpec(s, leaf.dtype) for s, leaf in zip(asked, flat, strict=True)]
+    return pack([batched_spec(leaf, size) for leaf in leaves])

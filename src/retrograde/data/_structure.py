@@ -1,0 +1,244 @@
+"""Elements of datasets: structures of tuples and dicts with tensors in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import nest, random_state
+from retrograde.core.composites import CompositeTensor
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import TensorShape
+from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.ops.conversion import as_tensor
+from retrograde.ragged.rows import stack as stack_ragged
+from retrograde.ragged.spec import RaggedTensorSpec
+from retrograde.ragged.tensor import RaggedTensor
+from retrograde.sparse.shaping import concat as concat_sparse
+from retrograde.sparse.shaping import expand_dims as expand_sparse
+from retrograde.sparse.shaping import slice as slice_sparse
+from retrograde.sparse.tensor import SparseTensor
+
+
+class NoneTensorSpec(TypeSpec):
+    """The spec of a part of an element that is `None`."""
+
+    __slots__ = ()
+
+    @property
+    def value_type(self) -> type:
+        """The type of `None`."""
+        return type(None)
+
+    def _serialize(self) -> tuple:
+        return ()
+
+
+def normalise(value: Any) -> Any:
+    """`value` with tensors for leaves. Unlike in `tf.nest`, a list is one tensor."""
+    if type(value) is Tensor or value is None or isinstance(value, CompositeTensor):
+        return value
+    if isinstance(value, tuple):
+        parts = [normalise(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, Mapping):
+        return type(value)({key: normalise(part) for key, part in value.items()})
+    return wrap(as_tensor(value)._array)
+
+
+def from_function(result: Any) -> Any:
+    """What a user's function returned, as an element: a list means a tuple there."""
+    return normalise(tuple(result) if type(result) is list else result)
+
+
+def call(function: Callable, element: Any) -> Any:
+    """`function` of an element; of its parts one by one if it is a tuple."""
+    return function(*element) if type(element) is tuple else function(element)
+
+
+def element_of(tensors: Any) -> tuple[list, Callable[[list], Any]]:
+    """The leaves of what a user made a dataset of, and a function that packs others like them."""
+    flat, pack = nest.flatten_with_pack(normalise(tensors))
+    if all(leaf is None for leaf in flat):
+        raise ValueError("Invalid `element`. `element` should not be empty.")
+    return [wrap(leaf._array) if type(leaf) is Tensor else leaf for leaf in flat], pack
+
+
+# Specs
+
+
+def spec_of_element(element: Any) -> Any:
+    """The specs of the leaves, in the structure of the element."""
+    flat, pack = nest.flatten_with_pack(element)
+    return pack([NoneTensorSpec() if leaf is None else spec_of(leaf) for leaf in flat])
+
+
+def map_specs(function: Callable, spec: Any) -> Any:
+    """`function` of every leaf of a structure of specs."""
+    flat, pack = nest.flatten_with_pack(spec)
+    return pack([function(leaf) for leaf in flat])
+
+
+def common_spec(first: Any, second: Any) -> Any:
+    """The narrowest specs that both fit, or `None` if there are none."""
+    (flat, pack), (others, pack_other) = map(nest.flatten_with_pack, (first, second))
+    places = list(range(len(flat)))
+    if len(flat) != len(others) or pack(places) != pack_other(places):
+        return None
+    found = [a.most_specific_common_supertype([b]) for a, b in zip(flat, others, strict=True)]
+    return None if None in found else pack(found)
+
+
+def batched_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
+    """The spec of `size` values, stacked."""
+    if isinstance(spec, TensorSpec):
+        return TensorSpec(TensorShape([size]).concatenate(spec.shape), spec.dtype)
+    if isinstance(spec, RaggedTensorSpec):
+        shape = TensorShape([size]).concatenate(spec.shape)
+        return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
+    if isinstance(spec, NoneTensorSpec):
+        return spec
+    return spec._batched(size) if hasattr(spec, "_batched") else _reshaped(spec, size)
+
+
+def _reshaped(spec: TypeSpec, size: int | None) -> TypeSpec:
+    shape, *others = spec._serialize()
+    return type(spec)(TensorShape([size]).concatenate(shape), *others)
+
+
+def row_spec(spec: TypeSpec) -> TypeSpec:
+    """The spec of one row of a value."""
+    if isinstance(spec, NoneTensorSpec):
+        return spec
+    if spec.shape.rank == 0:
+        raise ValueError(
+            "Cannot unbatch an input with scalar components. Expected elements with a first axis."
+        )
+    if isinstance(spec, RaggedTensorSpec):
+        rank = max(spec.ragged_rank - 1, 0)
+        return RaggedTensorSpec(spec.shape[1:], spec.dtype, rank, spec.row_splits_dtype)
+    if isinstance(spec, TensorSpec):
+        return TensorSpec(spec.shape[1:], spec.dtype)
+    shape, *others = spec._serialize()
+    return type(spec)(shape[1:], *others)
+
+
+# A function is not traced, so what it returns is found by trying it on two made-up elements that
+# differ in every value and in every dimension which is not fixed.
+
+
+def spec_by_trial(function: Callable, spec: Any, first: Callable[[], Any]) -> Any:
+    """The specs of what `function` returns for elements of a `spec`.
+
+    Where it cannot work with made-up elements, `first()` gives a real one. Then no dimension of
+    the result is taken for fixed.
+    """
+    with random_state.replaying(random_state.state()):
+        try:
+            specs = [spec_of_element(function(_sample(spec, which))) for which in (0, 1)]
+        except Exception:
+            found = spec_of_element(function(first()))
+            return map_specs(_opened, found)
+    both = common_spec(*specs)
+    return specs[0] if both is None else both
+
+
+def _opened(spec: TypeSpec) -> TypeSpec:
+    if isinstance(spec, TensorSpec):
+        return TensorSpec([None] * spec.shape.rank, spec.dtype)
+    return spec
+
+
+def _sample(spec: Any, which: int) -> Any:
+    return map_specs(lambda leaf: _sample_of(leaf, which), spec)
+
+
+def _sample_of(spec: TypeSpec, which: int) -> Any:
+    if isinstance(spec, NoneTensorSpec):
+        return None
+    if not isinstance(spec, TensorSpec):
+        return spec._sample(which)
+    open_size = 2 + which
+    shape = [open_size] * (1 + which) if spec.shape.rank is None else spec.shape
+    sizes = [open_size if size is None else size for size in shape]
+    dtype = spec.dtype.numpy_dtype
+    value = str(which).encode() if dtype.kind == "O" else which
+    return Tensor(np.full(sizes, value, dtype))
+
+
+# Many elements as one, and back
+
+
+def stacked(elements: Sequence[Any], spec: Callable[[], Any]) -> Any:
+    """Elements stacked leaf by leaf. `spec()` is asked only where their shapes differ."""
+    _, pack = nest.flatten_with_pack(elements[0])
+    columns = zip(*map(nest.flatten, elements), strict=True)
+    return pack([_stacked(column, place, spec) for place, column in enumerate(columns)])
+
+
+def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any]) -> Any:
+    first = leaves[0]
+    if first is None:
+        return None
+    if isinstance(first, SparseTensor):
+        return concat_sparse(0, [expand_sparse(leaf, 0) for leaf in leaves])
+    if isinstance(first, RaggedTensor):
+        return stack_ragged(leaves, 0)
+    if isinstance(first, CompositeTensor):
+        raise TypeError(f"Elements of type {type(first).__name__} cannot be batched.")
+    for position, leaf in enumerate(leaves):
+        if leaf._array.shape != first._array.shape:
+            if isinstance(nest.flatten(spec())[place], RaggedTensorSpec):
+                return stack_ragged(leaves, 0)
+            raise invalid(
+                f"Cannot batch tensors with different shapes in component {place}. First element "
+                f"had shape {list(first._array.shape)} and element {position} had shape "
+                f"{list(leaf._array.shape)}. Use padded_batch or ragged_batch for such elements."
+            )
+    return wrap(stacked_arrays([leaf._array for leaf in leaves]))
+
+
+def stacked_arrays(arrays: Sequence[Any]) -> np.ndarray:
+    """Arrays of one shape as one array."""
+    if arrays[0].ndim or arrays[0].dtype.kind == "O":
+        return np.stack(arrays)
+    return np.array(arrays, arrays[0].dtype)
+
+
+def row_counts(leaves: Sequence[Any]) -> set[int]:
+    """The sizes of the first axes."""
+    shapes = [leaf.shape for leaf in leaves if leaf is not None]
+    if any(not shape.rank for shape in shapes):
+        raise ValueError(
+            "Unbatching a tensor is only supported for rank >= 1. Use from_tensors for one element."
+        )
+    return {shape[0] for shape in shapes}
+
+
+def rows_of(leaf: Any) -> Iterator[Any]:
+    """The rows of one leaf, over and over `None` if it is `None`."""
+    if leaf is None:
+        while True:
+            yield None
+    if type(leaf) is Tensor:
+        array = np.asarray(leaf._array)
+        yield from (wrap(row_at(array, i)) for i in range(len(array)))
+    elif isinstance(leaf, SparseTensor):
+        yield from (_sparse_row(leaf, i) for i in range(leaf.shape[0]))
+    else:
+        yield from (leaf[i] for i in range(leaf.shape[0]))
+
+
+def row_at(array: np.ndarray, position: int) -> Any:
+    """One row: a view, or what a tensor without axes holds."""
+    row = array[position]
+    return np.asarray(row, object) if array.dtype.kind == "O" and array.ndim == 1 else row
+
+
+def _sparse_row(x: SparseTensor, position: int) -> SparseTensor:
+    sizes = x.dense_shape.numpy()
+    cut = slice_sparse(x, [position] + [0] * (len(sizes) - 1), [1, *sizes[1:]])
+    return SparseTensor(cut.indices[:, 1:], cut.values, sizes[1:])

@@ -1,0 +1,178 @@
+"""Threads that work ahead, for as long as somebody may want what they make."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from retrograde.core import random_state
+
+
+class Run:
+    """One pass over a dataset: what is to be stopped when it ends or is given up."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Callable] = {}
+        self.closed = False
+
+    def add(self, worker: Any) -> None:
+        """Will `close` a worker at the end, if it is still at work."""
+        if self.closed:
+            worker.close()
+        self._open[id(worker)] = worker.close
+
+    def discard(self, worker: Any) -> None:
+        """A worker that has ended by itself."""
+        self._open.pop(id(worker), None)
+
+    def close(self) -> None:
+        """Stops all workers and waits for them."""
+        self.closed = True
+        while self._open:
+            self._open.popitem()[1]()
+
+
+class Prefetched:
+    """An iterator whose elements are made ahead of time by a thread, up to `size` of them.
+
+    What the thread raises is raised where the element is asked for; the thread goes on with the
+    next one.
+    """
+
+    def __init__(self, elements: Iterator, size: int, run: Run) -> None:
+        self._ready: collections.deque = collections.deque()
+        self._changed = threading.Condition()
+        self._state = {"stopped": False, "ended": False}
+        self._thread = threading.Thread(
+            target=_fill,
+            args=(elements, size, self._ready, self._changed, self._state),
+            name="retrograde-prefetch",
+            daemon=True,
+        )
+        self._run = run
+        run.add(self)
+        self._thread.start()
+
+    def __iter__(self) -> Prefetched:
+        return self
+
+    def __next__(self) -> Any:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or self._state["ended"])
+            if not self._ready:
+                self._run.discard(self)
+                self._thread.join()
+                raise StopIteration
+            element, error = self._ready.popleft()
+            self._changed.notify_all()
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # no cycle of this frame and the error's traceback
+        return element
+
+    def close(self) -> None:
+        """Stops the thread and waits for it."""
+        with self._changed:
+            self._state["stopped"] = True
+            self._changed.notify_all()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+
+def _fill(
+    elements: Iterator, size: int, ready: Any, changed: threading.Condition, state: dict
+) -> None:
+    while True:
+        with changed:
+            changed.wait_for(lambda: len(ready) < size or state["stopped"])
+            if state["stopped"]:
+                break
+        try:
+            made = next(elements), None
+        except StopIteration:
+            break
+        except BaseException as error:
+            made = None, error
+        with changed:
+            ready.append(made)
+            changed.notify_all()
+        del made  # an error leads to the frames that it went through, and so to the iterator
+    with changed:
+        state["ended"] = True
+        changed.notify_all()
+
+
+class ParallelMap:
+    """`function` of each element, computed by `count` threads ahead of time.
+
+    Each call draws its random numbers from a stream of its own, so that they do not depend on
+    which thread makes it.
+    """
+
+    def __init__(
+        self,
+        function: Callable,
+        elements: Iterator,
+        count: int,
+        in_order: bool,
+        streams: Iterator[random_state.State],
+        run: Run,
+    ) -> None:
+        self._function, self._elements, self._streams = function, elements, streams
+        self._count, self._in_order, self._run = count, in_order, run
+        self._pool = concurrent.futures.ThreadPoolExecutor(count, "retrograde-map")
+        self._coming: collections.deque = collections.deque()
+        self._error: Exception | None = None
+        run.add(self)
+
+    def __iter__(self) -> ParallelMap:
+        return self
+
+    def __next__(self) -> Any:
+        self._submit()
+        if not self._coming:
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            self._run.discard(self)
+            self.close()
+            raise StopIteration
+        result = self._coming.popleft() if self._in_order else self._earliest()
+        self._submit()
+        return result.result()
+
+    def _submit(self) -> None:
+        """Hands out work until twice as much is under way as there are threads."""
+        while len(self._coming) < 2 * self._count and self._error is None:
+            try:
+                element = next(self._elements)
+            except StopIteration:
+                return
+            except Exception as error:  # comes after the results of the elements before it
+                self._error = error
+                return
+            self._coming.append(
+                self._pool.submit(_drawing, next(self._streams), self._function, element)
+            )
+
+    def _earliest(self) -> concurrent.futures.Future:
+        done, _ = concurrent.futures.wait(
+            self._coming, return_when=concurrent.futures.FIRST_COMPLETED
+        )
+        result = next(iter(done))
+        self._coming.remove(result)
+        return result
+
+    def close(self) -> None:
+        """Drops what has not begun and waits for the rest."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _drawing(state: random_state.State, function: Callable, element: Any) -> Any:
+    with random_state.replaying(state):
+        return function(element)
