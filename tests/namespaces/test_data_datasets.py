@@ -465,7 +465,7 @@ ERRORS = {
         lambda: listed(Dataset.range(1, 3).map(tf.range).batch(2)),
         tf.errors.InvalidArgumentError,
         "Cannot batch tensors with different shapes in component 0. First element had shape [1] "
-        "and element 1 had shape [2]. Use padded_batch or ragged_batch for such elements.",
+        "and element 1 had shape [2]. Use padded_batch for such elements.",
     ),
     "shard": (
         lambda: Dataset.range(3).shard(2, 2),

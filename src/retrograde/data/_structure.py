@@ -196,7 +196,7 @@ def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any]) -> Any:
             raise invalid(
                 f"Cannot batch tensors with different shapes in component {place}. First element "
                 f"had shape {list(first._array.shape)} and element {position} had shape "
-                f"{list(leaf._array.shape)}. Use padded_batch or ragged_batch for such elements."
+                f"{list(leaf._array.shape)}. Use padded_batch for such elements."
             )
     return wrap(stacked_arrays([leaf._array for leaf in leaves]))
 
