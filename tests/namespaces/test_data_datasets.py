@@ -313,6 +313,32 @@ def test_errors_can_be_ignored():
     np.testing.assert_allclose(batches, [[1 / 2, 1 / 3]] * 2, rtol=1e-6)
 
 
+def test_choices_name_datasets():
+    datasets = [Dataset.range(3), Dataset.range(10, 12)]
+    choices = Dataset.from_tensor_slices(np.array([0, 1, 1, 1, 0, 0, 0, 0]))
+    assert listed(Dataset.choose_from_datasets(datasets, choices)) == [0, 10, 11]
+    found = Dataset.choose_from_datasets(datasets, choices, stop_on_empty_dataset=False)
+    assert listed(found) == [0, 10, 11, 1, 2]
+    assert found.element_spec == INT64
+
+
+def test_samples_come_by_weight():
+    datasets = [Dataset.from_tensors(i).repeat() for i in range(3)]
+    found = listed(Dataset.sample_from_datasets(datasets, [0.75, 0.25, 0.0], seed=1).take(2000))
+    # Six standard deviations of 2000 draws at 1/4 are 116.
+    assert abs(found.count(1) - 500) < 116
+    assert 2 not in found
+    some = Dataset.sample_from_datasets([Dataset.range(3), Dataset.range(10, 12)], seed=1)
+    assert sorted(listed(some)) == [0, 1, 2, 10, 11]
+    assert listed(some) == listed(some)
+
+
+def test_windows_are_collected_by_key():
+    found = Dataset.range(10).group_by_window(lambda x: x % 2, lambda _k, w: w.batch(3), 3)
+    assert listed(found) == [[0, 2, 4], [1, 3, 5], [6, 8], [7, 9]]
+    assert found.element_spec == tf.TensorSpec([None], tf.int64)
+
+
 # What a dataset says of itself
 
 INT64 = tf.TensorSpec([], tf.int64)
@@ -669,6 +695,44 @@ ERRORS = {
         lambda: list(Dataset.range(3).window(2).batch(2)),
         TypeError,
         "Elements of type Dataset cannot be batched.",
+    ),
+    "choose_type": (
+        lambda: Dataset.choose_from_datasets([Dataset.range(1)], Dataset.from_tensor_slices([0])),
+        TypeError,
+        "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` tensors "
+        f"but are {tf.TensorSpec([], tf.int32)}.",
+    ),
+    "choose_range": (
+        lambda: listed(Dataset.choose_from_datasets([Dataset.range(1)], Dataset.range(1, 2))),
+        tf.errors.InvalidArgumentError,
+        "Selector index out of range: 1 >= 1.",
+    ),
+    "choose_nothing": (
+        lambda: Dataset.choose_from_datasets([], Dataset.range(1)),
+        ValueError,
+        "Invalid `datasets`. `datasets` should not be empty.",
+    ),
+    "sample_weights": (
+        lambda: Dataset.sample_from_datasets([Dataset.range(1)], [1.0, 2.0]),
+        ValueError,
+        "Invalid `weights`. `weights` should have the same length as `datasets` but got "
+        "`len(weights)=2` vs. `len(datasets)=1`.",
+    ),
+    "sample_types": (
+        lambda: (
+            Dataset.sample_from_datasets(
+                [Dataset.range(1), Dataset.from_tensors(1.0), Dataset.range(1)]
+            ).element_spec
+        ),
+        TypeError,
+        "Invalid `datasets`. `datasets` must have compatible element specs. Received: "
+        f"{INT64}, {tf.TensorSpec([])}, {INT64}.",
+    ),
+    "group_size": (
+        lambda: Dataset.range(1).group_by_window(abs, abs),
+        ValueError,
+        "Either the `window_size` argument or the `window_size_func` argument must be specified, "
+        "and not both.",
     ),
     "cache_file": (
         lambda: Dataset.range(3).cache("file"),

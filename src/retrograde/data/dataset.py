@@ -15,7 +15,7 @@ from retrograde.core.errors import invalid
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.data import _nodes, _rows
+from retrograde.data import _mixing, _nodes, _rows
 from retrograde.data._generators import checked, signature
 from retrograde.data._padding import padded, padded_spec
 from retrograde.data._structure import (
@@ -162,6 +162,53 @@ class Dataset(CompositeTensor):
                 "Invalid input to `zip`. Expected datasets, in tuples and dicts but not in lists."
             )
         return Dataset(_nodes.Zip([leaf._node for leaf in flat], pack), flat[0]._options)
+
+    @staticmethod
+    def choose_from_datasets(
+        datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
+    ) -> Dataset:
+        """The next element of that dataset, each time, whose number `choice_dataset` gives."""
+        _check_some(datasets)
+        if not choice_dataset._node.tries and choice_dataset.element_spec != _nodes.INT64:
+            raise TypeError(
+                "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
+                f"tensors but are {choice_dataset.element_spec}."
+            )
+        nodes = [dataset._node for dataset in datasets]
+        make = lambda choices, run: _mixing.chosen(  # noqa: E731
+            nodes, map(int, choices), stop_on_empty_dataset, run
+        )
+        tries = any(node.tries for node in nodes)
+        spec = lambda: _all_common(nodes)  # noqa: E731
+        return choice_dataset._stream(make, "DirectedInterleave", spec=spec, tries=tries)
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: Sequence[Dataset],
+        weights: Any = None,
+        seed: Any = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Dataset:
+        """The next element, each time, of a dataset drawn at random with chances `weights`."""
+        _check_some(datasets)
+        if weights is not None and len(weights) != len(datasets):
+            raise ValueError(
+                "Invalid `weights`. `weights` should have the same length as `datasets` but got "
+                f"`len(weights)={len(weights)}` vs. `len(datasets)={len(datasets)}`."
+            )
+        nodes = [dataset._node for dataset in datasets]
+        seeds = _nodes.Seeds(_seed(seed), bool(rerandomize_each_iteration))
+        make = lambda _first, run: _mixing.chosen(  # noqa: E731
+            nodes,
+            _mixing.drawn(len(nodes), weights, seeds.generator()),
+            stop_on_empty_dataset,
+            run,
+        )
+        spec = lambda: _all_common(nodes)  # noqa: E731
+        tries = any(node.tries for node in nodes)
+        base = Dataset.counter().with_options(datasets[0].options())
+        return base._stream(make, "DirectedInterleave", spec=spec, tries=tries)
 
     # One element after the other
 
@@ -401,6 +448,37 @@ class Dataset(CompositeTensor):
             cardinality=lambda n: _window_count(n, reach, shift, drop_remainder),
         )
 
+    def group_by_window(
+        self,
+        key_func: Callable,
+        reduce_func: Callable,
+        window_size: Any = None,
+        window_size_func: Callable | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements of `reduce_func(key, window)`, for windows of elements that share a key."""
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(
+                "Either the `window_size` argument or the `window_size_func` argument must be "
+                "specified, and not both."
+            )
+        size = (lambda _key: window_size) if window_size_func is None else window_size_func
+
+        def reduce(key: int, elements: list) -> _nodes.Node:
+            window = Dataset(
+                _nodes.Made(lambda: elements, self._node.spec, len(elements), "Window")
+            )
+            return _dataset_of(reduce_func, (wrap(np.int64(key)), window))._node
+
+        return self._stream(
+            lambda elements, run: _mixing.by_key(
+                elements, key_func, reduce, lambda key: int(size(wrap(np.int64(key)))), run
+            ),
+            "GroupByWindow",
+            spec=lambda: reduce(0, [self._node.first()]).spec,
+            tries=True,
+        )
+
     def reduce(self, initial_state: Any, reduce_func: Callable, name: str | None = None) -> Any:
         """The last state, of those that `reduce_func(state, element)` makes one by one."""
         state = normalise(initial_state)
@@ -503,6 +581,23 @@ class DatasetSpec(TypeSpec):
 
 def _seed(seed: Any) -> int | None:
     return None if seed is None else integer(seed, "seed")
+
+
+def _check_some(datasets: Sequence[Dataset]) -> None:
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+
+
+def _all_common(nodes: Sequence[_nodes.Node]) -> Any:
+    found = nodes[0].spec
+    for node in nodes[1:]:
+        found = found and common_spec(found, node.spec)
+    if found is None:
+        specs = ", ".join(str(node.spec) for node in nodes)
+        raise TypeError(
+            f"Invalid `datasets`. `datasets` must have compatible element specs. Received: {specs}."
+        )
+    return found
 
 
 def _parallel(num_parallel_calls: Any) -> int | None:
