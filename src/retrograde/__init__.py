@@ -1,273 +1,273 @@
 """retrograde: TensorFlow's GradientTape programming model, on NumPy."""
 
-from retrograde import (
-    autodiff,
-    bitwise,
-    config,
-    debugging,
-    dtypes,
-    errors,
-    image,
-    io,
-    linalg,
-    math,
-    nest,
-    nn,
-    ragged,
-    random,
-    signal,
-    sparse,
-    strings,
-)
-from retrograde._initializers import (
-    constant_initializer,
-    ones_initializer,
-    random_normal_initializer,
-    random_uniform_initializer,
-    zeros_initializer,
-)
-from retrograde.arrays import (
-    argsort,
-    bitcast,
-    boolean_mask,
-    broadcast_dynamic_shape,
-    broadcast_static_shape,
-    broadcast_to,
-    cast,
-    complex,
-    concat,
-    constant,
-    convert_to_tensor,
-    dynamic_partition,
-    dynamic_stitch,
-    ensure_shape,
-    expand_dims,
-    eye,
-    fill,
-    gather,
-    gather_nd,
-    get_static_value,
-    identity,
-    identity_n,
-    is_tensor,
-    linspace,
-    meshgrid,
-    one_hot,
-    ones,
-    ones_like,
-    pad,
-    range,
-    rank,
-    repeat,
-    reshape,
-    reverse,
-    reverse_sequence,
-    roll,
-    saturate_cast,
-    scatter_nd,
-    searchsorted,
-    sequence_mask,
-    shape,
-    shape_n,
-    size,
-    slice,
-    sort,
-    split,
-    squeeze,
-    stack,
-    stop_gradient,
-    strided_slice,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_max,
-    tensor_scatter_nd_min,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-    tile,
-    transpose,
-    type_spec_from_value,
-    unique,
-    unique_with_counts,
-    unravel_index,
-    unstack,
-    where,
-    zeros,
-    zeros_like,
-)
-from retrograde.arrays.handing_on import guarantee_const, parallel_stack, tuple
-from retrograde.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
-from retrograde.control_flow import (
-    case,
-    cond,
-    foldl,
-    foldr,
-    map_fn,
-    scan,
-    switch_case,
-    while_loop,
-)
+from typing import TYPE_CHECKING
+
+from retrograde._homes import HOMES
 from retrograde.core.allocator import keep_memory_warm as _keep_memory_warm
-from retrograde.core.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
-from retrograde.core.dtypes import (
-    DType,
-    as_dtype,
-    bfloat16,
-    complex64,
-    complex128,
-    double,
-    float16,
-    float32,
-    float64,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    qint8,
-    qint16,
-    qint32,
-    quint8,
-    quint16,
-    resource,
-    string,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    variant,
-)
-from retrograde.core.dtypes import bool_ as bool
-from retrograde.core.indexed_slices import IndexedSlices, IndexedSlicesSpec
-from retrograde.core.shapes import TensorShape
-from retrograde.core.spec import TensorSpec, TypeSpec
-from retrograde.core.tape import GradientTape
-from retrograde.core.tape_arguments import UnconnectedGradients
-from retrograde.core.tensor import Tensor
-from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
-from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
-from retrograde.devices import DeviceSpec, device
-from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot
-from retrograde.linalg import sqrtm as matrix_square_root
-from retrograde.math import (
-    abs,
-    acos,
-    acosh,
-    add,
-    add_n,
-    argmax,
-    argmin,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    cumsum,
-    divide,
-    equal,
-    exp,
-    floor,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    not_equal,
-    pow,
-    reduce_all,
-    reduce_any,
-    reduce_logsumexp,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
-    round,
-    scalar_mul,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    subtract,
-    tan,
-    tanh,
-    truediv,
-    truncatediv,
-    truncatemod,
-)
-from retrograde.math.arithmetic import realdiv
-from retrograde.math.counting import (
-    approx_top_k,
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
-)
-from retrograde.module import Module
-from retrograde.nn.blocks import (
-    batch_to_space,
-    required_space_to_batch_paddings,
-    space_to_batch,
-    space_to_batch_nd,
-)
-from retrograde.nn.convolution import conv
-from retrograde.nn.depthwise import conv2d_backprop_filter_v2, conv2d_backprop_input_v2
-from retrograde.nn.patches import extract_volume_patches
+from retrograde.core.lazily import lazily
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
-from retrograde.printing import print
-from retrograde.python_functions import numpy_function, py_function
-from retrograde.ragged.filling import ragged_fill_empty_rows, ragged_fill_empty_rows_grad
-from retrograde.ragged.spec import RaggedTensorSpec
-from retrograde.ragged.tensor import RaggedTensor
-from retrograde.random.shuffling import random_index_shuffle
-from retrograde.registering import (
-    RegisterGradient,
-    no_gradient,
-    register_tensor_conversion_function,
-)
-from retrograde.runtime import (
-    AggregationMethod,
-    CriticalSection,
-    get_logger,
-    is_symbolic_tensor,
-    timestamp,
-)
-from retrograde.scopes import (
-    control_dependencies,
-    executing_eagerly,
-    get_current_name_scope,
-    group,
-    init_scope,
-    inside_function,
-    name_scope,
-    no_op,
-    variable_creator_scope,
-)
-from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
-from retrograde.sparse.distance import edit_distance
-from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
-from retrograde.strings.basics import as_string, fingerprint
-from retrograde.symbolic import gradients, hessians
-from retrograde.tensor_array import TensorArray, TensorArraySpec
-from retrograde.vectorizing import vectorized_map
 
-# Namespaces that few programs use.
-_LOADED_LATER = frozenset({"data", "experimental", "optimize", "test"})
+if TYPE_CHECKING:
+    from retrograde import (
+        autodiff,
+        bitwise,
+        config,
+        data,
+        debugging,
+        dtypes,
+        errors,
+        experimental,
+        image,
+        io,
+        linalg,
+        math,
+        nest,
+        nn,
+        optimize,
+        ragged,
+        random,
+        signal,
+        sparse,
+        strings,
+        test,
+    )
+    from retrograde._initializers import (
+        constant_initializer,
+        ones_initializer,
+        random_normal_initializer,
+        random_uniform_initializer,
+        zeros_initializer,
+    )
+    from retrograde.arrays import (
+        argsort,
+        bitcast,
+        boolean_mask,
+        broadcast_dynamic_shape,
+        broadcast_static_shape,
+        broadcast_to,
+        cast,
+        complex,
+        concat,
+        constant,
+        convert_to_tensor,
+        dynamic_partition,
+        dynamic_stitch,
+        ensure_shape,
+        expand_dims,
+        eye,
+        fill,
+        gather,
+        gather_nd,
+        get_static_value,
+        identity,
+        identity_n,
+        is_tensor,
+        linspace,
+        meshgrid,
+        one_hot,
+        ones,
+        ones_like,
+        pad,
+        range,
+        rank,
+        repeat,
+        reshape,
+        reverse,
+        reverse_sequence,
+        roll,
+        saturate_cast,
+        scatter_nd,
+        searchsorted,
+        sequence_mask,
+        shape,
+        shape_n,
+        size,
+        slice,
+        sort,
+        split,
+        squeeze,
+        stack,
+        stop_gradient,
+        strided_slice,
+        tensor_scatter_nd_add,
+        tensor_scatter_nd_max,
+        tensor_scatter_nd_min,
+        tensor_scatter_nd_sub,
+        tensor_scatter_nd_update,
+        tile,
+        transpose,
+        type_spec_from_value,
+        unique,
+        unique_with_counts,
+        unravel_index,
+        unstack,
+        where,
+        zeros,
+        zeros_like,
+    )
+    from retrograde.arrays.handing_on import guarantee_const, parallel_stack, tuple
+    from retrograde.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
+    from retrograde.control_flow import (
+        case,
+        cond,
+        foldl,
+        foldr,
+        map_fn,
+        scan,
+        switch_case,
+        while_loop,
+    )
+    from retrograde.core.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
+    from retrograde.core.dtypes import (
+        DType,
+        as_dtype,
+        bfloat16,
+        complex64,
+        complex128,
+        double,
+        float16,
+        float32,
+        float64,
+        half,
+        int8,
+        int16,
+        int32,
+        int64,
+        qint8,
+        qint16,
+        qint32,
+        quint8,
+        quint16,
+        resource,
+        string,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        variant,
+    )
+    from retrograde.core.dtypes import bool_ as bool
+    from retrograde.core.indexed_slices import IndexedSlices, IndexedSlicesSpec
+    from retrograde.core.shapes import TensorShape
+    from retrograde.core.spec import TensorSpec, TypeSpec
+    from retrograde.core.tape import GradientTape
+    from retrograde.core.tape_arguments import UnconnectedGradients
+    from retrograde.core.tensor import Tensor
+    from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
+    from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
+    from retrograde.devices import DeviceSpec, device
+    from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot
+    from retrograde.linalg import sqrtm as matrix_square_root
+    from retrograde.math import (
+        abs,
+        acos,
+        acosh,
+        add,
+        add_n,
+        argmax,
+        argmin,
+        asin,
+        asinh,
+        atan,
+        atan2,
+        atanh,
+        cos,
+        cosh,
+        cumsum,
+        divide,
+        equal,
+        exp,
+        floor,
+        greater,
+        greater_equal,
+        less,
+        less_equal,
+        logical_and,
+        logical_not,
+        logical_or,
+        maximum,
+        minimum,
+        multiply,
+        negative,
+        not_equal,
+        pow,
+        reduce_all,
+        reduce_any,
+        reduce_logsumexp,
+        reduce_max,
+        reduce_mean,
+        reduce_min,
+        reduce_prod,
+        reduce_sum,
+        round,
+        scalar_mul,
+        sigmoid,
+        sign,
+        sin,
+        sinh,
+        sqrt,
+        square,
+        subtract,
+        tan,
+        tanh,
+        truediv,
+        truncatediv,
+        truncatemod,
+    )
+    from retrograde.math.arithmetic import realdiv
+    from retrograde.math.counting import (
+        approx_top_k,
+        histogram_fixed_width,
+        histogram_fixed_width_bins,
+    )
+    from retrograde.module import Module
+    from retrograde.nn.blocks import (
+        batch_to_space,
+        required_space_to_batch_paddings,
+        space_to_batch,
+        space_to_batch_nd,
+    )
+    from retrograde.nn.convolutions import conv
+    from retrograde.nn.depthwise import conv2d_backprop_filter_v2, conv2d_backprop_input_v2
+    from retrograde.nn.patches import extract_volume_patches
+    from retrograde.printing import print
+    from retrograde.python_functions import numpy_function, py_function
+    from retrograde.ragged.filling import ragged_fill_empty_rows, ragged_fill_empty_rows_grad
+    from retrograde.ragged.spec import RaggedTensorSpec
+    from retrograde.ragged.tensor import RaggedTensor
+    from retrograde.random.shuffling import random_index_shuffle
+    from retrograde.registering import (
+        RegisterGradient,
+        no_gradient,
+        register_tensor_conversion_function,
+    )
+    from retrograde.runtime import (
+        AggregationMethod,
+        CriticalSection,
+        get_logger,
+        is_symbolic_tensor,
+        timestamp,
+    )
+    from retrograde.scopes import (
+        control_dependencies,
+        executing_eagerly,
+        get_current_name_scope,
+        group,
+        init_scope,
+        inside_function,
+        name_scope,
+        no_op,
+        variable_creator_scope,
+    )
+    from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
+    from retrograde.sparse.distance import edit_distance
+    from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+    from retrograde.strings.basics import as_string, fingerprint
+    from retrograde.symbolic import gradients, hessians
+    from retrograde.tensor_array import TensorArray, TensorArraySpec
+    from retrograde.vectorizing import vectorized_map
 
-
-def __getattr__(name: str) -> object:
-    if name not in _LOADED_LATER:
-        raise AttributeError(f"module 'retrograde' has no attribute {name!r}")
-    import importlib
-
-    return importlib.import_module(f"retrograde.{name}")
-
+__getattr__, __dir__ = lazily(__name__, HOMES[__name__])
 
 newaxis = None
 __version__ = "0.1.0"

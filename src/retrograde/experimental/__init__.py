@@ -1,15 +1,13 @@
 """tf.experimental: NumPy's functions on tensors."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-_LOADED_LATER = frozenset({"numpy"})  # namespaces that few programs use
+from retrograde._homes import HOMES
+from retrograde.core.lazily import lazily
+
+if TYPE_CHECKING:
+    from retrograde.experimental import numpy
+
+__getattr__, __dir__ = lazily(__name__, HOMES[__name__])
 
 __all__ = ["numpy"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _LOADED_LATER:
-        raise AttributeError(f"module 'retrograde.experimental' has no attribute {name!r}")
-    import importlib
-
-    return importlib.import_module(f"retrograde.experimental.{name}")

@@ -1,55 +1,63 @@
 """tf.linalg: products, decompositions and solvers. `name` is accepted and ignored."""
 
-from retrograde.arrays import eye
-from retrograde.clipping import global_norm
-from retrograde.linalg import experimental
-from retrograde.linalg.banded import (
-    banded_triangular_solve,
-    eigh_tridiagonal,
-    tridiagonal_matmul,
-    tridiagonal_solve,
-)
-from retrograde.linalg.decompositions import (
-    cholesky,
-    det,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    logdet,
-    lu,
-    matrix_rank,
-    qr,
-    slogdet,
-    svd,
-)
-from retrograde.linalg.diagonals import (
-    adjoint,
-    band_part,
-    diag,
-    diag_part,
-    matrix_transpose,
-    set_diag,
-    tensor_diag,
-    tensor_diag_part,
-    trace,
-)
-from retrograde.linalg.functions import expm, logm, sqrtm
-from retrograde.linalg.norms import norm, normalize
-from retrograde.linalg.products import cross, matmul, matvec, tensordot
-from retrograde.linalg.solvers import (
-    cholesky_solve,
-    inv,
-    lstsq,
-    lu_matrix_inverse,
-    lu_reconstruct,
-    lu_solve,
-    pinv,
-    solve,
-    triangular_solve,
-)
-from retrograde.linalg.sums import einsum
-from retrograde.math import l2_normalize
+from typing import TYPE_CHECKING
+
+from retrograde._homes import HOMES
+from retrograde.core.lazily import lazily
+
+if TYPE_CHECKING:
+    from retrograde.arrays import eye
+    from retrograde.clipping import global_norm
+    from retrograde.linalg import experimental
+    from retrograde.linalg.banded import (
+        banded_triangular_solve,
+        eigh_tridiagonal,
+        tridiagonal_matmul,
+        tridiagonal_solve,
+    )
+    from retrograde.linalg.decompositions import (
+        cholesky,
+        det,
+        eig,
+        eigh,
+        eigvals,
+        eigvalsh,
+        logdet,
+        lu,
+        matrix_rank,
+        qr,
+        slogdet,
+        svd,
+    )
+    from retrograde.linalg.diagonals import (
+        adjoint,
+        band_part,
+        diag,
+        diag_part,
+        matrix_transpose,
+        set_diag,
+        tensor_diag,
+        tensor_diag_part,
+        trace,
+    )
+    from retrograde.linalg.functions import expm, logm, sqrtm
+    from retrograde.linalg.norms import norm, normalize
+    from retrograde.linalg.products import cross, matmul, matvec, tensordot
+    from retrograde.linalg.solvers import (
+        cholesky_solve,
+        inv,
+        lstsq,
+        lu_matrix_inverse,
+        lu_reconstruct,
+        lu_solve,
+        pinv,
+        solve,
+        triangular_solve,
+    )
+    from retrograde.linalg.sums import einsum
+    from retrograde.math import l2_normalize
+
+__getattr__, __dir__ = lazily(__name__, HOMES[__name__])
 
 __all__ = [
     "adjoint",

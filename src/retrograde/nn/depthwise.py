@@ -10,7 +10,7 @@ from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
-from retrograde.nn.convolution import check_filters, conv2d, conv2d_transpose, pairs_of
+from retrograde.nn.convolutions import check_filters, conv2d, conv2d_transpose, pairs_of
 from retrograde.ops import convolution as ops
 from retrograde.ops._windows import Windows
 from retrograde.ops.conversion import as_tensor, one_dtype

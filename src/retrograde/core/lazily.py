@@ -1,0 +1,42 @@
+"""Names of a package that are imported when they are asked for.
+
+The package names them in imports under `if TYPE_CHECKING`, for people, editors and documentation;
+`retrograde._homes`, which is made from these, says where each is at home.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable, Callable]:
+    """`__getattr__` and `__dir__` for a package.
+
+    `homes` maps modules to the names that come from there, with spaces between them. `a=b` is `b`
+    under the name `a`; names of the module "" are modules themselves.
+    """
+    module = sys.modules[package]
+    home = {}
+    for where, names in homes.items():
+        for entry in names.split():
+            name, _, own = entry.partition("=")
+            home[name] = (where, own or name)
+
+    def __getattr__(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        where, own = home[name]
+        if where:
+            value = getattr(importlib.import_module(where), own)
+        else:
+            value = importlib.import_module(own)
+        setattr(module, name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(module), *home})
+
+    return __getattr__, __dir__
