@@ -12,7 +12,7 @@ Dataset = tf.data.Dataset
 
 
 def ours():
-    return [t for t in threading.enumerate() if t.name.startswith("retrograde-")]
+    return [t for t in threading.enumerate() if t.name.startswith("retrograde-data")]
 
 
 def failing(x):

@@ -493,7 +493,9 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), MISTAKES, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(
+    ("call", "error", "message"), MISTAKES, ids=[message[:40] for *_, message in MISTAKES]
+)
 def test_mistakes_are_explained(call, error, message):
     assert_raises(call, error, message)
 

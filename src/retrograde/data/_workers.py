@@ -49,7 +49,7 @@ class Prefetched:
         self._thread = threading.Thread(
             target=_fill,
             args=(elements, size, self._ready, self._changed, self._state),
-            name="retrograde-prefetch",
+            name="retrograde-data-prefetch",
             daemon=True,
         )
         self._run = run
@@ -125,7 +125,7 @@ class ParallelMap:
     ) -> None:
         self._function, self._elements, self._streams = function, elements, streams
         self._count, self._in_order, self._run = count, in_order, run
-        self._pool = concurrent.futures.ThreadPoolExecutor(count, "retrograde-map")
+        self._pool = concurrent.futures.ThreadPoolExecutor(count, "retrograde-data-map")
         self._coming: collections.deque = collections.deque()
         self._error: Exception | None = None
         run.add(self)
