@@ -197,7 +197,7 @@ def _for_all(rule: Callable, level: Level, flags: list[bool]) -> Callable:
             ]
 
     def _gathered(x: Any, batched: bool) -> Tensor:
-        x = indexed_slices.dense(x) if isinstance(x, IndexedSlices) else x
+        x = indexed_slices.whole(x)
         value = boxed(of_all(x, level, PRIMITIVES["broadcast_to"]))
         return value if batched else PRIMITIVES["sum"](value, axis=(0,), keepdims=False)
 

@@ -10,7 +10,6 @@ import numpy as np
 from retrograde.core import indexed_slices
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.dispatch import PRIMITIVES
-from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
 from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tensor import Tensor, wrap
@@ -45,7 +44,7 @@ def pull(
     wanted = {x._id for x in held}
     leads = None if recorded.roots <= wanted else leading_to(wanted, recorded.entries)
     rewind(list(recorded.entries), cotangents, wanted, leads)
-    return [_whole(cotangents.get(x._id)) for x in held]
+    return [indexed_slices.whole(cotangents.get(x._id)) for x in held]
 
 
 class _Noted(Cotangents):
@@ -65,10 +64,6 @@ def pull_and_note(recorded: Recorded, target: Any, g: Any, held: list) -> tuple[
     """As `pull`; and the shape and dtype of each value on the way, by id."""
     cotangents = _Noted(recorded.boxed)
     return pull(recorded, [target], [g], held, cotangents), cotangents.specs
-
-
-def _whole(g: Any) -> Any:
-    return indexed_slices.dense(g) if isinstance(g, IndexedSlices) else g
 
 
 class Seeds(NamedTuple):

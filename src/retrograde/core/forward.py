@@ -7,7 +7,6 @@ from typing import Any
 
 from retrograde.core import dtypes, indexed_slices
 from retrograde.core.dispatch import PRIMITIVES, Primitive
-from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.rules import ALIGNED, NOTHING, Plan
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
@@ -88,7 +87,7 @@ def _by_transposing(
         pulled = _pull_back(plan, tuple(cotangents) if several else cotangents[0], saved, attrs)
     pairs = [(x, tangents[i]) for i, x in pulled if x is not None and tangents[i] is not None]
     found = tape.gradient([x for x, _ in pairs], cotangents, [t for _, t in pairs])
-    found = list(map(_whole, found))
+    found = list(map(indexed_slices.whole, found))
     if all(t is None for t in found):
         return None
     return tuple(found) if several else found[0]
@@ -100,8 +99,4 @@ def _pull_back(plan: Plan, g: Any, saved: tuple, attrs: dict) -> list[tuple[int,
         results = list(enumerate(plan.joint(plan.connected, g, *saved, **attrs)))
     else:
         results = [(i, rule(g, *saved, **attrs)) for i, rule in plan.rules]
-    return [(i, _whole(x)) for i, x in results]
-
-
-def _whole(x: Any) -> Tensor | None:
-    return indexed_slices.dense(x) if isinstance(x, IndexedSlices) else x
+    return [(i, indexed_slices.whole(x)) for i, x in results]

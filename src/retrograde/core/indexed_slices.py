@@ -139,6 +139,11 @@ def dense(slices: IndexedSlices) -> Any:
     return PRIMITIVES["scatter_add"](slices._values, slices._indices, shape=shape)
 
 
+def whole(x: Any) -> Any:
+    """`x`, made dense if it is IndexedSlices."""
+    return dense(x) if isinstance(x, IndexedSlices) else x
+
+
 def add(a: Any, b: Any) -> Any:
     """The sum of two cotangents; of two IndexedSlices, the rows of both."""
     if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):

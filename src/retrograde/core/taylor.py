@@ -20,7 +20,6 @@ from retrograde.core import dtypes, indexed_slices
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.derivatives import Recorded, nested, pull, pull_and_note
 from retrograde.core.dispatch import PRIMITIVES
-from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.rules import ARRAY, Plan, Spec, passed_on, what_is_read
 from retrograde.core.tensor import Tensor, wrap
 
@@ -158,11 +157,7 @@ def _pulled(plan: Plan, places: list[int], g: Any, saved: tuple, attrs: dict) ->
     else:
         needed = tuple([i in places for i in range(len(plan.connected))])
         results = list(enumerate(plan.joint(needed, g, *saved, **attrs)))
-    return [(i, _dense(x)) for i, x in results if x is not None]
-
-
-def _dense(x: Any) -> Any:
-    return indexed_slices.dense(x) if isinstance(x, IndexedSlices) else x
+    return [(i, indexed_slices.whole(x)) for i, x in results if x is not None]
 
 
 def _stacked(coefficients: list, like: Tensor) -> Any:
