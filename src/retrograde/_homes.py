@@ -189,7 +189,7 @@ HOMES = {
         """,
         "retrograde.debugging.settings": """
             disable_traceback_filtering enable_traceback_filtering get_log_device_placement
-            is_traceback_filtering_enabled set_log_device_placement
+            is_traceback_filtering_enabled record_lines set_log_device_placement
         """,
     },
     "retrograde.experimental": {

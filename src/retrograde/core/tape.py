@@ -13,6 +13,7 @@ import numpy as np
 from retrograde.core import derivatives, dtypes, taylor
 from retrograde.core.derivatives import MEMORY_LIMIT, Recorded
 from retrograde.core.dispatch import Primitive
+from retrograde.core.lines import LinedEntries, Place, switch
 from retrograde.core.per_example import gradients_by_row, norms
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
@@ -40,6 +41,9 @@ class GradientTape(Recorder):
     false; other tensors have to be watched by hand. A tape gives gradients once, and lets go of
     what it holds while it does; a `persistent` tape may be asked again.
 
+    With `lines`, the tape notes for each call the line of your program that made it; by default
+    it does so inside `tf.debugging.record_lines()`.
+
     >>> x = tf.Variable(3.0)
     >>> with tf.GradientTape() as tape:
     ...     y = x * x
@@ -52,6 +56,7 @@ class GradientTape(Recorder):
         "_connected",
         "_entries",
         "_persistent",
+        "_places",
         "_recording",
         "_roots",
         "_spent_at",
@@ -59,14 +64,28 @@ class GradientTape(Recorder):
         "_watch_accessed_variables",
     )
 
-    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+    def __init__(
+        self,
+        persistent: bool = False,
+        watch_accessed_variables: bool = True,
+        *,
+        lines: bool | None = None,
+    ) -> None:
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
         self._recording = False
+        # The place of each call, by the id of its output; `None` if lines are not kept.
+        self._places: dict[int, Place] | None = (
+            {} if (switch.on if lines is None else lines) else None
+        )
         self._clear()
 
     def _clear(self) -> None:
-        self._entries: list[tuple] | None = []
+        if self._places is None:
+            self._entries: list[tuple] | None = []
+        else:
+            self._places = {}
+            self._entries = LinedEntries(self._places)
         self._connected: set[int] = set()  # ids of all tensors that a root leads to
         self._roots: set[int] = set()  # ids of what is watched
         self._variables: dict[int, Any] = {}

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         enable_traceback_filtering,
         get_log_device_placement,
         is_traceback_filtering_enabled,
+        record_lines,
         set_log_device_placement,
     )
 
@@ -79,5 +80,6 @@ __all__ = [
     "get_log_device_placement",
     "is_numeric_tensor",
     "is_traceback_filtering_enabled",
+    "record_lines",
     "set_log_device_placement",
 ]

@@ -1,0 +1,137 @@
+"""Where in the user's own program something happened."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A place in a program. It is worked out only when someone asks for its line."""
+
+    code: CodeType
+    instruction: int
+
+    @property
+    def filename(self) -> str:
+        """The file."""
+        return self.code.co_filename
+
+    @property
+    def function(self) -> str:
+        """The name of the function, or "<module>"."""
+        return self.code.co_qualname
+
+    @property
+    def line(self) -> int:
+        """The number of the line, from 1."""
+        return self._positions()[0] or self.code.co_firstlineno
+
+    @property
+    def text(self) -> str:
+        """The line itself, without the blanks around it; empty if the file cannot be read."""
+        return linecache.getline(self.filename, self.line).strip()
+
+    @property
+    def marked(self) -> str:
+        """What of the line was at work there, if Python knows it; else the whole line."""
+        first, last, start, end = self._positions()
+        if first != last or start is None or end is None:
+            return self.text
+        whole = linecache.getline(self.filename, first).encode()  # columns are counted in bytes
+        return whole[start:end].decode() or self.text
+
+    def _positions(self) -> tuple:
+        if self.instruction < 0:
+            return None, None, None, None
+        for number, positions in enumerate(self.code.co_positions()):
+            if number == self.instruction // 2:
+                return positions
+        return None, None, None, None
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+
+_make = tuple.__new__
+
+
+def place_of(frame: FrameType | None) -> Place | None:
+    """The place where `frame`, or the first of its callers that is the user's own, is now."""
+    while frame is not None:
+        code = frame.f_code
+        library = _IS_LIBRARY.get(code.co_filename)
+        if library is None:
+            library = _IS_LIBRARY[code.co_filename] = _is_library(code.co_filename)
+        if not library:
+            return _make(Place, (code, frame.f_lasti))
+        frame = frame.f_back
+    return None
+
+
+def here() -> Place | None:
+    """The place in the user's program that led to this call."""
+    return place_of(sys._getframe(1))
+
+
+_IS_LIBRARY: dict[str, bool] = {}
+
+# Packages through which a call may pass on its way from the user to us.
+_LIBRARIES = ("retrograde", "keras", "numpy", "scipy", "jax", "optree", "contextlib", "functools")
+
+
+def _is_library(filename: str) -> bool:
+    if filename.startswith("<"):
+        return filename.startswith(("<retrograde", "<frozen", "<__array_function__"))
+    return any(filename.startswith(home) for home in map(_home_of, _LIBRARIES) if home)
+
+
+def _home_of(name: str) -> str | None:
+    """The folder of a package that is loaded, or the file of a module."""
+    module = sys.modules.get(name)
+    if module is None:
+        return None
+    if hasattr(module, "__path__"):
+        return os.path.join(next(iter(module.__path__)), "")
+    return module.__file__
+
+
+class Switch:
+    """Whether tapes keep the lines of all calls, where they are not told themselves."""
+
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = False
+
+
+switch = Switch()
+
+
+class LinedEntries(list):
+    """The entries of a tape that keeps lines: `places` has that of each call, by its output.
+
+    The switch costs nothing while it is off, because such a tape differs only in this list. A
+    call with several outputs goes by the first of them.
+    """
+
+    __slots__ = ("places",)
+
+    def __init__(self, places: dict[int, Place]) -> None:
+        super().__init__()
+        self.places = places
+
+    def append(self, entry: tuple) -> None:
+        """Adds an entry, and the place that led to it."""
+        super().append(entry)
+        place = place_of(sys._getframe(2))
+        if place is not None:
+            self.places[first_output(entry[2])] = place
+
+
+def first_output(out: int | tuple) -> int:
+    """The id of the output of an entry, or of the first of them."""
+    return out[0][0] if type(out) is tuple else out
