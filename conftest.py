@@ -1,12 +1,17 @@
 """What the examples in the documentation and in docstrings find in scope: `tf` and `np`."""
 
 import doctest
+import os
+import pathlib
 import re
 
 import numpy as np
 import pytest
 
 import retrograde
+
+# Keras writes its settings there; the user's own are neither read nor written.
+os.environ["KERAS_HOME"] = str(pathlib.Path(__file__).parent / ".pytest_cache" / "keras")
 
 FENCE = re.compile(r"^```.*$", re.MULTILINE)
 

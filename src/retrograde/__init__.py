@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         experimental,
         image,
         io,
+        keras,
         linalg,
         math,
         nest,
@@ -156,6 +157,7 @@ if TYPE_CHECKING:
     from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
     from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from retrograde.devices import DeviceSpec, device
+    from retrograde.keras import initializers, losses, metrics, optimizers
     from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot
     from retrograde.linalg import sqrtm as matrix_square_root
     from retrograde.math import (
@@ -400,6 +402,7 @@ __all__ = [
     "ifftnd",
     "image",
     "init_scope",
+    "initializers",
     "inside_function",
     "int8",
     "int16",
@@ -409,6 +412,7 @@ __all__ = [
     "irfftnd",
     "is_symbolic_tensor",
     "is_tensor",
+    "keras",
     "less",
     "less_equal",
     "linalg",
@@ -416,12 +420,14 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "losses",
     "map_fn",
     "math",
     "matmul",
     "matrix_square_root",
     "maximum",
     "meshgrid",
+    "metrics",
     "minimum",
     "multiply",
     "name_scope",
@@ -439,6 +445,7 @@ __all__ = [
     "ones_initializer",
     "ones_like",
     "optimize",
+    "optimizers",
     "pad",
     "parallel_stack",
     "pow",

@@ -6,10 +6,10 @@ HOMES = {
             autodiff=retrograde.autodiff bitwise=retrograde.bitwise config=retrograde.config
             data=retrograde.data debugging=retrograde.debugging dtypes=retrograde.dtypes
             errors=retrograde.errors experimental=retrograde.experimental image=retrograde.image
-            io=retrograde.io linalg=retrograde.linalg math=retrograde.math nest=retrograde.nest
-            nn=retrograde.nn optimize=retrograde.optimize ragged=retrograde.ragged
-            random=retrograde.random signal=retrograde.signal sparse=retrograde.sparse
-            strings=retrograde.strings test=retrograde.test
+            io=retrograde.io keras=retrograde.keras linalg=retrograde.linalg math=retrograde.math
+            nest=retrograde.nest nn=retrograde.nn optimize=retrograde.optimize
+            ragged=retrograde.ragged random=retrograde.random signal=retrograde.signal
+            sparse=retrograde.sparse strings=retrograde.strings test=retrograde.test
         """,
         "retrograde._initializers": """
             constant_initializer ones_initializer random_normal_initializer
@@ -69,6 +69,9 @@ HOMES = {
         """,
         "retrograde.devices": """
             DeviceSpec device
+        """,
+        "retrograde.keras": """
+            initializers losses metrics optimizers
         """,
         "retrograde.linalg": """
             eig eigvals einsum matmul matrix_square_root=sqrtm norm tensordot

@@ -1,0 +1,10 @@
+"""Keras 3 as `tf.keras` shows it, with retrograde in the seat of its backend.
+
+This module stands for Keras's own: `from retrograde.keras import layers` gives Keras's layers.
+"""
+
+import sys
+
+from retrograde import _keras_seat
+
+sys.modules[__name__] = _keras_seat.take()

@@ -1,0 +1,13 @@
+"""retrograde as a backend of Keras 3, laid out as Keras lays out its own.
+
+`ops/` holds the functions behind `keras.ops`, one module for each module there; `random` and `rnn`
+those behind `keras.random` and recurrent layers; `trainer`, `layer` and `export` the parts of
+models and layers that depend on the backend. `backend` gathers what Keras looks for.
+
+How Keras comes to use it stands in `retrograde._keras_seat`, and only there. Programs import
+`retrograde.keras`.
+"""
+
+from retrograde import _keras_seat
+
+_keras_seat.take()  # these modules can be imported only while Keras is, or after it

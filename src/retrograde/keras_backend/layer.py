@@ -1,0 +1,5 @@
+"""What layers have of this backend."""
+
+
+class RetrogradeLayer:
+    """Mixed into every Keras layer. It adds nothing."""

@@ -1,0 +1,95 @@
+"""Keras finds retrograde in the seat of its backend, and nothing else by the way."""
+
+import os
+import subprocess
+import sys
+
+import retrograde as tf
+from retrograde import keras
+
+
+def run(program, **environment):
+    """The last line that `program` prints, or the error it ends with, by itself."""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+    )
+    return (result.stderr or result.stdout).strip().splitlines()[-1]
+
+
+def test_the_backend_goes_by_its_own_name():
+    assert keras.config.backend() == "retrograde"
+    assert "KERAS_BACKEND" not in os.environ
+
+
+def test_it_is_the_real_package_as_tensorflow_shows_it():
+    import keras as real
+    from retrograde.keras.layers import Dense
+
+    assert keras.Model is real.Model and Dense is real.layers.Dense
+    assert keras.layers.ThresholdedReLU and keras.losses.mse  # names of the older API
+    assert tf.keras is keras
+    assert tf.optimizers is keras.optimizers and tf.losses is keras.losses
+    assert tf.metrics is keras.metrics and tf.initializers is keras.initializers
+
+
+def test_modules_below_it_are_keras_own():
+    import retrograde.keras.optimizers.schedules as schedules
+
+    assert schedules is keras.optimizers.schedules
+    assert schedules.__spec__.name == "keras.optimizers.schedules"
+
+
+def test_importing_it_imports_no_jax():
+    program = "import sys, retrograde.keras; print('jax' in sys.modules, 'scipy' in sys.modules)"
+
+    assert run(program) == "False False"
+
+
+def test_jax_can_be_imported_afterwards():
+    assert run("import retrograde.keras, jax; print(jax.numpy.add(1, 2))") == "3"
+
+
+def test_the_backend_can_be_imported_first():
+    program = "import retrograde.keras_backend.ops.core as core; print(core.__name__)"
+
+    assert run(program) == "retrograde.keras_backend.ops.core"
+
+
+def test_keras_imported_before_on_another_backend_is_an_error():
+    program = "import keras, retrograde; retrograde.keras"
+
+    assert run(program, KERAS_BACKEND="jax") == (
+        "ImportError: Keras was imported already on the backend 'jax', and cannot change it. "
+        "Import retrograde.keras before keras, and before packages that import keras."
+    )
+
+
+def test_another_backend_in_the_environment_is_an_error():
+    assert run("import retrograde.keras", KERAS_BACKEND="tensorflow") == (
+        "ImportError: The environment variable KERAS_BACKEND asks for 'tensorflow'; "
+        "retrograde.keras is Keras on retrograde. Unset it, or set it to 'retrograde'."
+    )
+    assert run("import retrograde.keras; print(1)", KERAS_BACKEND="retrograde") == "1"
+
+
+def test_a_missing_keras_is_named_with_what_to_do():
+    program = "import sys; sys.modules['keras'] = None; import retrograde.keras"
+
+    assert run(program) == (
+        "ImportError: retrograde.keras needs the package keras: pip install 'retrograde[keras]'."
+    )
+
+
+def test_layers_that_work_on_several_backends_find_this_one():
+    from keras.src.utils.backend_utils import DynamicBackend
+
+    backend = DynamicBackend()
+    assert backend.name == "retrograde"
+    assert backend.convert_to_tensor(1.0).dtype == tf.float32
+    backend.set_backend("tensorflow")
+    backend.set_backend("retrograde")
+    assert backend.core.convert_to_tensor is backend.convert_to_tensor
