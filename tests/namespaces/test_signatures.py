@@ -30,7 +30,8 @@ OTHERWISE = {
     "tf.Variable": "TensorFlow hides its parameters behind *args and **kwargs",
 }
 
-BEYOND = {"tf.GradientTape": {"lines"}}  # keywords of our own, which TensorFlow does not have
+TAPES = ("tf.GradientTape", "tf.autodiff.GradientTape")
+BEYOND = {tape: {"lines"} for tape in TAPES}  # keywords of our own, which TensorFlow does not have
 
 
 def find(name):
