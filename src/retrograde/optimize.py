@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes, nest
-from retrograde.core.conversion import held_by
+from retrograde.core.conversion import source_of
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -214,7 +214,7 @@ class _Parameters:
 
 
 def _variable(leaf: Any, what: str) -> Variable:
-    held = held_by(leaf)
+    held = source_of(leaf)
     if not isinstance(held, Variable):
         raise TypeError(
             f"{what}: expected variables to change. Received: {leaf!r} of type "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes, nest
-from retrograde.core.conversion import as_array, held_by, refuse_dtype
+from retrograde.core.conversion import as_array, held_by, refuse_dtype, source_of
 from retrograde.core.dispatch import Primitive
 from retrograde.core.forward import push_forward
 from retrograde.core.recorders import Recorder, listening, thread
@@ -54,7 +54,7 @@ class ForwardAccumulator(Recorder):
             self._watch(primal, tangent)
 
     def _watch(self, primal: Any, tangent: Any) -> None:
-        held = held_by(primal)
+        held = source_of(primal)
         if held is None:
             raise TypeError(
                 f"A primal must be a tensor or a variable. Received: {primal!r} of type "
@@ -102,7 +102,7 @@ class ForwardAccumulator(Recorder):
         return pack([self._tangent_of(leaf, unconnected) for leaf in leaves])
 
     def _tangent_of(self, primal: Any, unconnected: UnconnectedGradients) -> Tensor | None:
-        held = held_by(primal)
+        held = source_of(primal)
         if held is None:
             raise TypeError(
                 f"jvp() takes tensors and variables. Received: {primal!r} of type "

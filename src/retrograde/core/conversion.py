@@ -315,6 +315,18 @@ def held_by(value: Any) -> Any:
     return None if method is None else held_by(method(value))
 
 
+def source_of(value: Any) -> Any:
+    """The Tensor or Variable to differentiate by where `value` is named, or `None`.
+
+    It is the one that `value` stands for, unless that object tells by a method
+    `__retrograde_source__` that it is another: what it converts to may be computed from it.
+    """
+    if isinstance(value, Holder):
+        return value
+    method = getattr(type(value), "__retrograde_source__", None)
+    return held_by(value if method is None else method(value))
+
+
 # What `register_tensor_conversion_function` was told: priority, types, function; first come first.
 CONVERSIONS: list[tuple[int, tuple[type, ...], Callable]] = []
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core import indexed_slices, nest
 from retrograde.core.composites import CompositeTensor
-from retrograde.core.conversion import as_array, held_by
+from retrograde.core.conversion import as_array, held_by, source_of
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import invalid
@@ -50,7 +50,7 @@ def _packing(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
 
 
 def _tensor_or_variable(leaf: Any, role: str) -> Any:
-    held = held_by(leaf)
+    held = source_of(leaf)
     if held is not None:
         return held
     if isinstance(leaf, CompositeTensor):
@@ -77,7 +77,7 @@ def _followed(composite: CompositeTensor, role: str) -> Tensor:
 
 def single(value: Any, what: str) -> Any:
     """The one tensor or variable that `value` is."""
-    held = held_by(value)
+    held = source_of(value)
     if held is None:
         raise TypeError(
             f"{what}() takes one tensor or variable here. Received: {value!r} of type "

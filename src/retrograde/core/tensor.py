@@ -48,14 +48,15 @@ class Tensor(Holder):
 
     A tensor holds one array, a `numpy.ndarray` or a `jax.Array`; without axes it may hold a
     NumPy scalar, which is quicker. `_id` names the tensor on tapes. Operators are bound in
-    `retrograde.ops.operators`.
+    `retrograde.ops.operators`. Keras keeps notes on tensors, in slots of their own: a `__dict__`
+    would make each tensor larger and slower to make.
 
     >>> x = tf.constant([[1.0, 2.0]])
     >>> x.shape, x.dtype, (x @ tf.transpose(x)).numpy()
     (TensorShape([1, 2]), tf.float32, array([[5.]], dtype=float32))
     """
 
-    __slots__ = ("__weakref__", "_array", "_id")
+    __slots__ = ("__weakref__", "_array", "_id", "_keras_logits", "_keras_mask")
     __array_priority__ = 100
 
     def __init__(self, array: Any, tensor_id: int | None = None) -> None:

@@ -1,7 +1,379 @@
-"""Training, evaluation and prediction with models."""
+"""Training, evaluation and prediction: what `fit`, `evaluate` and `predict` do with each batch."""
 
+import warnings
+
+import numpy as np
+from keras.src import callbacks as callbacks_module
+from keras.src import optimizers as optimizers_module
+from keras.src import tree
+from keras.src.backend import config
 from keras.src.trainers import trainer as base_trainer
+from keras.src.trainers.data_adapters import (
+    array_slicing,
+    data_adapter_utils,
+    raise_unsupported_arg,
+)
+from keras.src.trainers.epoch_iterator import EpochIterator as KerasEpochIterator
+from keras.src.utils import traceback_utils
+from keras.src.utils.python_utils import pythonify_logs
+
+import retrograde
+from retrograde.core.tensor import Tensor
+from retrograde.data import Dataset
+from retrograde.keras_backend.conversion import convert_to_numpy
+from retrograde.keras_backend.dataset_adapter import DatasetAdapter
 
 
 class RetrogradeTrainer(base_trainer.Trainer):
-    """Mixed into every Keras model."""
+    """Mixed into every Keras model.
+
+    The steps are Python on tapes, as users write them who override `train_step`. Unless a model
+    runs eagerly, each becomes a `retrograde.function`.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.train_function = None
+        self.test_function = None
+        self.predict_function = None
+
+    # One batch
+
+    def train_step(self, data):
+        """One update of the weights. Returns the metrics, by name."""
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        with retrograde.GradientTape() as tape:
+            y_pred = self._predicted(x, training=True)
+            loss = self._compute_loss(
+                x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
+            )
+            scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
+        self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
+        weights = self.trainable_weights
+        if weights:
+            self.optimizer.apply(tape.gradient(scaled, weights), weights)
+        else:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def test_step(self, data):
+        """The metrics for one batch, by name."""
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        y_pred = self._predicted(x, training=False)
+        loss = self._compute_loss(
+            x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
+        )
+        self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def predict_step(self, data):
+        """What the model makes of one batch."""
+        x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
+        return self._predicted(x, training=False)
+
+    def _predicted(self, x, training):
+        return self(x, training=training) if self._call_has_training_arg else self(x)
+
+    # Functions of one or more batches
+
+    def make_train_function(self, force=False):
+        """Makes `train_function`, unless it is there already."""
+        if self.train_function is None or force:
+            self.train_function = _last_of(self._compiled(self.train_step))
+        return self.train_function
+
+    def make_test_function(self, force=False):
+        """Makes `test_function`, unless it is there already."""
+        if self.test_function is None or force:
+            self.test_function = _last_of(self._compiled(self.test_step))
+        return self.test_function
+
+    def make_predict_function(self, force=False):
+        """Makes `predict_function`, unless it is there already."""
+        if self.predict_function is None or force:
+            self.predict_function = _all_of(self._compiled(self.predict_step))
+        return self.predict_function
+
+    def _compiled(self, step):
+        """`step` on tensors, compiled unless the model is to run eagerly."""
+        if not self.run_eagerly:
+            step = _function(step, self.jit_compile)
+        return lambda batch: step(tree.map_structure(_tensor, batch))
+
+    # Many batches
+
+    @traceback_utils.filter_traceback
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        epochs=1,
+        verbose="auto",
+        callbacks=None,
+        validation_split=0.0,
+        validation_data=None,
+        shuffle=True,
+        class_weight=None,
+        sample_weight=None,
+        initial_epoch=0,
+        steps_per_epoch=None,
+        validation_steps=None,
+        validation_batch_size=None,
+        validation_freq=1,
+    ):
+        """Trains the model. Returns the history of the metrics."""
+        self._assert_compile_called("fit")
+        epochs = _at_most(epochs, config.max_epochs())
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
+                (x, y, sample_weight), validation_split=validation_split
+            )
+        batches = EpochIterator(
+            x=x,
+            y=y,
+            sample_weight=sample_weight,
+            batch_size=batch_size,
+            steps_per_epoch=steps_per_epoch,
+            shuffle=shuffle,
+            class_weight=class_weight,
+            steps_per_execution=self.steps_per_execution,
+        )
+        self._build_on(batches)
+        callbacks = self._callbacks(callbacks, verbose, batches, epochs=epochs, add_history=True)
+        validation = {
+            "batch_size": validation_batch_size or batch_size,
+            "steps": validation_steps,
+            "callbacks": callbacks,
+        }
+        self._eval_epoch_iterator = None
+        self.stop_training = False
+        self.make_train_function()
+        logs = {}
+        callbacks.on_train_begin()
+        for epoch in range(self._initial_epoch or initial_epoch, epochs):
+            self.reset_metrics()
+            callbacks.on_epoch_begin(epoch)
+            logs = self._train_epoch(batches, callbacks)
+            if validation_data is not None and self._should_eval(epoch, validation_freq):
+                logs |= self._validate(validation_data, **validation)
+            callbacks.on_epoch_end(epoch, logs)
+            if self.stop_training:
+                break
+        self._eval_epoch_iterator = None
+        if isinstance(self.optimizer, optimizers_module.Optimizer) and epochs > 0:
+            self.optimizer.finalize_variable_values(self.trainable_weights)
+        callbacks.on_train_end(logs=logs)
+        return self.history
+
+    def _train_epoch(self, batches, callbacks):
+        logs = {}
+        for first, last, data in batches:
+            callbacks.on_train_batch_begin(first)
+            logs = self.train_function(data)
+            callbacks.on_train_batch_end(last, logs)
+            if self.stop_training:
+                break
+        return dict(self._get_metrics_result_or_logs(logs))
+
+    def _validate(self, data, **options):
+        """The metrics on the validation data, whose iterator is kept from epoch to epoch."""
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        if self._eval_epoch_iterator is None:
+            self._eval_epoch_iterator = EpochIterator(
+                x=x,
+                y=y,
+                sample_weight=sample_weight,
+                batch_size=options["batch_size"],
+                steps_per_epoch=options["steps"],
+                steps_per_execution=self.steps_per_execution,
+            )
+        logs = self.evaluate(
+            x=x,
+            y=y,
+            sample_weight=sample_weight,
+            return_dict=True,
+            _use_cached_eval_dataset=True,
+            **options,
+        )
+        return {f"val_{name}": value for name, value in logs.items()}
+
+    @traceback_utils.filter_traceback
+    def evaluate(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        verbose="auto",
+        sample_weight=None,
+        steps=None,
+        callbacks=None,
+        return_dict=False,
+        **kwargs,
+    ):
+        """The metrics on the data, in a list or by name."""
+        self._assert_compile_called("evaluate")
+        cached = kwargs.pop("_use_cached_eval_dataset", False)
+        if kwargs:
+            raise ValueError(f"Arguments not recognized: {kwargs}")
+        batches = self._eval_epoch_iterator if cached else None
+        if batches is None:
+            batches = EpochIterator(
+                x=x,
+                y=y,
+                sample_weight=sample_weight,
+                batch_size=batch_size,
+                steps_per_epoch=steps,
+                steps_per_execution=self.steps_per_execution,
+            )
+        self._build_on(batches)
+        callbacks = self._callbacks(callbacks, verbose, batches)
+        self.make_test_function()
+        self.stop_evaluating = False
+        logs = {}
+        callbacks.on_test_begin()
+        self.reset_metrics()
+        for first, last, data in batches:
+            callbacks.on_test_batch_begin(first)
+            logs = self.test_function(data)
+            callbacks.on_test_batch_end(last, logs)
+            if self.stop_evaluating:
+                break
+        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
+        callbacks.on_test_end(logs)
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+    @traceback_utils.filter_traceback
+    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
+        """What the model makes of the data: arrays, in the structure of its outputs."""
+        batches = EpochIterator(
+            x=x,
+            batch_size=batch_size,
+            steps_per_epoch=steps,
+            steps_per_execution=self.steps_per_execution,
+        )
+        callbacks = self._callbacks(callbacks, verbose, batches)
+        self.make_predict_function()
+        self.stop_predicting = False
+        results = []
+        callbacks.on_predict_begin()
+        for first, last, data in batches:
+            callbacks.on_predict_batch_begin(first)
+            outputs = self.predict_function(data)
+            results.append(tree.map_structure(convert_to_numpy, outputs))
+            callbacks.on_predict_batch_end(last, {"outputs": outputs})
+            if self.stop_predicting:
+                break
+        callbacks.on_predict_end()
+        return tree.map_structure(lambda *parts: np.concatenate(parts), *results)
+
+    # One batch that the caller hands over
+
+    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
+        """One update of the weights. Returns the metrics, in a list or by name."""
+        self._assert_compile_called("train_on_batch")
+        if class_weight is not None:
+            if sample_weight is not None:
+                raise ValueError(
+                    "Arguments `sample_weight` and `class_weight` cannot be specified at the same "
+                    f"time. Received: sample_weight={sample_weight}, class_weight={class_weight}"
+                )
+            sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
+        return self._on_batch(self.make_train_function, (x, y, sample_weight), return_dict)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
+        """The metrics for the batch, in a list or by name."""
+        self._assert_compile_called("test_on_batch")
+        return self._on_batch(self.make_test_function, (x, y, sample_weight), return_dict)
+
+    def _on_batch(self, make_function, batch, return_dict):
+        batch = tree.map_structure(_tensor, batch)
+        self._symbolic_build(data_batch=batch)
+        function = make_function()
+        self.reset_metrics()
+        logs = pythonify_logs(function([batch]))
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+    def predict_on_batch(self, x):
+        """What the model makes of the batch."""
+        outputs = self.make_predict_function()([(x,)])
+        return tree.map_structure(convert_to_numpy, outputs)
+
+    # Preparations
+
+    def _build_on(self, batches):
+        """Makes the variables of everything that has none yet, from the look of one batch."""
+        self._symbolic_build(iterator=batches)
+        batches.reset()
+
+    def _callbacks(self, callbacks, verbose, batches, epochs=1, add_history=False):
+        if isinstance(callbacks, callbacks_module.CallbackList):
+            return callbacks
+        return callbacks_module.CallbackList(
+            callbacks,
+            add_history=add_history,
+            add_progbar=verbose != 0,
+            verbose=verbose,
+            epochs=epochs,
+            steps=batches.num_batches,
+            model=self,
+        )
+
+
+class EpochIterator(KerasEpochIterator):
+    """Keras's iterator over the batches of an epoch, which knows retrograde's datasets as well."""
+
+    def __init__(self, x, y=None, sample_weight=None, class_weight=None, **options):
+        if isinstance(x, Dataset):
+            if y is not None:
+                raise_unsupported_arg("y", "the targets", "Dataset")
+            if sample_weight is not None:
+                raise_unsupported_arg("sample_weights", "the sample weights", "Dataset")
+            x, class_weight = DatasetAdapter(x, class_weight), None
+        super().__init__(x, y, sample_weight, class_weight=class_weight, **options)
+
+
+def _tensor(x):
+    """An array of a batch as a tensor, without a copy: a step is over before anyone changes it."""
+    if type(x) is np.ndarray and x.dtype.kind not in "OSU":
+        return Tensor(x)
+    return x
+
+
+def _batch_size(x):
+    return next(leaf for leaf in tree.flatten(x) if leaf is not None).shape[0]
+
+
+def _function(step, jit_compile):
+    function = getattr(retrograde, "function", None)
+    return step if function is None else function(step, jit_compile=jit_compile)
+
+
+def _last_of(step):
+    """A function of a list of batches that returns what the last step does."""
+
+    def function(batches):
+        for batch in batches:
+            result = step(batch)
+        return result
+
+    return function
+
+
+def _all_of(step):
+    """A function of a list of batches that returns their results in a row."""
+
+    def function(batches):
+        results = [step(batch) for batch in batches]
+        if len(results) == 1:
+            return results[0]
+        return tree.map_structure(lambda *parts: retrograde.concat(parts, 0), *results)
+
+    return function
+
+
+def _at_most(epochs, limit):
+    if limit and limit < epochs:
+        warnings.warn(f"Limiting epochs to {limit}", stacklevel=3)
+        return limit
+    return epochs

@@ -5,7 +5,7 @@ from keras.src.backend.common import KerasVariable, global_state
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable as HeldVariable
-from retrograde.keras_backend.conversion import cast, convert_to_tensor
+from retrograde.keras_backend.conversion import convert_to_tensor
 
 
 class Variable(KerasVariable):
@@ -27,13 +27,19 @@ class Variable(KerasVariable):
     def _direct_assign(self, value):
         self._value.assign(value)
 
+    # Reading
+
     @property
     def value(self):
         """The present value: in a stateless scope its own, cast where layers compute in another."""
-        return self._maybe_autocast(self._present())
+        present = self._present()
+        scope = _scope("autocast_scope")
+        if scope is None or not self._autocast or scope.dtype == self._dtype:
+            return present
+        return scope.maybe_cast(present)
 
     def _present(self):
-        scope = global_state.get_global_attribute("stateless_scope")
+        scope = _scope("stateless_scope")
         if scope is not None:
             value = scope.get_current_value(self)
             if value is not None:
@@ -43,31 +49,43 @@ class Variable(KerasVariable):
         return self._value._read()
 
     def __retrograde_tensor__(self):
-        return self.value
+        value, held = self.value, self._value
+        return held if held is not None and value is held._tensor else value
 
     def __retrograde_source__(self):
-        scope = global_state.get_global_attribute("stateless_scope")
-        value = None if scope is None else scope.get_current_value(self)
-        return self._value if value is None else value
+        return self._value if _scope("stateless_scope") is None else self._present()
+
+    def numpy(self):
+        """A copy of the present value."""
+        return np.array(self)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value.__array__(dtype, copy)
+
+    # Writing
 
     def assign_add(self, value):
-        return self._updated(value, HeldVariable.assign_add, super().assign_add)
+        """Adds `value`. Returns the new value."""
+        if not self._is_plain(value):
+            return super().assign_add(value)
+        self._value.assign_add(value)
+        return self._value._read()
 
     def assign_sub(self, value):
-        return self._updated(value, HeldVariable.assign_sub, super().assign_sub)
+        """Subtracts `value`. Returns the new value."""
+        if not self._is_plain(value):
+            return super().assign_sub(value)
+        self._value.assign_sub(value)
+        return self._value._read()
 
-    def _updated(self, value, in_place, in_general):
-        """The value after an update, written over the old one where nothing stands against it."""
-        held = self._value
-        if (
-            type(value) is not Tensor
-            or global_state.get_global_attribute("stateless_scope") is not None
-            or value._array.dtype is not held._array.dtype
-            or value._array.shape != self._shape
-        ):
-            return in_general(value)
-        in_place(held, value)
-        return held._read()
+    def _is_plain(self, value):
+        """Whether `value` can be added in place, with nothing to convert."""
+        return (
+            type(value) is Tensor
+            and value._array.shape == self._shape
+            and value._array.dtype is self._value._array.dtype
+            and _scope("stateless_scope") is None
+        )
 
     @property
     def trainable(self):
@@ -80,12 +98,7 @@ class Variable(KerasVariable):
         if self._value is not None:
             self._value._trainable = self._trainable
 
-    def numpy(self):
-        """A copy of the present value."""
-        return np.array(self)
 
-    def __array__(self, dtype=None, copy=None):
-        return self.value.__array__(dtype, copy)
-
-
-__all__ = ["Variable", "cast"]
+def _scope(name):
+    """Keras's scope of this kind around us, or `None`."""
+    return getattr(global_state.GLOBAL_STATE_TRACKER, name, None)

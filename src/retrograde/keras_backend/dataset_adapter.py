@@ -1,0 +1,45 @@
+"""`retrograde.data.Dataset` as a source of batches for `fit`, `evaluate` and `predict`."""
+
+from keras.src import tree
+from keras.src.trainers.data_adapters import data_adapter_utils
+from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+
+from retrograde.keras_backend.conversion import convert_to_numpy
+
+
+class DatasetAdapter(DataAdapter):
+    """Hands out the elements of a dataset, which are batches."""
+
+    def __init__(self, dataset, class_weight=None):
+        self._dataset = dataset
+        self._class_weight = class_weight
+
+    def get_numpy_iterator(self):
+        """The batches as they are: tensors."""
+        if self._class_weight is None:
+            return iter(self._dataset)
+        return (self._weighted(batch) for batch in self._dataset)
+
+    def _weighted(self, batch):
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(batch)
+        if sample_weight is not None:
+            raise ValueError("You cannot use `class_weight` and `sample_weight` at the same time.")
+        if tree.is_nested(y):
+            raise ValueError("`class_weight` is only supported for models with a single output.")
+        y_classes = convert_to_numpy(y)
+        weights = data_adapter_utils.class_weight_to_sample_weights(y_classes, self._class_weight)
+        return x, y, weights
+
+    @property
+    def num_batches(self):
+        """The number of batches, or `None` if it is not known or there is no end."""
+        count = int(self._dataset.cardinality())
+        return None if count < 0 else count
+
+    @property
+    def batch_size(self):
+        """The size of batches, or `None` if they may differ."""
+        return tree.flatten(self._dataset.element_spec)[0].shape[0]
+
+    has_partial_batch = None
+    partial_batch_size = None
