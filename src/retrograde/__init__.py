@@ -158,6 +158,7 @@ if TYPE_CHECKING:
     from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from retrograde.devices import DeviceSpec, device
     from retrograde.keras import initializers, losses, metrics, optimizers
+    from retrograde.functions.polymorphic import function
     from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot
     from retrograde.linalg import sqrtm as matrix_square_root
     from retrograde.math import (
@@ -382,6 +383,7 @@ __all__ = [
     "floor",
     "foldl",
     "foldr",
+    "function",
     "gather",
     "gather_nd",
     "get_current_name_scope",

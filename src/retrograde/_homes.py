@@ -70,6 +70,9 @@ HOMES = {
         "retrograde.devices": """
             DeviceSpec device
         """,
+        "retrograde.functions.polymorphic": """
+            function
+        """,
         "retrograde.keras": """
             initializers losses metrics optimizers
         """,

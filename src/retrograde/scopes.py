@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from retrograde.core import recorders
+from retrograde.core.recorders import alone
 from retrograde.core.scoping import scope_named, thread
 
 
@@ -66,8 +68,9 @@ def variable_creator_scope(variable_creator: Callable) -> Iterator[None]:
 
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """A block like any other: there is no graph to be lifted out of."""
-    yield
+    """A block that is not part of the function around it: it runs once, when that is recorded."""
+    with alone() if recorders.thread.recorders.recording is not None else contextlib.nullcontext():
+        yield
 
 
 @contextlib.contextmanager
@@ -77,13 +80,13 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 
 
 def executing_eagerly() -> bool:
-    """True: operations run when they are called."""
-    return True
+    """Whether the code runs by itself, and not as the first call of a `function`."""
+    return not inside_function()
 
 
 def inside_function() -> bool:
-    """False: operations run when they are called."""
-    return False
+    """Whether the code runs in the first call of a `function`, which is recorded."""
+    return recorders.thread.recorders.recording is not None
 
 
 def no_op(name: Any = None) -> None:

@@ -27,6 +27,7 @@ OTHERWISE = {
     "tf.DType": "the dtypes are there already; nobody makes one",
     "tf.dtypes.DType": "the dtypes are there already; nobody makes one",
     "tf.Tensor": "tensors are made by operations",
+    "tf.function": "has one more, `strict`, by name only",
     "tf.Variable": "TensorFlow hides its parameters behind *args and **kwargs",
 }
 

@@ -2,7 +2,6 @@
 
 NOT_HERE = {
     "tf.check_pinned",
-    "tf.function",
     "tf.import_graph_def",
     "tf.load_library",
     "tf.load_op_library",

@@ -154,7 +154,14 @@ def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
     """`result` in tensors of their own, which tapes reach from `inputs` by `rule` alone."""
     leaves, pack = nest.flatten_with_pack(result)
     outputs = [Tensor(as_array(leaf)) for leaf in leaves]
-    if thread.recorders and any(y._array.dtype in dtypes.INEXACT for y in outputs):
+    recording = thread.recorders.recording
+    inexact = any(y._array.dtype in dtypes.INEXACT for y in outputs)
+    if recording is not None:
+        held = [held_by(leaf) for leaf in leaves]
+        values = [y if x is None else x._read() for x, y in zip(held, outputs, strict=True)]
+        sources = tuple([_source(x) for x in inputs])
+        recording.tie(CustomCall(name, rule), sources, values, outputs)
+    if inexact and len(thread.recorders) > (recording is not None):
         sources = tuple([_source(x) for x in inputs])
         outputs = _tied(CustomCall(name, rule), sources, outputs)
     return pack(outputs)
@@ -175,7 +182,7 @@ def _tied(call: CustomCall, sources: tuple, outputs: list[Tensor]) -> list[Tenso
         outputs = [wrap(Batched(y, level)) for y in tied]
     y = outputs[0] if len(outputs) == 1 else tuple(outputs)
     for recorder in recorders:
-        if recorder not in outer:
+        if recorder not in outer and not recorder.records_functions:
             recorder.record(call, sources, {}, y)
     return outputs
 

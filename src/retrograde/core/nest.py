@@ -74,6 +74,11 @@ def packed(structure: Any, values: Iterator[Any], expand_composites: bool = Fals
             return structure._with_components(values)
         return next(values)
     inner = [packed(child, values, expand_composites) for child in children(structure)]
+    return rebuilt(structure, inner)
+
+
+def rebuilt(structure: Any, inner: list) -> Any:
+    """A structure of the same kind, directly around `inner` in the order of `children`."""
     kind = type(structure)
     if isinstance(structure, Mapping):
         found = dict(zip(sorted(structure), inner, strict=True))

@@ -15,10 +15,13 @@ class Recorder:
     """Watches finished calls and changes nothing.
 
     `record` hears every applied primitive; `read`, every variable that a call reads; `escape`,
-    every value that leaves for Python or NumPy, where it can no longer be followed.
+    every value that leaves for Python or NumPy, where it can no longer be followed. One that
+    `records_functions` writes down all that happens in a call of a `function`, to do it again.
     """
 
     __slots__ = ()
+
+    records_functions = False
 
     def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
         """Hears that `primitive` made `y`, a tensor or a tuple of them, out of `inputs`."""
@@ -40,15 +43,17 @@ def quiet_context() -> contextvars.Context:
 class Recorders(list):
     """The recorders of one thread, outermost first.
 
-    `quietly(f, *args)` calls `f` where NumPy does not warn. It lives here so that an operation
-    finds all it needs of its thread in one look.
+    `quietly(f, *args)` calls `f` where NumPy does not warn. `recording` is the recorder of the
+    `function` whose first call this is, if it is one: always the outermost. They live here so that
+    an operation finds all it needs of its thread in one look.
     """
 
-    __slots__ = ("quietly",)
+    __slots__ = ("quietly", "recording")
 
     def __init__(self, recorders: Iterable[Recorder] = (), quietly: Callable | None = None) -> None:
         super().__init__(recorders)
         self.quietly = quietly or quiet_context().run
+        self.recording = self[0] if self and self[0].records_functions else None
 
 
 class _Thread(threading.local):
@@ -70,9 +75,26 @@ def escape(tensor: Any, how: str) -> None:
 
 @contextlib.contextmanager
 def listening(recorders: Iterable[Recorder]) -> Iterator[None]:
-    """Puts `recorders` in the place of this thread's own for the time of a block."""
+    """Puts `recorders` in the place of this thread's own for the time of a block.
+
+    A `function` that is being recorded goes on to hear all that happens.
+    """
     before = thread.recorders
+    recorders = list(recorders)
+    if before.recording is not None and before.recording not in recorders:
+        recorders.insert(0, before.recording)
     thread.recorders = Recorders(recorders, before.quietly)
+    try:
+        yield
+    finally:
+        thread.recorders = before
+
+
+@contextlib.contextmanager
+def alone(recorder: Recorder | None = None) -> Iterator[None]:
+    """A block in which nobody listens but `recorder`."""
+    before = thread.recorders
+    thread.recorders = Recorders([] if recorder is None else [recorder], before.quietly)
     try:
         yield
     finally:

@@ -15,9 +15,10 @@ from retrograde.core import dtypes, namespaces, rows, scoping
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
+from retrograde.core.effects import Host, perform
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices, dense
-from retrograde.core.recorders import escape, thread
+from retrograde.core.recorders import alone, escape, thread
 from retrograde.core.shapes import TensorShape, broadcast
 from retrograde.core.tensor import Holder, Reference, Tensor, next_id, readable, representation
 
@@ -142,6 +143,9 @@ class Variable(Holder, metaclass=_Creating):
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
+        recording = thread.recorders.recording
+        if recording is not None:
+            recording.create(self)
 
     @property
     def name(self) -> str:
@@ -296,9 +300,17 @@ class Variable(Holder, metaclass=_Creating):
             raise ValueError(self._shape_message(array.shape))
         if self._shape is not None and not self._shape.is_compatible_with(array.shape):
             raise ValueError(self._shape_message(array.shape))
-        with self._lock:
-            self._tensor = Tensor(array, self._id)
+        recording = thread.recorders.recording
+        before = None if recording is None else self._current()
+        self._put(Tensor(array, self._id))
+        if recording is not None:
+            recording.write(self, value, before)
         return self if read_value else None
+
+    def _put(self, tensor: Tensor) -> None:
+        """Holds `tensor`, which goes by the id of this variable."""
+        with self._lock:
+            self._tensor = tensor
 
     def assign_add(
         self,
@@ -308,7 +320,7 @@ class Variable(Holder, metaclass=_Creating):
         read_value: bool = True,
     ) -> Variable | None:
         """Adds `delta` to the value. Returns the variable."""
-        return self._update(np.add, delta, "assign_add", read_value)
+        return self._update(np.add, "add", delta, "assign_add", read_value)
 
     def assign_sub(
         self,
@@ -318,7 +330,7 @@ class Variable(Holder, metaclass=_Creating):
         read_value: bool = True,
     ) -> Variable | None:
         """Subtracts `delta` from the value. Returns the variable."""
-        return self._update(np.subtract, delta, "assign_sub", read_value)
+        return self._update(np.subtract, "subtract", delta, "assign_sub", read_value)
 
     def _operand(self, value: Any, how: str) -> Any:
         """The array of `value` in this variable's dtype, on its way into the variable."""
@@ -335,7 +347,7 @@ class Variable(Holder, metaclass=_Creating):
             f"{self.shape}, and the assigned value shape {shape} are incompatible."
         )
 
-    def _update(self, ufunc: Any, delta: Any, how: str, read_value: bool) -> Any:
+    def _update(self, ufunc: Any, primitive: str, delta: Any, how: str, read_value: bool) -> Any:
         now = self._current()._array
         plain = not (thread.recorders or namespaces.foreign)
         if plain and type(delta) is Tensor and delta._array.dtype is now.dtype:
@@ -349,6 +361,12 @@ class Variable(Holder, metaclass=_Creating):
                 f"{how}: cannot update variable '{self.name}' of shape {now.shape} with a value of "
                 f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
+        recording = thread.recorders.recording
+        if recording is not None:
+            recording.update(
+                self, PRIMITIVES[primitive], array if held_by(delta) is None else delta
+            )
+            return self if read_value else None
         del now  # what this method holds cannot be written into
         quietly = thread.recorders.quietly
         self._replace(lambda old, out: quietly(ufunc, old, array, out))
@@ -375,6 +393,8 @@ class Variable(Holder, metaclass=_Creating):
 
     def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
         """Writes `value`, broadcast to `shape`, into the part of the array that `key` cuts out."""
+        if thread.recorders.recording is not None:
+            return self._recorded(lambda v, x: v._assign_part(key, shape, x), "assign", value)
         array = self._operand(value, "assign")
         if broadcast(array.shape, shape) != shape:
             raise invalid(
@@ -439,6 +459,13 @@ class Variable(Holder, metaclass=_Creating):
         self, sparse_delta: Any, use_locking: bool = False, name: Any = None
     ) -> Variable:
         """Replaces rows within each batch: `v[b, indices[b, i]] = values[b, i]`."""
+        if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):
+            return self._recorded(
+                lambda v, x, i: v.batch_scatter_update(IndexedSlices(x, i)),
+                "scatter",
+                sparse_delta.values,
+                sparse_delta.indices,
+            )
         indices, values = self._slices(sparse_delta)
         batch = np.ix_(*map(range, indices.shape[:-1]))
         key = (*(axis[..., None] for axis in batch), indices) if batch else indices
@@ -465,6 +492,24 @@ class Variable(Holder, metaclass=_Creating):
         """Lowers what is at the positions `indices` to `updates`."""
         return self._scatter_nd(np.minimum.at, indices, updates)
 
+    def _recorded(self, update: Callable, name: str, *operands: Any) -> Variable:
+        """Makes an update that a function is to make again: `update(variable, *operands)`.
+
+        It is made on a variable with the same value, so that it becomes a plain function of arrays.
+        """
+        given = [
+            Tensor(as_array(x)) if held_by(x) is None else held_by(x)._read() for x in operands
+        ]
+
+        def new_value(old: Any, *arrays: Any) -> Any:
+            with alone():
+                stand_in = Variable(Tensor(np.array(old)), name=self._name)
+                update(stand_in, *map(Tensor, arrays))
+                return stand_in._array
+
+        host = Host(name, new_value, pure=True)
+        return self.assign(perform(host, (self._read(), *given)))
+
     def _slices(self, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(
@@ -476,11 +521,22 @@ class Variable(Holder, metaclass=_Creating):
         return indices, self._operand(sparse_delta.values, "scatter")
 
     def _scatter(self, write_at: Callable, sparse_delta: Any) -> Variable:
+        if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):
+            return self._recorded(
+                lambda v, x, i: v._scatter(write_at, IndexedSlices(x, i)),
+                "scatter",
+                sparse_delta.values,
+                sparse_delta.indices,
+            )
         indices, values = self._slices(sparse_delta)
         self._check_range(indices, self._array.shape[0])
         return self._write_at(write_at, indices, values)
 
     def _scatter_nd(self, write_at: Callable, indices: Any, updates: Any) -> Variable:
+        if thread.recorders.recording is not None:
+            return self._recorded(
+                lambda v, i, x: v._scatter_nd(write_at, i, x), "scatter", indices, updates
+            )
         indices = _indices(indices)
         if not indices.ndim or indices.shape[-1] > self._array.ndim:
             raise invalid(
@@ -606,4 +662,6 @@ def _indices(indices: Any) -> np.ndarray:
 
 
 def _index_tensor(indices: Any) -> Tensor:
-    return Tensor(_indices(indices))
+    held = held_by(indices)
+    array = _indices(indices)
+    return Tensor(array) if held is None else held._read()

@@ -1,0 +1,227 @@
+"""Replay on NumPy: straight Python code, written for one recording."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.dispatch import MANY, Primitive
+from retrograde.core.effects import Host
+from retrograde.core.rules import Spec
+from retrograde.functions.playing import Divergence
+from retrograde.functions.recording import Call, Guard, Reading, Recording, key_of
+from retrograde.functions.simplifying import Plain
+
+_WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
+
+# Kernels that are no ufuncs, and whose results never share memory with their inputs
+_FRESH = frozenset({"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"})
+
+
+def generate(plain: Plain, recording: Recording, inputs: int) -> Writer:
+    """Python code that does what `plain` says, to arrays."""
+    writer = Writer(plain, recording, inputs)
+    writer.write()
+    return writer
+
+
+class Writer:
+    """Writes the source of a replay, and gathers the objects that it names.
+
+    A value is called `x` if it is an argument, `v` if a variable holds it at first, `c` if it is a
+    constant, and `a` if it is computed; then comes its number.
+    """
+
+    def __init__(self, plain: Plain, recording: Recording, inputs: int) -> None:
+        self.namespace: dict[str, Any] = {
+            "np": np,
+            "key_of": key_of,
+            "Divergence": Divergence,
+        }
+        self.source = ""
+        self._plain = plain
+        self._specs: list[Spec] = recording.specs
+        self._variables = recording.variables
+        self._names: dict[int, str] = {n: f"x{n}" for n in range(inputs)}
+        self._firsts = [n for n in recording.first_values if n >= 0]
+        self._names |= {n: f"v{n}" for n in self._firsts}
+        for n, array in plain.constants.items():
+            self._names[n] = f"c{n}"
+            self.namespace[f"c{n}"] = array
+        self._arguments = [self._names[n] for n in (*range(inputs), *self._firsts)]
+        self._lines: list[str] = []
+        self._objects: dict[int, str] = {}
+        self._guards = 0
+        self._last = self._last_uses()
+        self._ours = self._overwritable()
+
+    def write(self) -> None:
+        """Writes all."""
+        for place, entry in enumerate(self._plain.entries):
+            if type(entry) is Call:
+                self._call(entry, place)
+            elif type(entry) is Guard:
+                self._guard(entry)
+            else:
+                self._reading(entry)
+            self._free(place)
+        results = _tuple(self._name(n) for n in self._plain.results)
+        writes = _tuple(self._name(n) for n in self._plain.writes.values())
+        self._lines.append(f"return {results}, {writes}")
+        head = f"def replay({', '.join([*self._arguments, 'log'])}):"
+        self.source = "\n    ".join([head, *self._lines]) + "\n"
+        self.namespace = {k: v for k, v in self.namespace.items() if k in self.source}
+
+    def compiled(self) -> Callable:
+        """The function that the source defines."""
+        found: dict[str, Any] = {}
+        exec(compile(self.source, "<replay>", "exec"), self.namespace, found)
+        return found["replay"]
+
+    # What may be overwritten and when values are no longer needed
+
+    def _last_uses(self) -> dict[int, list[int]]:
+        """For each place, the values that are needed there for the last time."""
+        kept = {*self._plain.results, *self._plain.writes.values()}
+        seen: set[int] = set(kept)
+        last: dict[int, list[int]] = {}
+        for place in range(len(self._plain.entries) - 1, -1, -1):
+            entry = self._plain.entries[place]
+            made = entry.outputs if type(entry) is Call else ()
+            used = entry.inputs if type(entry) is Call else (entry.value,)
+            for n in dict.fromkeys((*used, *made)):
+                if n not in seen:
+                    seen.add(n)
+                    last.setdefault(place, []).append(n)
+        return last
+
+    def _overwritable(self) -> set[int]:
+        """Arrays that were made here, and of which nobody can hold a view."""
+        made, shared = set(), set()
+        for entry in self._plain.entries:
+            if type(entry) is not Call:
+                shared.add(entry.value)
+            elif _is_ufunc(entry.primitive) or entry.primitive.name in _FRESH:
+                made.update(entry.outputs)
+            else:
+                shared.update(entry.inputs)
+        large = {n for n in made - shared if _nbytes(self._specs[n]) >= _WORTH_FREEING}
+        return large - {*self._plain.results, *self._plain.writes.values()}
+
+    def _free(self, place: int) -> None:
+        names = [
+            self._names[n]
+            for n in self._last.get(place, ())
+            if n in self._names
+            and self._names[n][0] == "a"
+            and _nbytes(self._specs[n]) >= _WORTH_FREEING
+        ]
+        if names:
+            self._lines.append(f"del {', '.join(dict.fromkeys(names))}")
+
+    # Lines
+
+    def _name(self, number: int) -> str:
+        return self._names[number]
+
+    def _object(self, value: Any, name: str) -> str:
+        """A name for an object that the source mentions."""
+        key = id(value)
+        if key not in self._objects:
+            if not name.isidentifier() or keyword.iskeyword(name) or name in dir(np):
+                name = f"{name}_" if name.isidentifier() else "object"
+            while name in self.namespace:
+                name += "_"
+            self.namespace[name] = value
+            self._objects[key] = name
+        return self._objects[key]
+
+    def _call(self, call: Call, place: int) -> None:
+        arguments = [self._name(n) for n in call.inputs]
+        targets = [self._names.setdefault(n, f"a{n}") for n in call.outputs]
+        target = ", ".join(targets) + ("," if call.primitive.outputs else "")
+        if type(call.primitive) is Host:
+            host = self._object(call.primitive, call.primitive.name.replace(" ", "_"))
+            if call.primitive.pure:
+                self._lines.append(f"{target} = {host}.f({', '.join(arguments)})")
+            else:
+                self._lines.append(f"{target} = log.ask({host}, [{', '.join(arguments)}])")
+            return
+        kernel, first = self._kernel(call)
+        arguments = [*first, *arguments]
+        out = self._out(call, place)
+        if out is not None:
+            (n,) = call.outputs
+            self._names[n] = target = self._name(out)
+            self._names.pop(out)
+            arguments.append(target)
+        arguments += [f"{name}={self._literal(v, name)}" for name, v in call.attrs.items()]
+        self._lines.append(f"{target} = {kernel}({', '.join(arguments)})")
+
+    def _kernel(self, call: Call) -> tuple[str, list[str]]:
+        """The name of the kernel, and what it gets before the arrays."""
+        primitive = call.primitive
+        many = _size(self._specs[call.inputs[0]]) >= MANY
+        kernel = primitive.on_many if many else primitive.on_numpy
+        if isinstance(kernel, functools.partial) and kernel.args == (np,) and not kernel.keywords:
+            return self._object(kernel.func, primitive.name), ["np"]
+        if getattr(np, getattr(kernel, "__name__", ""), None) is kernel:
+            return f"np.{kernel.__name__}", []
+        return self._object(kernel, primitive.name), []
+
+    def _out(self, call: Call, place: int) -> int | None:
+        """An input whose array the result may be written over."""
+        many = _size(self._specs[call.inputs[0]]) >= MANY
+        if not _is_ufunc(call.primitive) or call.attrs or many:
+            return None
+        (result,) = call.outputs
+        for n in self._last.get(place, ()):
+            if n in self._ours and n in call.inputs and self._specs[n] == self._specs[result]:
+                return n
+        return None
+
+    def _guard(self, guard: Guard) -> None:
+        name = self._name(guard.value)
+        found = f"bool({name})" if guard.truth else f"key_of({name})"
+        key = repr(guard.key) if guard.truth else self._object(guard.key, "key")
+        self._lines.append(f"if {found} != {key}:")
+        self._lines.append(f"    return Divergence({self._guards}, {found})")
+        self._guards += 1
+
+    def _reading(self, reading: Reading) -> None:
+        variable = self._object(self._variables[reading.variable], "variable")
+        name = self._names.setdefault(reading.value, f"a{reading.value}")
+        self._lines.append(f"{name} = {variable}._array")
+
+    def _literal(self, value: Any, name: str) -> str:
+        return repr(value) if _is_simple(value) else self._object(value, name)
+
+
+def _tuple(names: Iterable[str]) -> str:
+    names = list(names)
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _is_simple(value: Any) -> bool:
+    if isinstance(value, tuple) and type(value) is tuple:
+        return all(map(_is_simple, value))
+    return value is None or type(value) in (bool, int, str)
+
+
+def _is_ufunc(primitive: Any) -> bool:
+    return type(primitive) is Primitive and type(primitive.on_numpy) is np.ufunc
+
+
+def _size(spec: Spec) -> int:
+    size = 1
+    for length in spec.shape:
+        size *= length
+    return size
+
+
+def _nbytes(spec: Spec) -> int:
+    return _size(spec) * spec.dtype.itemsize

@@ -1,0 +1,117 @@
+"""A recording played through `apply`, so that whoever listens hears every call."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core.custom_gradient import record_custom
+from retrograde.core.dispatch import apply
+from retrograde.core.effects import Host, wrapped
+from retrograde.core.recorders import alone
+from retrograde.core.tensor import Tensor
+from retrograde.functions.recording import Call, Guard, Log, Reading, Recording, Tie, Write, key_of
+
+
+class Divergence(NamedTuple):
+    """The guard, by its place among them, at which a replay met something else: `key`."""
+
+    place: int
+    key: Any
+
+
+class Played(NamedTuple):
+    """What playing a recording gave: tensors by their numbers, and new values of variables."""
+
+    values: dict[int, Tensor]
+    writes: dict[int, Tensor]
+
+
+def play(recording: Recording, inputs: list[Tensor], log: Log) -> Played | Divergence:
+    """Does again what `recording` did, on other `inputs`; variables are left as they are."""
+    values: dict[int, Tensor] = dict(enumerate(inputs)) | recording.constants
+    for variable, number in zip(recording.variables, recording.first_values, strict=True):
+        if number >= 0:
+            values[number] = variable._read()
+    return _play(recording, recording.entries, values, log)
+
+
+def _play(
+    recording: Recording, entries: list, values: dict[int, Tensor], log: Log
+) -> Played | Divergence:
+    writes: dict[int, Tensor] = {}
+    guards = 0
+    for entry in entries:
+        kind = type(entry)
+        if kind is Call:
+            inputs = tuple([values[n] for n in entry.inputs])
+            if type(entry.primitive) is Host:
+                y = _host(entry.primitive, inputs, log)
+            else:
+                y = apply(entry.primitive, inputs, entry.attrs)
+            values.update(zip(entry.outputs, y if type(y) is tuple else (y,), strict=True))
+        elif kind is Guard:
+            array = values[entry.value]._array
+            key = bool(array) if entry.truth else key_of(array)
+            if key != entry.key:
+                return Divergence(guards, key)
+            guards += 1
+        elif kind is Write:
+            writes[entry.variable] = values[entry.value]
+        elif kind is Reading:
+            values[entry.value] = recording.variables[entry.variable]._read()
+        else:
+            _tie(recording, entry, values, log)
+    return Played(values, writes)
+
+
+def _host(host: Host, inputs: tuple, log: Log) -> Any:
+    arrays = [np.asarray(x._array) for x in inputs]
+    if not host.pure:
+        return wrapped(host, log.ask(host, arrays))
+    with alone():
+        return wrapped(host, host.f(*arrays))
+
+
+def _tie(recording: Recording, tie: Tie, values: dict[int, Tensor], log: Log) -> None:
+    """Makes the outputs of a `custom_gradient` lead back by the user's rule.
+
+    That rule holds tensors of the call that was recorded. So it is recorded itself, as a function
+    of the cotangents and of what the call computed, and played with what this one computes.
+    """
+
+    def rule(needed: tuple[bool, ...], g: Any) -> list:
+        several = g if type(g) is tuple else (g,)
+        backward, first, results = rule_of(recording, tie)
+        given = dict(zip(range(first, first + len(several)), several, strict=True))
+        played = _play(recording, backward.entries, values | backward.constants | given, log)
+        return [
+            played.values[n] if n is not None and wanted else None
+            for n, wanted in zip(results, needed, strict=True)
+        ]
+
+    inputs = [values[n] for n in tie.inputs]
+    outputs = record_custom(tie.name, rule, inputs, [values[n] for n in tie.values])
+    values.update(zip(tie.outputs, outputs, strict=True))
+
+
+def rule_of(recording: Recording, tie: Tie) -> tuple[Recording, int, list]:
+    """The user's rule of a `custom_gradient` as a recording that goes on where the call ended.
+
+    With it come the number of the first cotangent, and those of the results.
+    """
+    key = tie.outputs
+    if key not in recording.rules:
+        backward = copy.copy(recording)
+        backward.entries, backward.constants = [], {}
+        specs = [recording.specs[n] for n in tie.outputs]
+        cotangents = [Tensor(np.ones(spec.shape, spec.dtype)[()]) for spec in specs]
+        first = backward.begin(cotangents)
+        with alone(backward):
+            g = tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
+            found = tie.rule((True,) * len(tie.inputs), g)
+        results = [None if x is None else backward.number(x) for x in found]
+        recording.rules[key] = (backward, first, results)
+    return recording.rules[key]

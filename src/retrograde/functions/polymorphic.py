@@ -1,0 +1,207 @@
+"""function(): what a Python function did in its first call is done again in the next."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from retrograde.config._settings import settings
+from retrograde.core.recorders import alone, thread
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.functions.paths import Path, Paths, Results
+from retrograde.functions.playing import Divergence
+from retrograde.functions.recording import Guard, Log, Recording
+from retrograde.functions.signature import Parameters, describe, fitted, with_inputs
+
+_PATIENCE = 16  # recordings of one signature, before guards are taken to fail always
+
+
+class Function:
+    """A function that is run once for each signature, and replayed from then on."""
+
+    def __init__(
+        self,
+        python_function: Callable,
+        name: str | None = None,
+        input_signature: Any = None,
+        jit_compile: bool | None = None,
+        strict: bool = False,
+    ) -> None:
+        functools.update_wrapper(self, python_function)
+        self.python_function = python_function
+        self._name = name or getattr(python_function, "__name__", "function")
+        self._input_signature = None if input_signature is None else tuple(input_signature)
+        self._jit_compile = bool(jit_compile)
+        self._strict = strict
+        self._parameters = Parameters(python_function)
+        self._signatures: dict[Any, Paths] = {}
+        self._bound: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._created_variables = False
+        self._lock = threading.RLock()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        try:
+            found = self._bound.get(instance)
+        except TypeError:  # it cannot be a weak key
+            return self._for(instance)
+        if found is None:
+            found = self._bound[instance] = self._for(instance)
+        return found
+
+    def _for(self, instance: Any) -> Function:
+        method = functools.partial(_call_method, weakref.ref(instance), self.python_function)
+        functools.update_wrapper(method, self.python_function.__get__(instance))
+        return Function(method, self._name, self._input_signature, self._jit_compile, self._strict)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorders = thread.recorders
+        if recorders.recording is not None or settings["run_functions_eagerly"]:
+            return self.python_function(*args, **kwargs)
+        args, kwargs, key, inputs = self._arranged(args, kwargs)
+        paths = self._signatures.get(key)
+        if paths is None:
+            paths = self._signatures.setdefault(key, Paths())
+        if paths.eager:
+            return self.python_function(*args, **kwargs)
+        log = Log()
+        path = paths.first()
+        while path is not None:
+            outcome = path.play(inputs, log) if recorders else self._replay(path, inputs, log)
+            if type(outcome) is not Divergence:
+                paths.latest = path
+                return outcome
+            path = paths.other(path, outcome)
+            log.rewind()
+        return self._record(paths, args, kwargs, inputs, log)
+
+    def _replay(self, path: Path, inputs: list[Tensor], log: Log) -> Any:
+        try:
+            return path.replay(inputs, log)
+        except Exception:
+            log.rewind()
+            path.play(inputs, log)  # raises what the error means to the user
+            raise
+
+    def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list[Tensor]]:
+        """The arguments in order, what they have in common with other calls, and their tensors."""
+        if self._input_signature is None:
+            args, kwargs = self._parameters.ordered(args, kwargs)
+        else:
+            args = fitted(args, kwargs, self._input_signature, self._parameters.names)
+            kwargs = {}
+        inputs: list[Tensor] = []
+        key = tuple([describe(value, inputs) for value in args])
+        if kwargs:
+            key = (key, tuple([(name, describe(kwargs[name], inputs)) for name in sorted(kwargs)]))
+        return args, kwargs, key, inputs
+
+    def _record(
+        self, paths: Paths, args: tuple, kwargs: dict, inputs: list[Tensor], log: Log
+    ) -> Any:
+        """Runs the Python function, and keeps what it did."""
+        heard = bool(thread.recorders)
+        handles = [wrap(x._array) for x in inputs]
+        given = iter(handles)
+        args = tuple([with_inputs(value, given) for value in args])
+        kwargs = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
+        with self._lock:
+            recording = Recording(handles, log)
+            try:
+                with alone(recording):
+                    returned = self.python_function(*args, **kwargs)
+                    results = Results(returned, recording)
+            except BaseException as error:
+                recording.undo()
+                kind = getattr(error, "in_function", None)
+                if kind is not None:
+                    raise kind(str(error)) from error
+                raise
+            self._check_created(recording)
+            path = Path(recording, results, len(handles))
+            if not recording.created:
+                paths.add(path)
+                self._lose_patience(paths, recording)
+            if not heard:
+                outcome = results.around(results.tensors)
+                results.forget()
+                return outcome
+            recording.undo()
+        log.rewind()
+        return path.play(inputs, log)
+
+    def _check_created(self, recording: Recording) -> None:
+        if not recording.created:
+            return
+        gone = any(reference() is None for reference in recording.created)
+        if gone or self._created_variables:
+            raise ValueError(
+                "tf.function only supports singleton tf.Variables created on the first call. Make "
+                "sure the tf.Variable is only created once or created outside tf.function."
+            )
+        self._created_variables = True
+
+    def _lose_patience(self, paths: Paths, recording: Recording) -> None:
+        if len(paths.all) < _PATIENCE:
+            return
+        paths.eager = True
+        guard = next(e for e in reversed(recording.entries) if type(e) is Guard)
+        file, line = guard.where
+        warnings.warn(
+            f"{self._name}: {len(paths.all)} recordings, because a value that reaches Python at "
+            f"{file}:{line} (by {guard.how}) is another one in each call. From now on the function "
+            "runs eagerly for arguments like these. Keep the value a tensor to have it replayed.",
+            stacklevel=4,
+        )
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many signatures the function was recorded for."""
+        return sum(bool(paths.all) for paths in self._signatures.values())
+
+    def __repr__(self) -> str:
+        return f"<retrograde.function {self._name}>"
+
+
+def _call_method(instance: weakref.ref, function: Callable, *args: Any, **kwargs: Any) -> Any:
+    return function(instance(), *args, **kwargs)
+
+
+def function(
+    func: Callable | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: Any = None,
+    *,
+    strict: bool = False,
+) -> Any:
+    """Makes a function that is run once for each signature, and replayed from then on.
+
+    The first call with new shapes, dtypes or Python values runs `func` for real and records every
+    operation in it. Later calls do the same operations on their own arguments, without the Python
+    code around them. Python values that depend on tensors are watched: where a call would have gone
+    another way, it does.
+
+    >>> @tf.function
+    ... def f(x):
+    ...     return x * x if x > 0.0 else -x
+    >>> f(tf.constant(3.0)).numpy(), f(tf.constant(-2.0)).numpy()
+    (np.float32(9.0), np.float32(2.0))
+    """
+    compiled = jit_compile if experimental_compile is None else experimental_compile
+
+    def decorate(python_function: Callable) -> Function:
+        return Function(python_function, None, input_signature, compiled, strict)
+
+    return decorate if func is None else decorate(func)

@@ -1,0 +1,324 @@
+"""Recording: all that one call of a function did, as a list over numbered values."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core.conversion import held_by
+from retrograde.core.custom_gradient import CustomCall
+from retrograde.core.dispatch import apply
+from retrograde.core.effects import Host, wrapped
+from retrograde.core.recorders import Recorder, alone
+from retrograde.core.rules import Spec
+from retrograde.core.tensor import Tensor, next_id
+
+
+class Call(NamedTuple):
+    """One applied primitive, or something in the place of one.
+
+    `inputs` and `outputs` are numbers of values; there is one output unless the primitive has
+    `outputs`.
+    """
+
+    primitive: Any
+    inputs: tuple[int, ...]
+    attrs: dict[str, Any]
+    outputs: tuple[int, ...]
+
+
+class Guard(NamedTuple):
+    """A value that reached Python: a replay that meets another one has to be another recording.
+
+    `truth` says that only whether it is true was asked. `where` is the place in the user's code.
+    """
+
+    value: int
+    truth: bool
+    key: Any
+    how: str
+    where: tuple[str, int]
+
+
+class Write(NamedTuple):
+    """A variable, by its place in the list of them, gets a new value."""
+
+    variable: int
+    value: int
+
+
+class Reading(NamedTuple):
+    """A variable that something outside of the recording has changed is read once more."""
+
+    variable: int
+    value: int
+
+
+class Tie(NamedTuple):
+    """A `custom_gradient`: `outputs` are the values of `values`, and lead back by `rule` alone."""
+
+    name: str
+    rule: Callable
+    inputs: tuple[int, ...]
+    values: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class Log:
+    """What the effects of one call returned, in order.
+
+    When a replay turns out to be the wrong one, what it drew, read or was told is not drawn, read
+    or asked again: the next attempt gets the same answers first.
+    """
+
+    __slots__ = ("answers", "place")
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, Any]] = []
+        self.place = 0
+
+    def rewind(self) -> None:
+        """Begins again with the first answer."""
+        self.place = 0
+
+    def ask(self, host: Host, arrays: list) -> Any:
+        """What `host` answered the last time this call came here; or now, for the first time."""
+        if self.place < len(self.answers):
+            name, answer = self.answers[self.place]
+            if name == host.name:
+                self.place += 1
+                return answer
+            del self.answers[self.place :]
+        with alone():
+            answer = host.f(*arrays)
+        self.answers.append((host.name, answer))
+        self.place += 1
+        return answer
+
+
+# Escapes that are followed by an event of their own, or by none that matters
+_FOLLOWED = frozenset(
+    {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print", "dataset"}
+)
+
+
+class Recording(Recorder):
+    """Hears all that happens in one call, and numbers the values as they come.
+
+    The first numbers are those of the inputs. A value is told by the id of its tensor; one that a
+    variable holds, by the tensor itself, as all of its values go by the id of the variable.
+    """
+
+    records_functions = True
+
+    def __init__(self, inputs: list[Tensor], log: Log) -> None:
+        self.start = next_id()  # tensors with smaller ids were there before
+        self.entries: list[Any] = []
+        self.specs: list[Spec] = []
+        self.constants: dict[int, Tensor] = {}
+        self.variables: list[Any] = []
+        self.first_values: list[int] = []  # of each variable, the number of its first value
+        self.before: dict[int, tuple[Any, Tensor]] = {}  # what variables held that were written
+        self.created: list[weakref.ref] = []
+        self.results: list[weakref.ref] = []  # tensors that were made on the way
+        self.log = log
+        self._numbers: dict[int, int] = {}
+        self._versions: dict[int, list[tuple[Tensor, int]]] = {}
+        self._places: dict[int, int] = {}  # of variables in the list, by their ids
+        self._arrays: dict[int, tuple[Any, int]] = {}
+        self._changing: list[bool] = []  # values that another call may see otherwise
+        self._guarded: set[tuple[int, bool]] = set()
+        self._draws: dict[Any, Tensor] = {}
+        self._inputs = {id(x._array) for x in inputs}
+        self.rules: dict[tuple, Any] = {}  # of its `custom_gradient`s, recorded when asked for
+        self.begin(inputs)
+
+    def begin(self, inputs: list[Tensor]) -> int:
+        """Numbers `inputs`, and tells the first of the numbers."""
+        first = len(self.specs)
+        for x in inputs:
+            self._numbers[x._id] = self._new(x._array, changing=True)
+        return first
+
+    # Values
+
+    def _new(self, array: Any, changing: bool) -> int:
+        self.specs.append(Spec(array.shape, array.dtype))
+        self._changing.append(changing)
+        return len(self.specs) - 1
+
+    def number(self, x: Tensor) -> int:
+        """The number of the value of `x`; it becomes a constant if nothing here has made it."""
+        versions = self._versions.get(x._id)
+        if versions is not None:
+            for tensor, number in reversed(versions):
+                if tensor is x:
+                    return number
+        else:
+            number = self._numbers.get(x._id)
+            if number is not None:
+                return number
+        kept = self._arrays.get(id(x._array))
+        if kept is not None and kept[0]() is x._array:
+            number = kept[1]
+        else:
+            number = self._new(x._array, changing=False)
+            self.constants[number] = x if versions is None else Tensor(x._array)
+        if versions is None:
+            self._numbers[x._id] = number
+        else:
+            versions.append((x, number))
+        return number
+
+    def _made(self, y: Tensor, changing: bool) -> int:
+        number = self._numbers[y._id] = self._new(y._array, changing)
+        self.results.append(weakref.ref(y))
+        array = y._array
+        # `np.True_` is one object for all.
+        if id(array) not in self._inputs and type(array) is not np.bool_:
+            self._arrays[id(array)] = (_reference(array), number)
+        return number
+
+    # What happens
+
+    def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
+        """Writes a call down."""
+        numbers = tuple([self.number(x) for x in inputs])
+        changing = any([self._changing[n] for n in numbers])
+        outputs = y if type(y) is tuple else (y,)
+        made = tuple([self._made(x, changing) for x in outputs])
+        self.entries.append(Call(primitive, numbers, attrs, made))
+
+    def tie(self, call: CustomCall, inputs: tuple, leaves: list, outputs: list) -> None:
+        """Hears of the call of a `custom_gradient`: `outputs` are new handles on `leaves`."""
+        values = tuple([self.number(x) for x in leaves])
+        numbers = tuple([self.number(x) for x in inputs])
+        made = tuple(
+            [self._made(y, self._changing[n]) for y, n in zip(outputs, values, strict=True)]
+        )
+        self.entries.append(Tie(call.name, call.rule, numbers, values, made))
+
+    def perform(self, host: Host, inputs: tuple) -> Any:
+        """Runs `host`, and writes it down."""
+        numbers = tuple([self.number(x) for x in inputs])
+        arrays = [x._array for x in inputs]
+        if host.pure:
+            with alone():
+                answer = host.f(*arrays)
+        else:
+            answer = self.log.ask(host, arrays)
+        y = wrapped(host, answer)
+        changing = not host.pure or any([self._changing[n] for n in numbers])
+        outputs = y if type(y) is tuple else (y,)
+        made = tuple([self._made(x, changing) for x in outputs])
+        self.entries.append(Call(host, numbers, {}, made))
+        return y
+
+    def draw(self, key: Any, host: Host) -> Tensor:
+        """The tensor of a random key. One that was drawn before, as when a function is run once
+        more for its gradient, is the same in every replay."""
+        if key not in self._draws:
+            self._draws[key] = self.perform(host, ())
+        return self._draws[key]
+
+    def read(self, variable: Any) -> None:
+        """Notes which variables are read, and when something else has changed one."""
+        place = self._place(variable)
+        tensor = variable._current()
+        versions = self._versions[variable._id]
+        if not any(known is tensor for known, _ in versions):
+            number = self._new(tensor._array, changing=True)
+            versions.append((tensor, number))
+            self.entries.append(Reading(place, number))
+
+    def _place(self, variable: Any) -> int:
+        place = self._places.get(variable._id)
+        if place is None:
+            place = self._places[variable._id] = len(self.variables)
+            self.variables.append(variable)
+            tensor = variable._current()
+            number = self._new(tensor._array, changing=True)
+            self._versions[variable._id] = [(tensor, number)]
+            self.first_values.append(number)
+        return place
+
+    def create(self, variable: Any) -> None:
+        """Hears of a new variable."""
+        self.created.append(weakref.ref(variable))
+
+    def undo(self) -> None:
+        """Gives all variables the values back that they had before the call."""
+        for variable, tensor in self.before.values():
+            variable._put(tensor)
+
+    def write(self, variable: Any, value: Any, before: Tensor) -> None:
+        """Hears that `variable`, which held `before`, was given `value`."""
+        self.before.setdefault(variable._id, (variable, before))
+        held = held_by(value)
+        source = None if held is None else held._read()
+        tensor = variable._current()
+        place = self._places.get(variable._id)
+        if place is None:  # written before it is read: what it held does not matter
+            place = self._places[variable._id] = len(self.variables)
+            self.variables.append(variable)
+            self._versions[variable._id] = []
+            self.first_values.append(-1)
+        number = self.number(tensor if source is None else source)
+        if source is not None:
+            self._versions[variable._id].append((tensor, number))
+        self.entries.append(Write(place, number))
+
+    def update(self, variable: Any, primitive: Any, operand: Any) -> None:
+        """Gives `variable` what `primitive` makes of its value and `operand`."""
+        held = held_by(operand)
+        given = Tensor(operand) if held is None else held._read()
+        with alone(self):
+            variable.assign(apply(primitive, (variable._read(), given)))
+
+    def escape(self, tensor: Any, how: str) -> None:
+        """Makes a guard of a value that reaches Python."""
+        if how in _FOLLOWED:
+            return
+        number = self.number(tensor)
+        truth = how == "bool"
+        if not self._changing[number] or (number, truth) in self._guarded:
+            return
+        array = tensor._array
+        if truth and array.size != 1:
+            return  # Python is about to raise an error
+        self._guarded.add((number, truth))
+        key = bool(array) if truth else key_of(array)
+        self.entries.append(Guard(number, truth, key, how, place_in_user_code()))
+
+    def changes(self, number: int) -> bool:
+        """Whether a value may be another one in the next call."""
+        return self._changing[number]
+
+
+def key_of(array: Any) -> Any:
+    """What tells the values of two arrays of one shape apart."""
+    array = np.asarray(array)
+    return tuple(array.ravel().tolist()) if array.dtype.kind == "O" else array.tobytes()
+
+
+def _reference(array: Any) -> Callable:
+    """A function that gives `array` as long as it lives. NumPy's scalars are kept alive."""
+    return weakref.ref(array) if type(array) is np.ndarray else lambda: array
+
+
+_HERE = __name__.split(".")[0]
+
+
+def place_in_user_code() -> tuple[str, int]:
+    """File and line of the innermost frame that is not ours."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.split(".")[0] != _HERE:
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "<unknown>", 0

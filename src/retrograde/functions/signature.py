@@ -1,0 +1,161 @@
+"""What calls have in common: the arguments of a function, told apart from the values in them."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import nest
+from retrograde.core.composites import CompositeTensor
+from retrograde.core.conversion import as_array, held_by
+from retrograde.core.dtypes import DType
+from retrograde.core.shapes import TensorShape
+from retrograde.core.spec import TensorSpec, TypeSpec
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+
+_PLAIN = (bool, int, complex, str, bytes, type(None))
+_BY_VALUE = (DType, TensorShape, TypeSpec, enum.Enum, np.dtype, type, slice)
+
+
+class Identity:
+    """An object that counts as itself and as nothing else, for as long as it lives."""
+
+    __slots__ = ("_hash", "_reference")
+
+    def __init__(self, value: Any) -> None:
+        self._hash = id(value)
+        try:
+            self._reference: Callable = weakref.ref(value)
+        except TypeError:
+            self._reference = lambda: value
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Identity):
+            return NotImplemented
+        value = self._reference()
+        return value is not None and value is other._reference()
+
+    def __repr__(self) -> str:
+        return f"{type(self._reference()).__name__} object"
+
+
+def describe(value: Any, inputs: list[Tensor]) -> Any:
+    """A key for all values that one recording serves; tensors in `value` are added to `inputs`."""
+    kind = type(value)
+    if kind is Tensor:
+        inputs.append(value)
+        return value._array.shape, value._array.dtype
+    if kind in _PLAIN:
+        return kind, value
+    if kind is float:
+        return kind, repr(value)  # tells 0.0 and -0.0 apart, and takes nan for itself
+    if isinstance(value, (np.ndarray, np.generic)):
+        inputs.append(Tensor(as_array(value)))
+        return inputs[-1]._array.shape, inputs[-1]._array.dtype
+    held = held_by(value)
+    if held is not None:
+        if isinstance(held, Variable):
+            return Variable, held._id
+        inputs.append(held)
+        return held._array.shape, held._array.dtype
+    if isinstance(value, CompositeTensor):
+        inputs.extend(value._components())
+        return kind, tuple([(x._array.shape, x._array.dtype) for x in value._components()])
+    if nest.is_nested(value):
+        keys = tuple(sorted(value)) if isinstance(value, Mapping) else len(value)
+        return kind, keys, *[describe(child, inputs) for child in nest.children(value)]
+    if isinstance(value, _BY_VALUE):
+        return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value
+    return Identity(value)
+
+
+def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
+    """`value` with other tensors in it, in the order in which `describe` met them."""
+    kind = type(value)
+    if kind is Tensor or isinstance(value, (np.ndarray, np.generic)):
+        return next(inputs)
+    if kind in _PLAIN or kind is float:
+        return value
+    held = held_by(value)
+    if held is not None:
+        return value if isinstance(held, Variable) else next(inputs)
+    if isinstance(value, CompositeTensor):
+        return value._with_components(inputs)
+    if nest.is_nested(value):
+        children = [with_inputs(child, inputs) for child in nest.children(value)]
+        return value if kind is range else nest.rebuilt(value, children)
+    return value
+
+
+class Parameters:
+    """How a Python function takes its arguments."""
+
+    def __init__(self, python_function: Callable) -> None:
+        self._signature = inspect.signature(python_function)
+        parameters = list(self._signature.parameters.values())
+        self._simple = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+        self._count = len(parameters)
+        self._defaults = [p.default for p in parameters]
+        self.names = [p.name for p in parameters]
+
+    def ordered(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The same arguments with defaults filled in and, where that can be, without names."""
+        if self._simple and not kwargs:
+            tail = self._defaults[len(args) :]
+            if len(args) <= self._count and inspect.Parameter.empty not in tail:
+                return (*args, *tail), kwargs
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+
+def fitted(args: tuple, kwargs: dict, specs: Any, names: list[str]) -> tuple:
+    """Arguments as tensors that fit an `input_signature`."""
+    if kwargs:
+        by_name = dict(zip(names, args, strict=False)) | kwargs
+        args = tuple([by_name[name] for name in names if name in by_name])
+    if len(args) != len(specs):
+        raise TypeError(
+            f"The function has an input_signature of {len(specs)} arguments. Received: {len(args)}."
+        )
+    return tuple([_fit(value, spec, names[i]) for i, (value, spec) in enumerate(zip(args, specs))])
+
+
+def _fit(value: Any, spec: Any, name: str) -> Any:
+    if not isinstance(spec, TypeSpec):
+        flat, wanted = nest.flatten(value), nest.flatten(spec)
+        if len(flat) != len(wanted):
+            raise TypeError(
+                f"Argument {name!r} has {len(flat)} leaves. Expected {len(wanted)}, as the "
+                "input_signature says."
+            )
+        fitting = [_fit(x, s, name) for x, s in zip(flat, wanted, strict=True)]
+        return nest.packed(spec, iter(fitting))
+    if not isinstance(spec, TensorSpec):
+        if not spec.is_compatible_with(value):
+            raise _misfit(value, spec, name)
+        return value
+    held = held_by(value)
+    try:
+        tensor = Tensor(as_array(value, spec.dtype.numpy_dtype)) if held is None else held._read()
+    except (TypeError, ValueError):
+        raise _misfit(value, spec, name) from None
+    if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor._array.shape):
+        raise _misfit(tensor, spec, name)
+    return tensor
+
+
+def _misfit(value: Any, spec: TypeSpec, name: str) -> TypeError:
+    found = TensorSpec.from_tensor(value) if isinstance(value, Tensor) else repr(value)
+    return TypeError(
+        f"Argument {name!r} does not fit the input_signature. Received: {found}. Expected: {spec}."
+    )

@@ -1,0 +1,121 @@
+"""A recording made shorter: constants folded, repeated work merged, unused work left out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core.dispatch import MANY
+from retrograde.core.effects import Host
+from retrograde.core.recorders import thread
+from retrograde.functions.recording import Call, Guard, Reading, Recording, Tie, Write
+
+_LARGEST_FOLDED = 1 << 20  # bytes: more than that is quicker computed than carried along
+
+
+class Plain(NamedTuple):
+    """What is left of a recording.
+
+    `entries` are calls, guards and readings in order; `constants`, arrays by number. `results` and
+    `writes` say which values the call returns, and which variables hold which values afterwards.
+    """
+
+    entries: list[Any]
+    constants: dict[int, Any]
+    results: list[int]
+    writes: dict[int, int]
+
+
+def simplified(recording: Recording, results: list[int], fold: bool = True) -> Plain:
+    """`recording` with all that need not be done again left out."""
+    merging = _Merging(recording, fold)
+    for entry in recording.entries:
+        merging.take(entry)
+    same = merging.same
+    results = [same.get(n, n) for n in results]
+    entries = _needed(merging.entries, {*results, *merging.writes.values()})
+    return Plain(entries, merging.known, results, merging.writes)
+
+
+class _Merging:
+    """One walk over the entries, which are kept unless their values are known already."""
+
+    def __init__(self, recording: Recording, fold: bool) -> None:
+        self.fold = fold
+        self.entries: list[Any] = []
+        self.known: dict[int, Any] = {n: x._array for n, x in recording.constants.items()}
+        self.same: dict[int, int] = {}
+        self.writes: dict[int, int] = {}
+        self._seen: dict[Any, tuple[int, ...]] = {}
+
+    def take(self, entry: Any) -> None:
+        same = self.same
+        kind = type(entry)
+        if kind is Call:
+            inputs = tuple([same.get(n, n) for n in entry.inputs])
+            self._call(entry._replace(inputs=inputs))
+        elif kind is Tie:
+            same.update(
+                (y, same.get(x, x)) for y, x in zip(entry.outputs, entry.values, strict=True)
+            )
+        elif kind is Write:
+            self.writes[entry.variable] = same.get(entry.value, entry.value)
+        elif kind is Guard:
+            self.entries.append(entry._replace(value=same.get(entry.value, entry.value)))
+        else:
+            self.entries.append(entry)
+
+    def _call(self, call: Call) -> None:
+        pure = type(call.primitive) is not Host
+        if pure and self.fold and all([n in self.known for n in call.inputs]):
+            values = self._computed(call)
+            if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
+                self.known.update(zip(call.outputs, values, strict=True))
+                return
+        key = (call.primitive.name, call.inputs, _hashable(call.attrs)) if pure else None
+        if key is not None and key[2] is not None:
+            before = self._seen.setdefault(key, call.outputs)
+            if before is not call.outputs:
+                self.same.update(zip(call.outputs, before, strict=True))
+                return
+        self.entries.append(call)
+
+    def _computed(self, call: Call) -> tuple:
+        arrays = [self.known[n] for n in call.inputs]
+        kernel = call.primitive.on_numpy if arrays[0].size < MANY else call.primitive.on_many
+        value = thread.recorders.quietly(kernel, *arrays, **call.attrs)
+        return tuple(value) if call.primitive.outputs else (value,)
+
+
+def _hashable(value: Any) -> Any:
+    """Something that tells attributes apart; `None` if they cannot be told."""
+    if isinstance(value, dict):
+        parts = [(k, _hashable(v)) for k, v in value.items()]
+        return None if any(p is None for _, p in parts) else tuple(sorted(parts))
+    if isinstance(value, (list, tuple)):
+        parts = [_hashable(v) for v in value]
+        return None if any(p is None for p in parts) else (type(value).__name__, *parts)
+    if isinstance(value, slice):
+        return _hashable((value.start, value.stop, value.step))
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.dtype)):
+        return type(value).__name__, repr(value)
+    return None
+
+
+def _needed(entries: list[Any], wanted: set[int]) -> list[Any]:
+    """The entries that lead to `wanted`, or to a guard, or do something outside."""
+    kept = []
+    for entry in reversed(entries):
+        kind = type(entry)
+        if kind is Call:
+            effect = type(entry.primitive) is Host and not entry.primitive.pure
+            if not effect and wanted.isdisjoint(entry.outputs):
+                continue
+            wanted.update(entry.inputs)
+        elif kind is Guard:
+            wanted.add(entry.value)
+        elif kind is Reading and entry.value not in wanted:
+            continue
+        kept.append(entry)
+    return kept[::-1]
