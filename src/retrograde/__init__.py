@@ -157,8 +157,8 @@ if TYPE_CHECKING:
     from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
     from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from retrograde.devices import DeviceSpec, device
-    from retrograde.keras import initializers, losses, metrics, optimizers
     from retrograde.functions.polymorphic import function
+    from retrograde.keras import initializers, losses, metrics, optimizers
     from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot
     from retrograde.linalg import sqrtm as matrix_square_root
     from retrograde.math import (

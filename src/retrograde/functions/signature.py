@@ -127,7 +127,8 @@ def fitted(args: tuple, kwargs: dict, specs: Any, names: list[str]) -> tuple:
         raise TypeError(
             f"The function has an input_signature of {len(specs)} arguments. Received: {len(args)}."
         )
-    return tuple([_fit(value, spec, names[i]) for i, (value, spec) in enumerate(zip(args, specs))])
+    triples = zip(args, specs, names, strict=False)  # there may be more names, with defaults
+    return tuple([_fit(value, spec, name) for value, spec, name in triples])
 
 
 def _fit(value: Any, spec: Any, name: str) -> Any:
