@@ -367,6 +367,32 @@ def test_random_numbers_in_a_parallel_map_are_new_in_each_pass():
     assert set(first).isdisjoint(second)
 
 
+# Checkpoints
+
+
+def test_a_checkpoint_is_one_file(tmp_path):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+    path = checkpoint.save(tmp_path / "ckpt")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "ckpt-1.safetensors"]
+    checkpoint.restore(path + ".safetensors").assert_consumed()
+
+
+def test_a_value_that_does_not_fit_keeps_all_others_from_being_restored(tmp_path):
+    path = tf.train.Checkpoint(a=tf.Variable(1.0), b=tf.Variable(1.0)).write(tmp_path / "a")
+    a = tf.Variable(0.0)
+    with pytest.raises(ValueError, match="incompatible"):
+        tf.train.Checkpoint(a=a, b=tf.Variable([0.0])).read(path)
+    assert float(a) == 0.0
+
+
+def test_a_save_that_fails_is_not_counted(tmp_path):
+    (tmp_path / "file").write_text("")
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+    with pytest.raises(OSError, match="file"):
+        checkpoint.save(tmp_path / "file" / "ckpt")
+    assert int(checkpoint.save_counter) == 0
+
+
 # Tensors and variables
 
 

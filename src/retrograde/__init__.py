@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         sparse,
         strings,
         test,
+        train,
     )
     from retrograde._initializers import (
         constant_initializer,
@@ -528,6 +529,7 @@ __all__ = [
     "test",
     "tile",
     "timestamp",
+    "train",
     "transpose",
     "truediv",
     "truncatediv",

@@ -10,6 +10,7 @@ HOMES = {
             nest=retrograde.nest nn=retrograde.nn optimize=retrograde.optimize
             ragged=retrograde.ragged random=retrograde.random signal=retrograde.signal
             sparse=retrograde.sparse strings=retrograde.strings test=retrograde.test
+            train=retrograde.train
         """,
         "retrograde._initializers": """
             constant_initializer ones_initializer random_normal_initializer
@@ -440,6 +441,21 @@ HOMES = {
         """,
         "retrograde.signal.windows": """
             hamming_window hann_window kaiser_bessel_derived_window kaiser_window vorbis_window
+        """,
+    },
+    "retrograde.train": {
+        "": """
+            experimental=retrograde.train.experimental
+        """,
+        "retrograde.train._state": """
+            checkpoints_iterator get_checkpoint_state latest_checkpoint list_variables
+            load_checkpoint load_variable
+        """,
+        "retrograde.train.checkpoint": """
+            Checkpoint CheckpointOptions
+        """,
+        "retrograde.train.manager": """
+            CheckpointManager
         """,
     },
 }

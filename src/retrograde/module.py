@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from retrograde.core import nest
+from retrograde.core import nest, waiting
 from retrograde.core.conversion import held_by
 from retrograde.core.variable import Variable
 from retrograde.scopes import name_scope
@@ -47,6 +47,10 @@ class Module:
         self._name = name
         with name_scope(name) as scope:
             self._name_scope = name_scope(scope)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        waiting.notice(self)
 
     @property
     def name(self) -> str:

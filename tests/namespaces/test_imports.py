@@ -12,7 +12,7 @@ import retrograde
 
 PACKAGE = pathlib.Path(retrograde.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-HEAVY = ("jax", "jaxlib", "keras", "optree", "scipy", "tensorflow")
+HEAVY = ("jax", "jaxlib", "keras", "optree", "safetensors", "scipy", "tensorflow")
 
 
 def layer_of(path):

@@ -68,6 +68,9 @@ class Generator:
         """A generator that is different in each run."""
         return cls.from_seed(int.from_bytes(os.urandom(8), "little") - WORD // 2, alg)
 
+    def _trackable_children(self) -> dict[str, Any]:
+        return {"_state_var": self._state}
+
     @property
     def state(self) -> Variable:
         """How often the generator was drawn from, and its key."""

@@ -1,0 +1,34 @@
+"""tf.train: checkpoints."""
+
+from typing import TYPE_CHECKING
+
+from retrograde._homes import HOMES
+from retrograde.core.lazily import lazily
+
+if TYPE_CHECKING:
+    from retrograde.train import experimental
+    from retrograde.train._state import (
+        checkpoints_iterator,
+        get_checkpoint_state,
+        latest_checkpoint,
+        list_variables,
+        load_checkpoint,
+        load_variable,
+    )
+    from retrograde.train.checkpoint import Checkpoint, CheckpointOptions
+    from retrograde.train.manager import CheckpointManager
+
+__getattr__, __dir__ = lazily(__name__, HOMES[__name__])
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointOptions",
+    "checkpoints_iterator",
+    "experimental",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+]

@@ -1,0 +1,225 @@
+"""Values of a file on their way to the objects that they belong to."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from retrograde.core import dtypes, waiting
+from retrograde.core.errors import invalid
+from retrograde.train._files import CheckpointReader
+from retrograde.train._objects import (
+    graph_of,
+    is_container,
+    parts_of,
+    value_name,
+    variable_in,
+)
+
+
+class Restoration:
+    """Brings the values of a checkpoint to `root` and what it leads to, now and later.
+
+    Parts are matched by their names. An object that lacks a part which the checkpoint has waits
+    for it: once the part is there, its value is restored.
+    """
+
+    def __init__(self, reader: CheckpointReader, root: Any) -> None:
+        self._reader = reader
+        self.nodes = reader.objects
+        self._root = weakref.ref(root)  # which may be what waits for this
+        self._objects: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._places: dict[int, int] = {}
+        self.restored: set[int] = set()
+        self.settle(root, 0)
+        self.warning = weakref.finalize(self, _warn_of_rest, self.nodes, self.restored)
+
+    # Matching
+
+    def settle(self, value: Any, place: int) -> None:
+        """Restores whatever can be, of an object and its parts. Either all of it or nothing."""
+        found = [
+            (part, at)
+            for part, at in self._matches(value, place)
+            if at not in self.restored and value_name(part) in self.nodes[at]["values"]
+        ]
+        for put in [self._put(part, at) for part, at in found]:
+            put()
+        self.restored.update(at for _, at in found)
+
+    def _matches(self, value: Any, place: int) -> Iterator[tuple[Any, int]]:
+        """Objects and their places in the checkpoint, from one of them on."""
+        queue, seen = deque([(value, place)]), set()
+        while queue:
+            value, place = queue.popleft()
+            if (id(value), place) in seen or not self._bind(value, place):
+                continue
+            seen.add((id(value), place))
+            yield value, place
+            queue.extend(self._parts(value, place))
+
+    def _bind(self, value: Any, place: int) -> bool:
+        """Whether `value` is the object that belongs at `place`. The first that comes there is."""
+        if is_container(value):
+            return True
+        known = self._objects.get(place)
+        if known is not None:
+            return known is value
+        earlier = self._places.get(id(value))
+        if earlier is not None and self._objects.get(earlier) is value:
+            return False  # one object here, where the checkpoint has two
+        self._objects[place] = value
+        self._places[id(value)] = place
+        return True
+
+    def _parts(self, value: Any, place: int) -> list[tuple[Any, int]]:
+        children = self.nodes[place]["children"]
+        parts = parts_of(value) if children else {}
+        found = []
+        for name, at in children.items():
+            if name in parts:
+                part = self._watched(parts[name], at, lambda new, n=name: _replace(value, n, new))
+                found.append((part, at))
+        if is_container(value):
+            return found
+        if len(found) < len(children):
+            waiting.wait(value, lambda: self._look(place))
+        else:
+            waiting.stop(value)
+        return found
+
+    def _watched(self, part: Any, place: int, replace: Callable[[Any], None]) -> Any:
+        """A list or dict that lacks items, replaced by one that tells when it gets more."""
+        kind = {list: WaitingList, dict: WaitingDict}.get(type(part), type(part))
+        if kind not in (WaitingList, WaitingDict):
+            return part
+        if self.nodes[place]["children"].keys() <= parts_of(part).keys():
+            vars(part).clear() if kind is type(part) else None
+            return part
+        watched = part if kind is type(part) else kind(part)
+        watched._look = lambda: self.settle(watched, place)
+        if watched is not part:
+            replace(watched)
+        return watched
+
+    def _look(self, place: int) -> None:
+        owner = self._objects.get(place)
+        if owner is None:
+            return
+        try:
+            self.settle(owner, place)
+        except BaseException:
+            waiting.stop(owner)  # it hears of a mistake once
+            raise
+
+    # Values
+
+    def _put(self, value: Any, place: int) -> Callable[[], None]:
+        """Reads and checks the value for one object; what it returns hands it over."""
+        key = self.nodes[place]["values"][value_name(value)]
+        variable = variable_in(value)
+        if variable is None:
+            state = self._reader.get_tensor(key)
+            return lambda: value._restore_bytes(state)
+        array = self._reader.array(key)
+        if not variable.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Received incompatible tensor with shape {array.shape} when attempting to restore "
+                f"variable with shape {variable.shape} and name {variable.name}."
+            )
+        if array.dtype != variable.dtype.numpy_dtype:
+            raise invalid(
+                f"tensor_name = {key}; expected dtype {variable.dtype.name} does not equal "
+                f"original dtype {dtypes.of(array.dtype).name}."
+            )
+        return lambda: variable.assign(array)
+
+    # What came of it
+
+    def unused(self) -> list[int]:
+        """The places whose values belong to no object yet."""
+        self.settle(self._root(), 0)
+        return _unused(self.nodes, self.restored)
+
+    def unmatched(self) -> list[Any]:
+        """The objects with values that got none."""
+        root = self._root()
+        self.settle(root, 0)
+        matched = {id(self._objects.get(place)) for place in self.restored}
+        return [
+            node.value
+            for node in graph_of(root)
+            if value_name(node.value) and id(node.value) not in matched
+        ]
+
+
+def _unused(nodes: list[dict], restored: set[int]) -> list[int]:
+    return [place for place, node in enumerate(nodes) if node["values"] and place not in restored]
+
+
+def path_to(nodes: list[dict], place: int) -> str:
+    """Where an object is in a checkpoint."""
+    names = {0: "(root)"}
+    for at, node in enumerate(nodes):
+        for name, child in node["children"].items():
+            names.setdefault(child, f"{names.get(at)}.{name}")
+    return names[place]
+
+
+def _warn_of_rest(nodes: list[dict], restored: set[int]) -> None:
+    """Says which values of a checkpoint nobody can ask for any more."""
+    unused = _unused(nodes, restored)
+    if not unused:
+        return
+    import logging  # takes longer to import than this module
+
+    logging.getLogger("retrograde").warning(
+        "%d values of a checkpoint were not used: %s%s. Call expect_partial() on what restore() "
+        "returned if that is intended.",
+        len(unused),
+        ", ".join(path_to(nodes, place) for place in unused[:10]),
+        ", ..." if len(unused) > 10 else "",
+    )
+
+
+def _replace(owner: Any, name: str, new: Any) -> None:
+    if isinstance(owner, list):
+        owner[int(name)] = new
+    elif isinstance(owner, dict):
+        owner[name] = new
+    elif not isinstance(owner, tuple):
+        object.__setattr__(owner, name, new)
+
+
+def _telling(method: Callable) -> Callable:
+    """A method of a list or dict that tells when it is done."""
+
+    def tell(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = method(self, *args, **kwargs)
+        self._look()
+        return result
+
+    return tell
+
+
+class WaitingList(list):
+    """A list for some of whose items values are waiting."""
+
+    _look = staticmethod(lambda: None)
+    append = _telling(list.append)
+    extend = _telling(list.extend)
+    insert = _telling(list.insert)
+    __setitem__ = _telling(list.__setitem__)
+    __iadd__ = _telling(list.__iadd__)
+
+
+class WaitingDict(dict):
+    """A dict for some of whose items values are waiting."""
+
+    _look = staticmethod(lambda: None)
+    update = _telling(dict.update)
+    setdefault = _telling(dict.setdefault)
+    __setitem__ = _telling(dict.__setitem__)
+    __ior__ = _telling(dict.__ior__)

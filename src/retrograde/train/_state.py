@@ -1,0 +1,148 @@
+"""Which checkpoints there are: the small file `checkpoint` beside them, and what is read by it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from retrograde.train._files import CheckpointReader, file_of, write_whole
+
+_FILE = "checkpoint"
+_LINE = re.compile(r'^(\w+): (".*"|[-+.\w]+)$', re.MULTILINE)
+
+
+@dataclasses.dataclass
+class CheckpointState:
+    """What the file says: the latest checkpoint, and all that are kept, the oldest first."""
+
+    model_checkpoint_path: str = ""
+    all_model_checkpoint_paths: list[str] = dataclasses.field(default_factory=list)
+    all_model_checkpoint_timestamps: list[float] = dataclasses.field(default_factory=list)
+    last_preserved_timestamp: float | None = None
+
+    def __str__(self) -> str:
+        lines = []
+        for name, value in vars(self).items():
+            values = value if isinstance(value, list) else [] if value is None else [value]
+            lines += [f"{name}: {json.dumps(item)}\n" for item in values]
+        return "".join(lines)
+
+
+def update_state(
+    directory: str,
+    latest: str,
+    paths: Sequence[str],
+    timestamps: Sequence[float] = (),
+    last_preserved: float | None = None,
+) -> None:
+    """Records the checkpoints of a directory. Those inside it are known by their names alone."""
+    state = CheckpointState(
+        _relative(latest, directory),
+        [_relative(path, directory) for path in paths],
+        list(timestamps),
+        last_preserved,
+    )
+
+    def write(temporary: str) -> None:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(str(state))
+
+    write_whole(os.path.join(directory, _FILE), write)
+
+
+def _relative(path: str, directory: str) -> str:
+    return os.path.basename(path) if os.path.dirname(path) == directory else os.path.abspath(path)
+
+
+def get_checkpoint_state(
+    checkpoint_dir: Any, latest_filename: str | None = None
+) -> CheckpointState | None:
+    """What is recorded of the checkpoints in a directory, or `None`."""
+    directory = os.fspath(checkpoint_dir)
+    try:
+        with open(os.path.join(directory, latest_filename or _FILE), encoding="utf-8") as file:
+            lines = [(name, json.loads(value)) for name, value in _LINE.findall(file.read())]
+    except (OSError, ValueError):  # not there, or no such file
+        return None
+    found: dict[str, list] = {}
+    for name, value in lines:
+        found.setdefault(name, []).append(value)
+    if "model_checkpoint_path" not in found:
+        return None
+    return CheckpointState(
+        os.path.join(directory, found["model_checkpoint_path"][0]),
+        [os.path.join(directory, path) for path in found.get("all_model_checkpoint_paths", ())],
+        found.get("all_model_checkpoint_timestamps", []),
+        *found.get("last_preserved_timestamp", [])[:1],
+    )
+
+
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """The checkpoint in a directory that was saved last, or `None` if there is none."""
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None or not os.path.exists(file_of(state.model_checkpoint_path)):
+        return None
+    return state.model_checkpoint_path
+
+
+def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+    """A reader for the tensors of a checkpoint, or of the latest one in a directory."""
+    path = os.fspath(ckpt_dir_or_file)
+    return CheckpointReader(latest_checkpoint(path) or path)
+
+
+def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+    """Names and shapes of all values in a checkpoint."""
+    return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
+
+
+def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
+    """One value of a checkpoint, as an array.
+
+    >>> import tempfile
+    >>> path = tf.train.Checkpoint(v=tf.Variable(3.0)).write(tempfile.mkdtemp() + "/a")
+    >>> tf.train.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE")
+    np.float32(3.0)
+    """
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
+
+
+def checkpoints_iterator(
+    checkpoint_dir: Any,
+    min_interval_secs: float = 0,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], Any] | None = None,
+) -> Iterator[str]:
+    """Checkpoints of a directory as they appear, the latest each time.
+
+    After `timeout` seconds without a new one, the iterator ends; or goes on if `timeout_fn` is
+    given and returns something false.
+    """
+    seen = None
+    while True:
+        latest = _wait_for_another(checkpoint_dir, seen, timeout)
+        if latest is None:
+            if timeout_fn is None or timeout_fn():
+                return
+            continue
+        began = time.monotonic()
+        seen = latest
+        yield latest
+        time.sleep(max(0.0, began + min_interval_secs - time.monotonic()))
+
+
+def _wait_for_another(directory: Any, seen: str | None, timeout: float | None) -> str | None:
+    end = None if timeout is None else time.monotonic() + timeout
+    while True:
+        latest = latest_checkpoint(directory)
+        if latest not in (None, seen):
+            return latest
+        left = 1.0 if end is None else end - time.monotonic()
+        if left <= 0:
+            return None
+        time.sleep(min(left, 1.0))

@@ -1,0 +1,168 @@
+"""CheckpointManager: the last checkpoints of many."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from retrograde.train._files import file_of
+from retrograde.train._state import get_checkpoint_state, update_state
+from retrograde.train.checkpoint import Checkpoint, CheckpointOptions
+
+
+class CheckpointManager:
+    """Saves checkpoints in a directory and deletes old ones.
+
+    The last `max_to_keep` are kept; all if it is `None`. Beyond these, one is kept every
+    `keep_checkpoint_every_n_hours`. With `step_counter` and `checkpoint_interval`, `save` does
+    nothing before so many steps have gone by.
+
+    >>> import tempfile
+    >>> step = tf.Variable(0)
+    >>> manager = tf.train.CheckpointManager(
+    ...     tf.train.Checkpoint(step=step), tempfile.mkdtemp(), max_to_keep=2
+    ... )
+    >>> for _ in range(3):
+    ...     _ = step.assign_add(1)
+    ...     _ = manager.save()
+    >>> [path.split("/")[-1] for path in manager.checkpoints]
+    ['ckpt-2', 'ckpt-3']
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        directory: Any,
+        max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None,
+        checkpoint_name: str = "ckpt",
+        step_counter: Any = None,
+        checkpoint_interval: int | None = None,
+        init_fn: Callable[[], Any] | None = None,
+        last_checkpoint_step: int | None = None,
+    ) -> None:
+        if max_to_keep is not None and max_to_keep <= 0:
+            raise ValueError(
+                f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}."
+            )
+        if checkpoint_interval is not None and step_counter is None:
+            raise ValueError(
+                "`step_counter` should be passed if `checkpoint_interval` is not None."
+            )
+        self._checkpoint, self._directory = checkpoint, os.fspath(directory)
+        self._max_to_keep = max_to_keep
+        self._every = keep_checkpoint_every_n_hours
+        self._prefix = os.path.join(self._directory, checkpoint_name)
+        self._step_counter, self._interval = step_counter, checkpoint_interval
+        self._last_step = last_checkpoint_step
+        self._init_fn = init_fn
+        self._latest: str | None = None
+        self._kept: dict[str, float] = {}
+        self._last_preserved = time.time()
+        self._recover()
+
+    def _recover(self) -> None:
+        """Takes over what an earlier manager recorded in the directory."""
+        state = get_checkpoint_state(self._directory)
+        if state is None:
+            return
+        paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
+        if len(times) != len(paths):
+            times = [time.time()] * len(paths)
+        self._latest = state.model_checkpoint_path
+        self._kept = dict(zip(paths, times, strict=True))
+        if state.last_preserved_timestamp is not None:
+            self._last_preserved = state.last_preserved_timestamp
+
+    @property
+    def directory(self) -> str:
+        """Where the checkpoints are."""
+        return self._directory
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What is saved."""
+        return self._checkpoint
+
+    @property
+    def checkpoint_interval(self) -> int | None:
+        """How many steps have to go by between checkpoints."""
+        return self._interval
+
+    @property
+    def latest_checkpoint(self) -> str | None:
+        """The checkpoint that was saved last, or `None`."""
+        return self._latest
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """The checkpoints that are there and may be deleted one day, the oldest first."""
+        return list(self._kept)
+
+    def save(
+        self,
+        checkpoint_number: Any = None,
+        check_interval: bool = True,
+        options: CheckpointOptions | None = None,
+    ) -> str | None:
+        """Writes a checkpoint and returns what it is called; `None` if it is not yet time.
+
+        It is recorded as the latest before old ones are deleted.
+        """
+        step = None if self._step_counter is None else int(self._step_counter)
+        if self._interval is not None and self._last_step is not None:
+            due = self._last_step + (self._interval if check_interval else 1)
+            if step < due:
+                return None
+        number = None if checkpoint_number is None else int(checkpoint_number)
+        path = self._checkpoint._write_next(self._prefix, number, options)
+        self._last_step = step
+        self._latest = path
+        self._kept.pop(path, None)
+        self._kept[path] = time.time()
+        self._record()
+        if self._sweep():
+            self._record()
+        return path
+
+    def _record(self) -> None:
+        update_state(
+            self._directory,
+            self._latest,
+            [*self._kept],
+            [*self._kept.values()],
+            self._last_preserved,
+        )
+
+    def _sweep(self) -> bool:
+        """Deletes what is too old. Whether there was anything."""
+        before = len(self._kept)
+        while self._max_to_keep is not None and len(self._kept) > self._max_to_keep:
+            path = next(iter(self._kept))
+            saved_at = self._kept.pop(path)
+            if self._every is not None and saved_at - self._every * 3600 >= self._last_preserved:
+                self._last_preserved = saved_at
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(file_of(path))
+        return len(self._kept) < before
+
+    def restore_or_initialize(self) -> str | None:
+        """Restores the latest checkpoint and returns what it is called.
+
+        If there is none, calls `init_fn` and returns `None`.
+        """
+        if self._latest is None:
+            if self._init_fn is not None:
+                self._init_fn()
+            return None
+        self._checkpoint.restore(self._latest)
+        if self._interval is not None:
+            self._last_step = int(self._step_counter)
+        return self._latest
+
+    def sync(self) -> None:
+        """Does nothing: `save` returns when the file is on the disk."""

@@ -1,0 +1,376 @@
+"""tf.train: files of checkpoints, which are whole or not there, and managers of many."""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import retrograde as tf
+from tests.namespaces.helpers import assert_raises
+
+Checkpoint, CheckpointManager = tf.train.Checkpoint, tf.train.CheckpointManager
+VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def files(path):
+    return sorted(file.name for file in path.iterdir())
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint of two variables."""
+    return Checkpoint(v=tf.Variable([1.0, 2.0]), w=tf.Variable(3)).write(tmp_path / "a")
+
+
+# Reading
+
+
+def test_tensors_can_be_read_by_name(saved):
+    assert tf.train.list_variables(saved) == [
+        ("_CHECKPOINTABLE_OBJECT_GRAPH", []),
+        (f"v{VALUE}", [2]),
+        (f"w{VALUE}", []),
+    ]
+    assert tf.train.load_variable(saved, f"v{VALUE}").tolist() == [1.0, 2.0]
+    assert tf.train.load_variable(saved, f"w{VALUE}:0") == np.int32(3)
+    reader = tf.train.load_checkpoint(f"{saved}.safetensors")
+    assert reader.has_tensor(f"v{VALUE}")
+    assert not reader.has_tensor("v")
+    assert reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH").startswith(b"[{")
+    assert reader.debug_string().decode().splitlines() == [
+        "_CHECKPOINTABLE_OBJECT_GRAPH (string) []",
+        f"v{VALUE} (float32) [2]",
+        f"w{VALUE} (int32) []",
+    ]
+    assert_raises(
+        lambda: tf.train.load_variable(saved, "v"),
+        tf.errors.NotFoundError,
+        "Key v not found in checkpoint",
+    )
+
+
+def test_others_can_read_the_tensors(saved):
+    tensors = safetensors.numpy.load_file(f"{saved}.safetensors")
+    assert tensors[f"v{VALUE}"].tolist() == [1.0, 2.0]
+
+
+def test_the_latest_in_a_directory_is_found(tmp_path):
+    assert tf.train.latest_checkpoint(tmp_path) is None
+    assert tf.train.get_checkpoint_state(tmp_path) is None
+    checkpoint = Checkpoint(v=tf.Variable(1.0))
+    for _ in range(2):
+        checkpoint.save(tmp_path / "c")
+    assert tf.train.latest_checkpoint(tmp_path) == str(tmp_path / "c-2")
+    assert tf.train.load_variable(tmp_path, f"save_counter{VALUE}") == 2
+    assert (tmp_path / "checkpoint").read_text() == (
+        'model_checkpoint_path: "c-2"\nall_model_checkpoint_paths: "c-2"\n'
+    )
+    (tmp_path / "c-2.safetensors").unlink()
+    assert tf.train.latest_checkpoint(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff\xfe", b"model_checkpoint_path: no", b"some: words"])
+def test_another_file_of_that_name_records_nothing(text, tmp_path):
+    (tmp_path / "checkpoint").write_bytes(text)
+    assert tf.train.get_checkpoint_state(tmp_path) is None
+
+
+def test_a_directory_can_be_moved(tmp_path):
+    Checkpoint(v=tf.Variable(1.0)).save(tmp_path / "old" / "c")
+    (tmp_path / "old").rename(tmp_path / "new")
+    assert tf.train.latest_checkpoint(tmp_path / "new") == str(tmp_path / "new" / "c-1")
+
+
+def test_checkpoints_come_as_they_appear(tmp_path):
+    checkpoint = Checkpoint(v=tf.Variable(1.0))
+    seen = []
+    checkpoint.save(tmp_path / "c")
+    for path in tf.train.checkpoints_iterator(tmp_path, timeout=0):
+        seen.append(path)
+        if len(seen) < 3:
+            checkpoint.save(tmp_path / "c")
+    assert seen == [str(tmp_path / f"c-{i}") for i in (1, 2, 3)]
+    asked = []
+    again = tf.train.checkpoints_iterator(
+        tmp_path / "none", timeout=0, timeout_fn=lambda: asked.append(1) or len(asked) == 3
+    )
+    assert (list(again), len(asked)) == ([], 3)
+
+
+# Files that are none
+
+
+def damaged(path, data):
+    pathlib.Path(f"{path}.safetensors").write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("kept", [0, 4, 8, 60, -1])
+def test_a_truncated_file_restores_nothing(kept, saved):
+    data = pathlib.Path(f"{saved}.safetensors").read_bytes()
+    damaged(saved, data[:kept])
+    v, w = tf.Variable([0.0, 0.0]), tf.Variable(0)
+    with pytest.raises(tf.errors.DataLossError, match=r"it is damaged or of another format"):
+        Checkpoint(v=v, w=w).restore(saved)
+    assert (v.numpy().tolist(), int(w)) == ([0.0, 0.0], 0)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        (None, "it holds tensors but no checkpoint"),
+        ({"kind": "retrograde checkpoint", "version": "9"}, "its version is 9, not 1"),
+        ({"kind": "retrograde checkpoint", "version": "1"}, "its description is damaged"),
+        (
+            {
+                "kind": "retrograde checkpoint",
+                "version": "1",
+                "objects": '[{"children": {"v": 1}, "values": {}}]',
+                "encoded": "{}",
+            },
+            "its description does not fit its tensors",
+        ),
+        (
+            {
+                "kind": "retrograde checkpoint",
+                "version": "1",
+                "objects": '[{"children": {}, "values": {"VARIABLE_VALUE": "v"}}]',
+                "encoded": "{}",
+            },
+            "its description does not fit its tensors",
+        ),
+        (
+            {
+                "kind": "retrograde checkpoint",
+                "version": "1",
+                "objects": "[3]",
+                "encoded": "{}",
+            },
+            "its description does not fit its tensors",
+        ),
+    ],
+)
+def test_tensors_of_others_are_no_checkpoint(metadata, problem, tmp_path):
+    path = str(tmp_path / "a")
+    safetensors.numpy.save_file({"a": np.ones(2)}, f"{path}.safetensors", metadata)
+    assert_raises(
+        lambda: Checkpoint(v=tf.Variable(1.0)).restore(path),
+        tf.errors.DataLossError,
+        f"Cannot read {path}.safetensors as a checkpoint: {problem}.",
+    )
+
+
+def test_what_is_not_there_is_said(tmp_path):
+    path = str(tmp_path / "c")
+    missing = (
+        f"There is no checkpoint {path}: the file {path}.safetensors does not exist. The path may "
+        "lack the number at its end (as the '-1' of 'path/to/ckpt-1')."
+    )
+    checkpoint = Checkpoint(v=tf.Variable(1.0))
+    assert_raises(lambda: checkpoint.read(path), tf.errors.NotFoundError, missing)
+    assert_raises(lambda: tf.train.list_variables(path), tf.errors.NotFoundError, missing)
+    assert_raises(
+        lambda: checkpoint.restore(path),
+        tf.errors.NotFoundError,
+        f"Error when restoring from checkpoint at {path}: {missing}",
+    )
+    assert_raises(
+        lambda: checkpoint.read(tmp_path),
+        tf.errors.DataLossError,
+        f"{tmp_path} is a directory. Expected a checkpoint, such as tf.train.latest_checkpoint "
+        "finds in it.",
+    )
+    pathlib.Path(f"{path}.index").write_bytes(b"")
+    assert_raises(
+        lambda: checkpoint.read(path),
+        tf.errors.DataLossError,
+        f"Cannot read {path}.index as a checkpoint: it was written by TensorFlow. Save the "
+        "variables from there as NumPy arrays.",
+    )
+
+
+# Writers that die
+
+# Starts one writer for each line that comes, and says when it is dead.
+WRITERS = textwrap.dedent(
+    """
+    import os, sys
+    import numpy as np
+    import retrograde as tf
+
+    def write():
+        step = tf.Variable(0)
+        parts = [tf.Variable(np.zeros(50_000)) for _ in range(4)]
+        checkpoint = tf.train.Checkpoint(step=step, parts=parts)
+        manager = tf.train.CheckpointManager(checkpoint, sys.argv[1], max_to_keep=2)
+        manager.restore_or_initialize()
+        print(os.getpid(), int(step), flush=True)
+        while True:
+            step.assign_add(1)
+            for part in parts:
+                part.assign(np.full(50_000, float(step)))
+            manager.save()
+            print(int(step), flush=True)
+
+    for _ in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            write()
+        os.waitpid(pid, 0)
+        print("dead", flush=True)
+    """
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are quick to start")
+def test_a_writer_that_is_killed_leaves_the_last_whole_checkpoint(tmp_path):
+    chance = random.Random(1)
+    reached = 0
+    command = [sys.executable, "-W", "ignore", "-c", WRITERS, str(tmp_path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writers:
+        for _ in range(50):
+            writers.stdin.write("next\n")
+            writers.stdin.flush()
+            pid, began = map(int, writers.stdout.readline().split())
+            assert began >= reached  # what was said to be saved is there
+            said = [int(writers.stdout.readline())]
+            time.sleep(chance.uniform(0, 0.03))
+            os.kill(pid, signal.SIGKILL)
+            said += map(int, iter(writers.stdout.readline, "dead\n"))
+
+            step, parts = tf.Variable(-1), [tf.Variable(np.zeros(50_000)) for _ in range(4)]
+            latest = tf.train.latest_checkpoint(tmp_path)
+            Checkpoint(step=step, parts=parts).restore(latest).assert_consumed()
+            assert all((part.numpy() == float(step)).all() for part in parts)
+            reached = int(step)
+            assert reached >= said[-1] > began
+    # Kills leave no pile of half-written files behind: two checkpoints, one not yet deleted, one
+    # not yet recorded, one half-written, and the same of the record.
+    assert len(list(tmp_path.iterdir())) <= 7
+
+
+def test_a_disk_that_is_full_leaves_the_file_as_it_was(saved, tmp_path, monkeypatch):
+    def full(_tensors, path, _metadata):
+        pathlib.Path(path).write_bytes(b"half")
+        raise OSError("no space left")
+
+    before = pathlib.Path(f"{saved}.safetensors").read_bytes()
+    monkeypatch.setattr(safetensors.numpy, "save_file", full)
+    with pytest.raises(OSError, match="no space left"):
+        Checkpoint(v=tf.Variable([9.0, 9.0]), w=tf.Variable(9)).write(saved)
+    assert pathlib.Path(f"{saved}.safetensors").read_bytes() == before
+    assert files(tmp_path) == ["a.safetensors"]
+
+
+def test_files_have_the_permissions_that_the_user_asks_for(tmp_path):
+    before = os.umask(0o022)
+    try:
+        path = Checkpoint(v=tf.Variable(1.0)).write(tmp_path / "a")
+    finally:
+        os.umask(before)
+    assert os.stat(f"{path}.safetensors").st_mode & 0o777 == 0o644
+
+
+# Managers
+
+
+def manager(tmp_path, **options):
+    step = tf.Variable(0)
+    options = {"max_to_keep": 3} | options
+    return step, CheckpointManager(Checkpoint(step=step), tmp_path / "m", **options)
+
+
+def steps(paths):
+    return [int(path.rsplit("-", 1)[1]) for path in paths]
+
+
+def test_a_manager_keeps_the_last(tmp_path):
+    _, kept = manager(tmp_path)
+    assert (kept.latest_checkpoint, kept.checkpoints) == (None, [])
+    assert steps(kept.save() for _ in range(5)) == [1, 2, 3, 4, 5]
+    assert steps(kept.checkpoints) == [3, 4, 5]
+    assert kept.latest_checkpoint == str(tmp_path / "m" / "ckpt-5")
+    assert files(tmp_path / "m") == ["checkpoint", *(f"ckpt-{i}.safetensors" for i in (3, 4, 5))]
+    state = tf.train.get_checkpoint_state(tmp_path / "m")
+    assert state.all_model_checkpoint_paths == kept.checkpoints
+    assert len(state.all_model_checkpoint_timestamps) == 3
+    assert kept.save(checkpoint_number=77) == str(tmp_path / "m" / "ckpt-77")
+    assert steps(kept.checkpoints) == [4, 5, 77]
+    assert int(kept.checkpoint.save_counter) == 6
+
+
+def test_a_manager_goes_on_where_another_ended(tmp_path):
+    step, first = manager(tmp_path)
+    for _ in range(3):
+        step.assign_add(10)
+        first.save()
+    step, second = manager(tmp_path)
+    assert second.checkpoints == first.checkpoints
+    assert second.restore_or_initialize() == first.latest_checkpoint
+    assert int(step) == 30
+    assert steps([second.save()]) == [4]
+    assert steps(second.checkpoints) == [2, 3, 4]
+    assert second.directory == str(tmp_path / "m")
+    assert second.sync() is None
+
+
+def test_all_are_kept_if_asked(tmp_path):
+    _, kept = manager(tmp_path, max_to_keep=None)
+    assert steps(kept.save() for _ in range(5)) == steps(kept.checkpoints) == [1, 2, 3, 4, 5]
+
+
+def test_one_is_kept_for_each_span_of_hours(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    _, kept = manager(tmp_path, max_to_keep=1, keep_checkpoint_every_n_hours=2)
+    for _ in range(6):
+        now[0] += 3600
+        kept.save()
+    found = [int(name.split("-")[1].split(".")[0]) for name in files(tmp_path / "m")[1:]]
+    assert sorted(found) == [2, 4, 6]
+    assert steps(kept.checkpoints) == [6]
+
+
+def test_a_manager_waits_for_the_next_interval(tmp_path):
+    step = tf.Variable(5)
+    kept = CheckpointManager(
+        Checkpoint(step=step), tmp_path, 2, step_counter=step, checkpoint_interval=10
+    )
+    assert kept.checkpoint_interval == 10
+    assert steps([kept.save()]) == [1]
+    step.assign_add(5)
+    assert kept.save() is None
+    assert steps([kept.save(check_interval=False)]) == [2]
+    assert kept.save(check_interval=False) is None
+    step.assign_add(10)
+    assert steps([kept.save()]) == [3]
+
+
+def test_a_first_start_is_initialised(tmp_path):
+    calls = []
+    _, kept = manager(tmp_path, init_fn=lambda: calls.append(1))
+    assert kept.restore_or_initialize() is None
+    assert calls == [1]
+
+
+def test_managers_say_what_they_need(tmp_path):
+    assert_raises(
+        lambda: manager(tmp_path, max_to_keep=0),
+        ValueError,
+        "Expected a positive integer or `None` for `max_to_keep`, got 0.",
+    )
+    assert_raises(
+        lambda: manager(tmp_path, checkpoint_interval=3),
+        ValueError,
+        "`step_counter` should be passed if `checkpoint_interval` is not None.",
+    )
