@@ -10,7 +10,9 @@ from retrograde.ops import operators as _operators  # noqa: F401 (it binds Pytho
 if TYPE_CHECKING:
     from retrograde import (
         autodiff,
+        autograph,
         bitwise,
+        compat,
         config,
         data,
         debugging,
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
         signal,
         sparse,
         strings,
+        sysconfig,
         test,
         train,
+        types,
+        version,
     )
     from retrograde._initializers import (
         constant_initializer,
@@ -266,6 +271,7 @@ if TYPE_CHECKING:
     from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
     from retrograde.sparse.distance import edit_distance
     from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+    from retrograde.standin.finder import install_as_tensorflow
     from retrograde.strings.basics import as_string, fingerprint
     from retrograde.symbolic import gradients, hessians
     from retrograde.tensor_array import TensorArray, TensorArraySpec
@@ -323,6 +329,7 @@ __all__ = [
     "atan2",
     "atanh",
     "autodiff",
+    "autograph",
     "batch_to_space",
     "bfloat16",
     "bitcast",
@@ -337,6 +344,7 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
+    "compat",
     "complex",
     "complex64",
     "complex128",
@@ -407,6 +415,7 @@ __all__ = [
     "init_scope",
     "initializers",
     "inside_function",
+    "install_as_tensorflow",
     "int8",
     "int16",
     "int32",
@@ -518,6 +527,7 @@ __all__ = [
     "strings",
     "subtract",
     "switch_case",
+    "sysconfig",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
@@ -536,6 +546,7 @@ __all__ = [
     "truncatemod",
     "tuple",
     "type_spec_from_value",
+    "types",
     "uint8",
     "uint16",
     "uint32",
@@ -547,6 +558,7 @@ __all__ = [
     "variable_creator_scope",
     "variant",
     "vectorized_map",
+    "version",
     "where",
     "while_loop",
     "zeros",

@@ -3,14 +3,16 @@
 HOMES = {
     "retrograde": {
         "": """
-            autodiff=retrograde.autodiff bitwise=retrograde.bitwise config=retrograde.config
-            data=retrograde.data debugging=retrograde.debugging dtypes=retrograde.dtypes
-            errors=retrograde.errors experimental=retrograde.experimental image=retrograde.image
-            io=retrograde.io keras=retrograde.keras linalg=retrograde.linalg math=retrograde.math
+            autodiff=retrograde.autodiff autograph=retrograde.autograph bitwise=retrograde.bitwise
+            compat=retrograde.compat config=retrograde.config data=retrograde.data
+            debugging=retrograde.debugging dtypes=retrograde.dtypes errors=retrograde.errors
+            experimental=retrograde.experimental image=retrograde.image io=retrograde.io
+            keras=retrograde.keras linalg=retrograde.linalg math=retrograde.math
             nest=retrograde.nest nn=retrograde.nn optimize=retrograde.optimize
             ragged=retrograde.ragged random=retrograde.random signal=retrograde.signal
-            sparse=retrograde.sparse strings=retrograde.strings test=retrograde.test
-            train=retrograde.train
+            sparse=retrograde.sparse strings=retrograde.strings sysconfig=retrograde.sysconfig
+            test=retrograde.test train=retrograde.train types=retrograde.types
+            version=retrograde.version
         """,
         "retrograde._initializers": """
             constant_initializer ones_initializer random_normal_initializer
@@ -146,6 +148,9 @@ HOMES = {
         "retrograde.sparse.tensor": """
             SparseTensor SparseTensorSpec
         """,
+        "retrograde.standin.finder": """
+            install_as_tensorflow
+        """,
         "retrograde.strings.basics": """
             as_string fingerprint
         """,
@@ -201,7 +206,7 @@ HOMES = {
     },
     "retrograde.experimental": {
         "": """
-            numpy=retrograde.experimental.numpy
+            dlpack=retrograde.experimental.dlpack numpy=retrograde.experimental.numpy
         """,
     },
     "retrograde.image": {
@@ -249,6 +254,26 @@ HOMES = {
         """,
         "retrograde.nn.patches": """
             extract_patches
+        """,
+    },
+    "retrograde.io": {
+        "": """
+            gfile=retrograde.io.gfile
+        """,
+        "retrograde.image.codecs": """
+            decode_bmp decode_gif decode_image decode_png encode_png
+        """,
+        "retrograde.image.jpeg": """
+            decode_and_crop_jpeg decode_jpeg encode_jpeg extract_jpeg_shape is_jpeg
+        """,
+        "retrograde.io.encodings": """
+            decode_base64 decode_compressed decode_raw encode_base64 parse_tensor serialize_tensor
+        """,
+        "retrograde.io.files": """
+            match_filenames_once matching_files read_file write_file
+        """,
+        "retrograde.io.tables": """
+            decode_csv
         """,
     },
     "retrograde.linalg": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, unary
 from retrograde.ops import arithmetic
@@ -16,6 +17,8 @@ __all__ = [
     "left_shift",
     "right_shift",
 ]
+
+__getattr__ = speaking(__name__)
 
 
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -31,6 +31,7 @@ from retrograde.core.dtypes import (
     variant,
 )
 from retrograde.core.dtypes import bool_ as bool
+from retrograde.core.lazily import speaking
 
 __all__ = [
     "QUANTIZED_DTYPES",
@@ -65,3 +66,6 @@ __all__ = [
     "uint64",
     "variant",
 ]
+
+__path__: list[str] = []  # of TensorFlow's, modules can be imported
+__getattr__ = speaking(__name__)

@@ -7,11 +7,14 @@ from typing import Any
 
 from retrograde.core import nest as _nest
 from retrograde.core.composites import CompositeTensor as _CompositeTensor
+from retrograde.core.lazily import speaking
 from retrograde.core.nest import children as _children
 from retrograde.core.nest import leaves as _leaves
 from retrograde.core.nest import packed as _packed
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+__getattr__ = speaking(__name__)
 
 
 def is_nested(seq: Any) -> bool:

@@ -20,6 +20,7 @@ from retrograde.core import dtypes, nest
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import OpError
 from retrograde.core.indexed_slices import IndexedSlices, dense
+from retrograde.core.lazily import speaking
 from retrograde.core.shapes import TensorShape
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
@@ -39,6 +40,9 @@ __all__ = [
     "is_gpu_available",
     "main",
 ]
+
+__path__: list[str] = []  # of TensorFlow's, modules can be imported
+__getattr__ = speaking(__name__)
 
 _SEED = 87654321  # that of TensorFlow's tests
 

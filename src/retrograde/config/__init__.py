@@ -15,6 +15,7 @@ from retrograde.config.devices import (
     set_logical_device_configuration,
     set_visible_devices,
 )
+from retrograde.core.lazily import speaking
 
 __all__ = [
     "LogicalDevice",
@@ -36,6 +37,8 @@ __all__ = [
     "set_visible_devices",
     "threading",
 ]
+
+__getattr__ = speaking(__name__)
 
 
 def functions_run_eagerly() -> bool:

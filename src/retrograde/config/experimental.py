@@ -21,6 +21,7 @@ from retrograde.config.devices import (
 from retrograde.config.devices import (
     set_logical_device_configuration as set_virtual_device_configuration,
 )
+from retrograde.core.lazily import speaking
 from retrograde.devices import DeviceSpec
 
 __all__ = [
@@ -47,6 +48,8 @@ __all__ = [
     "set_visible_devices",
     "tensor_float_32_execution_enabled",
 ]
+
+__getattr__ = speaking(__name__)
 
 _POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
 

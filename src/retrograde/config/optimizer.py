@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde.config._settings import settings
+from retrograde.core.lazily import speaking
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
+
+__getattr__ = speaking(__name__)
 
 
 def get_jit() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde.config._settings import settings
+from retrograde.core.lazily import speaking
 from retrograde.ops import _blocks
 
 __all__ = [
@@ -13,6 +14,8 @@ __all__ = [
     "set_inter_op_parallelism_threads",
     "set_intra_op_parallelism_threads",
 ]
+
+__getattr__ = speaking(__name__)
 
 
 def get_intra_op_parallelism_threads() -> int:

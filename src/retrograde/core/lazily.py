@@ -12,6 +12,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
+def speaking(module: str) -> Callable:
+    """`__getattr__` for a module: what is said of a name that is not there."""
+
+    def __getattr__(name: str) -> Any:
+        from retrograde.core.absent import absent  # read only when a name is missing
+
+        raise absent(module, name)
+
+    return __getattr__
+
+
 def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable, Callable]:
     """`__getattr__` and `__dir__` for a package.
 
@@ -19,6 +30,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable, Callable]:
     under the name `a`; names of the module "" are modules themselves.
     """
     module = sys.modules[package]
+    missing = speaking(package)
     home = {}
     for where, names in homes.items():
         for entry in names.split():
@@ -27,7 +39,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable, Callable]:
 
     def __getattr__(name: str) -> Any:
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            missing(name)
         where, own = home[name]
         if where:
             value = getattr(importlib.import_module(where), own)

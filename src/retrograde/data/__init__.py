@@ -1,5 +1,6 @@
 """tf.data: pipelines of elements."""
 
+from retrograde.core.lazily import speaking
 from retrograde.data import experimental
 from retrograde.data._nodes import AUTOTUNE
 from retrograde.data._nodes import INFINITE as INFINITE_CARDINALITY
@@ -20,3 +21,5 @@ __all__ = [
     "ThreadingOptions",
     "experimental",
 ]
+
+__getattr__ = speaking(__name__)

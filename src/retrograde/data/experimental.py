@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import AUTOTUNE, counted_exactly
 from retrograde.data._nodes import INFINITE as INFINITE_CARDINALITY
@@ -19,6 +20,9 @@ __all__ = [
     "assert_cardinality",
     "cardinality",
 ]
+
+__path__: list[str] = []  # of TensorFlow's, modules can be imported
+__getattr__ = speaking(__name__)
 
 
 def cardinality(dataset: Dataset) -> Tensor:

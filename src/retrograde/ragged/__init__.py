@@ -1,5 +1,6 @@
 """tf.ragged: tensors whose rows differ in length."""
 
+from retrograde.core.lazily import speaking
 from retrograde.ragged import indexing as _indexing  # noqa: F401 (it binds __getitem__)
 from retrograde.ragged.factories import (
     boolean_mask,
@@ -26,3 +27,5 @@ __all__ = [
     "stack",
     "stack_dynamic_partitions",
 ]
+
+__getattr__ = speaking(__name__)

@@ -1,5 +1,6 @@
 """tf.sparse: tensors of which only the elements that are not zero are kept."""
 
+from retrograde.core.lazily import speaking
 from retrograde.sparse.arithmetic import (
     add,
     map_values,
@@ -62,3 +63,5 @@ __all__ = [
     "to_indicator",
     "transpose",
 ]
+
+__getattr__ = speaking(__name__)

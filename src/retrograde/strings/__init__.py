@@ -1,5 +1,6 @@
 """tf.strings: operations on tensors of byte strings."""
 
+from retrograde.core.lazily import speaking
 from retrograde.strings.basics import (
     as_string,
     format,
@@ -56,3 +57,5 @@ __all__ = [
     "unsorted_segment_join",
     "upper",
 ]
+
+__getattr__ = speaking(__name__)

@@ -1,7 +1,8 @@
-"""tf.io: files, and images in them."""
+"""Whole files, read and written, and files that match a pattern."""
 
 from __future__ import annotations
 
+import glob
 import os
 from typing import Any
 
@@ -16,36 +17,8 @@ from retrograde.core.errors import (
     invalid,
 )
 from retrograde.core.tensor import Tensor
-from retrograde.image.codecs import (
-    decode_bmp,
-    decode_gif,
-    decode_image,
-    decode_png,
-    encode_png,
-)
-from retrograde.image.jpeg import (
-    decode_and_crop_jpeg,
-    decode_jpeg,
-    encode_jpeg,
-    extract_jpeg_shape,
-    is_jpeg,
-)
+from retrograde.core.variable import Variable
 from retrograde.ops.conversion import as_tensor
-
-__all__ = [
-    "decode_and_crop_jpeg",
-    "decode_bmp",
-    "decode_gif",
-    "decode_image",
-    "decode_jpeg",
-    "decode_png",
-    "encode_jpeg",
-    "encode_png",
-    "extract_jpeg_shape",
-    "is_jpeg",
-    "read_file",
-    "write_file",
-]
 
 _STRING = dtypes.string.numpy_dtype
 
@@ -57,7 +30,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
         with open(path, "rb") as file:
             return Tensor(np.array(file.read(), object))
     except OSError as error:
-        raise _as_tensorflow(error, path) from error
+        raise as_tensorflow(error, path) from error
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
@@ -77,7 +50,29 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
         with open(path, "wb") as file:
             file.write(data.numpy())
     except OSError as error:
-        raise _as_tensorflow(error, path) from error
+        raise as_tensorflow(error, path) from error
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The names of the files that match a pattern, or one of several, in order.
+
+    `*` and `?` do not match a slash.
+    """
+    patterns = np.ravel(np.asarray(as_tensor(pattern, _STRING)._array)).tolist()
+    found = sorted({path for each in patterns for path in matching(each.decode())})
+    names = np.empty(len(found), object)
+    names[:] = [path.encode() for path in found]
+    return Tensor(names)
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """A variable with the names of the files that match when it is made."""
+    return Variable(matching_files(pattern), trainable=False, name=name)
+
+
+def matching(pattern: str) -> list[str]:
+    """The paths that match a pattern; hidden ones do as well."""
+    return glob.glob(pattern, include_hidden=True)
 
 
 def _path(filename: Any, what: str) -> str:
@@ -96,5 +91,6 @@ _ERRORS = {
 }
 
 
-def _as_tensorflow(error: OSError, path: str) -> Exception:
+def as_tensorflow(error: OSError, path: str) -> Exception:
+    """TensorFlow's error for one of the operating system."""
     return _ERRORS.get(type(error), UnknownError)(None, None, f"{path}: {error.strerror}.")

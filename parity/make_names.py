@@ -1,0 +1,50 @@
+"""Makes `src/retrograde/core/tensorflow_names.txt`: the public names of TensorFlow, by module.
+
+    python parity/make_names.py
+
+It runs with the Python of an environment that has TensorFlow. Of `tf.keras`, `tf.lite` and
+`tf.compat.v1` only the module itself is named.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import textwrap
+import types
+
+FILE = pathlib.Path(__file__).parents[1] / "src" / "retrograde" / "core" / "tensorflow_names.txt"
+CLOSED = ("tf.keras", "tf.lite", "tf.compat.v1", "tf.compat.v2")
+PRIVATE = ("tf.python", "tf.tools", "tf.core", "tf.compiler", "tf.security", "tf.dtensor")
+
+
+def names_of(module: types.ModuleType, path: str) -> dict[str, list[str]]:
+    """The public names of a module and of those in it; a module's own name ends in a dot."""
+    found: dict[str, list[str]] = {path: []}
+    for name in sorted({*dir(module), *getattr(module, "__all__", ())}):
+        whole = f"{path}.{name}"
+        if name.startswith("_") or whole in PRIVATE or not hasattr(module, name):
+            continue
+        value = getattr(module, name)
+        if not isinstance(value, types.ModuleType):
+            found[path].append(name)
+        elif "tensorflow" in value.__name__ or value.__name__.startswith("keras"):
+            found[path].append(f"{name}.")
+            found |= {whole: []} if whole in CLOSED else names_of(value, whole)
+    return found
+
+
+def text(names: dict[str, list[str]]) -> str:
+    """Modules stand at the beginning of a line, their names below them."""
+    lines = []
+    for path in sorted(names):
+        lines.append(path)
+        lines += textwrap.wrap(
+            " ".join(names[path]), 98, initial_indent="  ", subsequent_indent="  "
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    import tensorflow
+
+    FILE.write_text(text(names_of(tensorflow, "tf")))

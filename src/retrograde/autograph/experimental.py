@@ -1,0 +1,46 @@
+"""tf.autograph.experimental: what programs say to a converter, which there is none."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from retrograde.core.lazily import speaking
+
+__all__ = ["Feature", "do_not_convert", "set_loop_options"]
+
+__getattr__ = speaking(__name__)
+
+
+class Feature(enum.Enum):
+    """Parts of a conversion, for programs that name them."""
+
+    ALL = "ALL"
+    AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
+    ASSERT_STATEMENTS = "ASSERT_STATEMENTS"
+    BUILTIN_FUNCTIONS = "BUILTIN_FUNCTIONS"
+    EQUALITY_OPERATORS = "EQUALITY_OPERATORS"
+    LISTS = "LISTS"
+    NAME_SCOPES = "NAME_SCOPES"
+
+
+def do_not_convert(func: Callable | None = None) -> Callable:
+    """The function as it is: functions are recorded, never rewritten.
+
+    >>> @tf.autograph.experimental.do_not_convert
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(3)
+    6
+    """
+    return (lambda function: function) if func is None else func
+
+
+def set_loop_options(
+    parallel_iterations: Any = None,
+    swap_memory: Any = None,
+    maximum_iterations: Any = None,
+    shape_invariants: Any = None,
+) -> None:
+    """Does nothing: a loop of Python runs as Python runs it."""

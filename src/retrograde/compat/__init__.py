@@ -1,0 +1,90 @@
+"""tf.compat: strings, paths and numbers, for programs that ran on several Pythons."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import importlib
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.lazily import speaking
+
+__all__ = [
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "complex_types",
+    "dimension_at_index",
+    "dimension_value",
+    "forward_compatibility_horizon",
+    "forward_compatible",
+    "integral_types",
+    "path_to_str",
+    "real_types",
+    "v2",
+]
+
+_missing = speaking(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module("retrograde") if name == "v2" else _missing(name)
+
+
+bytes_or_text_types = (bytes, str)
+integral_types = (numbers.Integral, np.integer)
+real_types = (numbers.Real, np.integer, np.floating)
+complex_types = (numbers.Complex, np.number)
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Text as bytes."""
+    if isinstance(bytes_or_text, bytes | bytearray):
+        return bytes(bytes_or_text)
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Bytes as text."""
+    return as_bytes(bytes_or_text, encoding).decode(encoding)
+
+
+as_str = as_text
+
+
+def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+    """Bytes as text, and all else as `str` writes it."""
+    return as_text(value, encoding) if isinstance(value, bytes) else str(value)
+
+
+def path_to_str(path: Any) -> Any:
+    """A path as text; what is no path stays as it is."""
+    return as_text(os.fspath(path)) if isinstance(path, os.PathLike) else path
+
+
+def dimension_value(dimension: int | None) -> int | None:
+    """The dimension: an integer already, or `None`."""
+    return dimension
+
+
+def dimension_at_index(shape: Any, index: int) -> int | None:
+    """One dimension of a shape."""
+    return None if shape.rank is None else shape[index]
+
+
+def forward_compatible(year: int, month: int, day: int) -> bool:
+    """Whether this day has passed."""
+    return datetime.date.today() > datetime.date(year, month, day)
+
+
+def forward_compatibility_horizon(year: int, month: int, day: int) -> Any:
+    """A block that changes nothing: there is one behaviour, whatever the day."""
+    return contextlib.nullcontext()

@@ -1,0 +1,45 @@
+"""tf.experimental.dlpack: memory that is shared with other libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.lazily import speaking
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+__getattr__ = speaking(__name__)
+
+_CPU = (1, 0)
+
+
+def to_dlpack(tf_tensor: Any) -> Any:
+    """A capsule with the elements of a tensor, which another library can take."""
+    return as_tensor(tf_tensor).__dlpack__()
+
+
+def from_dlpack(dlcapsule: Any) -> Tensor:
+    """A tensor with the memory in a capsule of another library, of the CPU.
+
+    >>> capsule = tf.experimental.dlpack.to_dlpack(tf.constant([1.0, 2.0]))
+    >>> tf.experimental.dlpack.from_dlpack(capsule).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    return Tensor(np.from_dlpack(_Capsule(dlcapsule)))
+
+
+class _Capsule:
+    """What NumPy asks for a capsule."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU

@@ -1,0 +1,1 @@
+"""Standing in for TensorFlow: programs that import it run on retrograde."""

@@ -1,0 +1,31 @@
+"""tf.sysconfig: how the library was built; it was not, being Python."""
+
+from __future__ import annotations
+
+import pathlib
+
+from retrograde.core.lazily import speaking
+
+__all__ = [
+    "CXX11_ABI_FLAG",
+    "CXX_VERSION",
+    "MONOLITHIC_BUILD",
+    "get_build_info",
+    "get_lib",
+]
+
+__getattr__ = speaking(__name__)
+
+CXX11_ABI_FLAG = 1
+CXX_VERSION = 201703
+MONOLITHIC_BUILD = 0
+
+
+def get_build_info() -> dict[str, bool]:
+    """What it was built for: none of CUDA, ROCm and TensorRT."""
+    return {"is_cuda_build": False, "is_rocm_build": False, "is_tensorrt_build": False}
+
+
+def get_lib() -> str:
+    """The folder of the library."""
+    return str(pathlib.Path(__file__).parent)

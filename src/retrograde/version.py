@@ -1,0 +1,25 @@
+"""tf.version: the version of TensorFlow that retrograde follows.
+
+That of retrograde itself is `retrograde.__version__`. Programs written for TensorFlow compare
+`tf.version.VERSION`, and `tensorflow.__version__` where retrograde stands in for it.
+"""
+
+from retrograde.core.lazily import speaking
+
+__all__ = [
+    "COMPILER_VERSION",
+    "GIT_VERSION",
+    "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER",
+    "VERSION",
+]
+
+__getattr__ = speaking(__name__)
+
+VERSION = "2.21.0"
+GIT_VERSION = "unknown"
+COMPILER_VERSION = "none"
+GRAPH_DEF_VERSION = 2474
+GRAPH_DEF_VERSION_MIN_CONSUMER = 0
+GRAPH_DEF_VERSION_MIN_PRODUCER = 0
