@@ -78,9 +78,6 @@ class _TensorFlow(ModuleType):
 class _Finder(importlib.abc.MetaPathFinder):
     """Answers to `tensorflow` and `keras`, and speaks for packages that need TensorFlow's own."""
 
-    def __init__(self) -> None:
-        self._importing_keras = False
-
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
@@ -90,18 +87,10 @@ class _Finder(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}. {words}", name=fullname)
         if top == "tensorflow":
             return _spec(fullname, _module(fullname) if below else _TensorFlow())
-        if fullname == "keras" and not self._importing_keras:
-            return _spec(fullname, self._keras())
+        if fullname == "keras" and "retrograde.keras" not in sys.modules:
+            importlib.import_module("retrograde.keras")  # it comes back here, and imports Keras
+            return _spec(fullname, sys.modules["keras"])
         return None
-
-    def _keras(self) -> ModuleType:
-        """Keras itself, imported by retrograde, which takes the seat of its backend."""
-        self._importing_keras = True
-        try:
-            importlib.import_module("retrograde.keras")
-        finally:
-            self._importing_keras = False
-        return sys.modules["keras"]
 
 
 def _spec(name: str, module: ModuleType) -> importlib.machinery.ModuleSpec | None:
