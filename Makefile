@@ -1,6 +1,6 @@
 # Every target sets up what it needs. Python 3.11 or newer, make and pip are all it takes.
 #
-#   make test ARGS="-k tape -x"    more arguments for pytest (likewise for demo, bench and parity)
+#   make test ARGS="-k tape -x"    more arguments for pytest (likewise for demo, bench, parity and keras-suite)
 #   make test WORKERS=8            more processes
 #   make demo PYTHON=python3.13    another interpreter, for a new environment
 
@@ -18,11 +18,11 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format docs bench parity clean
+.PHONY: help demo test lint format docs bench parity keras-suite clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1|/' | \
-		while IFS='|' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1|/' | \
+		while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.demo  ## train a small classifier and draw what it learned
 	$(BIN)/python examples/spirals.py $(ARGS)
@@ -47,6 +47,9 @@ bench: $(VENV)/.demo  ## measure against TensorFlow, PyTorch, JAX and autograd
 
 parity: $(VENV)/.demo  ## compare every function with TensorFlow
 	$(BIN)/python parity/run.py $(ARGS)
+
+keras-suite: $(VENV)/.dev  ## run Keras's own tests on this backend (ARGS=--short for a part)
+	$(BIN)/python keras_suite/run.py $(ARGS)
 
 clean:  ## remove the environment and everything that was made
 	rm -rf $(VENV) site demo build dist .pytest_cache .ruff_cache .hypothesis

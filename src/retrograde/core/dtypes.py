@@ -199,6 +199,10 @@ float16 = half = DType("float16", np.dtype(np.float16), 19)
 uint32 = DType("uint32", np.dtype(np.uint32), 22)
 uint64 = DType("uint64", np.dtype(np.uint64), 23)
 
+# These are for keeping numbers, and for casting from and to: nothing computes in them.
+float8_e5m2 = DType("float8_e5m2", np.dtype(ml_dtypes.float8_e5m2), 24)
+float8_e4m3fn = DType("float8_e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), 25)
+
 qint8 = _NameOnly("qint8", 11, int8)
 quint8 = _NameOnly("quint8", 12, uint8)
 qint32 = _NameOnly("qint32", 13, int32)
@@ -223,7 +227,7 @@ REAL = FLOATING | INTEGER
 NUMERIC = INEXACT | INTEGER
 ANY = NUMERIC | BOOL | {np.dtype(object)}
 
-_BY_NUMPY = {d.numpy_dtype: d for d in ALL}
+_BY_NUMPY = {d.numpy_dtype: d for d in (*ALL, float8_e5m2, float8_e4m3fn)}
 _BY_NAME = {d.name: d for d in ALL} | {"double": float64, "half": float16, "float": float32}
 _NAMES_ONLY = {d.name: d for d in (*QUANTIZED_DTYPES, resource, variant)}
 _BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str: string}

@@ -13,7 +13,8 @@ from retrograde.ops import casting
 from retrograde.ops.conversion import as_tensor, holds_tensor
 
 _INT32 = range(-(2**31), 2**31)
-_NUMPY_DTYPES = {d.name: d.numpy_dtype for d in dtypes.ALL}
+_ALL = (*dtypes.ALL, dtypes.float8_e4m3fn, dtypes.float8_e5m2)
+_NUMPY_DTYPES = {d.name: d.numpy_dtype for d in _ALL}
 
 
 def numpy_dtype(dtype):

@@ -17,9 +17,8 @@ class Variable(KerasVariable):
         if isinstance(value, HeldVariable):
             self._value = value
         else:
-            self._value = HeldVariable(
-                value, trainable=self._trainable, name=self._name, dtype=self._dtype
-            )
+            value = convert_to_tensor(value, self._dtype)
+            self._value = HeldVariable(value, trainable=self._trainable, name=self._name)
 
     def _convert_to_tensor(self, value, dtype=None):
         return convert_to_tensor(value, dtype)
@@ -82,9 +81,9 @@ class Variable(KerasVariable):
         """Whether `value` can be added in place, with nothing to convert."""
         return (
             type(value) is Tensor
+            and _scope("stateless_scope") is None
             and value._array.shape == self._shape
             and value._array.dtype is self._value._array.dtype
-            and _scope("stateless_scope") is None
         )
 
     @property

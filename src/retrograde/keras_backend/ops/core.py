@@ -133,7 +133,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
         raise ValueError(
-            f"`unroll` must be a positive integer or boolean. Received: unroll={unroll}"
+            f"`unroll` must be an positive integer or boolean. Received: unroll={unroll}"
         )
     if xs is None and length is None:
         raise ValueError("Got no `xs` to scan over and `length` not provided.")

@@ -1,0 +1,97 @@
+"""What Keras's tests expect around them. It is copied to where they are.
+
+The wheel of Keras has its tests, but not the `conftest` that they import from. This one imports
+Keras on the backend under test, skips the tests that `excluded.toml` names, and writes down how
+each test ended.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import tomllib
+
+import pytest
+
+with contextlib.suppress(ImportError):
+    import torch  # noqa: F401 (before TensorFlow, which some tests import: else it crashes)
+
+ON_RETROGRADE = os.environ["SUITE_BACKEND"] == "retrograde"
+if ON_RETROGRADE:
+    import retrograde.keras  # noqa: F401
+
+from keras.src.backend import backend  # noqa: E402
+
+EXCLUDED = pathlib.Path(__file__).with_name("excluded.toml")
+
+
+def skip_if_backend(given_backend, reason):
+    """A mark for tests that a backend cannot pass."""
+    return pytest.mark.skipif(backend() == given_backend, reason=reason)
+
+
+def excluded():
+    """Reasons, by the name of a test or of a file, from `keras/src` on."""
+    groups = tomllib.loads(EXCLUDED.read_text())["excluded"] if ON_RETROGRADE else []
+    return {name: group["reason"] for group in groups for name in group["tests"]}
+
+
+def short_name(nodeid):
+    """The name of a test from `keras/src` on."""
+    return nodeid.partition("keras/src/")[2]
+
+
+def pytest_configure(config):
+    assert backend() == os.environ["SUITE_BACKEND"], f"Keras runs on {backend()}"
+    config.addinivalue_line("markers", "requires_trainable_backend: needs gradients")
+    config.addinivalue_line("markers", "multi_device: needs more than one device")
+
+
+def pytest_collection_modifyitems(items):
+    reasons = excluded()
+    for item in items:
+        name = short_name(item.nodeid)
+        for part in (name, name.partition("[")[0], name.partition("::")[0]):
+            if part in reasons:
+                item.add_marker(pytest.mark.skip(reason=f"excluded: {reasons[part]}"))
+                break
+        if "multi_device" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="needs more than one device"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    """Skips a test that needs a package which is not installed."""
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        pytest.skip(f"needs {error.name}, which is not installed")
+
+
+_outcomes = {}
+
+
+def pytest_runtest_logreport(report):
+    if report.outcome != "passed":
+        _note(report.nodeid, "excluded" if _is_excluded(report) else report.outcome, report)
+    elif report.when == "call":
+        _outcomes.setdefault(short_name(report.nodeid), ["passed", ""])
+
+
+def pytest_collectreport(report):
+    if report.outcome != "passed" and "::" not in report.nodeid:
+        _note(report.nodeid, report.outcome, report)
+
+
+def _is_excluded(report):
+    return report.outcome == "skipped" and "excluded: " in str(report.longrepr)
+
+
+def _note(nodeid, outcome, report):
+    why = getattr(report.longrepr, "reprcrash", report.longrepr)
+    _outcomes[short_name(nodeid)] = [outcome, str(why)[-300:]]
+
+
+def pytest_sessionfinish(session):
+    if not hasattr(session.config, "workerinput"):
+        pathlib.Path(os.environ["SUITE_RESULTS"]).write_text(json.dumps(_outcomes, indent=0))

@@ -1,0 +1,12 @@
+"""Run Keras's own tests: `python keras_suite/run.py --help`.
+
+Started as a script, Python looks for modules in this folder; the package lies one level above.
+"""
+
+import runpy
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    runpy.run_module("keras_suite", run_name="__main__", alter_sys=True)
