@@ -393,6 +393,18 @@ def test_a_save_that_fails_is_not_counted(tmp_path):
     assert int(checkpoint.save_counter) == 0
 
 
+# Summaries
+
+
+def test_there_is_nothing_in_a_trace(tmp_path):
+    with tf.summary.create_file_writer(tmp_path).as_default():
+        (file,) = tmp_path.iterdir()
+        before = file.stat().st_size
+        tf.summary.trace_on(graph=True)
+        tf.summary.trace_export("graph", step=1)
+    assert file.stat().st_size == before
+
+
 # Tensors and variables
 
 

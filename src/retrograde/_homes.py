@@ -10,9 +10,9 @@ HOMES = {
             keras=retrograde.keras linalg=retrograde.linalg math=retrograde.math
             nest=retrograde.nest nn=retrograde.nn optimize=retrograde.optimize
             ragged=retrograde.ragged random=retrograde.random signal=retrograde.signal
-            sparse=retrograde.sparse strings=retrograde.strings sysconfig=retrograde.sysconfig
-            test=retrograde.test train=retrograde.train types=retrograde.types
-            version=retrograde.version
+            sparse=retrograde.sparse strings=retrograde.strings summary=retrograde.summary
+            sysconfig=retrograde.sysconfig test=retrograde.test train=retrograde.train
+            types=retrograde.types version=retrograde.version
         """,
         "retrograde._initializers": """
             constant_initializer ones_initializer random_normal_initializer
@@ -466,6 +466,18 @@ HOMES = {
         """,
         "retrograde.signal.windows": """
             hamming_window hann_window kaiser_bessel_derived_window kaiser_window vorbis_window
+        """,
+    },
+    "retrograde.summary": {
+        "": """
+            experimental=retrograde.summary.experimental
+        """,
+        "retrograde.summary.plugins": """
+            audio histogram image scalar text trace_export trace_off trace_on write
+        """,
+        "retrograde.summary.writer": """
+            SummaryWriter create_file_writer create_noop_writer flush record_if
+            should_record_summaries
         """,
     },
     "retrograde.train": {

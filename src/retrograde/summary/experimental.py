@@ -1,0 +1,55 @@
+"""tf.summary.experimental: the step of summaries, and their names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from retrograde.core import scoping
+from retrograde.core.effects import Host, perform
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.scopes import name_scope
+from retrograde.summary import _events, writer
+
+__all__ = ["get_step", "set_step", "summary_scope", "write_raw_pb"]
+
+
+def get_step() -> Any:
+    """The step of summaries that name none, as it was set; `None` if it was not."""
+    return writer.thread.step
+
+
+def set_step(step: Any) -> None:
+    """Sets the step of summaries that name none. A variable is read each time."""
+    writer.thread.step = step
+
+
+@contextlib.contextmanager
+def summary_scope(
+    name: str, default_name: str = "summary", values: Any = None
+) -> Iterator[tuple[str, str]]:
+    """A block that is named as a summary is: pairs of the summary's tag and the name scope."""
+    name = name or default_name
+    if not isinstance(name, str):
+        raise TypeError(f"The name of a summary must be a string. Received: {name!r}.")
+    tag = scoping.thread.name_scopes[-1] + name
+    kept = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "_.\\/-"))
+    with name_scope(kept or default_name) as scope:
+        yield tag, scope
+
+
+def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tensor:
+    """Records a whole `Summary`, given as the bytes of its protocol buffer."""
+    at_work = writer.thread.writer
+    if not writer.should_record_summaries():
+        return as_tensor(False)
+
+    def record(raw: Any, step: Any) -> Any:
+        at_work._append(int(step), _events.summary(raw.item()))
+        return True
+
+    return perform(
+        Host("summary", record, pure=False), (as_tensor(tensor), writer.present_step(step))
+    )

@@ -1,0 +1,176 @@
+"""Writers of summaries, and which of them is at work."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.summary import _events
+
+_BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
+
+
+class _Thread(threading.local):
+    """What summaries of one thread go by."""
+
+    writer: SummaryWriter | None = None
+    step: Any = None
+    condition: Any = True
+
+
+thread = _Thread()
+
+
+class SummaryWriter:
+    """What summaries are given to. `tf.summary.create_file_writer` makes one."""
+
+    _closed = False
+
+    def set_as_default(self, step: Any = None) -> None:
+        """Has all summaries of this thread from now on come here; under `step` if it is given."""
+        self._check_open()
+        thread.writer = self
+        if step is not None:
+            thread.step = step
+
+    @contextlib.contextmanager
+    def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
+        """A block whose summaries come here; under `step` if it is given."""
+        self._check_open()
+        before = thread.writer, thread.step
+        thread.writer = self
+        if step is not None:
+            thread.step = step
+        try:
+            yield self
+        finally:
+            self.flush()
+            thread.writer = before[0]
+            if step is not None:
+                thread.step = before[1]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"SummaryWriter {self!r} is already closed")
+
+    def init(self) -> None:
+        """Does nothing: a writer is born ready."""
+
+    def flush(self) -> None:
+        """Brings all summaries to where they belong."""
+
+    def close(self) -> None:
+        """Flushes, and takes no summaries any more."""
+        self._closed = True
+
+    def _append(self, step: int, content: bytes) -> None:
+        raise NotImplementedError
+
+
+class _FileWriter(SummaryWriter):
+    def __init__(self, file: _events.EventFile) -> None:
+        self._file = file
+
+    def flush(self) -> None:
+        """Brings all summaries to the file."""
+        if not self._closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Flushes, and closes the file."""
+        self._closed = True
+        self._file.close()
+
+    def _append(self, step: int, content: bytes) -> None:
+        if not self._closed:
+            self._file.append(_events.event(time.time(), step, content))
+
+
+class _NoopWriter(SummaryWriter):
+    """Takes no summaries."""
+
+
+def create_file_writer(
+    logdir: Any,
+    max_queue: Any = None,
+    flush_millis: Any = None,
+    filename_suffix: Any = None,
+    name: str | None = None,
+    experimental_trackable: bool = False,
+    experimental_mesh: Any = None,
+) -> SummaryWriter:
+    """A writer of summaries to a new file in `logdir`, for TensorBoard to read.
+
+    The file is brought up to date after `max_queue` summaries (10), after `flush_millis`
+    milliseconds (two minutes), at the end of each `as_default` block, and by `flush`.
+
+    >>> import tempfile
+    >>> logs = tempfile.mkdtemp()
+    >>> writer = tf.summary.create_file_writer(logs)
+    >>> with writer.as_default():
+    ...     for step in range(3):
+    ...         _ = tf.summary.scalar("loss", 1.0 / (step + 1), step=step)
+    """
+    if logdir is None:
+        raise ValueError("Argument `logdir` cannot be None")
+    if isinstance(logdir, Tensor):
+        logdir = logdir.numpy().decode()
+    directory = os.fspath(logdir)
+    queue = 10 if max_queue is None else integer(max_queue, "max_queue")
+    millis = 120_000 if flush_millis is None else integer(flush_millis, "flush_millis")
+    suffix = ".v2" if filename_suffix is None else str(filename_suffix)
+    return _FileWriter(_events.EventFile(directory, queue, millis / 1000, suffix))
+
+
+def create_noop_writer() -> SummaryWriter:
+    """A writer that drops everything."""
+    return _NoopWriter()
+
+
+def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
+    """Flushes `writer`, or the one that is at work."""
+    writer = thread.writer if writer is None else writer
+    if writer is not None:
+        writer.flush()
+
+
+@contextlib.contextmanager
+def record_if(condition: Any) -> Iterator[None]:
+    """A block whose summaries are recorded if `condition` is true.
+
+    It is a boolean, a tensor, or a function that returns one of these and is asked each time.
+    """
+    before = thread.condition
+    thread.condition = condition
+    try:
+        yield
+    finally:
+        thread.condition = before
+
+
+def should_record_summaries() -> Tensor:
+    """Whether a summary would be recorded now."""
+    if thread.writer is None or isinstance(thread.writer, _NoopWriter) or thread.writer._closed:
+        return as_tensor(False)
+    condition: Callable | Any = thread.condition
+    return as_tensor(condition() if callable(condition) else condition, _BOOL)
+
+
+def present_step(step: Any) -> Tensor:
+    """The step that a summary is for: `step`, or the one that was set."""
+    step = thread.step if step is None else step
+    if step is None:
+        raise ValueError(
+            "No step set. Please specify one either through the `step` argument or through "
+            "tf.summary.experimental.set_step()"
+        )
+    return as_tensor(step, _INT64)
