@@ -198,6 +198,7 @@ HOMES = {
         """,
         "retrograde.debugging.numerics": """
             assert_all_finite check_numerics disable_check_numerics enable_check_numerics
+            nonfinite
         """,
         "retrograde.debugging.settings": """
             disable_traceback_filtering enable_traceback_filtering get_log_device_placement

@@ -165,7 +165,7 @@ def apply_batch(level: Level, primitive: Any, inputs: tuple, attrs: dict) -> Any
     recorders = thread.recorders
     outer = [recorder for recorder in recorders if recorder in level.outer]
     values = inputs if outer else [x._array for x in inputs]
-    thread.recorders = Recorders(outer, recorders.quietly)
+    thread.recorders = Recorders(outer, recorders.quietly, recorders.walk)
     try:
         if outer:
             value = run_batch(level, primitive, values, attrs)

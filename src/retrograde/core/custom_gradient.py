@@ -34,7 +34,8 @@ class CustomCall:
 
     def plan(self, key: tuple[int, ...]) -> Plan:
         """A plan that runs the user's rule."""
-        return Plan(_save_nothing, (), self.rule, tuple(map(bool, key)), user_code=True)
+        needed = tuple(map(bool, key))
+        return Plan(_save_nothing, (), self.rule, needed, user_code=True, name=self.name)
 
 
 def _save_nothing(_: tuple) -> tuple:

@@ -43,7 +43,7 @@ def pull(
         cotangents.deposit(target._id, g)
     wanted = {x._id for x in held}
     leads = None if recorded.roots <= wanted else leading_to(wanted, recorded.entries)
-    rewind(list(recorded.entries), cotangents, wanted, leads)
+    rewind(recorded.entries.copy(), cotangents, wanted, leads)
     return [indexed_slices.whole(cotangents.get(x._id)) for x in held]
 
 

@@ -124,6 +124,12 @@ class LinedEntries(list):
         super().__init__()
         self.places = places
 
+    def copy(self) -> LinedEntries:
+        """The same entries in another list, which knows their places."""
+        copied = LinedEntries(self.places)
+        copied.extend(self)
+        return copied
+
     def append(self, entry: tuple) -> None:
         """Adds an entry, and the place that led to it."""
         super().append(entry)

@@ -43,16 +43,23 @@ def quiet_context() -> contextvars.Context:
 class Recorders(list):
     """The recorders of one thread, outermost first.
 
-    `quietly(f, *args)` calls `f` where NumPy does not warn. `recording` is the recorder of the
-    `function` whose first call this is, if it is one: always the outermost. They live here so that
-    an operation finds all it needs of its thread in one look.
+    `quietly(f, *args)` calls `f` where NumPy does not warn. `walk`, if there is one, takes the
+    place of the walk back over a tape, to look at each step of it. `recording` is the recorder of
+    the `function` whose first call this is, if it is one: always the outermost. They live here so
+    that an operation finds all it needs of its thread in one look.
     """
 
-    __slots__ = ("quietly", "recording")
+    __slots__ = ("quietly", "recording", "walk")
 
-    def __init__(self, recorders: Iterable[Recorder] = (), quietly: Callable | None = None) -> None:
+    def __init__(
+        self,
+        recorders: Iterable[Recorder] = (),
+        quietly: Callable | None = None,
+        walk: Callable | None = None,
+    ) -> None:
         super().__init__(recorders)
         self.quietly = quietly or quiet_context().run
+        self.walk = walk
         self.recording = self[0] if self and self[0].records_functions else None
 
 
@@ -83,7 +90,7 @@ def listening(recorders: Iterable[Recorder]) -> Iterator[None]:
     recorders = list(recorders)
     if before.recording is not None and before.recording not in recorders:
         recorders.insert(0, before.recording)
-    thread.recorders = Recorders(recorders, before.quietly)
+    thread.recorders = Recorders(recorders, before.quietly, before.walk)
     try:
         yield
     finally:

@@ -13,14 +13,25 @@ import numpy as np
 from retrograde.core import derivatives, dtypes, taylor
 from retrograde.core.derivatives import MEMORY_LIMIT, Recorded
 from retrograde.core.dispatch import Primitive
+from retrograde.core.lazily import Later
 from retrograde.core.lines import LinedEntries, Place, switch
 from retrograde.core.per_example import gradients_by_row, norms
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
-from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING, UNCONNECTED, Outputs, Spec
+from retrograde.core.rules import (
+    ALIGNED,
+    CONNECTED,
+    NOTHING,
+    UNCONNECTED,
+    Outputs,
+    Spec,
+    save_all,
+)
 from retrograde.core.tape_arguments import (
+    Asked,
     UnconnectedGradients,
     flat,
+    is_sound,
     result,
     seed,
     single,
@@ -41,8 +52,9 @@ class GradientTape(Recorder):
     false; other tensors have to be watched by hand. A tape gives gradients once, and lets go of
     what it holds while it does; a `persistent` tape may be asked again.
 
-    With `lines`, the tape notes for each call the line of your program that made it; by default
-    it does so inside `tf.debugging.record_lines()`.
+    With `lines`, the tape notes for each call the line of your program that made it, and keeps all
+    values that went in and came out, also after it gave its gradients, for questions like
+    `autopsy()`. By default it does so inside `tf.debugging.record_lines()`.
 
     >>> x = tf.Variable(3.0)
     >>> with tf.GradientTape() as tape:
@@ -53,6 +65,7 @@ class GradientTape(Recorder):
 
     __slots__ = (
         "__weakref__",
+        "_asked",
         "_connected",
         "_entries",
         "_persistent",
@@ -90,6 +103,7 @@ class GradientTape(Recorder):
         self._roots: set[int] = set()  # ids of what is watched
         self._variables: dict[int, Any] = {}
         self._spent_at: tuple[str, int] | None = None
+        self._asked: Asked | None = None
 
     def __enter__(self) -> GradientTape:
         if self._recording:
@@ -217,7 +231,8 @@ class GradientTape(Recorder):
         else:
             out = y._id
             connected.add(out)
-        self._entries.append((plan, ids, out, plan.save(values), attrs))
+        saved = plan.save(values) if self._places is None else save_all(plan, values)
+        self._entries.append((plan, ids, out, saved, attrs))
 
     # Rewinding
 
@@ -259,7 +274,11 @@ class GradientTape(Recorder):
         for x, weight in zip(targets, weights, strict=True):
             if x._array.dtype in dtypes.INEXACT:
                 cotangents.deposit(x._id, seed(x, weight, boxed))
-        entries = list(self._entries) if self._persistent else self._spend(sys._getframe(1))
+        entries = self._entries.copy() if self._persistent else self._spend(sys._getframe(1))
+        kept = self._persistent or self._places is not None
+        if kept or not all([is_sound(x._array) for x in targets]):
+            read = [v._current() for v in self._variables.values()]
+            self._asked = Asked(list(entries), targets, weights, held, read)
         wanted = {x._id for x in held}
         leads = None if self._roots <= wanted else leading_to(wanted, entries)
         rewind(entries, cotangents, wanted, leads)
@@ -373,6 +392,10 @@ class GradientTape(Recorder):
             found = derivatives.batch_jacobian(recorded, target, source, limit, _silent_tape())
         zero = UnconnectedGradients.ZERO
         return result(found, source, zero, shapes[0], shapes[1][1:])
+
+    # Beyond TensorFlow: what a tape tells of itself
+
+    autopsy = Later("retrograde.testimony.autopsy")
 
     # Beyond TensorFlow: what takes nested tapes there
 
@@ -509,7 +532,7 @@ class GradientTape(Recorder):
         self._check_not_spent()
         tape = GradientTape(persistent=True, watch_accessed_variables=False)
         tape._connected, tape._roots = set(self._connected), set(self._roots)
-        tape._entries = list(self._entries) if self._persistent else self._spend(frame)
+        tape._entries = self._entries.copy() if self._persistent else self._spend(frame)
         return tape
 
     def _check_not_spent(self) -> None:
@@ -529,7 +552,7 @@ class GradientTape(Recorder):
                 "eager execution enabled and with experimental_use_pfor set to False."
             )
         heard = self._is_heard()
-        entries = list(self._entries) if self._persistent else self._spend(frame)
+        entries = self._entries.copy() if self._persistent else self._spend(frame)
         return Recorded(entries, self._roots, heard)
 
     def _spend(self, frame: Any) -> list[tuple]:

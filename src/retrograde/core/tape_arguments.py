@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,29 @@ class UnconnectedGradients(enum.Enum):
 
     NONE = "none"
     ZERO = "zero"
+
+
+class Asked(NamedTuple):
+    """What a tape was asked for last, and what it held then, for whoever wants to know why.
+
+    `read` are the values that the watched variables had.
+    """
+
+    entries: list[tuple]
+    targets: list
+    weights: list
+    sources: list
+    read: list[Tensor]
+
+
+_SCALARS = frozenset((np.ndarray, np.float16, np.float32, np.float64))
+
+
+def is_sound(array: Any) -> bool:
+    """Whether a loss is finite. What has axes is not looked at: that would take time."""
+    if type(array) not in _SCALARS or array.ndim or array.dtype.kind != "f":
+        return True
+    return math.isfinite(array)
 
 
 def flat(structure: Any, role: str) -> tuple[list, Any]:

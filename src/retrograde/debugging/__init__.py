@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         check_numerics,
         disable_check_numerics,
         enable_check_numerics,
+        nonfinite,
     )
     from retrograde.debugging.settings import (
         disable_traceback_filtering,
@@ -80,6 +81,7 @@ __all__ = [
     "get_log_device_placement",
     "is_numeric_tensor",
     "is_traceback_filtering_enabled",
+    "nonfinite",
     "record_lines",
     "set_log_device_placement",
 ]

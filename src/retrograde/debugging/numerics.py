@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
-from retrograde.core.recorders import Recorder, thread
+from retrograde.core import lines
 from retrograde.core.tensor import Tensor
 from retrograde.ops import checking
 from retrograde.ops.conversion import as_tensor
-
-# Those that hand values on: they need not be looked at twice. (TensorFlow has such a list too.)
-_HANDING_ON = frozenset(
-    (
-        "broadcast_to",
-        "concat",
-        "identity",
-        "maximum",
-        "minimum",
-        "put_slice",
-        "reshape",
-        "reverse",
-        "split",
-        "stop_gradient",
-        "take_slice",
-        "transpose",
-        "unstack",
-    )
-)
+from retrograde.testimony.watching import MODES, Watcher, watch, watcher
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
@@ -51,10 +30,55 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
     return check_numerics(x, message)
 
 
+class nonfinite:
+    """Watches for NaN and infinity as they are made: in operations and on the way back over tapes.
+
+    With "raise", the first of them is an `InvalidArgumentError`; with "warn", a `RuntimeWarning`;
+    with "explain", it is printed. Each says which call of which line made it out of finite values,
+    at which elements, why, and what to write instead, as `tape.autopsy()` does. The last two tell
+    of each place once.
+
+    It goes for this thread: until the end of the block if used in a `with` statement, else until
+    another is made or `tf.debugging.disable_check_numerics()`. Tapes made meanwhile note their
+    lines.
+
+    >>> with tf.debugging.nonfinite("explain"):
+    ...     y = tf.math.log([1.0, 0.0])
+    On the way forwards, log made an infinity out of finite values.
+      <doctest ...
+      1 of 2 elements are not finite:
+        [1] log(0) = -inf
+      Why: The logarithm of 0 is -inf.
+      Cure: ...
+    """
+
+    def __init__(self, mode: str = "explain") -> None:
+        if mode not in MODES:
+            raise ValueError(
+                f"nonfinite: expected 'raise', 'warn' or 'explain'. Received: {mode!r}."
+            )
+        self._before = watcher(), lines.switch.on
+        watch(Watcher(mode))
+        lines.switch.on = True
+
+    def __enter__(self) -> nonfinite:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        before, lines.switch.on = self._before
+        watch(before)
+
+
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
     """Makes every operation of this thread that yields NaN or infinity an `InvalidArgumentError`.
 
-    That goes for gradients as well. The traceback is that of the error, so its limits do nothing.
+    That goes for gradients as well: it is `nonfinite("raise")` under TensorFlow's name. The
+    traceback is that of the error, so its limits do nothing.
 
     >>> tf.debugging.enable_check_numerics()
     >>> tf.math.log([-1.0])
@@ -63,49 +87,11 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
     retrograde.core.errors.InvalidArgumentError: Detected Infinity or NaN in output 0 of ...
     >>> tf.debugging.disable_check_numerics()
     """
-    if _CHECKER not in thread.recorders:
-        thread.recorders.insert(0, _CHECKER)
+    nonfinite("raise")
 
 
 def disable_check_numerics() -> None:
-    """Undoes `enable_check_numerics` for this thread."""
-    if _CHECKER in thread.recorders:
-        thread.recorders.remove(_CHECKER)
-
-
-class _Checker(Recorder):
-    """Looks at the outputs of every call. It stands outermost, so it is told first."""
-
-    __slots__ = ()
-
-    def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
-        """Raises if an output of real numbers is not finite."""
-        if primitive.name in _HANDING_ON:
-            return
-        outputs = y if isinstance(y, tuple) else (y,)
-        for place, output in enumerate(outputs):
-            array = output._array
-            if array.dtype in dtypes.FLOATING and not np.isfinite(array).all():
-                raise invalid(_report(primitive.name, place, len(outputs), output, inputs))
-
-
-_CHECKER = _Checker()
-
-
-def _report(name: str, place: int, count: int, output: Tensor, inputs: tuple) -> str:
-    array = np.asarray(output._array)
-    counts = (
-        ("-Inf", np.sum(np.isneginf(array))),
-        ("+Inf", np.sum(np.isposinf(array))),
-        ("NaN", np.sum(np.isnan(array))),
-    )
-    lines = [
-        f'Detected Infinity or NaN in output {place} of eagerly-executing op "{name}" '
-        f"(# of outputs: {count})",
-        f"  dtype: {output.dtype.name}",
-        f"  shape: {output.shape}",
-        *(f"  # of {kind} elements: {found}" for kind, found in counts if found),
-        f"  Input tensors ({len(inputs)}):",
-        *(f"    {i}: {x!s}" for i, x in enumerate(inputs)),
-    ]
-    return "\n".join(lines)
+    """Undoes `enable_check_numerics` and `nonfinite` for this thread."""
+    if watcher() is not None:
+        watch(None)
+        lines.switch.on = False

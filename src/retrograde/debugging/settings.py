@@ -39,8 +39,9 @@ class record_lines:
 
     It goes for tapes made from here on, in all threads: until the end of the block if used in a
     `with` statement, else until `record_lines(False)`. `GradientTape(lines=True)` does it for one
-    tape. What a tape is asked about its calls is then answered with the line of each; recording
-    takes a little longer.
+    tape. What a tape is asked about its calls is then answered with the line of each. Such tapes
+    keep all values that went through their calls, as long as they live; and recording takes a
+    little longer.
 
     >>> x = tf.Variable(3.0)
     >>> with tf.debugging.record_lines():

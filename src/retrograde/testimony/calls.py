@@ -1,0 +1,108 @@
+"""What a tape wrote down, read as calls with the values that went in and came out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.namespaces import namespace_of
+from retrograde.core.recorders import thread
+from retrograde.core.rules import Outputs, Spec
+from retrograde.core.tensor import Tensor
+from retrograde.testimony.walking import outputs_of
+
+
+class Call(NamedTuple):
+    """One call on a tape.
+
+    `primitive` is `None` for a `custom_gradient`. `inputs` and `outputs` are ids. `saved` are the
+    tensors that the tape kept, by id; `specs`, the shapes and dtypes of inputs whose values it let
+    go. `entry` is what the tape itself has, if the call is on one.
+    """
+
+    number: int
+    name: str
+    primitive: Any
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    attrs: dict
+    saved: dict[int, Tensor]
+    specs: dict[int, Spec]
+    entry: tuple | None = None
+
+
+def calls_of(entries: list[tuple]) -> list[Call]:
+    """The entries of a tape as calls."""
+    return [_call(number, entry) for number, entry in enumerate(entries)]
+
+
+def _call(number: int, entry: tuple) -> Call:
+    plan, ids, out, saved, attrs = entry
+    primitive = None if plan.user_code else PRIMITIVES.get(plan.name)
+    specs = dict(out) if type(out) is tuple else {}
+    kept = {}
+    for value, key in zip(saved, (None, *ids), strict=False):
+        for part in value if type(value) is Outputs else (value,):
+            if isinstance(part, Tensor):
+                kept[part._id] = part
+            elif isinstance(part, Spec) and key is not None:
+                specs[key] = part
+    outputs = outputs_of(entry)
+    return Call(number, plan.name, primitive, ids, outputs, attrs, kept, specs, entry)
+
+
+class Values:
+    """The values that went through a tape: those it kept, and those that follow from them.
+
+    `given` are tensors and variables that are known from elsewhere. What cannot be known is `None`.
+    """
+
+    def __init__(self, calls: list[Call], given: list) -> None:
+        self._calls = calls
+        self.producer = {i: call for call in calls for i in call.outputs}
+        self._known: dict[int, Any] = {x._id: x._array for x in given}
+        for call in calls:
+            for key, tensor in call.saved.items():
+                self._known.setdefault(key, tensor._array)
+
+    def of(self, key: int, call: Call | None = None) -> Any:
+        """The value of an id; as `call` saw it, for variables that were assigned to meanwhile."""
+        if call is not None and key in call.saved:
+            return call.saved[key]._array
+        if key not in self._known:
+            self._compute(key)
+        return self._known[key]
+
+    def inputs(self, call: Call) -> list:
+        """The inputs of a call."""
+        return [self.of(i, call) for i in call.inputs]
+
+    def outputs(self, call: Call) -> list:
+        """The outputs of a call."""
+        return [self.of(i, call) for i in call.outputs]
+
+    def _compute(self, key: int) -> None:
+        """Runs again what leads to `key`, without recursion: a tape may be long."""
+        pending = [key]
+        while pending:
+            key = pending[-1]
+            call = self.producer.get(key)
+            if key in self._known:
+                pending.pop()
+                continue
+            if call is None or call.primitive is None:
+                self._known[key] = None
+                continue
+            missing = [i for i in call.inputs if i not in call.saved and i not in self._known]
+            if missing:
+                pending += missing
+                continue
+            self._known.update(zip(call.outputs, self._run(call), strict=True))
+
+    def _run(self, call: Call) -> list:
+        inputs = [self.of(i, call) for i in call.inputs]
+        if any(x is None for x in inputs):
+            return [None] * len(call.outputs)
+        run = call.primitive.kernel
+        y = thread.recorders.quietly(run, namespace_of(inputs), *inputs, **call.attrs)
+        return list(y) if call.primitive.outputs else [y]

@@ -1,0 +1,85 @@
+"""How answers are told: as lines of text, and as HTML in notebooks."""
+
+from __future__ import annotations
+
+import html
+import os
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.lines import Place
+
+_INDENT = {"head": 0, "line": 2, "fact": 2, "element": 4, "step": 4, "why": 2, "cure": 2}
+_STYLE = {
+    "head": "font-weight:600",
+    "line": "font-family:monospace;margin-left:1em",
+    "fact": "margin-left:1em",
+    "element": "font-family:monospace;margin-left:2em",
+    "step": "font-family:monospace;margin-left:2em",
+    "why": "margin-left:1em",
+    "cure": "margin-left:1em;font-weight:600",
+}
+
+
+_SENTENCES = frozenset(("head", "why", "cure"))
+_WIDTH = 96
+
+
+class Told:
+    """An answer in lines, each with a role, that `_lines` gives."""
+
+    def _lines(self) -> list[tuple[str, str]]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n".join(_wrapped(role, words) for role, words in self._lines())
+
+    def _repr_html_(self) -> str:
+        rows = [
+            f'<div style="{_STYLE[role]}">{html.escape(words)}</div>'
+            for role, words in self._lines()
+        ]
+        return f"<div>{''.join(rows)}</div>"
+
+
+def _wrapped(role: str, words: str) -> str:
+    """One line of an answer; sentences are broken, lines of programs are not."""
+    indent = " " * _INDENT[role]
+    if role not in _SENTENCES:
+        return indent + words
+    return textwrap.fill(
+        words,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def the_line(place: Place) -> list[tuple[str, str]]:
+    """A line of the user's program, as it is shown in an answer."""
+    text = place.text
+    return [("line", f"{shown(place)}{': ' + text if text else ''}")]
+
+
+def shown(place: Place) -> str:
+    """A place, by a path from here if the file lies below."""
+    path = os.path.relpath(place.filename) if os.path.isabs(place.filename) else place.filename
+    return f"{place.filename if path.startswith('..') else path}:{place.line}"
+
+
+def number(value: Any) -> str:
+    """A number, short."""
+    return f"{value:.6g}" if np.isrealobj(value) else str(value)
+
+
+def bytes_in_words(count: float) -> str:
+    """A number of bytes in the unit that fits."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError
