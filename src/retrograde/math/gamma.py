@@ -117,4 +117,9 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     >>> tf.math.nextafter(1.0, 2.0).numpy()
     np.float32(1.0000001)
     """
-    return binary(sp.nextafter, x1, x2)
+    y = binary(sp.nextafter, x1, x2)
+    if y.dtype.size < 4:  # TensorFlow has it in full precision only
+        raise invalid(
+            f"nextafter: dtype {y.dtype.name} is not supported. Expected float32 or float64."
+        )
+    return y

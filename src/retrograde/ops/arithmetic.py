@@ -274,6 +274,7 @@ right_shift = elementwise(
 is_nan = elementwise("is_nan", "isnan", None, accepts=dtypes.INEXACT)
 is_inf = elementwise("is_inf", "isinf", None, accepts=dtypes.INEXACT)
 is_finite = elementwise("is_finite", "isfinite", None, accepts=dtypes.INEXACT)
+sign_bit = elementwise("sign_bit", "signbit", None, accepts=dtypes.REAL)  # that of -0.0 is set
 
 
 # Selection

@@ -379,3 +379,32 @@ def unit_lower_triangle(lu):
 
 
 lu = of_matrices("lu", _lu_kernel, vjps=(_lu_vjp,), outputs=True)
+
+
+# With which row each was swapped, in turn, and the order of the rows in the end
+
+
+def _pivots_kernel(xp, x):
+    if xp is np:
+        return _pivots_by_scipy(x)
+    import jax
+
+    _, pivots, order = jax.lax.linalg.lu(x)
+    return pivots, order
+
+
+def _pivots_by_scipy(x):
+    import scipy.linalg
+
+    *batch, rows, columns = x.shape
+    pivots = np.zeros((*batch, min(rows, columns)), np.int32)
+    order = np.tile(np.arange(rows, dtype=np.int32), (*batch, 1))
+    (factorise,) = scipy.linalg.get_lapack_funcs(("getrf",), (x,))
+    for place in np.ndindex(*batch):
+        _, pivots[place], _ = factorise(x[place])
+        for i, j in enumerate(pivots[place]):
+            order[place][[i, j]] = order[place][[j, i]]
+    return pivots, order
+
+
+pivots = of_matrices("pivots", _pivots_kernel, vjps=None, outputs=True)

@@ -112,3 +112,41 @@ bins = Primitive(
     batch=lambda _, x, **attrs: bins(x, **attrs),
     accepts=dtypes.REAL,
 )
+
+
+def _insertion_places_kernel(xp, sequence, values, *, side, dtype):
+    if sequence.ndim == 1:
+        return xp.searchsorted(sequence, values, side=side).astype(dtype)
+    # A sequence for each batch of values: it has been passed by as often as it is less.
+    rows = sequence.reshape(sequence.shape[0], *(1,) * (values.ndim - 1), sequence.shape[-1])
+    passed = rows < values[..., None] if side == "left" else rows <= values[..., None]
+    return xp.sum(passed, axis=-1).astype(dtype)
+
+
+insertion_places = Primitive(  # where in a sorted sequence the values would have to be put in
+    "insertion_places",
+    _insertion_places_kernel,
+    vjps=None,
+    batch=lambda batched, sequence, values, **attrs: insertion_places(
+        *(everywhere(batched, (sequence, values)) if batched[0] else (sequence, values)), **attrs
+    ),
+    accepts=dtypes.REAL,
+)
+
+
+def _is_in_kernel(xp, x, elements):
+    if elements.ndim == 1:
+        return xp.isin(x, elements)
+    rows = elements.reshape(elements.shape[0], *(1,) * (x.ndim - 1), elements.shape[-1])
+    return xp.any(x[..., None] == rows, axis=-1)
+
+
+is_in = Primitive(  # whether each element of x is among the elements of a vector
+    "is_in",
+    _is_in_kernel,
+    vjps=None,
+    batch=lambda batched, x, elements: is_in(
+        *(everywhere(batched, (x, elements)) if batched[1] else (x, elements))
+    ),
+    accepts=dtypes.NUMERIC | dtypes.BOOL,
+)

@@ -196,7 +196,7 @@ nextafter = elementwise(
     "nextafter",
     passed_on,
     lambda g, _y, _x1, _x2: zeros_like(g),
-    accepts=_SINGLE_AND_DOUBLE,
+    accepts=dtypes.FLOATING,
 )
 
 

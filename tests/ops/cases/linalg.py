@@ -248,6 +248,25 @@ squares("lu", _lu, of=lambda *shape, of=off_zero: well(*shape, of=of)[..., ::-1]
 case("lu", well(2, 2), "int64", _lu, attrs={"dtype": np.dtype(np.int64)}, jax_rule=False)
 
 
+def _pivots(x):
+    """By elimination: the largest of what is left of a column comes up."""
+    *batch, m, n = x.shape
+    swaps, orders = np.zeros((*batch, min(m, n)), "int32"), np.zeros((*batch, m), "int32")
+    for place in np.ndindex(*batch):
+        a, order = x[place].copy(), np.arange(m)
+        for k in range(min(m, n)):
+            swaps[place][k] = pivot = k + np.argmax(abs(a[k:, k].real) + abs(a[k:, k].imag))
+            a[[k, pivot]], order[[k, pivot]] = a[[pivot, k]], order[[pivot, k]]
+            a[k + 1 :] -= np.outer(a[k + 1 :, k] / a[k, k], a[k])
+        orders[place] = order
+    return swaps, orders
+
+
+for shape in ((2, 3, 3), (4, 2), (2, 3)):
+    case("pivots", off_zero(*shape), f"shape{shape}", _pivots)
+case("pivots", complexes(3, 3), "complex", _pivots)
+
+
 # Functions of matrices. SciPy is called back for those that JAX lacks, so it has no rule either.
 
 

@@ -57,3 +57,29 @@ ATTRS = {"low": -1.0, "high": 2.0, "count": 6, "strict": True}
 case("bins", between(-2, 3, 3, 4), "floats", _bins, attrs=ATTRS, dtypes=FLOATS[2:])
 case("bins", integers(-3, 4, 6), "integers", _bins, attrs=ATTRS)
 case("bins", np.array([-math.inf, math.inf]), "infinite", _bins, attrs=ATTRS, dtypes=FLOATS)
+
+
+def _insertion_places(sequence, values, *, side, dtype):
+    before = np.less if side == "left" else np.less_equal
+    return before(sequence, values[..., None]).sum(-1).astype(dtype)
+
+
+ORDERED = np.sort(between(-1, 1, 5))
+for side in ("left", "right"):
+    attrs = {"side": side, "dtype": np.dtype("int32")}
+    case("insertion_places", [ORDERED, between(-2, 2, 2, 3)], f"{side}-matrix", _insertion_places,
+         attrs=attrs)  # fmt: skip
+    case("insertion_places", [np.array([1.0, 2.0, 2.0, 3.0]), np.array(2.0)], f"{side}-ties",
+         _insertion_places, attrs=attrs)  # fmt: skip
+    case("insertion_places", [ORDERED[:0], between(-2, 2, 2)], f"{side}-nowhere",
+         _insertion_places, attrs=attrs)  # fmt: skip
+
+
+def _is_in(x, elements):
+    return np.array([value in elements.tolist() for value in x.ravel()], bool).reshape(x.shape)
+
+
+case("is_in", [integers(0, 6, 2, 3), integers(0, 6, 3)], "integers", _is_in)
+case("is_in", [between(-1, 1, 3), between(-1, 1, 2)], "floats", _is_in)
+case("is_in", [np.array(1.5), np.array([0.5, 1.5])], "scalar", _is_in)
+case("is_in", [between(-1, 1, 3), between(-1, 1, 0)], "in_nothing", _is_in)

@@ -1,1 +1,247 @@
-"""The functions behind `keras.ops.linalg`."""
+"""The functions behind `keras.ops.linalg`. Each does what Keras documents under its name."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from retrograde import linalg
+from retrograde.autodiff import ForwardAccumulator
+from retrograde.core import nest
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.keras_backend.ops._inputs import (
+    axis_of,
+    inexact,
+    inexact_pair,
+    shape_of,
+    single,
+    tensor,
+)
+from retrograde.keras_backend.ops.numpy import (
+    absolute,
+    expand_dims,
+    max,
+    min,
+    moveaxis,
+    squeeze,
+    sum,
+    take_along_axis,
+)
+from retrograde.ops import decomposition, matrices, solving
+from retrograde.ops.arithmetic import not_equal
+from retrograde.ops.casting import identity, to_dtype, zeros_like
+from retrograde.ops.elementary import sqrt
+from retrograde.ops.shaping import concat
+
+
+def _matrices(x):
+    """Matrices in a dtype that LAPACK works in, and the dtype to give back."""
+    x = inexact(x)
+    return single(x), x._array.dtype
+
+
+# Decompositions
+
+
+def cholesky(a, upper=False):
+    a, dtype = _matrices(a)
+    y = linalg.cholesky(a)
+    if isinstance(y._array, np.ndarray) and np.isnan(y._array).any():  # compiled code cannot look
+        raise ValueError(
+            "Cholesky decomposition failed. The input might not be a valid positive definite "
+            "matrix."
+        )
+    return to_dtype(matrices.adjoint(y) if upper else y, dtype)
+
+
+def cholesky_inverse(a, upper=False):
+    """The inverse of the matrix of which `a` is the Cholesky factor."""
+    a, dtype = _matrices(a)
+    unit = Tensor(np.eye(a._array.shape[-1], dtype=a._array.dtype))
+    inverse = solve_triangular(a, unit, lower=not upper)
+    y = matrices.product(inverse, inverse, adjoint_a=not upper, adjoint_b=upper)
+    return to_dtype(y, dtype)
+
+
+def eig(a):
+    return linalg.eig(_matrices(a)[0])
+
+
+def eigh(a):
+    return linalg.eigh(_matrices(a)[0])
+
+
+def qr(x, mode="reduced"):
+    if mode not in {"reduced", "complete"}:
+        raise ValueError(
+            "`mode` argument value not supported. Expected one of {'reduced', 'complete'}. "
+            f"Received: mode={mode}"
+        )
+    return tuple(linalg.qr(_matrices(x)[0], full_matrices=mode == "complete"))
+
+
+def svd(x, full_matrices=True, compute_uv=True):
+    x = _matrices(x)[0]
+    if not compute_uv:
+        return linalg.svd(x, compute_uv=False)
+    s, u, v = linalg.svd(x, full_matrices)
+    return u, s, matrices.adjoint(v)
+
+
+def lu_factor(a):
+    """Both triangles in one matrix, and with which row each was swapped, in turn.
+
+    The rows are put in order first; a square part of the matrix is decomposed, and what lies
+    beside or below it follows from its triangles.
+    """
+    x = _matrices(a)[0]
+    rows, columns = x._array.shape[-2:]
+    pivots, order = apply(decomposition.pivots, (x,))
+    x = take_along_axis(x, expand_dims(order, -1), -2)
+    n = builtins.min(rows, columns)
+    corner, _ = apply(
+        decomposition.lu, (matrices.block(x, (0, n), (0, n)),), {"dtype": np.dtype(np.int32)}
+    )
+    if rows < columns:
+        lower = decomposition.unit_lower_triangle(corner)
+        beside = matrices.block(x, columns=(n, columns))
+        beside = solving.triangular_solve(lower, beside, lower=True, adjoint=False)
+        return concat(corner, beside, axis=x.ndim - 1), pivots
+    if rows > columns:
+        upper = matrices.upper_triangle(corner)
+        below = matrices.adjoint(matrices.block(x, rows=(n, rows)))
+        below = matrices.adjoint(solving.triangular_solve(upper, below, lower=False, adjoint=True))
+        return concat(corner, below, axis=x.ndim - 2), pivots
+    return corner, pivots
+
+
+# Equations
+
+
+def _solved(f, a, b):
+    """What `f` makes of matrices; a vector is a column on the way."""
+    a, b = (single(x) for x in inexact_pair(a, b))
+    vector = b.ndim == a.ndim - 1
+    y = f(a, expand_dims(b, -1) if vector else b)
+    return squeeze(y, -1) if vector else y
+
+
+def solve(a, b):
+    return _solved(linalg.solve, a, b)
+
+
+def solve_triangular(a, b, lower=False):
+    return _solved(lambda a, b: linalg.triangular_solve(a, b, lower=lower), a, b)
+
+
+def lstsq(a, b, rcond=None):
+    return _solved(lambda a, b: matrices.product(pinv(a, rcond), b), a, b)
+
+
+def inv(a):
+    return linalg.inv(_matrices(a)[0])
+
+
+def pinv(x, rcond=None):
+    x = _matrices(x)[0]
+    _refuse_vectors(x)
+    if rcond is None:
+        rcond = float(builtins.max(x._array.shape[-2:]) * np.finfo(x._array.dtype).eps)
+    return linalg.pinv(x, rcond)
+
+
+def det(a):
+    return linalg.det(_matrices(a)[0])
+
+
+def matrix_rank(x, tol=None):
+    x = _matrices(x)[0]
+    _refuse_vectors(x)
+    return linalg.matrix_rank(x, tol)
+
+
+def _refuse_vectors(x):
+    if x.ndim < 2:
+        raise ValueError(
+            f"Expected input to have rank >= 2. Received input with shape {shape_of(x)}."
+        )
+
+
+# Norms
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    own = inexact(x)
+    x = single(own)
+    if axis is None and ord is None:
+        y = _euclidean(x, None, keepdims)
+    else:
+        over = tuple(axis_of(a, x.ndim, "norm") for a in _axes(axis, x.ndim))
+        if not 1 <= len(over) <= 2:
+            raise ValueError(
+                f"norm: ord={ord} is there for vectors and matrices. Received: axis={axis} for "
+                f"shape {shape_of(x)}."
+            )
+        y = (_vector_norm if len(over) == 1 else _matrix_norm)(x, ord, over, keepdims)
+    return to_dtype(y, own._array.dtype)
+
+
+def _axes(axis, ndim):
+    if axis is None:
+        return range(ndim)
+    return axis if isinstance(axis, (list, tuple)) else (axis,)
+
+
+def _euclidean(x, over, keepdims):
+    size = absolute(x) if x._array.dtype.kind == "c" else x
+    return sqrt(sum(size * size, over, keepdims))
+
+
+def _vector_norm(x, ord, over, keepdims):
+    if ord is None or ord == 2:
+        return _euclidean(x, over, keepdims)
+    if isinstance(ord, str):
+        raise ValueError(f"norm: ord={ord!r} is not there for vectors.")
+    size = absolute(x)
+    if ord in (np.inf, -np.inf):
+        return (max if ord > 0 else min)(size, over, keepdims)
+    if ord == 0:
+        return sum(to_dtype(not_equal(size, zeros_like(size)), size._array.dtype), over, keepdims)
+    if ord == 1:
+        return sum(size, over, keepdims)
+    return sum(size ** float(ord), over, keepdims) ** (1.0 / ord)
+
+
+def _matrix_norm(x, ord, over, keepdims):
+    if ord in (None, "fro"):
+        return _euclidean(x, over, keepdims)
+    x = moveaxis(x, over, (-2, -1))
+    if ord in ("nuc", 2, -2):
+        s = linalg.svd(x, compute_uv=False)
+        y = {"nuc": sum, 2: max, -2: min}[ord](s, -1)
+    elif ord in (1, -1, np.inf, -np.inf):
+        sums = sum(absolute(x), -2 if ord in (1, -1) else -1)
+        y = (max if ord > 0 else min)(sums, -1)
+    else:
+        raise ValueError(f"norm: ord={ord!r} is not there for matrices.")
+    return expand_dims(y, tuple(sorted(over))) if keepdims else y
+
+
+# Derivatives
+
+
+def jvp(fun, primals, tangents, has_aux=False):
+    """What `fun` returns, and how that changes as its arguments move along `tangents`."""
+    flat, pack = nest.flatten_with_pack(tuple(primals))
+    xs = [identity(tensor(x)) for x in flat]
+    along = [
+        to_dtype(tensor(t), x._array.dtype)
+        for t, x in zip(nest.flatten(tuple(tangents)), xs, strict=True)
+    ]
+    with ForwardAccumulator(xs, along) as accumulator:
+        y = fun(*pack(xs))
+        y, *aux = y if has_aux else (y,)
+        change = accumulator.jvp(y, unconnected_gradients="zero")
+    return (y, change, *aux)

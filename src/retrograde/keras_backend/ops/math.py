@@ -1,1 +1,287 @@
-"""The functions behind `keras.ops.math`."""
+"""The functions behind `keras.ops.math`. Each does what Keras documents under its name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.keras_backend.ops._inputs import (
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    axes_of,
+    inexact,
+    inexact_pair,
+    numbers,
+    shape_of,
+    tensor,
+    whole,
+)
+from retrograde.keras_backend.ops.numpy import (
+    expand_dims,
+    pad,
+    reshape,
+    slogdet,
+    sum,
+    take_along_axis,
+    tile,
+)
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import fourier, framing, reduction, segments, shaping, sorting, special
+from retrograde.ops.casting import ones_like, to_dtype
+from retrograde.ops.complexes import imag, make_complex, real
+from retrograde.ops.indexing import scatter_add
+
+# Segments
+
+
+def _segmented(data, segment_ids, num_segments):
+    """The rows, their ids and the number of segments; one more is for the rows left out."""
+    x, ids = numbers(data), tensor(segment_ids)
+    if ids._array.dtype not in (INT32, INT64):
+        ids = to_dtype(ids, INT32)
+    if num_segments is None:
+        last = int(np.asarray(ids).max(initial=-1))
+        count = last + 1
+    else:
+        count = whole(num_segments)
+    beyond = Tensor(ids._array.dtype.type(count))
+    inside = ar.logical_and(ids >= 0, ids < beyond)
+    return x, ar.select(inside, ids, beyond), count
+
+
+def _first(y, count):
+    rest = tuple((0, n, 1) for n in y._array.shape[1:])
+    return shaping.take_slice(y, where=((0, count, 1), *rest))
+
+
+def segment_sum(data, segment_ids, num_segments=None, sorted=False):
+    x, ids, count = _segmented(data, segment_ids, num_segments)
+    y = scatter_add(x, ids, shape=(count + 1, *x._array.shape[1:]))
+    return _first(y, count)
+
+
+def segment_prod(data, segment_ids, num_segments=None, sorted=False):
+    x, ids, count = _segmented(data, segment_ids, num_segments)
+    return _first(segments.segment_prod(x, ids, num_segments=count + 1), count)
+
+
+def segment_max(data, segment_ids, num_segments=None, sorted=False):
+    return _segment_extreme(segments.segment_max, -np.inf, data, segment_ids, num_segments)
+
+
+def segment_min(data, segment_ids, num_segments=None, sorted=False):
+    return _segment_extreme(segments.segment_min, np.inf, data, segment_ids, num_segments)
+
+
+def _segment_extreme(primitive, worst, data, segment_ids, num_segments):
+    x, ids, count = _segmented(data, segment_ids, num_segments)
+    dtype = x._array.dtype
+    if dtype in dtypes.INTEGER:
+        limits = np.iinfo(dtype)
+        worst = limits.min if worst < 0 else limits.max
+    return _first(primitive(x, ids, num_segments=count + 1, empty=worst), count)
+
+
+# The largest
+
+
+def top_k(x, k, sorted=True):
+    x = numbers(x)
+    places = apply(sorting.top_places, (x,), {"k": whole(k), "dtype": INT32})
+    return take_along_axis(x, places, -1), places
+
+
+def in_top_k(targets, predictions, k):
+    """Whether fewer than `k` classes have a larger prediction than the target; nan is small."""
+    targets, predictions = tensor(targets), inexact(predictions)
+    own = take_along_axis(predictions, expand_dims(targets, -1), -1)
+    own = ar.select(ar.is_nan(own), Tensor(own._array.dtype.type(-np.inf)), own)
+    larger = sum(to_dtype(predictions > own, INT32), -1)
+    return larger < Tensor(np.int32(whole(k)))
+
+
+def logsumexp(x, axis=None, keepdims=False):
+    x = inexact(x)
+    attrs = {"axis": axes_of(axis, x.ndim, "logsumexp"), "keepdims": bool(keepdims)}
+    return apply(reduction.logsumexp, (x,), attrs)
+
+
+# Distances and functions of each element
+
+
+def cdist(x, y):
+    """The distances of each row of x from each row of y. Where it is 0, so is its gradient."""
+    x, y = inexact_pair(x, y)
+    if x.ndim < 2 or y.ndim < 2:
+        raise ValueError("`cdist` inputs must have rank >= 2")
+    if x._array.shape[-1] != y._array.shape[-1]:
+        raise ValueError("Last dimension of inputs to `cdist` must match")
+    difference = expand_dims(x, -2) - expand_dims(y, -3)
+    squares = sum(difference * difference, -1)
+    apart = squares > 0
+    return ar.mask(el.sqrt(ar.select(apart, squares, ones_like(squares))), apart)
+
+
+def rsqrt(x):
+    return apply(el.rsqrt, (inexact(x),))
+
+
+def erf(x):
+    return apply(el.erf, (inexact(x),))
+
+
+def erfc(x):
+    return apply(special.erfc, (inexact(x),))
+
+
+def erfinv(x):
+    return apply(special.erfinv, (inexact(x),))
+
+
+def logdet(x):
+    return slogdet(x)[1]
+
+
+# Fourier transforms, of pairs of real and imaginary parts
+
+
+def _get_complex_tensor_from_tuple(x):
+    if not isinstance(x, (tuple, list)) or len(x) != 2:
+        raise ValueError(
+            f"Input `x` should be a tuple of two tensors - real and imaginary. Received: x={x}"
+        )
+    parts = [tensor(part) for part in x]
+    shapes = [shape_of(part) for part in parts]
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            "Input `x` should be a tuple of two tensors - real and imaginary. Both the real and "
+            "imaginary parts should have the same shape. Received: "
+            f"x[0].shape = {shapes[0]}, x[1].shape = {shapes[1]}"
+        )
+    if any(part._array.dtype not in dtypes.FLOATING for part in parts):
+        raise ValueError(f"At least one tensor in input `x` is not of type float. Received: x={x}.")
+    dtype = FLOAT64 if any(part._array.dtype == FLOAT64 for part in parts) else FLOAT32
+    return make_complex(*(to_dtype(part, dtype) for part in parts))
+
+
+def _parts(y, dtype=None):
+    """The real and the imaginary part, in the dtype of what was transformed if that is half."""
+    parts = real(y), imag(y)
+    return parts if dtype is None else tuple(to_dtype(part, dtype) for part in parts)
+
+
+def _transformed(primitive, x, rank, length=None):
+    """The transform along the last axes, each of its own length unless one is given."""
+    axes = tuple(range(x.ndim - rank, x.ndim))
+    lengths = tuple(x._array.shape[axis] for axis in axes) if length is None else (length,)
+    return apply(primitive, (x,), {"axes": axes, "lengths": lengths, "norm": "backward"})
+
+
+def fft(x):
+    return _parts(_transformed(fourier.fft, _get_complex_tensor_from_tuple(x), 1))
+
+
+def fft2(x):
+    return _parts(_transformed(fourier.fft, _get_complex_tensor_from_tuple(x), 2))
+
+
+def ifft2(x):
+    return _parts(_transformed(fourier.ifft, _get_complex_tensor_from_tuple(x), 2))
+
+
+def rfft(x, fft_length=None):
+    x = inexact(x)
+    length = None if fft_length is None else whole(fft_length)
+    wide = x if x._array.dtype in fourier.REAL else to_dtype(x, FLOAT32)
+    return _parts(_transformed(fourier.rfft, wide, 1, length), x._array.dtype)
+
+
+def irfft(x, fft_length=None):
+    spectrum = _get_complex_tensor_from_tuple(x)
+    length = 2 * (spectrum._array.shape[-1] - 1) if fft_length is None else whole(fft_length)
+    return to_dtype(_transformed(fourier.irfft, spectrum, 1, length), tensor(x[0])._array.dtype)
+
+
+# Sequences
+
+
+def extract_sequences(x, sequence_length, sequence_stride):
+    x = tensor(x)
+    count = (x._array.shape[-1] - sequence_length) // sequence_stride + 1
+    attrs = {"count": max(count, 0), "length": sequence_length, "step": sequence_stride}
+    return apply(framing.frame, (x,), {"axis": x.ndim - 1, **attrs})
+
+
+def _window(window, sequence_length, fft_length, dtype):
+    """The window as a vector of `fft_length`, with zeros around it."""
+    if window is None:
+        return Tensor(np.ones(fft_length, dtype))
+    if isinstance(window, str):
+        if window not in ("hann", "hamming"):
+            raise ValueError(
+                'If a string is passed to `window`, it must be one of `"hann"`, `"hamming"`. '
+                f"Received: window={window}"
+            )
+        middle, slope = (0.5, 0.5) if window == "hann" else (0.54, 0.46)
+        turns = 2 * np.pi * np.arange(sequence_length) / sequence_length
+        window = middle - slope * np.cos(turns) if sequence_length > 1 else np.ones(1)
+    w = to_dtype(tensor(window), dtype)
+    if shape_of(w) != (sequence_length,):
+        raise ValueError(
+            "The shape of `window` must be equal to [sequence_length]. "
+            f"Received: window shape={shape_of(w)}"
+        )
+    before = (fft_length - sequence_length) // 2
+    return pad(w, [(before, fft_length - sequence_length - before)])
+
+
+def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=True):
+    x = tensor(x)
+    dtype = x._array.dtype
+    if dtype not in fourier.REAL:
+        raise TypeError(
+            "Invalid input type. Expected `float32` or `float64`. "
+            f"Received: input type={x.dtype.name}"
+        )
+    if fft_length < sequence_length:
+        raise ValueError(
+            "`fft_length` must equal or larger than `sequence_length`. Received: "
+            f"sequence_length={sequence_length}, fft_length={fft_length}"
+        )
+    w = _window(window, sequence_length, fft_length, dtype)
+    if center:
+        margin = fft_length // 2
+        x = pad(x, [(0, 0)] * (x.ndim - 1) + [(margin, margin)], mode="reflect")
+    frames = extract_sequences(x, fft_length, sequence_stride)
+    return _parts(_transformed(fourier.rfft, frames * w, 1))
+
+
+def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="hann", center=True):
+    """The signal of which the spectrum is that of frames; where few of them overlap, it fades."""
+    spectrum = _get_complex_tensor_from_tuple(x)
+    if spectrum.ndim < 2:
+        raise ValueError(
+            f"Input `x` must have at least 2 dimensions. Received shape: {shape_of(spectrum)}"
+        )
+    frames = _transformed(fourier.irfft, spectrum, 1, fft_length)
+    if window is not None:
+        w = _window(window, sequence_length, fft_length, frames._array.dtype)
+        frames = frames * ar.divide_no_nan(w, _overlapping_squares(w, sequence_stride))
+    size = fft_length + sequence_stride * (frames._array.shape[-2] - 1)
+    y = framing.overlap_add(frames, axis=frames.ndim - 2, size=size, step=sequence_stride)
+    start = fft_length // 2 if center else 0
+    stop = size - start if length is None else min(start + length, size)
+    return y[..., start:stop]
+
+
+def _overlapping_squares(window, step):
+    """The squares of a window, added to those of all others that lie over it, a step apart each."""
+    n = window._array.shape[0]
+    count = -(-n // step)
+    squares = reshape(pad(window * window, [(0, count * step - n)]), (count, step))
+    return tile(sum(squares, 0), count)[:n]

@@ -1,0 +1,178 @@
+"""What the functions make of their arguments: tensors, of the dtype that Keras's rules give.
+
+Keras has rules of its own for dtypes that meet, those of JAX. One thing differs: what has 64 bits
+keeps them, as in Keras on TensorFlow.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+from keras.src.backend import config
+from keras.src.backend.common import dtypes as keras_dtypes
+
+from retrograde.core import dtypes
+from retrograde.core.tensor import Tensor
+from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
+from retrograde.ops.casting import to_dtype
+
+BOOL = np.dtype(bool)
+INT32 = np.dtype(np.int32)
+INT64 = np.dtype(np.int64)
+UINT32 = np.dtype(np.uint32)
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
+
+_WIDE = {
+    "int32": ("int64", {"int64"}),
+    "uint32": ("uint64", {"uint64"}),
+    "float32": ("float64", {"float64"}),
+    "complex64": ("complex128", {"float64", "complex128"}),
+}
+_NUMBERS = (int, float)
+_SHORT = {"b": INT32, "i": INT32, "u": UINT32}
+
+
+# Dtypes
+
+
+def floatx() -> np.dtype:
+    """The dtype that Keras gives to floats where nothing else decides."""
+    return numpy_dtype(config.floatx())
+
+
+def _key(kind: Any) -> Any:
+    """A dtype as Keras names it; Python's types as they are."""
+    return kind if isinstance(kind, type) else dtypes.of(kind).name
+
+
+@functools.cache
+def _meeting(floatx: str, *kinds: Any) -> np.dtype:
+    """The dtype in which values of `kinds`, dtypes or Python's int and float, meet."""
+    names = [_key(kind) for kind in kinds]
+    found = keras_dtypes.result_type(*names)
+    wide, sources = _WIDE.get(found, (found, ()))
+    return numpy_dtype(wide if any(name in sources for name in names) else found)
+
+
+def common_dtype(*kinds: Any) -> np.dtype:
+    """The dtype in which values of `kinds` meet: NumPy dtypes, or Python's `int` and `float`."""
+    return _meeting(config.floatx(), *kinds)
+
+
+def summed_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype in which Keras adds up: at least 32 bits for integers and truth values."""
+    return _SHORT[dtype.kind] if dtype.kind in _SHORT and dtype.itemsize < 4 else dtype
+
+
+# Tensors
+
+
+def tensor(x: Any) -> Tensor:
+    """`x` as a tensor."""
+    return x if type(x) is Tensor else convert_to_tensor(x)
+
+
+def _kind(x: Any) -> Any:
+    return x._array.dtype if type(x) is Tensor else type(x)
+
+
+def _of_dtype(x: Any, dtype: np.dtype) -> Tensor:
+    if type(x) is Tensor:
+        return x if x._array.dtype is dtype else to_dtype(x, dtype)
+    return Tensor(np.asarray(x).astype(dtype))
+
+
+def promoted(*xs: Any) -> list[Tensor]:
+    """Tensors of `xs`, of the dtype in which they meet; Python's numbers give way to tensors."""
+    xs = [x if type(x) is Tensor or isinstance(x, (int, float)) else tensor(x) for x in xs]
+    dtype = common_dtype(*map(_kind, xs))
+    return [_of_dtype(x, dtype) for x in xs]
+
+
+def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Two values as tensors of one dtype; nearly always they are such already."""
+    if type(x1) is Tensor:
+        if type(x2) is Tensor:
+            if x1._array.dtype is x2._array.dtype:
+                return x1, x2
+        elif type(x2) in _NUMBERS and x1._array.dtype in dtypes.FLOATING:
+            return x1, Tensor(x1._array.dtype.type(x2))
+    elif type(x2) is Tensor and type(x1) in _NUMBERS and x2._array.dtype in dtypes.FLOATING:
+        return Tensor(x2._array.dtype.type(x1)), x2
+    x1, x2 = promoted(x1, x2)
+    return x1, x2
+
+
+def inexact(x: Any) -> Tensor:
+    """`x` as a tensor of floats or complex numbers; integers and truth values as `floatx`."""
+    x = tensor(x)
+    return x if x._array.dtype in dtypes.INEXACT else to_dtype(x, floatx())
+
+
+def inexact_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Two values as tensors of one dtype, which is one of floats or complex numbers."""
+    x1, x2 = pair(x1, x2)
+    return inexact(x1), inexact(x2)
+
+
+def numbers(x: Any) -> Tensor:
+    """`x` as a tensor of numbers; truth values as int32."""
+    x = tensor(x)
+    return to_dtype(x, INT32) if x._array.dtype.kind == "b" else x
+
+
+def number_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Two values as tensors of one dtype of numbers; truth values as int32."""
+    x1, x2 = pair(x1, x2)
+    return numbers(x1), numbers(x2)
+
+
+def truths(x: Any) -> Tensor:
+    """`x` as truth values: numbers are true unless they are zero."""
+    x = tensor(x)
+    return x if x._array.dtype.kind == "b" else to_dtype(x, BOOL)
+
+
+def single(x: Tensor) -> Tensor:
+    """`x` in float32 if it has half precision."""
+    return to_dtype(x, FLOAT32) if x._array.dtype.itemsize < 4 else x
+
+
+# Shapes and axes
+
+
+def whole(value: Any) -> int:
+    """One integer, which may be given as a tensor."""
+    return value if type(value) is int else operator.index(value)
+
+
+def wholes(value: Any) -> tuple[int, ...]:
+    """Several integers, or one, which may be given as tensors."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(whole, value))
+    array = np.asarray(value)
+    return tuple(array.reshape(-1).tolist()) if array.dtype.kind in "iu" else (whole(value),)
+
+
+def axis_of(axis: Any, ndim: int, what: str) -> int:
+    """One axis, counted from the front."""
+    axis = whole(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{what}: axis {axis} is out of range for a tensor of {ndim} axes.")
+    return axis % ndim
+
+
+def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+    """The axes that an integer, several, or `None` (for all) name, counted from the front."""
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(sorted(axis_of(a, ndim, what) for a in wholes(axis)))
+
+
+def shape_of(x: Tensor) -> tuple[int, ...]:
+    """The shape, as a tuple."""
+    return tuple(x._array.shape)

@@ -1,0 +1,340 @@
+"""Picking elements by place, by order or by truth; counting; quantiles."""
+
+from __future__ import annotations
+
+import math as numbers_math
+
+import numpy as np
+
+from retrograde import arrays
+from retrograde.core.dispatch import apply
+from retrograde.core.shapes import broadcast
+from retrograde.core.tensor import Tensor
+from retrograde.keras_backend.ops._inputs import (
+    INT32,
+    INT64,
+    axis_of,
+    inexact,
+    pair,
+    promoted,
+    shape_of,
+    single,
+    tensor,
+    truths,
+    whole,
+    wholes,
+)
+from retrograde.keras_backend.ops.numpy.reductions import all, any, max, min, sum
+from retrograde.keras_backend.ops.numpy.shaping import axes_to_end, moveaxis, ravel
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, shaping, sorting
+from retrograde.ops.casting import identity, to_dtype
+from retrograde.ops.elementary import ceil, floor, rint
+
+# By place
+
+
+def _places(indices, count):
+    """Indices as integers that count from the front."""
+    i = tensor(indices)
+    if i._array.dtype not in (INT32, INT64):
+        i = to_dtype(i, INT32)
+    return ar.select(i < 0, i + count, i)
+
+
+def take(x, indices, axis=None):
+    x = tensor(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    at = axis_of(axis, x.ndim, "take")
+    # The identity makes the gradient whole: optimizers of Keras know no other.
+    return indexing.gather(identity(x), _places(indices, x._array.shape[at]), axis=at)
+
+
+def take_along_axis(x, indices, axis=None):
+    x, i = tensor(x), tensor(indices)
+    if axis is None:
+        x, axis = ravel(x), 0
+    at, last = axis_of(axis, x.ndim, "take_along_axis"), x.ndim - 1
+    if i.ndim != x.ndim:
+        raise ValueError(
+            f"take_along_axis: x has shape {shape_of(x)}, the indices have {shape_of(i)}. "
+            "Expected as many axes."
+        )
+    i = _places(i, x._array.shape[at])
+    return moveaxis(_along_last(moveaxis(x, at, last), moveaxis(i, at, last)), last, at)
+
+
+def _along_last(x, places):
+    """The elements at `places` along the last axis; all other axes broadcast."""
+    front = broadcast(x._array.shape[:-1], places._array.shape[:-1])
+    if front is None:
+        raise ValueError(
+            f"take_along_axis: shapes {shape_of(x)} and {shape_of(places)} do not fit together."
+        )
+    x, places = (
+        v if v._array.shape[:-1] == front else shaping.broadcast_to(v, shape=(*front, v.shape[-1]))
+        for v in (x, places)
+    )
+    if not front:
+        return indexing.gather(identity(x), places, axis=0)
+    last = shaping.reshape(places, shape=(*places._array.shape, 1))
+    return indexing.gather_nd(x, last, batch_dims=len(front))
+
+
+def unravel_index(indices, shape):
+    i = tensor(indices)
+    sizes = wholes(shape)
+    i = ar.select(i < 0, i + numbers_math.prod(sizes), i)
+    places = []
+    for n in reversed(sizes):
+        n = Tensor(i._array.dtype.type(n))
+        places.append(ar.mod(i, n))
+        i = ar.floor_divide(i, n)
+    return tuple(reversed(places))
+
+
+# By truth
+
+
+def where(condition, x1=None, x2=None):
+    if x1 is None or x2 is None:
+        return nonzero(condition)
+    x1, x2 = pair(x1, x2)
+    return apply(ar.select, (truths(condition), x1, x2))
+
+
+def nonzero(x):
+    places = arrays.where(truths(x))
+    return tuple(shaping.unstack(to_dtype(places, INT32), axis=1))
+
+
+def isin(x1, x2, assume_unique=False, invert=False):
+    x1, x2 = pair(x1, x2)
+    found = apply(sorting.is_in, (x1, ravel(x2)))
+    return ar.logical_not(found) if invert else found
+
+
+# By order
+
+
+def _sortable(x):
+    return to_dtype(x, INT32) if x._array.dtype.kind == "b" else x
+
+
+def argsort(x, axis=-1):
+    x = _sortable(tensor(x))
+    if axis is None or not x.ndim:
+        x, axis = ravel(x), 0
+    at = axis_of(axis, x.ndim, "argsort")
+    return apply(indexing.argsort, (x,), {"axis": at, "descending": False})
+
+
+def sort(x, axis=-1):
+    own = tensor(x)
+    x, axis = (ravel(own), 0) if axis is None else (own, axis)
+    return take_along_axis(x, argsort(x, axis), axis)
+
+
+def argpartition(x, kth, axis=-1):
+    """The places in order: what has no order left to find is parted at any place."""
+    return argsort(x, axis)
+
+
+def searchsorted(sorted_sequence, values, side="left"):
+    sequence, values = pair(sorted_sequence, values)
+    if sequence.ndim != 1:
+        raise ValueError(
+            "`searchsorted` only supports 1-D sorted sequences. You can use "
+            "`keras.ops.vectorized_map` to extend it to N-D sequences. Received: "
+            f"sorted_sequence.shape={shape_of(sequence)}"
+        )
+    attrs = {"side": side, "dtype": INT32}
+    return apply(sorting.insertion_places, (_sortable(sequence), _sortable(values)), attrs)
+
+
+def digitize(x, bins):
+    """Which of the intervals between `bins`, which ascend or descend, each element is in."""
+    x, bins = pair(x, bins)
+    x, bins = _sortable(x), _sortable(bins)
+    count = bins._array.shape[0]
+    ascending = searchsorted(bins, x, side="right")
+    if count < 2:
+        return ascending
+    descending = Tensor(np.int32(count)) - searchsorted(
+        shaping.reverse(bins, axis=(0,)), x, side="left"
+    )
+    return ar.select(bins[0] <= bins[-1], ascending, descending)
+
+
+def unique(
+    x,
+    sorted=True,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    size=None,
+    fill_value=None,
+):
+    """The distinct elements, or slices along `axis`, in order; their number is not known before.
+
+    With `size` there are so many: what is missing is filled up, what is too much is left out.
+    """
+    x = tensor(x)
+    along = 0 if axis is None else axis_of(axis, x.ndim, "unique")
+    values, first, inverse, counts = np.unique(
+        np.asarray(x),
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+        axis=axis,
+        equal_nan=False,
+    )
+    if size is not None:
+        fill = 0 if fill_value is None else fill_value
+        values = _of_length(values, size, along, fill)
+        first, counts = _of_length(first, size, 0, 1), _of_length(counts, size, 0, 0)
+    found = [Tensor(values)]
+    wanted = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
+    found += [Tensor(part.astype(np.int32)) for asked, part in wanted if asked]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _of_length(array, length, axis, fill):
+    array = array.take(np.arange(np.minimum(length, array.shape[axis])), axis)
+    missing = [(0, 0)] * array.ndim
+    missing[axis] = (0, length - array.shape[axis])
+    return np.pad(array, missing, constant_values=fill)
+
+
+# Counting
+
+
+def bincount(x, weights=None, minlength=0, sparse=False):
+    """How often each number is there, in each row if there are several; or its weights, summed.
+
+    The result is as long as the largest number asks for, but at least `minlength`.
+    """
+    if sparse:
+        raise ValueError("Unsupported value `sparse=True` with the retrograde backend.")
+    x = tensor(x)
+    shape = shape_of(x)
+    w = Tensor(np.ones(shape, INT32)) if weights is None else promoted(x, weights)[1]
+    x = to_dtype(x, INT64)
+    length = whole(minlength)
+    if x._array.size:
+        length = np.maximum(length, int(max(x)) + 1)
+    count = numbers_math.prod(shape[:-1])
+    starts = Tensor((np.arange(count) * length).reshape((*shape[:-1], 1)))
+    y = indexing.scatter_add(ravel(w), ravel(x + starts), shape=(count * int(length),))
+    return shaping.reshape(y, shape=(*shape[:-1], int(length)))
+
+
+def histogram(x, bins=10, range=None):
+    """How many elements are in each of `bins` intervals, and the ends of these."""
+    x = ravel(inexact(x))
+    own = x._array.dtype
+    if range is None:
+        low, high = (min(x), max(x)) if x._array.size else (tensor(0.0), tensor(1.0))
+        low, high = to_dtype(low, own), to_dtype(high, own)
+        same = ar.equal(low, high)
+        half = Tensor(own.type(0.5))
+        low, high = ar.select(same, low - half, low), ar.select(same, high + half, high)
+    else:
+        low, high = (Tensor(own.type(end)) for end in range)
+    steps = Tensor(np.linspace(0, 1, bins + 1).astype(own))
+    edges = low + (high - low) * steps
+    place = searchsorted(edges, x, side="right") - 1
+    place = ar.select(ar.equal(x, high), Tensor(np.int32(bins - 1)), place)
+    inside = ar.logical_and(x >= low, x <= high)
+    place = ar.select(inside, place, Tensor(np.int32(bins)))
+    ones = Tensor(np.ones(shape_of(x), INT32))
+    counts = indexing.scatter_add(ones, place, shape=(bins + 1,))
+    return shaping.take_slice(counts, where=((0, bins, 1),)), edges
+
+
+# Quantiles
+
+
+def quantile(x, q, axis=None, method="linear", keepdims=False):
+    return _quantile(x, q, axis, method, keepdims, False)
+
+
+def percentile(x, q, axis=None, method="linear", keepdims=False):
+    return _quantile(x, _hundredths(q), axis, method, keepdims, False)
+
+
+def median(x, axis=None, keepdims=False):
+    return _quantile(x, 0.5, axis, "linear", keepdims, False)
+
+
+def nanquantile(x, q, axis=None, method="linear", keepdims=False):
+    return _quantile(x, q, axis, method, keepdims, True)
+
+
+def nanpercentile(x, q, axis=None, method="linear", keepdims=False):
+    return _quantile(x, _hundredths(q), axis, method, keepdims, True)
+
+
+def nanmedian(x, axis=None, keepdims=False):
+    return _quantile(x, 0.5, axis, "linear", keepdims, True)
+
+
+def _hundredths(q):
+    q = inexact(q)
+    return q / Tensor(q._array.dtype.type(100))
+
+
+def _quantile(x, q, axis, method, keepdims, past_nan):
+    """The elements at the shares `q` of the way from the least to the greatest.
+
+    A nan is the greatest of all; it makes all else nan too, unless `past_nan` leaves it out.
+    """
+    own = inexact(x)
+    x, over = axes_to_end(single(own), axis, "quantile")
+    shares = to_dtype(tensor(q), x._array.dtype)
+    shape = shape_of(shares)
+    missing = ar.is_nan(x)
+    last = x.ndim - 1
+    present = to_dtype(ar.logical_not(missing), x._array.dtype)
+    count = sum(present, -1, True) if past_nan else Tensor(x._array.dtype.type(x.shape[-1]))
+    top = ar.maximum(count - 1, arrays.zeros_like(count))
+    y = _between(sort(x, -1), top * ravel(shares), method)
+    nan = Tensor(x._array.dtype.type(np.nan))
+    spoiled = (all if past_nan else any)(missing, -1, True)
+    y = ar.select(spoiled, nan, y)
+    y = shaping.reshape(y, shape=(*y._array.shape[:-1], *shape))
+    y = moveaxis(y, tuple(np.arange(last, y.ndim)), tuple(np.arange(len(shape))))
+    if keepdims:
+        sizes = [1 if i in over else n for i, n in enumerate(own._array.shape)]
+        y = shaping.reshape(y, shape=(*shape, *sizes))
+    return to_dtype(y, own._array.dtype)
+
+
+def _between(x, position, method):
+    """What lies at `position`, which need not be whole, along the last axis."""
+    low, high = floor(position), ceil(position)
+    if method == "nearest":
+        return _at(x, rint(position))
+    if method == "lower":
+        return _at(x, low)
+    if method == "higher":
+        return _at(x, high)
+    below, above = _at(x, low), _at(x, high)
+    if method == "midpoint":
+        return (below + above) * 0.5
+    if method != "linear":
+        raise ValueError(
+            "quantile: `method` must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. "
+            f"Received: {method!r}."
+        )
+    mixed = below + (above - below) * (position - low)
+    return ar.select(ar.equal(position, low), below, mixed)  # also where it is infinite
+
+
+def _at(x, position):
+    place = to_dtype(position, INT32)
+    if place.ndim < x.ndim:
+        place = shaping.reshape(place, shape=(1,) * (x.ndim - place.ndim) + shape_of(place))
+    return _along_last(x, place)

@@ -1,0 +1,182 @@
+"""Products of vectors and matrices, and what is made of such."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retrograde import linalg
+from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.experimental.numpy import products as ours
+from retrograde.experimental.numpy.elementwise import diff as differences
+from retrograde.keras_backend.ops._inputs import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    axis_of,
+    inexact,
+    numbers,
+    pair,
+    promoted,
+    shape_of,
+    single,
+    tensor,
+    whole,
+)
+from retrograde.keras_backend.ops.numpy.reductions import mean, sum
+from retrograde.keras_backend.ops.numpy.shaping import flip, moveaxis, pad, ravel, reshape
+from retrograde.ops import framing
+from retrograde.ops._families import conj
+from retrograde.ops.arithmetic import power
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.contraction import matmul as product
+from retrograde.ops.elementary import sqrt
+from retrograde.ops.shaping import take_slice
+
+_INT8 = np.dtype(np.int8)
+
+
+def _factors(*xs):
+    """Tensors of one dtype in which to multiply and add up; int8 as int32, and bool too."""
+    xs = [tensor(x) for x in xs]
+    if {x._array.dtype for x in xs} == {_INT8}:
+        return [to_dtype(x, INT32) for x in xs], INT32
+    xs = promoted(*xs)
+    dtype = xs[0]._array.dtype
+    return ([to_dtype(x, INT32) for x in xs] if dtype == BOOL else xs), dtype
+
+
+def matmul(x1, x2):
+    if type(x1) is Tensor is type(x2):
+        a1, a2 = x1._array, x2._array
+        if a1.dtype is a2.dtype and a1.ndim >= 2 <= a2.ndim and a1.dtype in dtypes.INEXACT:
+            return apply(product, (x1, x2))
+    (x1, x2), dtype = _factors(x1, x2)
+    return to_dtype(ours.matmul(x1, x2), dtype)
+
+
+def dot(x1, x2):
+    (x1, x2), dtype = _factors_alike(x1, x2)
+    return to_dtype(ours.dot(x1, x2), dtype)
+
+
+def _factors_alike(x1, x2):
+    """As `_factors`; the result has the dtype in which they meet, int8 too."""
+    x1, x2 = pair(x1, x2)
+    return (numbers(x1), numbers(x2)), x1._array.dtype
+
+
+def inner(x1, x2):
+    (x1, x2), dtype = _factors_alike(x1, x2)
+    return to_dtype(ours.inner(x1, x2), dtype)
+
+
+def outer(x1, x2):
+    (x1, x2), dtype = _factors_alike(x1, x2)
+    return to_dtype(ours.outer(x1, x2), dtype)
+
+
+def vdot(x1, x2):
+    (x1, x2), dtype = _factors_alike(x1, x2)
+    return to_dtype(ours.vdot(x1, x2), dtype)
+
+
+def tensordot(x1, x2, axes=2):
+    (x1, x2), dtype = _factors_alike(x1, x2)
+    return to_dtype(linalg.tensordot(x1, x2, axes), dtype)
+
+
+def kron(x1, x2):
+    (x1, x2), dtype = _factors_alike(x1, x2)
+    return to_dtype(ours.kron(x1, x2), dtype)
+
+
+def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    (x1, x2), dtype = _factors_alike(x1, x2)
+    return to_dtype(ours.cross(x1, x2, axisa, axisb, axisc, axis), dtype)
+
+
+def einsum(subscripts, *operands, **kwargs):
+    xs, dtype = _factors(*operands)
+    optimize = kwargs.get("optimize", "greedy")
+    y = linalg.einsum(subscripts, *xs, optimize="optimal" if optimize == "optimal" else "greedy")
+    return to_dtype(y, dtype)
+
+
+# What is made of products
+
+
+def correlate(x1, x2, mode="valid"):
+    """The products of one vector with the parts of the other under it, as it slides along."""
+    x1, x2 = promoted(x1, x2)
+    dtype = x1._array.dtype
+    if dtype not in dtypes.INEXACT:
+        dtype = FLOAT64 if dtype == INT64 else FLOAT32
+        x1, x2 = to_dtype(x1, dtype), to_dtype(x2, dtype)
+    x2 = conj(x2)
+    swapped = x1._array.shape[0] < x2._array.shape[0]
+    if swapped:
+        x1, x2 = x2, x1
+    n = x2._array.shape[0]
+    margins = {"valid": (0, 0), "same": (n // 2, n - 1 - n // 2), "full": (n - 1, n - 1)}
+    if mode not in margins:
+        raise ValueError(f"correlate: `mode` must be one of {list(margins)}. Received: {mode!r}.")
+    x1 = pad(x1, [margins[mode]])
+    count = x1._array.shape[0] - n + 1
+    parts = framing.frame(x1, axis=0, count=count, length=n, step=1)
+    y = ravel(product(parts, reshape(x2, (n, 1))))
+    return flip(y) if swapped else y
+
+
+def corrcoef(x):
+    """The correlation of each row with each other."""
+    own = tensor(x)
+    own = to_dtype(own, FLOAT64) if own._array.dtype == INT64 else inexact(own)
+    x = single(own)
+    rows = x if x.ndim > 1 else reshape(x, (1, -1))
+    rows = rows - mean(rows, 1, True)
+    length = sqrt(sum(rows * rows, 1, True))
+    y = product(rows, rows, transpose_b=True) / length / reshape(length, (1, -1))
+    return to_dtype(y if x.ndim > 1 else reshape(y, ()), own._array.dtype)
+
+
+def diff(a, n=1, axis=-1):
+    return differences(tensor(a), whole(n), whole(axis))
+
+
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """The area under a curve through the points `y`, at the places `x` or `dx` apart."""
+    y = inexact(y)
+    at = axis_of(axis, y.ndim, "trapezoid")
+    y = moveaxis(y, at, -1)
+    count = y._array.shape[-1]
+    if x is None:
+        width = to_dtype(tensor(dx), y._array.dtype)
+    else:
+        x = to_dtype(tensor(x), y._array.dtype)
+        width = differences(x if x.ndim == 1 else moveaxis(x, at, -1))
+    whole_axes = tuple((0, n, 1) for n in y._array.shape[:-1])
+    left, right = (
+        take_slice(y, where=(*whole_axes, ends))
+        for ends in ((0, max(count - 1, 0), 1), (min(1, count), count, 1))
+    )
+    return sum((left + right) * width, -1) * Tensor(y._array.dtype.type(0.5))
+
+
+def vander(x, N=None, increasing=False):
+    """The powers of the elements, those of each in a row, the highest first."""
+    own = tensor(x)
+    x = inexact(own)
+    if x.ndim != 1:
+        raise ValueError(f"vander: expected a vector. Received: shape {shape_of(x)}.")
+    count = x._array.shape[0] if N is None else whole(N)
+    exponents = np.arange(count)[:: 1 if increasing else -1].astype(x._array.dtype)
+    y = power(reshape(x, (-1, 1)), Tensor(exponents))
+    return to_dtype(y, own._array.dtype)
+
+
+def slogdet(x):
+    return tuple(linalg.slogdet(inexact(x)))
