@@ -163,6 +163,12 @@ def test_errors():
         "lgamma: dtype int32 is not supported. "
         "Expected one of float16, bfloat16, float32, float64.",
     )
+    half = tf.constant(1.0, tf.float16)
+    assert_raises(
+        lambda: tf.math.nextafter(half, half),
+        InvalidArgumentError,
+        "nextafter: dtype float16 is not supported. Expected float32 or float64.",
+    )
     assert_raises(
         lambda: tf.math.lbeta(2.0),
         InvalidArgumentError,

@@ -76,21 +76,25 @@ def tensor(x: Any) -> Tensor:
     return x if type(x) is Tensor else convert_to_tensor(x)
 
 
+def of_dtype(x: Any, dtype: np.dtype) -> Tensor:
+    """`x` as a tensor of `dtype`."""
+    if isinstance(x, (int, float)):
+        return Tensor(np.asarray(x).astype(dtype))
+    return to_dtype(tensor(x), dtype)
+
+
 def _kind(x: Any) -> Any:
-    return x._array.dtype if type(x) is Tensor else type(x)
-
-
-def _of_dtype(x: Any, dtype: np.dtype) -> Tensor:
+    """What decides about the dtype: that of a tensor, or Python's type of a number."""
     if type(x) is Tensor:
-        return x if x._array.dtype is dtype else to_dtype(x, dtype)
-    return Tensor(np.asarray(x).astype(dtype))
+        return x._array.dtype
+    return next(kind for kind in (bool, int, float) if isinstance(x, kind))
 
 
 def promoted(*xs: Any) -> list[Tensor]:
     """Tensors of `xs`, of the dtype in which they meet; Python's numbers give way to tensors."""
     xs = [x if type(x) is Tensor or isinstance(x, (int, float)) else tensor(x) for x in xs]
     dtype = common_dtype(*map(_kind, xs))
-    return [_of_dtype(x, dtype) for x in xs]
+    return [of_dtype(x, dtype) for x in xs]
 
 
 def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:

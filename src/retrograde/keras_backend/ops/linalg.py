@@ -15,6 +15,7 @@ from retrograde.keras_backend.ops._inputs import (
     axis_of,
     inexact,
     inexact_pair,
+    of_dtype,
     shape_of,
     single,
     tensor,
@@ -237,8 +238,7 @@ def jvp(fun, primals, tangents, has_aux=False):
     flat, pack = nest.flatten_with_pack(tuple(primals))
     xs = [identity(tensor(x)) for x in flat]
     along = [
-        to_dtype(tensor(t), x._array.dtype)
-        for t, x in zip(nest.flatten(tuple(tangents)), xs, strict=True)
+        of_dtype(t, x._array.dtype) for t, x in zip(nest.flatten(tuple(tangents)), xs, strict=True)
     ]
     with ForwardAccumulator(xs, along) as accumulator:
         y = fun(*pack(xs))

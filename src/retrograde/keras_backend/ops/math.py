@@ -16,6 +16,7 @@ from retrograde.keras_backend.ops._inputs import (
     inexact,
     inexact_pair,
     numbers,
+    of_dtype,
     shape_of,
     tensor,
     whole,
@@ -230,7 +231,7 @@ def _window(window, sequence_length, fft_length, dtype):
         middle, slope = (0.5, 0.5) if window == "hann" else (0.54, 0.46)
         turns = 2 * np.pi * np.arange(sequence_length) / sequence_length
         window = middle - slope * np.cos(turns) if sequence_length > 1 else np.ones(1)
-    w = to_dtype(tensor(window), dtype)
+    w = of_dtype(window, dtype)
     if shape_of(w) != (sequence_length,):
         raise ValueError(
             "The shape of `window` must be equal to [sequence_length]. "

@@ -12,6 +12,7 @@ from retrograde.keras_backend.ops._inputs import (
     common_dtype,
     floatx,
     numpy_dtype,
+    of_dtype,
     shape_of,
     single,
     tensor,
@@ -47,7 +48,7 @@ def empty(shape, dtype=None):
 
 
 def full(shape, fill_value, dtype=None):
-    value = to_dtype(tensor(fill_value), numpy_dtype(dtype))
+    value = of_dtype(fill_value, numpy_dtype(dtype))
     return broadcast_to(value, shape=wholes(shape))
 
 
@@ -71,7 +72,7 @@ def empty_like(x, dtype=None):
 
 def full_like(x, fill_value, dtype=None):
     x = tensor(x)
-    value = to_dtype(tensor(fill_value), _own_or(dtype, x))
+    value = of_dtype(fill_value, _own_or(dtype, x))
     return broadcast_to(value, shape=shape_of(x))
 
 
@@ -110,7 +111,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 def _spaced(start, stop, num, endpoint, dtype, axis):
     """Numbers from `start` to `stop` along a new axis, and their distance; in float32 or wider."""
     wide = FLOAT32 if dtype.itemsize < 4 else dtype
-    first, last = (to_dtype(tensor(v), wide) for v in (start, stop))
+    first, last = (of_dtype(v, wide) for v in (start, stop))
     intervals = num - 1 if endpoint else num
     step = (last - first) / Tensor(wide.type(intervals if intervals else np.nan))
     shape = shape_of(step)
@@ -128,7 +129,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10, dtype=None, axis=0):
     own = common_dtype(*_kinds(start, stop), float)
     exponents, _ = _spaced(start, stop, whole(num), endpoint, own, axis)
     wide = single(exponents)
-    y = power(to_dtype(tensor(base), wide._array.dtype), wide)
+    y = power(of_dtype(base, wide._array.dtype), wide)
     return to_dtype(y, own if dtype is None else numpy_dtype(dtype))
 
 
@@ -136,7 +137,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """Numbers each of which is the same multiple of the one before, of either sign."""
     wanted = numpy_dtype(dtype)
     own = common_dtype(*_kinds(start, stop), float)
-    first, last = (single(to_dtype(tensor(v), own)) for v in (start, stop))
+    first, last = (single(of_dtype(v, own)) for v in (start, stop))
     side = sign(first)
     ends = [log(v * side) for v in (first, last)]
     exponents, _ = _spaced(*ends, whole(num), endpoint, first._array.dtype, axis)

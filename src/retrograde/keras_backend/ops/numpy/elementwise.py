@@ -19,6 +19,7 @@ from retrograde.keras_backend.ops._inputs import (
     inexact_pair,
     number_pair,
     numbers,
+    of_dtype,
     pair,
     promoted,
     tensor,
@@ -222,13 +223,9 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
     limits = dtypes.of(own)
     posinf = limits.max if posinf is None else posinf
     neginf = limits.min if neginf is None else neginf
-    y = ar.select(ar.is_nan(x), _constant(nan, own), x)
-    y = ar.select(ar.equal(x, _constant(np.inf, own)), _constant(posinf, own), y)
-    return ar.select(ar.equal(x, _constant(-np.inf, own)), _constant(neginf, own), y)
-
-
-def _constant(value, dtype):
-    return to_dtype(tensor(value), dtype)
+    y = ar.select(ar.is_nan(x), of_dtype(nan, own), x)
+    y = ar.select(ar.equal(x, of_dtype(np.inf, own)), of_dtype(posinf, own), y)
+    return ar.select(ar.equal(x, of_dtype(-np.inf, own)), of_dtype(neginf, own), y)
 
 
 def copy(x):
@@ -475,7 +472,7 @@ def isclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether the distance is at most `atol + rtol * |x2|`; infinities are close to themselves."""
     x1, x2 = inexact_pair(x1, x2)
     size = absolute(x2)
-    limit = _constant(atol, size._array.dtype) + _scaled(size, rtol)
+    limit = of_dtype(atol, size._array.dtype) + _scaled(size, rtol)
     near = ar.logical_and(absolute(x1 - x2) <= limit, isfinite(x2))
     near = ar.logical_or(near, ar.equal(x1, x2))
     if equal_nan:
@@ -513,12 +510,12 @@ def isnan(x):
 
 def isneginf(x):
     x = inexact(x)
-    return ar.equal(x, _constant(-np.inf, x._array.dtype))
+    return ar.equal(x, of_dtype(-np.inf, x._array.dtype))
 
 
 def isposinf(x):
     x = inexact(x)
-    return ar.equal(x, _constant(np.inf, x._array.dtype))
+    return ar.equal(x, of_dtype(np.inf, x._array.dtype))
 
 
 def isreal(x):

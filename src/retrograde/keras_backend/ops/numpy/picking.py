@@ -15,6 +15,7 @@ from retrograde.keras_backend.ops._inputs import (
     INT64,
     axis_of,
     inexact,
+    of_dtype,
     pair,
     promoted,
     shape_of,
@@ -262,7 +263,7 @@ def quantile(x, q, axis=None, method="linear", keepdims=False):
 
 
 def percentile(x, q, axis=None, method="linear", keepdims=False):
-    return _quantile(x, _hundredths(q), axis, method, keepdims, False)
+    return _quantile(x, q, axis, method, keepdims, False, 100)
 
 
 def median(x, axis=None, keepdims=False):
@@ -274,26 +275,22 @@ def nanquantile(x, q, axis=None, method="linear", keepdims=False):
 
 
 def nanpercentile(x, q, axis=None, method="linear", keepdims=False):
-    return _quantile(x, _hundredths(q), axis, method, keepdims, True)
+    return _quantile(x, q, axis, method, keepdims, True, 100)
 
 
 def nanmedian(x, axis=None, keepdims=False):
     return _quantile(x, 0.5, axis, "linear", keepdims, True)
 
 
-def _hundredths(q):
-    q = inexact(q)
-    return q / Tensor(q._array.dtype.type(100))
-
-
-def _quantile(x, q, axis, method, keepdims, past_nan):
-    """The elements at the shares `q` of the way from the least to the greatest.
+def _quantile(x, q, axis, method, keepdims, past_nan, of=1):
+    """The elements at the shares `q / of` of the way from the least to the greatest.
 
     A nan is the greatest of all; it makes all else nan too, unless `past_nan` leaves it out.
     """
     own = inexact(x)
     x, over = axes_to_end(single(own), axis, "quantile")
-    shares = to_dtype(tensor(q), x._array.dtype)
+    shares = of_dtype(q, x._array.dtype)
+    shares = shares / float(of) if of != 1 else shares
     shape = shape_of(shares)
     missing = ar.is_nan(x)
     last = x.ndim - 1

@@ -19,6 +19,7 @@ from retrograde.keras_backend.ops._inputs import (
     axis_of,
     inexact,
     numbers,
+    of_dtype,
     pair,
     promoted,
     shape_of,
@@ -154,9 +155,9 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = moveaxis(y, at, -1)
     count = y._array.shape[-1]
     if x is None:
-        width = to_dtype(tensor(dx), y._array.dtype)
+        width = of_dtype(dx, y._array.dtype)
     else:
-        x = to_dtype(tensor(x), y._array.dtype)
+        x = of_dtype(x, y._array.dtype)
         width = differences(x if x.ndim == 1 else moveaxis(x, at, -1))
     whole_axes = tuple((0, n, 1) for n in y._array.shape[:-1])
     left, right = (

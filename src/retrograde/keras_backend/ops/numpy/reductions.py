@@ -17,6 +17,7 @@ from retrograde.keras_backend.ops._inputs import (
     inexact,
     numbers,
     numpy_dtype,
+    of_dtype,
     pair,
     shape_of,
     single,
@@ -61,7 +62,7 @@ def sum(x, axis=None, keepdims=False):
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
-    x = _to_add_up(x) if dtype is None else to_dtype(tensor(x), numpy_dtype(dtype))
+    x = _to_add_up(x) if dtype is None else of_dtype(x, numpy_dtype(dtype))
     return _reduced(reduction.prod, x, axis, keepdims, "prod")
 
 
@@ -138,7 +139,7 @@ def _extreme(primitive, of_truths, of_two, x, axis, keepdims, initial):
         )
     chosen = of_truths if x._array.dtype.kind == "b" else primitive
     y = _reduced(chosen, x, over, keepdims, primitive.name)
-    return y if initial is None else of_two(y, to_dtype(tensor(initial), y._array.dtype))
+    return y if initial is None else of_two(y, of_dtype(initial, y._array.dtype))
 
 
 def amax(x, axis=None, keepdims=False):
@@ -256,7 +257,7 @@ def _nan_place(place, x, axis, keepdims):
 
 
 def _running(primitive, x, axis, dtype, **attrs):
-    x = numbers(x) if dtype is None else to_dtype(tensor(x), numpy_dtype(dtype))
+    x = numbers(x) if dtype is None else of_dtype(x, numpy_dtype(dtype))
     if axis is None:
         x, axis = ravel(x), 0
     return apply(primitive, (x,), {"axis": axis_of(axis, x.ndim, primitive.name), **attrs})

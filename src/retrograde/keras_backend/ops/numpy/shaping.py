@@ -16,6 +16,7 @@ from retrograde.keras_backend.ops._inputs import (
     axes_of,
     axis_of,
     numpy_dtype,
+    of_dtype,
     promoted,
     shape_of,
     summed_dtype,
@@ -287,7 +288,7 @@ def pad(x, pad_width, mode="constant", constant_values=None):
     if mode == "constant":
         value = 0 if constant_values is None else constant_values
         if type(value) is not int or value or x._array.dtype.kind == "b":
-            value = to_dtype(tensor(value), x._array.dtype)
+            value = of_dtype(value, x._array.dtype)
         return arrays.pad(x, pairs, "CONSTANT", value)
     y = identity(x)
     for axis, (before, after) in enumerate(pairs):

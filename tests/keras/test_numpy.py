@@ -1,0 +1,324 @@
+"""keras.ops.numpy on retrograde: values are NumPy's, gradients agree with differences."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.keras_backend.ops import numpy as backend
+from tests.namespaces.helpers import assert_gradients, gradient
+
+RNG = np.random.default_rng(11)
+
+
+def between(low, high, *shape):
+    return RNG.uniform(low, high, shape)
+
+
+def distinct(*shape):
+    """Numbers none of which is near another, in no order."""
+    n = int(np.prod(shape))
+    return (RNG.permutation(n) + RNG.uniform(0.1, 0.4, n)).reshape(shape) - n / 2
+
+
+def holes(*shape):
+    """`distinct` numbers with a nan in each row."""
+    x = distinct(*shape)
+    x[..., 1] = np.nan
+    return x
+
+
+M = between(0.2, 0.9, 3, 4)  # fit for all elementary functions
+D = distinct(3, 4)
+V = distinct(5)
+SQUARE = between(-1, 1, 3, 3) + 2 * np.eye(3)
+
+
+# Each: the name, its arguments (arrays in float64 are differentiated by), its keywords, and what
+# NumPy calls it if that is another name.
+ONE = {
+    "abs absolute fabs negative square conj conjugate real copy ravel transpose": D,
+    "arccos arcsin arctan arctanh cbrt cos cosh deg2rad exp exp2 expm1 i0 log log10 log1p log2": M,
+    "rad2deg reciprocal sin sinc sinh sqrt tan tanh arcsinh": M,
+    "arccosh": M + 1,
+    "sum prod mean max min amax amin ptp std var median average": D,
+    "nansum nanprod nanmean nanmax nanmin nanstd nanvar nanmedian nancumsum nancumprod": holes(
+        3, 4
+    ),
+    "cumsum cumprod sort diagflat nan_to_num corrcoef flip fliplr flipud tril triu": D,
+    "diag diagonal trace": SQUARE,
+    "diff": D,
+    "vander": V,
+}
+TWO = {
+    "add subtract multiply divide true_divide arctan2 maximum minimum fmax fmin logaddexp": (
+        D,
+        V[:4],
+    ),
+    "logaddexp2 hypot kron outer": (D, V[:4]),
+    "power": (M, D),
+    "mod fmod": (D + 20, np.array([1.7, 2.3, -3.1, 1.9])),
+    "dot matmul": (D, distinct(4, 2)),
+    "inner": (D, distinct(2, 4)),
+    "vdot": (D, distinct(3, 4)),
+    "cross": (distinct(4, 3), distinct(3)),
+    "correlate": (V, distinct(3)),
+    "append": (D, V),
+}
+
+
+def of_one():
+    return [(name, [x], {}) for names, x in ONE.items() for name in names.split()]
+
+
+def of_two():
+    return [(name, [*xs], {}) for names, xs in TWO.items() for name in names.split()]
+
+
+WITH_MORE = [
+    *((name, [D], {"axis": axis, "keepdims": keepdims})
+      for name in ("sum", "prod", "mean", "max", "min", "std", "var", "median", "ptp")
+      for axis, keepdims in ((1, False), (0, True))),
+    *((name, [D], {"axis": (0, -1), "keepdims": True}) for name in ("sum", "mean", "std", "max")),
+    *((name, [holes(3, 4)], {"axis": 1, "keepdims": True})
+      for name in ("nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nanstd", "nanvar",
+                   "nanmedian")),
+    *((name, [holes(3, 4)], {"axis": 1}) for name in ("nancumsum", "nancumprod")),
+    *((name, [D], {"axis": -1}) for name in ("cumsum", "cumprod", "sort", "flip", "diff")),
+    *((name, [D, between(0.1, 0.9, 3)], {"axis": 1, "keepdims": keepdims, "method": method})
+      for name in ("quantile", "nanquantile")
+      for keepdims, method in ((False, "linear"), (True, "linear"))),
+    *(("quantile", [D, 0.37], {"axis": axis, "method": method})
+      for axis in (None, 0) for method in ("lower", "higher", "nearest", "midpoint")),
+    ("quantile", [distinct(2, 3, 4), 0.4], {"axis": (0, 2)}),
+    ("percentile", [D, np.array([[15.0, 40.0], [62.0, 77.0]])], {"axis": 0}),
+    ("nanpercentile", [holes(3, 4), 31.0], {"axis": 1}),
+    ("average", [D], {"axis": 1, "weights": np.array([1.0, 2.0, 0.5, 3.0])}),
+    ("average", [D], {"weights": between(0.5, 1.5, 3, 4)}),
+    ("clip", [D, -3.3, 2.2], {}),
+    ("broadcast_to", [V, (2, 5)], {}),
+    ("reshape", [D, (2, -1)], {}),
+    ("expand_dims", [D, (0, -1)], {}),
+    ("squeeze", [D[None, :, None]], {}),
+    ("squeeze", [D[None, :, None]], {"axis": 0}),
+    ("transpose", [distinct(2, 3, 4), (1, 2, 0)], {}),
+    ("swapaxes", [distinct(2, 3, 4), 0, -1], {}),
+    ("moveaxis", [distinct(2, 3, 4), (0, 1), (-1, 0)], {}),
+    ("repeat", [D, 2], {}), ("repeat", [D, 3], {"axis": 1}),
+    ("repeat", [D, [1, 0, 2]], {"axis": 0}),
+    ("tile", [D, (2, 1, 2)], {}), ("tile", [D, 2], {}),
+    ("pad", [D, ((1, 0), (2, 1))], {}),
+    ("pad", [D, 1], {"constant_values": 2.5}),
+    *(("pad", [D, ((1, 2), (0, 3))], {"mode": mode})
+      for mode in ("reflect", "symmetric", "edge", "wrap")),
+    ("roll", [D, 3], {}), ("roll", [D, -1], {"axis": 1}), ("roll", [D, (1, 2)], {"axis": (0, 1)}),
+    *(("rot90", [D], {"k": k}) for k in range(4)),
+    ("rot90", [distinct(2, 3, 4)], {"k": -1, "axes": (2, 0)}),
+    ("diag", [V], {"k": -1}), ("diag", [D], {"k": 2}), ("diagflat", [D], {"k": 1}),
+    ("diagonal", [distinct(2, 3, 4)], {"offset": 1, "axis1": 2, "axis2": 0}),
+    ("diagonal", [D], {"offset": 9}),
+    ("trace", [distinct(2, 3, 4)], {"offset": -1, "axis1": 0, "axis2": 2}),
+    ("tril", [distinct(2, 3, 4)], {"k": 1}), ("triu", [distinct(2, 3, 4)], {"k": -1}),
+    ("take", [D, [[1, -1], [0, 1]]], {"axis": 1}), ("take", [D, [11, 0, -2, 0]], {}),
+    ("take_along_axis", [D, np.array([[0], [3], [-1]])], {"axis": 1}),
+    ("take_along_axis", [D, np.array([5, 5, -1])], {"axis": None}),
+    ("vander", [V], {"N": 3, "increasing": True}),
+    ("diff", [D], {"n": 2, "axis": 0}),
+    ("tensordot", [distinct(2, 3, 4), distinct(3, 4, 2)], {}),
+    ("tensordot", [distinct(2, 3, 4), distinct(4, 2)], {"axes": [[2, 0], [0, 1]]}),
+    ("matmul", [distinct(2, 3, 4), distinct(4)], {}),
+    ("matmul", [distinct(3), distinct(2, 3, 4)], {}),
+    ("matmul", [distinct(2, 1, 3, 4), distinct(5, 4, 2)], {}),
+    ("cross", [distinct(3, 4), distinct(3, 4)], {"axis": 0}),
+    *(("correlate", [V, distinct(2)], {"mode": mode}) for mode in ("valid", "same", "full")),
+    *(("correlate", [distinct(2), V], {"mode": mode}) for mode in ("valid", "same", "full")),
+    *(("correlate", [V, distinct(4)], {"mode": mode}) for mode in ("same", "full")),
+    ("append", [D, distinct(2, 4)], {"axis": 0}),
+    ("nan_to_num", [np.array([1.0, np.nan, np.inf, -np.inf])],
+     {"nan": 3.0, "posinf": 4.0, "neginf": 5.0}),
+    ("trapezoid", [D], {}), ("trapezoid", [D], {"dx": 0.5, "axis": 0}),
+    ("trapezoid", [D, np.array([0.0, 1.0, 3.0, 3.5])], {}),
+    ("ldexp", [D, np.array([0, 1, -2, 3])], {}),
+    ("linspace", [between(0, 1, 2), between(1, 2, 2)], {"num": 4}),
+    ("linspace", [0.5, V], {"num": 3, "endpoint": False, "axis": -1}),
+    ("linspace", [V, 7.0], {"num": 1}),
+    ("logspace", [between(0, 1, 2), between(1, 2, 2)], {"num": 3}),
+    ("logspace", [between(0, 1, 2), 2.0], {"num": 3, "base": 2, "endpoint": False}),
+    ("geomspace", [between(1, 2, 2), between(5, 9, 2)], {"num": 4, "dtype": "float64"}),
+    ("geomspace", [-between(1, 2, 2), -9.0], {"num": 4, "dtype": "float64"}),
+    ("full", [(2, 3), np.array(1.5)], {"dtype": "float64"}),
+    ("array", [D], {}),
+]  # fmt: skip
+
+LISTS = [  # those that take or return several
+    ("concatenate", [D, distinct(2, 4)], {}), ("concatenate", [D, distinct(3, 2)], {"axis": -1}),
+    ("stack", [D, distinct(3, 4)], {"axis": 1}), ("hstack", [V, distinct(2)], {}),
+    ("hstack", [D, distinct(3, 2)], {}), ("vstack", [V, distinct(2, 5)], {}),
+    ("dstack", [D, distinct(3, 4)], {}), ("dstack", [V, distinct(5)], {}),
+]  # fmt: skip
+PARTS = [
+    ("split", [D, 2], {"axis": 1}), ("split", [V, [1, 3]], {}), ("split", [V, [3, 1, -1, 9]], {}),
+    ("array_split", [V, 3], {}), ("hsplit", [D, 2], {}), ("hsplit", [V, [2]], {}),
+    ("vsplit", [D, [1]], {}), ("dsplit", [distinct(2, 3, 4), 2], {}),
+    ("slogdet", [SQUARE], {}),
+]  # fmt: skip
+
+
+def label(case):
+    name, args, kwargs = case
+    shapes = "-".join(str(np.shape(x)) for x in args if isinstance(x, np.ndarray))
+    return f"{name}{shapes}{kwargs or ''}"
+
+
+def numpys(name):
+    return {"slogdet": np.linalg.slogdet}.get(name) or getattr(np, name)
+
+
+def check(ours, theirs, inputs):
+    """The value is that of NumPy, and has its shape and dtype; the gradient is that of it."""
+    y = ours(*map(tf.constant, inputs))
+    with np.errstate(all="ignore"):
+        expected = np.asarray(theirs(*inputs))
+    assert y.shape == expected.shape
+    assert y.dtype == expected.dtype
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-10, atol=1e-12)
+    clean = [np.where(np.isfinite(x), x, 0.3) for x in inputs]
+    if all(np.isfinite(x).all() for x in inputs):
+        assert_gradients(ours, *inputs)
+    else:  # differences know nothing of nan: the gradient there is 0, elsewhere as without it
+        for g, x in zip(gradient(ours, *inputs), inputs, strict=True):
+            assert (g[~np.isfinite(x)] == 0).all()
+            assert np.isfinite(g).all()
+        mended = lambda *xs: ours(*(  # noqa: E731
+            tf.where(np.isfinite(x), v, tf.constant(x)) for v, x in zip(xs, inputs, strict=True)
+        ))  # fmt: skip
+        assert_gradients(mended, *clean)
+
+
+@pytest.mark.parametrize("case", [*of_one(), *of_two(), *WITH_MORE], ids=label)
+def test_value_and_gradient(case):
+    name, args, kwargs = case
+    places = [i for i, x in enumerate(args) if getattr(x, "dtype", None) == np.float64]
+    ours, theirs = getattr(backend, name), numpys(name)
+
+    def with_inputs(function):
+        def call(*inputs):
+            given = list(args)
+            for i, x in zip(places, inputs, strict=True):
+                given[i] = x
+            return function(*given, **kwargs)
+
+        return call
+
+    check(with_inputs(ours), with_inputs(theirs), [args[i] for i in places])
+
+
+@pytest.mark.parametrize("case", LISTS, ids=label)
+def test_value_and_gradient_of_what_takes_several(case):
+    name, xs, kwargs = case
+    ours, theirs = getattr(backend, name), numpys(name)
+
+    check(lambda *xs: ours(xs, **kwargs), lambda *xs: theirs(xs, **kwargs), xs)
+
+
+@pytest.mark.parametrize("case", PARTS, ids=label)
+def test_value_and_gradient_of_what_returns_several(case):
+    name, args, kwargs = case
+    inputs = [x for x in args if isinstance(x, np.ndarray)]
+    rest = args[len(inputs) :]
+    ours, theirs = getattr(backend, name), numpys(name)
+    count = len(theirs(*args, **kwargs))
+    assert len(ours(*args, **kwargs)) == count
+
+    for i in range(count):
+        check(
+            lambda *xs, i=i: ours(*xs, *rest, **kwargs)[i],
+            lambda *xs, i=i: theirs(*xs, *rest, **kwargs)[i],
+            inputs,
+        )
+
+
+@pytest.mark.parametrize("indexing", ["xy", "ij"])
+def test_meshgrid(indexing):
+    def product(of):
+        def call(x, y, z):
+            a, b, c = of.meshgrid(x, y, z, indexing=indexing)
+            return a * b * b + c
+
+        return call
+
+    check(product(backend), product(np), [V, distinct(2), distinct(3)])
+
+
+@pytest.mark.parametrize(
+    "equation, shapes",
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("...ij,...jk->...ik", [(5, 2, 3), (3, 4)]),
+        ("bij,bjk,bk->bi", [(2, 3, 4), (2, 4, 5), (2, 5)]),
+        ("ii->i", [(3, 3)]),
+        ("ij->", [(2, 3)]),
+        ("abc,cd->abd", [(2, 3, 4), (4, 5)]),
+    ],
+)
+def test_einsum(equation, shapes):
+    xs = [distinct(*shape) for shape in shapes]
+
+    check(lambda *xs: backend.einsum(equation, *xs), lambda *xs: np.einsum(equation, *xs), xs)
+
+
+def test_the_parts_of_complex_numbers_have_gradients():
+    def of(ours):
+        return lambda x, y: backend.angle(ours(x, y)) + backend.imag(ours(x, y))
+
+    check(of(tf.complex), lambda x, y: np.angle(x + 1j * y) + y, [between(0.5, 1, 3), distinct(3)])
+    assert backend.imag(tf.constant([1.0, 2.0])).numpy().tolist() == [0, 0]
+    assert backend.angle([1.0, -1.0]).numpy().tolist() == [0, np.float32(np.pi)]
+
+
+def test_what_is_chosen_has_the_gradient_and_nothing_else():
+    low, high = D < -2, D > 2
+    for ours, theirs in (
+        (lambda x, y: backend.where(low, x, y), lambda x, y: np.where(low, x, y)),
+        (
+            lambda x, y: backend.select([low, high], [x, y], 0.5),
+            lambda x, y: np.select([low, high], [x, y], 0.5),
+        ),
+    ):
+        check(ours, theirs, [distinct(3, 4), distinct(3, 4)])
+    x = tf.constant([0.0, 4.0])
+    (g,) = gradient(lambda x: backend.where(x > 0, backend.sqrt(x), 1.0), x)
+    assert g.tolist() == [0, 0.25]
+
+
+def test_division_by_zero_is_no_number_nor_is_its_gradient():
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([2.0, 0.0, 4.0])
+    by_x, by_y = gradient(backend.divide_no_nan, x, y)
+
+    assert backend.divide_no_nan(x, y).numpy().tolist() == [0.5, 0, 0.75]
+    assert by_x.tolist() == [0.5, 0, 0.25]
+    assert by_y.tolist() == [-0.25, 0, -3 / 16]
+    assert_gradients(backend.divide_no_nan, distinct(3), distinct(3))
+
+
+def test_every_function_that_has_a_gradient_is_in_a_table():
+    cases = [*of_one(), *of_two(), *WITH_MORE, *LISTS, *PARTS]
+    elsewhere = {"angle", "imag", "divide_no_nan", "einsum", "meshgrid", "select", "where"}
+
+    assert {name for name, _, _ in cases} | elsewhere >= WITH_GRADIENT
+
+
+WITH_GRADIENT = set(
+    """
+    abs absolute add amax amin angle append arccos arccosh arcsin arcsinh arctan arctan2 arctanh
+    array_split average broadcast_to cbrt clip concatenate conj conjugate copy corrcoef correlate
+    cos cosh cross cumprod cumsum deg2rad diag diagflat diagonal diff divide divide_no_nan dot
+    dsplit dstack einsum exp exp2 expand_dims expm1 fabs flip fliplr flipud fmax fmin fmod hsplit
+    hstack hypot i0 imag inner kron ldexp log log10 log1p log2 logaddexp logaddexp2 matmul max
+    maximum mean median meshgrid min minimum mod moveaxis multiply nan_to_num nancumprod nancumsum
+    nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar negative
+    outer pad percentile power prod ptp quantile rad2deg ravel real reciprocal repeat reshape roll
+    rot90 select sin sinc sinh slogdet sort split sqrt square squeeze stack std subtract sum
+    swapaxes take take_along_axis tan tanh tensordot tile trace transpose trapezoid tril triu
+    true_divide vander var vdot vsplit vstack where array full geomspace linspace logspace
+    """.split()  # noqa: SIM905
+)
