@@ -1,15 +1,26 @@
 """Large arrays: block by block, over threads, with the numbers of the plain kernel."""
 
+import itertools
 import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.ops._blocks import BLOCK, LARGE, in_blocks, run_in_blocks, threads
+from retrograde.ops._blocks import (
+    BLOCK,
+    LARGE,
+    halves,
+    in_blocks,
+    run_in_blocks,
+    shared,
+    sum_of_halves,
+    threads,
+)
 
 SIZES = [
     LARGE - 1,
@@ -225,3 +236,46 @@ def test_large_arrays_work_while_python_exits():
     )
 
     assert out == "True\n"
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 1), (9, 2), (1000, 128), (1_000_003, 4096)])
+def test_halves_cover_all_once(size, most):
+    parts = halves(size, most)
+
+    assert parts[0][0] == 0
+    assert parts[-1][1] == size
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(parts))
+    assert all(0 < stop - start <= most for start, stop in parts)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [999, 4097, 100_001, 1_000_000])
+def test_sums_of_halves_add_up_to_the_sum_that_numpy_gives(size, dtype):
+    x = numbers(size, dtype)
+    sums = {start: np.add.reduce(x[start:stop]) for start, stop in halves(size, 512)}
+
+    assert sum_of_halves(sums, size, 512) == np.add.reduce(x)
+
+
+def test_shared_work_is_done_once():
+    done = []
+
+    shared(done.extend, range(100), helpers=3)
+
+    assert sorted(done) == list(range(100))
+
+
+def test_all_threads_are_done_when_one_has_failed():
+    running = []
+
+    def work(parts):
+        for part in parts:
+            running.append(part)
+            if part == 5:
+                raise ValueError("five")
+            time.sleep(0.001)
+            running.remove(part)
+
+    with pytest.raises(ValueError, match="five"):
+        shared(work, range(1000), helpers=2)
+    assert running == [5]

@@ -3,9 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from retrograde.core.rules import Spec
-from retrograde.ops._arrays import on_host
+from retrograde.ops._arrays import chosen_where, kept_where, on_host
 
 
 def _halves(x):
@@ -30,3 +31,21 @@ def test_one_result_of_the_host_is_no_tuple():
     y = jax.jit(lambda x: on_host(jnp, np.sort, Spec(x.shape, x.dtype), x))(x)
 
     np.testing.assert_array_equal(y, [1.0, 3.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.int32])
+@pytest.mark.parametrize("shapes", [((5000,), (5000,), ()), ((50, 100), (100,), (50, 1))])
+def test_choices_among_many_are_those_of_where(shapes, dtype):
+    """Bit by bit: of inf, nan and -0 too."""
+    rng = np.random.default_rng(0)
+    odd = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1.5, -2.5, 3.0])
+    with np.errstate(invalid="ignore"):
+        x1, x2 = (rng.choice(odd, shape).astype(dtype) for shape in shapes[1:])
+    condition = rng.random(shapes[0]) < 0.5
+
+    chosen = chosen_where(np, condition, x1, x2)
+    kept = kept_where(np, condition, x1)
+
+    assert chosen.dtype == kept.dtype == dtype
+    assert chosen.tobytes() == np.where(condition, x1, x2).tobytes()
+    assert kept.tobytes() == np.where(condition, x1, np.zeros((), dtype)).tobytes()

@@ -22,17 +22,30 @@ _FEW = 2048
 SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
-def kept_where(xp, keep, x):
-    """`x` where `keep` is true, else 0.
+_BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
 
-    A product with the truth values is ten times as fast as NumPy's `where` on many random ones.
-    It is wrong only for inf and nan, and then shows a nan.
-    """
-    if xp is np and x.size > _FEW and x.dtype in SINGLE_AND_DOUBLE:
-        y = x * keep
-        if not np.isnan(np.minimum.reduce(y, axis=None)):
-            return y
+
+# NumPy's `where` guesses each truth value. On many that are random, arithmetic with the bits of the
+# numbers takes a tenth of the time, and gives the same for inf, nan and -0 too.
+
+
+def kept_where(xp, keep, x):
+    """`x` where `keep` is true, else 0."""
+    if xp is np and keep.size > _FEW and x.dtype in _BITS:
+        return (bits(x) * keep).view(x.dtype)
     return xp.where(keep, x, zero(x.dtype))
+
+
+def chosen_where(xp, condition, x1, x2):
+    """`x1` where `condition` is true, else `x2`."""
+    if xp is np and condition.size > _FEW and x1.dtype in _BITS and condition.dtype == bool:
+        return ((bits(x1) ^ bits(x2)) * condition ^ bits(x2)).view(x1.dtype)
+    return xp.where(condition, x1, x2)
+
+
+def bits(x):
+    """The bits of float32 or float64 numbers, as integers."""
+    return x.view(_BITS[x.dtype])
 
 
 def in_place(xp, name, x1, x2):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,12 +104,67 @@ def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
     return out
 
 
-def _start(work: Callable, start: int, stop: int) -> Future | None:
+@lru_cache(maxsize=256)
+def halves(size: int, most: int) -> tuple[tuple[int, int], ...]:
+    """Pairs `(start, stop)` that cover `size`, which is halved until none is longer than `most`.
+
+    It is halved as NumPy does for a sum, so the sums of the parts, added as `sum_of_halves` does,
+    are NumPy's sum of the whole to the last bit.
+    """
+    if size <= most:
+        return ((0, size),)
+    middle = _middle(size)
+    behind = [(middle + a, middle + b) for a, b in halves(size - middle, most)]
+    return (*halves(middle, most), *behind)
+
+
+def sum_of_halves(sums: dict[int, Any], size: int, most: int, start: int = 0) -> Any:
+    """The sum over `size` elements from `start` on, out of those over the `halves`, by start."""
+    if size <= most:
+        return sums[start]
+    middle = _middle(size)
+    behind = sum_of_halves(sums, size - middle, most, start + middle)
+    return sum_of_halves(sums, middle, most, start) + behind
+
+
+def _middle(size: int) -> int:
+    """Half of `size`, in whole steps of eight as NumPy's loop takes them."""
+    middle = size // 2
+    return middle - middle % 8 if middle >= 8 else middle
+
+
+def shared(work: Callable, parts: Sequence, helpers: int) -> None:
+    """`work(parts)`, in this thread and in `helpers` others: each takes the next that is left.
+
+    When it returns or raises, all of them are done.
+    """
+    left = list(reversed(parts))
+    others = [_start(work, _taken(left)) for _ in range(min(helpers, len(parts) - 1))]
+    try:
+        work(_taken(left))
+    finally:
+        left.clear()
+        running = [other for other in others if other is not None and not other.cancel()]
+        errors = [other.exception() for other in running]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _taken(left: list) -> Iterator:
+    while True:
+        try:
+            yield left.pop()
+        except IndexError:
+            return
+
+
+def _start(work: Callable, *arguments: Any) -> Future | None:
     """Has another thread do `work`; but a Python that is about to exit starts none."""
     try:
-        return _executor().submit(quiet_context().run, work, start, stop)
+        return _executor().submit(quiet_context().run, work, *arguments)
     except RuntimeError:
-        work(start, stop)
+        work(*arguments)
         return None
 
 

@@ -10,7 +10,7 @@ from retrograde.core import dtypes
 from retrograde.core.errors import invalid
 from retrograde.core.rules import passed_on
 from retrograde.core.shapes import broadcast
-from retrograde.ops._arrays import SINGLE_AND_DOUBLE, kept_where
+from retrograde.ops._arrays import SINGLE_AND_DOUBLE, chosen_where, kept_where, zero
 from retrograde.ops._families import conj, elementwise
 from retrograde.ops.casting import ones_like, zeros_like
 
@@ -71,12 +71,13 @@ def _has_nan(x):
 
 def no_nan(xp, g, result):
     """`result`, and 0 where g is 0. Only where a nan came out is there anything to mend."""
-    if xp is np:
-        if result.size < _FEW and np.count_nonzero(g) == g.size:
-            return result
-        if not (result.size and _has_nan(result)):
-            return result
-    return xp.where(g == 0, xp.zeros((), result.dtype), result)
+    if xp is not np:
+        return xp.where(g == 0, xp.zeros((), result.dtype), result)
+    if result.size < _FEW and np.count_nonzero(g) == g.size:
+        return result
+    if not (result.size and _has_nan(result)):
+        return result
+    return np.where((g == 0) & np.isnan(result), zero(result.dtype), result)
 
 
 guarded_multiply = elementwise(  # g * d, and 0 where g is 0, whatever d is
@@ -289,7 +290,7 @@ mask = elementwise(  # x where keep is true, else 0
 )
 select = elementwise(  # x1 where condition is true, else x2
     "select",
-    lambda xp, condition, x1, x2: xp.where(condition, x1, x2),
+    chosen_where,
     None,
     lambda g, _y, condition, _x1, _x2: mask(g, condition),
     lambda g, _y, condition, _x1, _x2: mask(g, logical_not(condition)),

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from retrograde.core import dtypes
-from retrograde.ops._arrays import in_place, kept_where, scalar, special, widened, zero
+from retrograde.ops._arrays import (
+    chosen_where,
+    in_place,
+    kept_where,
+    scalar,
+    special,
+    widened,
+    zero,
+)
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import (
     absolute,
@@ -130,7 +138,9 @@ softsign = elementwise(
 
 def _gate_kernel(xp, g, s, *, upper, slope):
     inside = s > 0 if upper is None else (s > 0) & (s < upper)
-    return xp.where(inside, g, g * scalar(slope, g)) if slope else kept_where(xp, inside, g)
+    if not slope:
+        return kept_where(xp, inside, g)
+    return chosen_where(xp, inside, g, g * scalar(slope, g))
 
 
 # The derivative of the functions that bend at 0: g where 0 < s < upper, elsewhere g * slope. It
@@ -159,14 +169,14 @@ relu6 = elementwise(
 )
 leaky_relu = elementwise(
     "leaky_relu",
-    lambda xp, x, *, alpha: xp.where(x > 0, x, x * scalar(alpha, x)),
+    lambda xp, x, *, alpha: chosen_where(xp, x > 0, x, x * scalar(alpha, x)),
     lambda g, _y, x, *, alpha: gate(g, x, upper=None, slope=alpha),
     accepts=dtypes.FLOATING,
     holomorphic=False,
 )
 elu = elementwise(
     "elu",
-    lambda xp, x: xp.where(x < 0, xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))), x),
+    lambda xp, x: chosen_where(xp, x < 0, xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))), x),
     lambda g, y, _x: select(y < 0, guarded(g, y + 1), g),
     accepts=dtypes.FLOATING,
     costly=True,
@@ -179,7 +189,7 @@ _SELU_SCALE_ALPHA = 1.7580993408473766
 
 def _selu_kernel(xp, x):
     below = xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))) * scalar(_SELU_SCALE_ALPHA, x)
-    return xp.where(x < 0, below, x * scalar(_SELU_SCALE, x))
+    return chosen_where(xp, x < 0, below, x * scalar(_SELU_SCALE, x))
 
 
 selu = elementwise(

@@ -1,0 +1,293 @@
+"""Fused: calls on large arrays that run together, block by block in cache, over threads."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.rules import Spec
+from retrograde.function.recording import Call
+from retrograde.function.writing import writer_of
+from retrograde.ops import _blocks
+
+BLOCK = _blocks.BLOCK
+_WORTH_A_THREAD = 1 << 19  # elements, times the weight of the calls
+_COSTLY = 8  # how many times longer a sine takes than a product
+_ARITHMETIC = ("add", "subtract", "multiply", "divide")
+
+
+class Fused:
+    """Elementwise `calls` over arrays of one shape, and sums of what they make.
+
+    `inputs` are the values it reads, `outputs` those that are read outside of it. `source(name)`
+    is the text of a Python function from the arrays of the inputs to a tuple of the arrays of the
+    outputs; `namespace` holds the globals which that text needs, under names that no other Fused
+    of the same recording uses for something else.
+
+    The arrays are cut into blocks along their first `lead` axes. `plain` tells of a value that a
+    call reads which other one it merely repeats, broadcast or under another name. Inputs
+    that are `uniform` have one number all over. The memory of those that are `spent` may be taken
+    for outputs.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        specs: Sequence[Spec],
+        outputs: Sequence[int],
+        lead: int,
+        plain: Mapping[int, int],
+        uniform: frozenset[int],
+        spent: frozenset[int],
+    ) -> None:
+        self.calls = tuple(calls)
+        self.outputs = tuple(outputs)
+        self.shape = specs[calls[0].outputs[0]].shape
+        self.lead = lead
+        self.uniform = uniform
+        self.specs = specs
+        self.reads = [tuple(plain.get(v, v) for v in call.inputs) for call in calls]
+        made = {call.outputs[0] for call in calls}
+        read = dict.fromkeys(v for inputs in self.reads for v in inputs)
+        self.inputs = tuple(v for v in read if v not in made)
+        self.last_read = {v: i for i, inputs in enumerate(self.reads) for v in inputs}
+        self.writers = [
+            writer_of(c.primitive, tuple(specs[v] for v in c.inputs), c.attrs) for c in calls
+        ]
+        self.over = self._overwritten(spent)
+        self.namespace = self._globals()
+
+    def __repr__(self) -> str:
+        names = Counter(call.primitive.name for call in self.calls)
+        listed = ", ".join(n if k == 1 else f"{k} {n}" for n, k in names.items())
+        return f"<fused on {self.shape}: {listed}>"
+
+    def source(self, name: str) -> str:
+        """The text of the function, under this name."""
+        return "\n".join(_Text(self).lines(name)) + "\n"
+
+    def _overwritten(self, spent: frozenset[int]) -> dict[int, int]:
+        """For outputs, an input of which nothing is left to read where the output is written."""
+        over: dict[int, int] = {}
+        for i, call in enumerate(self.calls):
+            y = call.outputs[0]
+            if y not in self.outputs or is_sum(call):
+                continue
+            writer = self.writers[i]
+            until = i if writer is None or writer.in_place else i - 1
+            for v in self.inputs:
+                fits = v in spent and self.specs[v] == self.specs[y]
+                if fits and v not in over.values() and self.last_read[v] <= until:
+                    over[y] = v
+                    break
+        return over
+
+    def _globals(self) -> dict[str, Any]:
+        namespace: dict[str, Any] = {
+            "np": np,
+            "halves": _blocks.halves,
+            "helpers": helpers,
+            "memory_of": memory_of,
+            "shared": _blocks.shared,
+            "sum_of_halves": _blocks.sum_of_halves,
+        }
+        for i, call in enumerate(self.calls):
+            dtype = self.specs[call.outputs[0]].dtype
+            namespace[dtype.name] = dtype
+            f = self.function(i)
+            if not is_sum(call) and not isinstance(f, np.ufunc):
+                namespace[self.function_name(i)] = partial(f, **call.attrs) if call.attrs else f
+        return namespace
+
+    def function(self, i: int) -> Any:
+        """What computes a block of the call at `i`."""
+        writer = self.writers[i]
+        return self.calls[i].primitive.on_numpy if writer is None else writer.write
+
+    def function_name(self, i: int) -> str:
+        """The name for it in the source."""
+        call, f = self.calls[i], self.function(i)
+        if isinstance(f, np.ufunc):
+            return f"np.{f.__name__}"
+        kind = "kernel" if self.writers[i] is None else "into"
+        number = f"_{call.outputs[0]}" if call.attrs else ""
+        return f"{call.primitive.name}_{kind}{number}"
+
+    def is_worth_threads(self) -> bool:
+        """Whether the work is enough to wake other threads."""
+        weight = sum(_COSTLY if _is_costly(call) else 1 for call in self.calls)
+        return weight * math.prod(self.shape) >= _WORTH_A_THREAD
+
+
+def is_sum(call: Call) -> bool:
+    """Whether `call` is a sum or mean; the other calls of a Fused are elementwise."""
+    return call.primitive.name in ("sum", "mean", "sum_to")
+
+
+def _is_costly(call: Call) -> bool:
+    primitive = call.primitive
+    return primitive.on_many is not primitive.on_numpy and primitive.name not in _ARITHMETIC
+
+
+# What the sources call
+
+
+def helpers() -> int:
+    """How many threads there are beside this one to share the work."""
+    return _blocks.threads() - 1
+
+
+def memory_of(x: np.ndarray) -> np.ndarray:
+    """`x`, to be written over; or an array like it, if its memory is of another form."""
+    if x.flags.c_contiguous and x.flags.writeable:
+        return x
+    return np.empty(x.shape, x.dtype)
+
+
+class _Text:
+    """The writing of a source.
+
+    A value `v3` is an array; `a3` is the same array with its blocks along the first axis; `x3` is
+    one block of it. Blocks of values that stay inside lie in rows of scratch memory, `r0`, `r1`
+    and so on, one set for each thread; a row whose value is not read any more is taken again.
+    """
+
+    def __init__(self, fused: Fused) -> None:
+        self.fused = fused
+        self.count = math.prod(fused.shape[: fused.lead])
+        self.rest = fused.shape[fused.lead :]
+        self.most = max(1, BLOCK // math.prod(self.rest))
+        self.rows: list[np.dtype] = []
+        self.looks_into: dict[int, set[int]] = {}  # the rows in which the block of a value lies
+
+    def lines(self, name: str) -> list[str]:
+        fused = self.fused
+        calls = [self._call(i) for i in range(len(fused.calls))]
+        threads = "helpers()" if fused.is_worth_threads() else "0"
+        return [
+            f"def {name}({', '.join(f'v{v}' for v in fused.inputs)}):",
+            *_indented(1, [*self._before(), "", "def work(blocks):"]),
+            *_indented(2, [*self._scratch(), "for start, stop in blocks:"]),
+            *_indented(3, [*self._cuts(), *calls]),
+            "",
+            *_indented(1, [f"shared(work, halves({self.count}, {self.most}), {threads})"]),
+            *_indented(1, self._after()),
+            f"    return ({', '.join(f'v{v}' for v in fused.outputs)},)",
+        ]
+
+    # Before and after the loop over blocks
+
+    def _before(self) -> list[str]:
+        fused = self.fused
+        lines = [f"sums{y} = {{}}" for y in self._sums()]
+        for y in self._arrays():
+            if y in fused.over:
+                lines.append(f"v{y} = memory_of(v{fused.over[y]})")
+            elif y in fused.outputs:
+                lines.append(f"v{y} = np.empty({fused.shape}, {fused.specs[y].dtype.name})")
+        return lines + [f"a{v} = v{v}{self._in_blocks(v)}" for v in self._arrays()]
+
+    def _sums(self) -> list[int]:
+        return [call.outputs[0] for call in self.fused.calls if is_sum(call)]
+
+    def _arrays(self) -> list[int]:
+        """The values that are arrays to be read or written, from outside."""
+        outputs = [v for v in self.fused.outputs if v not in self._sums()]
+        return [*self.fused.inputs, *outputs]
+
+    def _after(self) -> list[str]:
+        return [self._whole_sum(call) for call in self.fused.calls if is_sum(call)]
+
+    def _whole_sum(self, call: Call) -> str:
+        y = call.outputs[0]
+        text = f"sum_of_halves(sums{y}, {self.count}, {self.most})"
+        if call.primitive.name == "mean":
+            text += f" / {self.count}"
+        shape = self.fused.specs[y].shape
+        return f"v{y} = ({text}).reshape({shape})" if shape else f"v{y} = {text}"
+
+    # How arrays are cut
+
+    def _padded(self, v: int) -> tuple[int, ...]:
+        shape = self.fused.specs[v].shape
+        return (1,) * (len(self.fused.shape) - len(shape)) + tuple(shape)
+
+    def _is_whole(self, v: int) -> bool:
+        return self._padded(v) == self.fused.shape and v not in self.fused.uniform
+
+    def _is_cut(self, v: int) -> bool:
+        """Whether the array differs from block to block."""
+        lead = self.fused.lead
+        leading = self._padded(v)[:lead]
+        return leading == self.fused.shape[:lead] and v not in self.fused.uniform
+
+    def _in_blocks(self, v: int) -> str:
+        """What makes the array one with its blocks along the first axis."""
+        rest = self._padded(v)[self.fused.lead :]
+        if v in self.fused.uniform:
+            return ".flat[0]"
+        if self._is_cut(v):
+            return f".reshape({(self.count, *rest)})"
+        return f".reshape({rest if math.prod(rest) > 1 else ()})"
+
+    def _scratch(self) -> list[str]:
+        shape = (self.most, *self.rest)
+        return [f"row{i} = np.empty({shape}, {dtype})" for i, dtype in enumerate(self.rows)]
+
+    def _cuts(self) -> list[str]:
+        lines = [f"x{v} = a{v}[start:stop]" for v in self._arrays() if self._is_cut(v)]
+        return lines + [f"r{i} = row{i}[: stop - start]" for i in range(len(self.rows))]
+
+    # One call on one block
+
+    def _call(self, i: int) -> str:
+        fused = self.fused
+        call, writer = fused.calls[i], fused.writers[i]
+        y, reads = call.outputs[0], fused.reads[i]
+        blocks = [f"x{v}" if self._is_inside(v) or self._is_cut(v) else f"a{v}" for v in reads]
+        if is_sum(call):
+            return f"sums{y}[start] = np.add.reduce({blocks[0]}, axis=None)"
+        name = fused.function_name(i)
+        if writer is not None:
+            into = self._room(i, may_be_read=not writer.in_place)
+            text = f"{name}({', '.join(blocks)}, out={into})"
+            return text if y in fused.outputs else f"x{y} = {text}"
+        text = f"{name}({', '.join(blocks)})"
+        if y in fused.outputs:
+            return f"x{y}[...] = {text}"
+        if not any(self._is_whole(v) for v in reads):  # the kernel returns less
+            into = self._room(i, may_be_read=True)
+            return f"x{y} = {into}; x{y}[...] = {text}"
+        # The result may look into an input, whose row is then needed for as long as it is.
+        self.looks_into[y] = set().union(*(self.looks_into.get(v, ()) for v in reads))
+        return f"x{y} = {text}"
+
+    def _is_inside(self, v: int) -> bool:
+        return v not in self.fused.inputs
+
+    def _room(self, i: int, may_be_read: bool) -> str:
+        """Where the call at `i` writes: its output, or a row that is free, of inputs too."""
+        fused = self.fused
+        y = fused.calls[i].outputs[0]
+        if y in fused.outputs:
+            return f"x{y}"
+        read_from = i if may_be_read else i + 1
+        live = [v for v in self.looks_into if fused.last_read.get(v, -1) >= read_from]
+        busy = set().union(*(self.looks_into[v] for v in live))
+        dtype = fused.specs[y].dtype
+        row = next(
+            (r for r, d in enumerate(self.rows) if d == dtype and r not in busy), len(self.rows)
+        )
+        if row == len(self.rows):
+            self.rows.append(dtype)
+        self.looks_into[y] = {row}
+        return f"r{row}"
+
+
+def _indented(depth: int, lines: Sequence[str]) -> list[str]:
+    return ["    " * depth + line if line else line for line in lines]
