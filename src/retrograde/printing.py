@@ -10,7 +10,9 @@ import numpy as np
 
 from retrograde.core import nest
 from retrograde.core.conversion import held_by
-from retrograde.core.recorders import escape
+from retrograde.core.effects import Host, perform
+from retrograde.core.recorders import escape, thread
+from retrograde.core.tensor import Tensor
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor
 
@@ -35,8 +37,26 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
     few = _FEW if summarize is None else summarize
-    words = [x if isinstance(x, str) else _words(x, few) for x in inputs]
-    _write(sep.join(words) + end, sys.stderr if stream is None else stream)
+
+    def write(*values: Any) -> tuple:
+        given = nest.packed(list(inputs), iter(values), expand_composites=True)
+        words = [x if isinstance(x, str) else _words(x, few) for x in given]
+        _write(sep.join(words) + end, sys.stderr if stream is None else stream)
+        return ()
+
+    leaves = list(nest.leaves(list(inputs), expand_composites=True))
+    if thread.recorders.recording is None:
+        write(*leaves)
+    else:  # so that a function prints in every call
+        held = [held_by(leaf) for leaf in leaves]
+        tensors = tuple([x._read() for x in held if x is not None])
+
+        def write_again(*arrays: Any) -> tuple:
+            given = iter(map(Tensor, arrays))
+            pairs = zip(leaves, held, strict=True)
+            return write(*[leaf if x is None else next(given) for leaf, x in pairs])
+
+        perform(Host("print", write_again, pure=False, outputs=True), tensors)
 
 
 def _write(text: str, stream: Any) -> None:

@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays import convert_to_tensor
-from retrograde.core import errors, nest
+from retrograde.core import dtypes, errors, nest
+from retrograde.core.custom_gradient import record_custom
 from retrograde.core.dtypes import as_dtype
+from retrograde.core.effects import Answer, Host, fresh, perform
+from retrograde.core.indexed_slices import whole
+from retrograde.core.recorders import thread
 from retrograde.core.spec import TensorSpec
+from retrograde.core.tape import GradientTape
+from retrograde.core.tape_arguments import UnconnectedGradients
+from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 
 
@@ -34,12 +41,49 @@ def py_function(
     inputs = [convert_to_tensor(x) for x in inp]
     several = isinstance(Tout, (list, tuple))
     wanted = [_dtype(t) for t in Tout] if several else [_dtype(Tout)]
+    if thread.recorders.recording is None:
+        outputs = _call(func, inputs, wanted)
+    else:
+        outputs = _followed_again(func, inputs, wanted)
+    return outputs if several else outputs[0]
+
+
+def _call(func: Callable, inputs: list, wanted: list) -> list:
     with _translated_errors():
         result = func(*inputs)
     found = _outputs(result, len(wanted))
     with _translated_errors():
-        outputs = [convert_to_tensor(y, dtype) for y, dtype in zip(found, wanted, strict=True)]
-    return outputs if several else outputs[0]
+        return [convert_to_tensor(y, dtype) for y, dtype in zip(found, wanted, strict=True)]
+
+
+def _followed_again(func: Callable, inputs: list, wanted: list) -> list:
+    """What `func` returns, in this call of a function and in each one that follows.
+
+    Each time it runs under a tape of its own, of which the gradient is asked in the same call.
+    """
+
+    def forward(*arrays: Any) -> Answer:
+        tensors = [Tensor(x) for x in arrays]
+        with GradientTape(persistent=True) as tape:
+            tape.watch([x for x in tensors if x._array.dtype in dtypes.INEXACT])
+            outputs = _call(func, tensors, wanted)
+        return Answer([y._array for y in outputs], kept=(tape, tensors, outputs))
+
+    def backward(box: Any, *cotangents: Any) -> tuple:
+        tape, tensors, outputs = box.item().kept
+        weights = [Tensor(g) for g in cotangents]
+        found = tape.gradient(outputs, tensors, weights, UnconnectedGradients.ZERO)
+        return tuple([whole(g)._array for g in found])
+
+    def rule(needed: tuple[bool, ...], g: Any) -> list:
+        cotangents = g if type(g) is tuple else (g,)
+        host = Host("py_function_gradient", backward, pure=False, outputs=True)
+        found = perform(host, (box, *cotangents))
+        pairs = zip(found, inputs, strict=True)
+        return [g if x._array.dtype in dtypes.INEXACT else None for g, x in pairs]
+
+    outputs, box = fresh("py_function", forward, tuple(inputs))
+    return record_custom("py_function", rule, inputs, outputs)
 
 
 def numpy_function(
@@ -60,8 +104,22 @@ def numpy_function(
     if func is None or inp is None:
         return _decorator(numpy_function, func, Tout)
     _check(func, Tout)
-    found = nest.flatten(func(*(np.asarray(as_tensor(x).numpy()) for x in inp)))
+    tensors = tuple([as_tensor(x) for x in inp])
+    if thread.recorders.recording is not None:
+        return _called_again(func, tensors)
+    found = nest.flatten(func(*(np.asarray(x.numpy()) for x in tensors)))
     outputs = [None if y is None else convert_to_tensor(y) for y in found]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _called_again(func: Callable, tensors: tuple) -> Any:
+    """What `func` returns, in this call of a function and in each one that follows."""
+
+    def call(*arrays: Any) -> Answer:
+        found = nest.flatten(func(*(np.array(x) for x in arrays)))
+        return Answer([None if y is None else convert_to_tensor(y)._array for y in found])
+
+    outputs, _ = fresh("numpy_function", call, tensors)
     return outputs[0] if len(outputs) == 1 else outputs
 
 

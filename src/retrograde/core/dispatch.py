@@ -237,7 +237,9 @@ def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) 
     if isinstance(error, OpError) or not isinstance(error, (ValueError, TypeError, IndexError)):
         raise error
     message = primitive.complain and primitive.complain(*arrays, **attrs)
-    raise invalid(message or _general_complaint(primitive, arrays, error)) from None
+    complaint = invalid(message or _general_complaint(primitive, arrays, error))
+    complaint.in_function = ValueError
+    raise complaint from None
 
 
 def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> str:
@@ -255,16 +257,22 @@ def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> 
 
 
 def _wrong_dtype(primitive: Primitive, arrays: list) -> OpError:
+    complaint = invalid(_dtype_complaint(primitive, arrays))
+    complaint.in_function = TypeError
+    return complaint
+
+
+def _dtype_complaint(primitive: Primitive, arrays: list) -> str:
     names = [dtypes.of(array.dtype).name for array in arrays]
     first = arrays[0].dtype
     if first in primitive.accepts:
         position = next(i for i, array in enumerate(arrays) if array.dtype != first)
-        return invalid(
+        return (
             f"cannot compute {primitive.name} as input #{position}(zero-based) was expected to be "
             f"a {names[0]} tensor but is a {names[position]} tensor. Use tf.cast on one of them."
         )
     allowed = [d.name for d in dtypes.ALL if d.numpy_dtype in primitive.accepts]
-    return invalid(
+    return (
         f"{primitive.name}: dtype {names[0]} is not supported. "
         f"Expected one of {', '.join(allowed)}."
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
@@ -14,16 +16,20 @@ class Host:
 
     `f(*arrays)` returns an array, or a tuple of them with `outputs`. If it is not `pure`, it gives
     something new each time, or does something: a replay calls it exactly once, in its turn, even if
-    nobody uses what it returns. No gradient flows through it.
+    nobody uses what it returns. `draws` says that it only takes the next place in a stream of
+    random numbers. No gradient flows through it.
     """
 
-    __slots__ = ("f", "name", "outputs", "pure")
+    __slots__ = ("draws", "f", "name", "outputs", "pure")
 
-    def __init__(self, name: str, f: Callable, *, pure: bool, outputs: bool = False) -> None:
+    def __init__(
+        self, name: str, f: Callable, *, pure: bool, outputs: bool = False, draws: bool = False
+    ) -> None:
         self.name = name
         self.f = f
         self.pure = pure
         self.outputs = outputs
+        self.draws = draws
 
     def __repr__(self) -> str:
         return f"<host {self.name}>"
@@ -40,3 +46,41 @@ def perform(host: Host, inputs: tuple[Tensor, ...] = ()) -> Any:
 def wrapped(host: Host, value: Any) -> Any:
     """What `host` returned, as a tensor or a tuple of them."""
     return tuple([Tensor(v) for v in value]) if host.outputs else wrap(value)
+
+
+class Answer(NamedTuple):
+    """What Python code gave: arrays, or `None`; what they mean; something to be kept with them."""
+
+    arrays: list
+    meaning: str = ""
+    kept: Any = None
+
+
+def boxed(value: Any) -> np.ndarray:
+    """A Python object as an array without axes."""
+    box = np.empty((), object)
+    box[()] = value
+    return box
+
+
+def fresh(name: str, f: Callable, inputs: tuple[Tensor, ...] = ()) -> tuple[list, Tensor]:
+    """What `f(*arrays)`, an `Answer`, holds for this call of a function and each one that follows.
+
+    The arrays come as tensors, with a tensor that holds the answer itself. A call in which they have
+    other shapes, dtypes or another meaning is another recording.
+    """
+
+    def described(*arrays: Any) -> tuple:
+        answer = f(*arrays)
+        shapes = [None if x is None else (x.shape, x.dtype.str) for x in answer.arrays]
+        return boxed(f"{shapes} {answer.meaning}".encode()), boxed(answer)
+
+    description, box = perform(Host(name, described, pure=False, outputs=True), inputs)
+    np.asarray(description)  # is heard, and so becomes a guard
+    arrays = box._array.item().arrays
+    parts = iter(perform(Host("parts", _parts, pure=True, outputs=True), (box,)))
+    return [None if x is None else next(parts) for x in arrays], box
+
+
+def _parts(box: np.ndarray) -> tuple:
+    return tuple([x for x in box.item().arrays if x is not None])

@@ -11,6 +11,7 @@ class OpError(Exception):
     """
 
     error_code: int | None = None
+    in_function: type[Exception] | None = None  # what a `function` raises in its place, if another
 
     def __init__(self, node_def=None, op=None, message: str = "", error_code=None) -> None:
         super().__init__(message)

@@ -11,9 +11,13 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from retrograde.core.batching import Level, mapped
+from retrograde.core.effects import Host, perform
+from retrograde.core.recorders import thread
 
 _WORD = 1 << 64
 _UNSEEDED = 87654321  # stands for the global seed beside a seed given to one call alone
@@ -22,12 +26,24 @@ _UNSEEDED = 87654321  # stands for the global seed beside a seed given to one ca
 class Draw(NamedTuple):
     """What determines the numbers of one draw: two words of 64 bits each.
 
-    `levels` are the batches for whose examples they are to differ, outermost first.
+    `levels` are the batches for whose examples they are to differ, outermost first. `words` is a
+    tensor of key and counter while a function is recorded, which is to draw anew in each call.
     """
 
     key: tuple[int, int]
     counter: tuple[int, int]
     levels: tuple[Level, ...] = ()
+    words: Any = None
+
+    def as_words(self) -> np.ndarray:
+        """Key and counter as an array."""
+        return np.array([*self.key, *self.counter], np.uint64)
+
+    @classmethod
+    def from_words(cls, words: np.ndarray) -> Draw:
+        """The draw that `as_words` told."""
+        first, second, third, fourth = words.tolist()
+        return cls((first, second), (third, fourth))
 
 
 class State(NamedTuple):
@@ -87,6 +103,15 @@ def _current() -> State:
 
 def draw_key(seed: int | None = None) -> Draw:
     """The key and counter of the next draw. Draws with a `seed` of their own count apart."""
+    recording = thread.recorders.recording
+    if recording is None:
+        return _next(seed)
+    draws = Host("draw", lambda: _next(seed).as_words(), pure=False, draws=True)
+    words = perform(draws)
+    return Draw.from_words(words._array)._replace(levels=mapped(), words=words)
+
+
+def _next(seed: int | None) -> Draw:
     state, seed = _current(), None if seed is None else int(seed)
     count = state.counts.get(seed, 0)
     state.counts[seed] = count + 1
@@ -101,6 +126,13 @@ def state() -> State:
     """Where this thread is in its stream now."""
     seed, stream, counts = _current()
     return State(seed, stream, dict(counts))
+
+
+def restore(saved: State) -> None:
+    """Goes back to where this thread was in its stream when `state` told it."""
+    counts = _current().counts
+    counts.clear()
+    counts.update(saved.counts)
 
 
 @contextlib.contextmanager

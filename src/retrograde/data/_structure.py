@@ -10,6 +10,7 @@ import numpy as np
 from retrograde.core import nest, random_state
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.errors import invalid
+from retrograde.core.recorders import escape
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor, wrap
@@ -46,7 +47,9 @@ def normalise(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, Mapping):
         return type(value)({key: normalise(part) for key, part in value.items()})
-    return wrap(as_tensor(value)._array)
+    tensor = as_tensor(value)
+    escape(tensor, "dataset")
+    return wrap(tensor._array)
 
 
 def from_function(result: Any) -> Any:
@@ -64,6 +67,9 @@ def element_of(tensors: Any) -> tuple[list, Callable[[list], Any]]:
     flat, pack = nest.flatten_with_pack(normalise(tensors))
     if all(leaf is None for leaf in flat):
         raise ValueError("Invalid `element`. `element` should not be empty.")
+    for leaf in flat:
+        if type(leaf) is Tensor:
+            escape(leaf, "dataset")
     return [wrap(leaf._array) if type(leaf) is Tensor else leaf for leaf in flat], pack
 
 

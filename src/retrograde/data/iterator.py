@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from typing import Any
 
 from retrograde.core import nest, recorders
+from retrograde.core.effects import Answer, Host, boxed, fresh, perform
 from retrograde.core.errors import OutOfRangeError, invalid
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import Node
@@ -23,6 +25,11 @@ class Iterator:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        # Of an iterator that a function makes, the one of this call; each call makes its own.
+        self._box: Tensor | None = None
+        if recorders.thread.recorders.recording is not None:
+            self._box = perform(Host("iterator", lambda: boxed(Iterator(node)), pure=False))
+            return
         self._run = Run()
         self._elements = node.open(self._run)
         weakref.finalize(self, self._run.close)
@@ -37,6 +44,8 @@ class Iterator:
 
     def __next__(self) -> Any:
         outer = recorders.thread.recorders
+        if outer.recording is not None:
+            return self._next_in_function()
         if outer:  # no tape follows what happens inside a dataset
             recorders.thread.recorders = recorders.Recorders((), outer.quietly)
         try:
@@ -46,6 +55,17 @@ class Iterator:
             raise
         finally:
             recorders.thread.recorders = outer
+
+    def _next_in_function(self) -> Any:
+        """The next element, in this call of a function and in each one that follows."""
+        box = Tensor(boxed(self)) if self._box is None else self._box
+        parts, answer = fresh("next", _element, (box,))
+        element = answer._array.item().kept
+        if element is _NOTHING:
+            raise StopIteration
+        given = nest.leaves(element, expand_composites=True)
+        leaves = [x if p is None else p for x, p in zip(given, parts, strict=True)]
+        return nest.packed(element, iter(leaves), expand_composites=True)
 
     def get_next(self) -> Any:
         """The next element; an `OutOfRangeError` if there is none."""
@@ -59,6 +79,16 @@ class Iterator:
 
 
 _NOTHING = object()
+
+
+def _element(box: Any) -> Answer:
+    """The arrays of the next element of the iterator in `box`."""
+    element = next(box.item(), _NOTHING)
+    if element is _NOTHING:
+        return Answer([], "the end", element)
+    leaves = list(nest.leaves(element, expand_composites=True))
+    arrays = [x._array if isinstance(x, Tensor) else None for x in leaves]
+    return Answer(arrays, repr(nest.packed(element, itertools.repeat(None))), element)
 
 
 class Optional:

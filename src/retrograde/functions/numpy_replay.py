@@ -146,10 +146,9 @@ class Writer:
         target = ", ".join(targets) + ("," if call.primitive.outputs else "")
         if type(call.primitive) is Host:
             host = self._object(call.primitive, call.primitive.name.replace(" ", "_"))
-            if call.primitive.pure:
-                self._lines.append(f"{target} = {host}.f({', '.join(arguments)})")
-            else:
-                self._lines.append(f"{target} = log.ask({host}, [{', '.join(arguments)}])")
+            given = ", ".join(arguments)
+            asks = f"{host}.f({given})" if call.primitive.pure else f"log.ask({host}, [{given}])"
+            self._lines.append(f"{target} = {asks}" if targets else asks)
             return
         kernel, first = self._kernel(call)
         arguments = [*first, *arguments]

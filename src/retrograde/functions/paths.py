@@ -7,14 +7,17 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from retrograde.core import nest
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
+from retrograde.core.effects import Host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.functions.numpy_replay import generate
 from retrograde.functions.playing import Divergence, Played, play
-from retrograde.functions.recording import Guard, Log, Recording
+from retrograde.functions.recording import Call, Guard, Log, Recording
 from retrograde.functions.simplifying import simplified
 
 
@@ -85,6 +88,8 @@ class Path:
             for v, number in zip(recording.variables, recording.first_values, strict=True)
             if v._shape is not None and number >= 0
         ]
+        calls = [e for e in self._plain.entries if type(e) is Call]
+        self._calls_python = any(type(call.primitive) is Host for call in calls)
         self._code: Any = None
         self.writer: Any = None
 
@@ -107,7 +112,11 @@ class Path:
             self._prepare()
         arrays = [x._array for x in inputs]
         arrays += [v._array for v in self._read]
-        outcome = thread.recorders.quietly(self._code, *arrays, log)
+        if self._calls_python:
+            with np.errstate(all="ignore"):  # unlike a context, it can be entered within itself
+                outcome = self._code(*arrays, log)
+        else:
+            outcome = thread.recorders.quietly(self._code, *arrays, log)
         if type(outcome) is Divergence:
             return outcome
         values, writes = outcome

@@ -151,10 +151,9 @@ class Function:
             return
         paths.eager = True
         guard = next(e for e in reversed(recording.entries) if type(e) is Guard)
-        file, line = guard.where
         warnings.warn(
             f"{self._name}: {len(paths.all)} recordings, because a value that reaches Python at "
-            f"{file}:{line} (by {guard.how}) is another one in each call. From now on the function "
+            f"{guard.where} (by {guard.how}) is another one in each call. From now on the function "
             "runs eagerly for arguments like these. Keep the value a tensor to have it replayed.",
             stacklevel=4,
         )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde.core import random_state
 from retrograde.core.conversion import held_by
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.dispatch import apply
 from retrograde.core.effects import Host, wrapped
+from retrograde.core.lines import Place, here
 from retrograde.core.recorders import Recorder, alone
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, next_id
@@ -41,7 +42,7 @@ class Guard(NamedTuple):
     truth: bool
     key: Any
     how: str
-    where: tuple[str, int]
+    where: Place | None
 
 
 class Write(NamedTuple):
@@ -71,22 +72,30 @@ class Tie(NamedTuple):
 class Log:
     """What the effects of one call returned, in order.
 
-    When a replay turns out to be the wrong one, what it drew, read or was told is not drawn, read
-    or asked again: the next attempt gets the same answers first.
+    When a replay turns out to be the wrong one, what it read or was told is not read or asked
+    again: the next attempt gets the same answers first. Random numbers are drawn from the same
+    place on.
     """
 
-    __slots__ = ("answers", "place")
+    __slots__ = ("_state", "answers", "place")
 
     def __init__(self) -> None:
         self.answers: list[tuple[str, Any]] = []
         self.place = 0
+        self._state: Any = None
 
     def rewind(self) -> None:
         """Begins again with the first answer."""
         self.place = 0
+        if self._state is not None:
+            random_state.restore(self._state)
 
     def ask(self, host: Host, arrays: list) -> Any:
         """What `host` answered the last time this call came here; or now, for the first time."""
+        if host.draws:
+            if self._state is None:
+                self._state = random_state.state()
+            return host.f(*arrays)
         if self.place < len(self.answers):
             name, answer = self.answers[self.place]
             if name == host.name:
@@ -102,7 +111,7 @@ class Log:
 
 # Escapes that are followed by an event of their own, or by none that matters
 _FOLLOWED = frozenset(
-    {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print", "dataset"}
+    {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print"}
 )
 
 
@@ -211,19 +220,20 @@ class Recording(Recorder):
                 answer = host.f(*arrays)
         else:
             answer = self.log.ask(host, arrays)
+        if host.draws:
+            # A place that was drawn from before, as when a function is run once more for its
+            # gradient, is the same one in every replay.
+            key = answer.tobytes()
+            if key in self._draws:
+                return self._draws[key]
         y = wrapped(host, answer)
+        if host.draws:
+            self._draws[key] = y
         changing = not host.pure or any([self._changing[n] for n in numbers])
         outputs = y if type(y) is tuple else (y,)
         made = tuple([self._made(x, changing) for x in outputs])
         self.entries.append(Call(host, numbers, {}, made))
         return y
-
-    def draw(self, key: Any, host: Host) -> Tensor:
-        """The tensor of a random key. One that was drawn before, as when a function is run once
-        more for its gradient, is the same in every replay."""
-        if key not in self._draws:
-            self._draws[key] = self.perform(host, ())
-        return self._draws[key]
 
     def read(self, variable: Any) -> None:
         """Notes which variables are read, and when something else has changed one."""
@@ -292,7 +302,7 @@ class Recording(Recorder):
             return  # Python is about to raise an error
         self._guarded.add((number, truth))
         key = bool(array) if truth else key_of(array)
-        self.entries.append(Guard(number, truth, key, how, place_in_user_code()))
+        self.entries.append(Guard(number, truth, key, how, here()))
 
     def changes(self, number: int) -> bool:
         """Whether a value may be another one in the next call."""
@@ -309,16 +319,3 @@ def _reference(array: Any) -> Callable:
     """A function that gives `array` as long as it lives. NumPy's scalars are kept alive."""
     return weakref.ref(array) if type(array) is np.ndarray else lambda: array
 
-
-_HERE = __name__.split(".")[0]
-
-
-def place_in_user_code() -> tuple[str, int]:
-    """File and line of the innermost frame that is not ours."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name.split(".")[0] != _HERE:
-            return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back
-    return "<unknown>", 0

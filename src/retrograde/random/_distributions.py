@@ -17,7 +17,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import sampling
 from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
-from retrograde.random._drawing import bits, drawn, full_range, unit_uniform
+from retrograde.random._drawing import anew, bits, drawn, full_range, unit_uniform
 
 _COUNTS = ("float16", "float32", "float64", "int32", "int64")  # for numbers of events
 _HALF_TO_DOUBLE = ("float16", "float32", "float64")
@@ -61,8 +61,8 @@ def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Ten
     if wanted.kind in "iu":
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(wanted).name}.")
-        low, high = (np.asarray(as_tensor(v, wanted)) for v in (minval, maxval))
-        return Tensor(_integers(draw, sizes, low, high, wanted)[()])
+        ends = [as_tensor(v, wanted) for v in (minval, maxval)]
+        return anew(lambda one, *x: _integers(one, sizes, *x, wanted)[()], draw, *ends)
     unit = drawn(unit_uniform, draw, sizes, _floating(dtype))
     low, high = (as_tensor(v, wanted) for v in (minval, 1 if maxval is None else maxval))
     return unit * (high - low) + low
@@ -121,7 +121,12 @@ def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
     dtype = one_of(tensors[0]._array.dtype, _HALF_TO_DOUBLE, what)
     sizes = shape_from(shape, what)
     _ending_in(sizes, tensors, what)
-    mean, stddev, low, high = (_real(p, what) for p in tensors)
+    x = anew(lambda one, *arrays: _truncated(one, sizes, arrays, dtype, what), draw, *tensors)
+    return apply(sampling.implicit_truncated_normal, (x, *tensors))
+
+
+def _truncated(draw: Draw, sizes: tuple, parameters: tuple, dtype: np.dtype, what: str) -> Any:
+    mean, stddev, low, high = (_real(p, what) for p in parameters)
     finite = np.isfinite(mean).all() and np.isfinite(stddev).all()
     if not (finite and np.all(stddev > 0) and np.all(low < high)):
         raise invalid(
@@ -130,7 +135,7 @@ def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
         )
     unit = _truncated_unit(bits(draw).random(sizes), (low - mean) / stddev, (high - mean) / stddev)
     x = np.clip((mean + stddev * unit).astype(dtype), low.astype(dtype), high.astype(dtype))
-    return apply(sampling.implicit_truncated_normal, (Tensor(x[()]), *tensors))
+    return x[()]
 
 
 def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
@@ -150,10 +155,11 @@ def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
     return np.where(right, -x, x)
 
 
-def _real(x: Tensor, what: str) -> np.ndarray:
+def _real(x: np.ndarray, what: str) -> np.ndarray:
     """The values of `x`, which are real numbers, in double precision."""
-    if x._array.dtype not in dtypes.REAL:
-        raise invalid(f"{what}: expected real numbers. Received: dtype {x.dtype.name}.")
+    if x.dtype not in dtypes.REAL:
+        name = dtypes.of(x.dtype).name
+        raise invalid(f"{what}: expected real numbers. Received: dtype {name}.")
     return np.asarray(x).astype(np.float64)
 
 
@@ -163,10 +169,14 @@ def _real(x: Tensor, what: str) -> np.ndarray:
 def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, what: str) -> Tensor:
     """Poisson numbers; a rate below 0 counts as 0. `shape` is the shape of all samples."""
     wanted = one_of(dtype, _COUNTS, what)
-    rates = _real(as_tensor(lam), what)
-    if not np.all(rates < 2.0**62):
-        raise invalid(f"{what}: expected rates below 2 ** 62. Received: {rates}.")
-    return Tensor(np.asarray(bits(draw).poisson(np.maximum(rates, 0), shape)).astype(wanted)[()])
+
+    def counts(one: Draw, lam: np.ndarray) -> Any:
+        rates = _real(lam, what)
+        if not np.all(rates < 2.0**62):
+            raise invalid(f"{what}: expected rates below 2 ** 62. Received: {rates}.")
+        return np.asarray(bits(one).poisson(np.maximum(rates, 0), shape)).astype(wanted)[()]
+
+    return anew(counts, draw, as_tensor(lam))
 
 
 def stateless_poisson(draw: Draw, shape: Any, lam: Any, dtype: Any) -> Tensor:
@@ -181,36 +191,45 @@ def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, what: 
     wanted, sizes = one_of(dtype, _COUNTS, what), shape_from(shape, what)
     trials, chances = as_tensor(counts), as_tensor(probs)
     _ending_in(sizes, (trials, chances), what)
-    n, p = (_real(x, what) for x in (trials, chances))
-    if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
-        raise invalid(
-            f"{what}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. Received: "
-            f"{n} and {p}."
-        )
-    return Tensor(np.asarray(bits(draw).binomial(n.astype(np.int64), p, sizes)).astype(wanted)[()])
+
+    def successes(one: Draw, *parameters: np.ndarray) -> Any:
+        n, p = (_real(x, what) for x in parameters)
+        if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
+            raise invalid(
+                f"{what}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. "
+                f"Received: {n} and {p}."
+            )
+        return np.asarray(bits(one).binomial(n.astype(np.int64), p, sizes)).astype(wanted)[()]
+
+    return anew(successes, draw, trials, chances)
 
 
 def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str) -> Tensor:
     """Classes, by where uniform numbers fall among the running sums of their probabilities."""
-    x, count = _real(as_tensor(logits), what), integer(num_samples, what)
+    x, count = as_tensor(logits), integer(num_samples, what)
     wanted = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
     if dtypes.of(wanted).name not in ("int32", "int64"):
         raise ValueError(
             f"Argument `dtype` got invalid value {dtypes.of(wanted).name}. Expected int32 or int64."
         )
-    if x.ndim != 2 or not x.shape[1]:
+    shape = x._array.shape
+    if len(shape) != 2 or not shape[1]:
         raise invalid(
             f"{what}: logits should be a matrix with a column for each class, at least one. "
-            f"Received: shape {x.shape}."
+            f"Received: shape {shape}."
         )
     if count < 0:
         raise invalid(f"{what}: num_samples should not be negative. Received: {count}.")
+    return anew(lambda one, x: _classes(one, _real(x, what), count, wanted), draw, x)
+
+
+def _classes(draw: Draw, x: np.ndarray, count: int, dtype: np.dtype) -> np.ndarray:
     with np.errstate(all="ignore"):  # a row may have no probability at all
         ends = np.cumsum(np.exp(x - x.max(1, keepdims=True)), axis=1)
     u = bits(draw).random((len(x), count)) * ends[:, -1:]
     u = np.minimum(u, np.nextafter(ends[:, -1:], 0))  # rounding must not reach the end
     classes = [row.searchsorted(v, side="right") for row, v in zip(ends, u, strict=True)]
-    return Tensor(np.array(classes, wanted).reshape(len(x), count))
+    return np.array(classes, dtype).reshape(len(x), count)
 
 
 # Gamma
@@ -246,9 +265,13 @@ def _gamma_parameters(alpha: Any, beta: Any, dtype: np.dtype) -> tuple[Tensor, T
 
 def _gamma(draw: Draw, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | None) -> Tensor:
     """Numbers above 0, since logarithms are often taken of them."""
-    dtype, shapes = alpha._array.dtype, np.asarray(alpha).astype(np.float64)
-    drawn = bits(draw).standard_gamma(np.where(shapes < 0, 1, shapes), shape)
-    drawn = np.where(shapes < 0, np.nan, drawn).astype(dtype)
-    x = apply(sampling.implicit_gamma, (Tensor(drawn[()]), alpha))
+    dtype = alpha._array.dtype
+
+    def standard(one: Draw, alpha: np.ndarray) -> Any:
+        shapes = alpha.astype(np.float64)
+        numbers = bits(one).standard_gamma(np.where(shapes < 0, 1, shapes), shape)
+        return np.where(shapes < 0, np.nan, numbers).astype(dtype)[()]
+
+    x = apply(sampling.implicit_gamma, (anew(standard, draw, alpha), alpha))
     x = x if beta is None else x / beta
     return apply(maximum, (Tensor(dtype.type(dtypes.ml_dtypes.finfo(dtype).tiny)), x))

@@ -11,8 +11,11 @@ import numpy as np
 from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core import dtypes
 from retrograde.core.batching import Batched, CannotBatch
+from retrograde.core.conversion import held_by
+from retrograde.core.effects import Host, perform
 from retrograde.core.errors import invalid
 from retrograde.core.random_state import Draw
+from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 
 WORD = 1 << 64
@@ -46,15 +49,30 @@ def check_algorithm(alg: Any) -> None:
 def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
     """The draw of a stateless function: `seed`, a pair of integers, is all that counts."""
     check_algorithm(alg)
+    held = held_by(seed)
+    if thread.recorders.recording is not None and held is not None and held._array.shape == (2,):
+        return drawn_from(_stateless, held._read())
     pair = integer_array(seed, "seed")
     if pair.shape != (2,):
         raise invalid(f"seed must have shape [2]. Received: shape {pair.shape}.")
+    return _stateless(pair)
+
+
+def _stateless(pair: np.ndarray) -> Draw:
     first, second = (int(n) % WORD for n in pair)
     return Draw((first, second), (0, STATELESS))
 
 
+def drawn_from(draw_of: Callable, *sources: Tensor) -> Draw:
+    """The draw that `draw_of` makes of the values of `sources`, in each call of a function."""
+    words = perform(Host("seed", lambda *x: draw_of(*x).as_words(), pure=True), sources)
+    return Draw.from_words(words._array)._replace(words=words)
+
+
 def bits(draw: Draw) -> np.random.Generator:
-    """The random numbers of one draw."""
+    """The random numbers of one draw. While a function is recorded, they hold for that call."""
+    if draw.words is not None:
+        np.asarray(draw.words)
     if draw.levels:
         raise CannotBatch("Random numbers of this kind are drawn one example at a time.")
     low, high = draw.key
@@ -66,10 +84,19 @@ def bits(draw: Draw) -> np.random.Generator:
 def drawn(kind: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     """Unit random numbers of a `kind`, other ones for each example of a batch."""
     sizes = tuple(level.size for level in draw.levels)
-    value = kind(draw._replace(levels=()), (*sizes, *shape), dtype)[()]
+    whole = (*sizes, *shape)
+    value = anew(lambda one: kind(one, whole, dtype)[()], draw._replace(levels=()))
     for level in draw.levels:
-        value = Batched(value, level)
-    return Tensor(value)
+        value = Tensor(Batched(value if draw.words is not None else value._array, level))
+    return value
+
+
+def anew(f: Callable, draw: Draw, *inputs: Tensor) -> Tensor:
+    """What `f(draw, *arrays)` makes; a function makes it from another draw in each call."""
+    if draw.words is None:
+        return Tensor(f(draw, *[np.asarray(x) for x in inputs]))
+    random = Host("random", lambda words, *x: f(Draw.from_words(words), *x), pure=True)
+    return perform(random, (draw.words, *inputs))
 
 
 _BITS_OF_FRACTION = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}
@@ -105,6 +132,9 @@ def unit_truncated_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -
 def full_range(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     """Integers from the whole range of `dtype`, all equally likely."""
     limits = np.iinfo(dtype)
-    return Tensor(
-        np.asarray(bits(draw).integers(limits.min, limits.max, shape, dtype, endpoint=True))[()]
-    )
+
+    def integers(one: Draw) -> Any:
+        numbers = bits(one).integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        return np.asarray(numbers)[()]
+
+    return anew(integers, draw)

@@ -12,6 +12,7 @@ from retrograde.arrays._arguments import integer, integer_array, shape_from
 from retrograde.core import dtypes
 from retrograde.core.batching import mapped
 from retrograde.core.random_state import Draw
+from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.random import _distributions as distributions
@@ -20,6 +21,7 @@ from retrograde.random._drawing import (
     WORD,
     Algorithm,
     check_algorithm,
+    drawn_from,
     full_range,
     unit_normal,
     unit_truncated_normal,
@@ -106,8 +108,10 @@ class Generator:
         return before
 
     def _draw(self) -> Draw:
-        drawn, high, key = np.asarray(self.skip(1)).tolist()
-        return Draw((key % WORD, high % WORD), (drawn % WORD, GENERATOR), mapped())
+        state = self.skip(1)
+        if thread.recorders.recording is None:
+            return _draw_of(np.asarray(state))._replace(levels=mapped())
+        return drawn_from(_draw_of, state)._replace(levels=mapped())
 
     def normal(
         self,
@@ -174,6 +178,11 @@ class Generator:
         """New generators, that share nothing with this one and with each other."""
         keys = np.asarray(self.make_seeds(count))
         return [Generator(state=np.array([0, high, key])) for key, high in keys.T]
+
+
+def _draw_of(state: np.ndarray) -> Draw:
+    drawn, high, key = state.tolist()
+    return Draw((key % WORD, high % WORD), (drawn % WORD, GENERATOR))
 
 
 def _state_array(state: Any) -> np.ndarray:

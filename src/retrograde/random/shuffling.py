@@ -11,7 +11,7 @@ from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor, same_dtype
-from retrograde.random._drawing import bits, stateless_draw
+from retrograde.random._drawing import anew, bits, stateless_draw
 
 _INDEX_DTYPES = ("int32", "uint32", "int64", "uint64")
 
@@ -126,4 +126,5 @@ def stateless_shuffle(
     x = as_tensor(value)
     if not x._array.ndim:
         return casting.identity(x)
-    return indexing.gather(x, Tensor(bits(draw).permutation(x._array.shape[0])), axis=0)
+    order = anew(lambda one: bits(one).permutation(x._array.shape[0]), draw)
+    return indexing.gather(x, order, axis=0)

@@ -10,7 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
-from retrograde.random._drawing import bits, unit_normal, unit_truncated_normal
+from retrograde.random._drawing import anew, bits, unit_normal, unit_truncated_normal
 from retrograde.random.candidates import forget_learned
 
 
@@ -114,5 +114,6 @@ def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
     x = casting.stop_gradient(as_tensor(value))
     if not x._array.ndim:
         return x
-    order = bits(random_state.draw_key(seed)).permutation(x._array.shape[0])
-    return indexing.gather(x, Tensor(order), axis=0)
+    count = x._array.shape[0]
+    order = anew(lambda draw: bits(draw).permutation(count), random_state.draw_key(seed))
+    return indexing.gather(x, order, axis=0)

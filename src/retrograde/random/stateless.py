@@ -9,6 +9,7 @@ import numpy as np
 from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core import dtypes
 from retrograde.core.random_state import Draw
+from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
@@ -16,6 +17,7 @@ from retrograde.random._drawing import (
     STATELESS,
     WORD,
     full_range,
+    drawn_from,
     stateless_draw,
     unit_normal,
     unit_truncated_normal,
@@ -149,7 +151,14 @@ def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
 
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     """A new seed out of one and an integer."""
+    tensors = [as_tensor(v) for v in (seed, data)]
+    if thread.recorders.recording is None:
+        folded = _folded(*tensors, alg)
+    else:
+        folded = drawn_from(lambda *x: _folded(*x, alg), *tensors)
+    return full_range(folded, (2,), np.result_type(*(x._array.dtype for x in tensors)))
+
+
+def _folded(seed: Any, data: Any, alg: Any) -> Draw:
     draw = stateless_draw(seed, alg)
-    folded = Draw(draw.key, (integer(data, "fold_in") % WORD, STATELESS + 1))
-    dtype = np.result_type(*(as_tensor(v)._array.dtype for v in (seed, data)))
-    return full_range(folded, (2,), dtype)
+    return Draw(draw.key, (integer(data, "fold_in") % WORD, STATELESS + 1))
