@@ -66,8 +66,8 @@ def boxed(value: Any) -> np.ndarray:
 def fresh(name: str, f: Callable, inputs: tuple[Tensor, ...] = ()) -> tuple[list, Tensor]:
     """What `f(*arrays)`, an `Answer`, holds for this call of a function and each one that follows.
 
-    The arrays come as tensors, with a tensor that holds the answer itself. A call in which they have
-    other shapes, dtypes or another meaning is another recording.
+    The arrays come as tensors, with a tensor that holds the answer itself. A call in which they
+    have other shapes, dtypes or another meaning is another recording.
     """
 
     def described(*arrays: Any) -> tuple:

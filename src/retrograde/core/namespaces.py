@@ -44,6 +44,11 @@ def _count_batches(step: int) -> None:
         foreign = _admitted or _batches > 0
 
 
+def batches_are_expected() -> bool:
+    """Whether any thread is in such a block."""
+    return _batches > 0
+
+
 def namespace_of(arrays: Iterable[Any]) -> ModuleType:
     """`numpy` if all `arrays` are NumPy's, else the namespace of the first that is not."""
     for array in arrays:

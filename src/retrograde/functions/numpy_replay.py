@@ -13,7 +13,7 @@ from retrograde.core.dispatch import MANY, Primitive
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
 from retrograde.functions.playing import Divergence
-from retrograde.functions.recording import Call, Guard, Reading, Recording, key_of
+from retrograde.functions.recording import Call, Guard, Reading, key_of
 from retrograde.functions.simplifying import Plain
 
 _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
@@ -22,9 +22,9 @@ _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 _FRESH = frozenset({"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"})
 
 
-def generate(plain: Plain, recording: Recording, inputs: int) -> Writer:
+def generate(plain: Plain, variables: list[Any]) -> Writer:
     """Python code that does what `plain` says, to arrays."""
-    writer = Writer(plain, recording, inputs)
+    writer = Writer(plain, variables)
     writer.write()
     return writer
 
@@ -32,11 +32,11 @@ def generate(plain: Plain, recording: Recording, inputs: int) -> Writer:
 class Writer:
     """Writes the source of a replay, and gathers the objects that it names.
 
-    A value is called `x` if it is an argument, `v` if a variable holds it at first, `c` if it is a
-    constant, and `a` if it is computed; then comes its number.
+    A value is called `x` if it is handed in, `c` if it is a constant, and `a` if it is computed;
+    then comes its number.
     """
 
-    def __init__(self, plain: Plain, recording: Recording, inputs: int) -> None:
+    def __init__(self, plain: Plain, variables: list[Any]) -> None:
         self.namespace: dict[str, Any] = {
             "np": np,
             "key_of": key_of,
@@ -44,15 +44,13 @@ class Writer:
         }
         self.source = ""
         self._plain = plain
-        self._specs: list[Spec] = recording.specs
-        self._variables = recording.variables
-        self._names: dict[int, str] = {n: f"x{n}" for n in range(inputs)}
-        self._firsts = [n for n in recording.first_values if n >= 0]
-        self._names |= {n: f"v{n}" for n in self._firsts}
+        self._specs = plain.specs
+        self._variables = variables
+        self._names: dict[int, str] = {n: f"x{n}" for n in plain.arguments}
         for n, array in plain.constants.items():
             self._names[n] = f"c{n}"
             self.namespace[f"c{n}"] = array
-        self._arguments = [self._names[n] for n in (*range(inputs), *self._firsts)]
+        self._arguments = [self._names[n] for n in plain.arguments]
         self._lines: list[str] = []
         self._objects: dict[int, str] = {}
         self._guards = 0

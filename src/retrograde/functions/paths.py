@@ -7,18 +7,16 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from retrograde.core import nest
+from retrograde.core import dtypes, nest
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
-from retrograde.core.effects import Host
-from retrograde.core.recorders import thread
-from retrograde.core.tensor import Tensor, wrap
-from retrograde.functions.numpy_replay import generate
-from retrograde.functions.playing import Divergence, Played, play
-from retrograde.functions.recording import Call, Guard, Log, Recording
+from retrograde.core.tensor import Tensor
+from retrograde.functions.calling import Piece
+from retrograde.functions.playing import Divergence
+from retrograde.functions.recording import Guard, Log, Recording
+from retrograde.functions.replaying import Replay
 from retrograde.functions.simplifying import simplified
+from retrograde.functions.xla_replay import on_device
 
 
 class Results:
@@ -72,73 +70,71 @@ def _tensor(leaf: Any) -> Any:
 class Path:
     """One recording, ready to be replayed."""
 
-    def __init__(self, recording: Recording, results: Results, inputs: int) -> None:
-        self.recording = recording
+    def __init__(self, recording: Recording, results: Results, compiles: bool) -> None:
         self.results = results
         self.keys = tuple([e.key for e in recording.entries if type(e) is Guard])
+        self.guards = [e for e in recording.entries if type(e) is Guard]
         self.replays = 0
         self.made = time.time()
-        self._inputs = inputs
-        self._plain = simplified(recording, results.numbers)
-        firsts = zip(recording.variables, recording.first_values, strict=True)
-        self._read = [variable for variable, number in firsts if number >= 0]
-        self._written = [recording.variables[place] for place in self._plain.writes]
-        self._open = [
-            (v, v._array.shape)
-            for v, number in zip(recording.variables, recording.first_values, strict=True)
-            if v._shape is not None and number >= 0
+        self._recording = recording
+        self._arguments = recording.arguments
+        plain = simplified(recording, results.numbers)
+        first = recording.first_values
+        self._read = [place for place, number in enumerate(first) if number >= 0]
+        self._written = list(plain.writes)
+        given_away = tuple(
+            first[place]
+            for place, n in plain.writes.items()
+            if first[place] >= 0 and recording.specs[first[place]] == recording.specs[n]
+        )
+        self.replay = Replay(plain, recording.variables, compiles, given_away)
+        variables = recording.variables
+        self._open = [(p, variables[p]._array.shape) for p in self._read if variables[p]._shape]
+        self._captured = [
+            (n, x)
+            for n, x in recording.constants.items()
+            if x._id < recording.start and x._array.dtype in dtypes.INEXACT
         ]
-        calls = [e for e in self._plain.entries if type(e) is Call]
-        self._calls_python = any(type(call.primitive) is Host for call in calls)
-        self._code: Any = None
-        self.writer: Any = None
+        self._piece: Piece | None = None
+        self._compiles = compiles
 
-    def fits(self) -> bool:
+    def variables(self, arguments: list[Any]) -> list[Any]:
+        """The variables of a call: those among its arguments, then those of the function."""
+        return [*arguments, *self._recording.variables[len(arguments) :]]
+
+    def fits(self, arguments: list[Any]) -> bool:
         """Whether variables of open shape have the one they had."""
-        return all(v._array.shape == shape for v, shape in self._open)
+        variables = self.variables(arguments) if self._open else ()
+        return all(variables[place]._array.shape == shape for place, shape in self._open)
 
-    def source(self) -> str:
-        """The code of the replay on NumPy."""
-        self._prepare()
-        return self.writer.source
-
-    def _prepare(self) -> None:
-        self.writer = generate(self._plain, self.recording, self._inputs)
-        self._code = self.writer.compiled()
-
-    def replay(self, inputs: list[Tensor], log: Log) -> Any:
+    def run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         """Does again what was recorded, to other `inputs`. Nothing is kept before all is done."""
-        if self._code is None:
-            self._prepare()
-        arrays = [x._array for x in inputs]
-        arrays += [v._array for v in self._read]
-        if self._calls_python:
-            with np.errstate(all="ignore"):  # unlike a context, it can be entered within itself
-                outcome = self._code(*arrays, log)
-        else:
-            outcome = thread.recorders.quietly(self._code, *arrays, log)
+        variables = self.variables(arguments)
+        tensors = [*inputs, *[variables[place]._current() for place in self._read]]
+        outcome = self.replay.run(tensors, log)
         if type(outcome) is Divergence:
             return outcome
         values, writes = outcome
-        for variable, array in zip(self._written, writes, strict=True):
-            variable._put(Tensor(array, variable._id))
+        for place, array in zip(self._written, writes, strict=True):
+            variables[place]._put(on_device(array, variables[place]._id))
         self.replays += 1
-        return self.results.around([wrap(value) for value in values])
+        return self.results.around([on_device(value) for value in values])
 
-    def play(self, inputs: list[Tensor], log: Log) -> Any:
-        """The same through `apply`, so that whoever listens hears of it."""
-        played = play(self.recording, inputs, log)
-        if type(played) is Divergence:
-            return played
-        self.commit(played)
+    def call(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
+        """The same for recorders that listen."""
+        variables = self.variables(arguments)
+        if self._piece is None:
+            numbers = [*self._arguments, *[n for n, _ in self._captured]]
+            self._piece = Piece(self._recording, numbers, self.results.numbers, self._compiles)
+        tensors = [*inputs, *[variables[place]._read() for place in self._read]]
+        outcome = self._piece([*tensors, *[x for _, x in self._captured]], log)
+        if type(outcome) is Divergence:
+            return outcome
+        results, writes = outcome
+        for place, tensor in writes.items():
+            variables[place]._put(Tensor(tensor._array, variables[place]._id))
         self.replays += 1
-        return self.results.around([played.values[n] for n in self.results.numbers])
-
-    def commit(self, played: Played) -> None:
-        """Gives variables their new values."""
-        for place, tensor in played.writes.items():
-            variable = self.recording.variables[place]
-            variable._put(Tensor(tensor._array, variable._id))
+        return self.results.around(results)
 
 
 class Paths:
@@ -159,17 +155,17 @@ class Paths:
         for prefix in _prefixes(path.keys):
             self._branches[prefix] = path
 
-    def first(self) -> Path | None:
+    def first(self, variables: list[Any]) -> Path | None:
         """The path to try first: the one that was right the last time."""
         latest = self.latest
-        if latest is None or latest.fits():
+        if latest is None or latest.fits(variables):
             return latest
-        return next((path for path in reversed(self.all) if path.fits()), None)
+        return next((path for path in reversed(self.all) if path.fits(variables)), None)
 
-    def other(self, path: Path, divergence: Divergence) -> Path | None:
+    def other(self, path: Path, divergence: Divergence, variables: list[Any]) -> Path | None:
         """The path that goes along with `path` up to a guard, and there the other way."""
         found = self._branches.get((*path.keys[: divergence.place], divergence.key))
-        return found if found is not None and found.fits() else None
+        return found if found is not None and found.fits(variables) else None
 
 
 def _prefixes(keys: tuple) -> Iterator[tuple]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,18 +30,17 @@ class Played(NamedTuple):
     writes: dict[int, Tensor]
 
 
-def play(recording: Recording, inputs: list[Tensor], log: Log) -> Played | Divergence:
-    """Does again what `recording` did, on other `inputs`; variables are left as they are."""
-    values: dict[int, Tensor] = dict(enumerate(inputs)) | recording.constants
-    for variable, number in zip(recording.variables, recording.first_values, strict=True):
-        if number >= 0:
-            values[number] = variable._read()
-    return _play(recording, recording.entries, values, log)
-
-
-def _play(
-    recording: Recording, entries: list, values: dict[int, Tensor], log: Log
+def play_entries(
+    recording: Recording,
+    entries: list,
+    values: dict[int, Tensor],
+    log: Log,
+    heard: Callable[[Call, tuple], None] | None = None,
 ) -> Played | Divergence:
+    """Does again what `entries` say, from `values` on; variables are left as they are.
+
+    `heard` is told what Python code gave.
+    """
     writes: dict[int, Tensor] = {}
     guards = 0
     for entry in entries:
@@ -49,6 +49,8 @@ def _play(
             inputs = tuple([values[n] for n in entry.inputs])
             if type(entry.primitive) is Host:
                 y = _host(entry.primitive, inputs, log)
+                if heard is not None:
+                    heard(entry, y if type(y) is tuple else (y,))
             else:
                 y = apply(entry.primitive, inputs, entry.attrs)
             values.update(zip(entry.outputs, y if type(y) is tuple else (y,), strict=True))
@@ -86,7 +88,8 @@ def _tie(recording: Recording, tie: Tie, values: dict[int, Tensor], log: Log) ->
         several = g if type(g) is tuple else (g,)
         backward, first, results = rule_of(recording, tie)
         given = dict(zip(range(first, first + len(several)), several, strict=True))
-        played = _play(recording, backward.entries, values | backward.constants | given, log)
+        known = values | backward.constants | given
+        played = play_entries(recording, backward.entries, known, log)
         return [
             played.values[n] if n is not None and wanted else None
             for n, wanted in zip(results, needed, strict=True)

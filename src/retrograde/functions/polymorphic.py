@@ -10,12 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.config._settings import settings
-from retrograde.core.recorders import alone, thread
+from retrograde.core import namespaces
+from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Log, Recording
-from retrograde.functions.signature import Parameters, describe, fitted, with_inputs
+from retrograde.functions.signature import Parameters, describe, fitted, reaches, with_inputs
+from retrograde.functions.xla_replay import required_jax
+
+_NOBODY = Recorder()  # hears everything and does nothing
 
 _PATIENCE = 16  # recordings of one signature, before guards are taken to fail always
 
@@ -41,6 +45,7 @@ class Function:
         self._signatures: dict[Any, Paths] = {}
         self._bound: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._created_variables = False
+        self._reached: dict[int, bool] = {}
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -61,48 +66,72 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
+        if self._jit_compile:
+            required_jax()
         if recorders.recording is not None or settings["run_functions_eagerly"]:
             return self.python_function(*args, **kwargs)
-        args, kwargs, key, inputs = self._arranged(args, kwargs)
+        if namespaces.foreign and namespaces.batches_are_expected():
+            return self.python_function(*args, **kwargs)
+        args, kwargs, key, inputs, variables = self._arranged(args, kwargs)
         paths = self._signatures.get(key)
         if paths is None:
             paths = self._signatures.setdefault(key, Paths())
         if paths.eager:
             return self.python_function(*args, **kwargs)
         log = Log()
-        path = paths.first()
+        path = paths.first(variables)
         while path is not None:
-            outcome = path.play(inputs, log) if recorders else self._replay(path, inputs, log)
+            outcome = self._replay(path, inputs, variables, log)
             if type(outcome) is not Divergence:
                 paths.latest = path
                 return outcome
-            path = paths.other(path, outcome)
+            path = paths.other(path, outcome, variables)
             log.rewind()
-        return self._record(paths, args, kwargs, inputs, log)
+        return self._record(paths, args, kwargs, inputs, variables, log)
 
-    def _replay(self, path: Path, inputs: list[Tensor], log: Log) -> Any:
+    def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+        if thread.recorders:
+            return path.call(inputs, variables, log)
         try:
-            return path.replay(inputs, log)
+            return path.run(inputs, variables, log)
         except Exception:
             log.rewind()
-            path.play(inputs, log)  # raises what the error means to the user
+            with alone(_NOBODY):
+                path.call(inputs, variables, log)  # raises what the error means to the user
             raise
 
-    def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list[Tensor]]:
-        """The arguments in order, what they have in common with other calls, and their tensors."""
+    def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
+        """The arguments in order, what they have in common with other calls, and their tensors
+        and variables."""
         if self._input_signature is None:
             args, kwargs = self._parameters.ordered(args, kwargs)
         else:
             args = fitted(args, kwargs, self._input_signature, self._parameters.names)
             kwargs = {}
         inputs: list[Tensor] = []
-        key = tuple([describe(value, inputs) for value in args])
+        variables: list[Any] = []
+        key = tuple([describe(value, inputs, variables) for value in args])
         if kwargs:
-            key = (key, tuple([(name, describe(kwargs[name], inputs)) for name in sorted(kwargs)]))
-        return args, kwargs, key, inputs
+            named = [(name, describe(kwargs[name], inputs, variables)) for name in sorted(kwargs)]
+            key = (key, tuple(named))
+        if variables and any(self._reaches(variable) for variable in variables):
+            key = (key, tuple([variable._id for variable in variables]))
+        return args, kwargs, key, inputs, variables
+
+    def _reaches(self, variable: Any) -> bool:
+        """Whether the function has a way to `variable` beside its arguments."""
+        if variable._id not in self._reached:
+            self._reached[variable._id] = reaches(self.python_function, variable)
+        return self._reached[variable._id]
 
     def _record(
-        self, paths: Paths, args: tuple, kwargs: dict, inputs: list[Tensor], log: Log
+        self,
+        paths: Paths,
+        args: tuple,
+        kwargs: dict,
+        inputs: list[Tensor],
+        variables: list[Any],
+        log: Log,
     ) -> Any:
         """Runs the Python function, and keeps what it did."""
         heard = bool(thread.recorders)
@@ -111,7 +140,7 @@ class Function:
         args = tuple([with_inputs(value, given) for value in args])
         kwargs = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
         with self._lock:
-            recording = Recording(handles, log)
+            recording = Recording(handles, log, variables)
             try:
                 with alone(recording):
                     returned = self.python_function(*args, **kwargs)
@@ -123,17 +152,19 @@ class Function:
                     raise kind(str(error)) from error
                 raise
             self._check_created(recording)
-            path = Path(recording, results, len(handles))
+            path = Path(recording, results, self._jit_compile)
             if not recording.created:
                 paths.add(path)
                 self._lose_patience(paths, recording)
-            if not heard:
-                outcome = results.around(results.tensors)
-                results.forget()
-                return outcome
-            recording.undo()
+            if heard:
+                recording.undo()
+            outcome = results.around(results.tensors)
+            results.forget()
+            recording.close()
+        if not heard:
+            return outcome
         log.rewind()
-        return path.play(inputs, log)
+        return path.call(inputs, variables, log)
 
     def _check_created(self, recording: Recording) -> None:
         if not recording.created:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,9 +111,7 @@ class Log:
 
 
 # Escapes that are followed by an event of their own, or by none that matters
-_FOLLOWED = frozenset(
-    {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print"}
-)
+_FOLLOWED = frozenset({"assign", "assign_add", "assign_sub", "scatter", "Variable", "print"})
 
 
 class Recording(Recorder):
@@ -124,20 +123,23 @@ class Recording(Recorder):
 
     records_functions = True
 
-    def __init__(self, inputs: list[Tensor], log: Log) -> None:
+    def __init__(self, inputs: list[Tensor], log: Log, variables: Sequence[Any] = ()) -> None:
         self.start = next_id()  # tensors with smaller ids were there before
+        self.inputs = inputs
+        self.count = len(inputs)
         self.entries: list[Any] = []
         self.specs: list[Spec] = []
         self.constants: dict[int, Tensor] = {}
-        self.variables: list[Any] = []
-        self.first_values: list[int] = []  # of each variable, the number of its first value
+        self.variables: list[Any] = list(variables)  # first those that are arguments
+        self.first_values: list[int] = [-1] * len(variables)  # of each variable, if it was read
+        self.hosted: dict[int, Tensor] = {}  # what Python code gave
         self.before: dict[int, tuple[Any, Tensor]] = {}  # what variables held that were written
         self.created: list[weakref.ref] = []
         self.results: list[weakref.ref] = []  # tensors that were made on the way
         self.log = log
         self._numbers: dict[int, int] = {}
         self._versions: dict[int, list[tuple[Tensor, int]]] = {}
-        self._places: dict[int, int] = {}  # of variables in the list, by their ids
+        self._places: dict[int, int] = {v._id: i for i, v in enumerate(variables)}
         self._arrays: dict[int, tuple[Any, int]] = {}
         self._changing: list[bool] = []  # values that another call may see otherwise
         self._guarded: set[tuple[int, bool]] = set()
@@ -152,6 +154,36 @@ class Recording(Recorder):
         for x in inputs:
             self._numbers[x._id] = self._new(x._array, changing=True)
         return first
+
+    @property
+    def arguments(self) -> list[int]:
+        """The numbers of what is handed in: the inputs, then the variables that are read."""
+        return [*range(self.count), *(n for n in self.first_values if n >= 0)]
+
+    def continued(self, tensors: dict[int, Tensor]) -> Recording:
+        """A recording that numbers on from here, and knows `tensors` by the numbers they have."""
+        derived = copy.copy(self)
+        derived.entries, derived.specs = [], list(self.specs)
+        derived._changing = list(self._changing)
+        derived._numbers = {x._id: n for n, x in self.constants.items()}
+        derived._versions, derived._arrays, derived._guarded = {}, {}, set()
+        derived.constants = dict(self.constants)
+        derived.variables, derived.first_values, derived._places = [], [], {}
+        derived.know(tensors)
+        return derived
+
+    def know(self, tensors: dict[int, Tensor]) -> None:
+        """Takes `tensors` for the values that have their numbers already."""
+        self._numbers.update((x._id, n) for n, x in tensors.items())
+        self._inputs = self._inputs | {id(x._array) for x in tensors.values()}
+
+    def close(self) -> None:
+        """Lets go of all tensors but constants, once nothing more is to be heard."""
+        self.inputs = self.inputs[:0]
+        self.hosted, self.before, self.results, self._draws = {}, {}, [], {}
+        self._arrays = {}
+        if not any(type(entry) is Tie for entry in self.entries):
+            self._numbers, self._versions = {}, {}
 
     # Values
 
@@ -232,6 +264,7 @@ class Recording(Recorder):
         changing = not host.pure or any([self._changing[n] for n in numbers])
         outputs = y if type(y) is tuple else (y,)
         made = tuple([self._made(x, changing) for x in outputs])
+        self.hosted.update(zip(made, outputs, strict=True))
         self.entries.append(Call(host, numbers, {}, made))
         return y
 
@@ -239,21 +272,20 @@ class Recording(Recorder):
         """Notes which variables are read, and when something else has changed one."""
         place = self._place(variable)
         tensor = variable._current()
-        versions = self._versions[variable._id]
-        if not any(known is tensor for known, _ in versions):
+        versions = self._versions.get(variable._id)
+        if versions is None:
+            number = self.first_values[place] = self._new(tensor._array, changing=True)
+            self._versions[variable._id] = [(tensor, number)]
+        elif not any(known is tensor for known, _ in versions):
             number = self._new(tensor._array, changing=True)
             versions.append((tensor, number))
             self.entries.append(Reading(place, number))
 
     def _place(self, variable: Any) -> int:
-        place = self._places.get(variable._id)
-        if place is None:
-            place = self._places[variable._id] = len(self.variables)
+        place = self._places.setdefault(variable._id, len(self.variables))
+        if place == len(self.variables):
             self.variables.append(variable)
-            tensor = variable._current()
-            number = self._new(tensor._array, changing=True)
-            self._versions[variable._id] = [(tensor, number)]
-            self.first_values.append(number)
+            self.first_values.append(-1)
         return place
 
     def create(self, variable: Any) -> None:
@@ -271,15 +303,11 @@ class Recording(Recorder):
         held = held_by(value)
         source = None if held is None else held._read()
         tensor = variable._current()
-        place = self._places.get(variable._id)
-        if place is None:  # written before it is read: what it held does not matter
-            place = self._places[variable._id] = len(self.variables)
-            self.variables.append(variable)
-            self._versions[variable._id] = []
-            self.first_values.append(-1)
+        place = self._place(variable)
+        versions = self._versions.setdefault(variable._id, [])
         number = self.number(tensor if source is None else source)
         if source is not None:
-            self._versions[variable._id].append((tensor, number))
+            versions.append((tensor, number))
         self.entries.append(Write(place, number))
 
     def update(self, variable: Any, primitive: Any, operand: Any) -> None:
@@ -318,4 +346,3 @@ def key_of(array: Any) -> Any:
 def _reference(array: Any) -> Callable:
     """A function that gives `array` as long as it lives. NumPy's scalars are kept alive."""
     return weakref.ref(array) if type(array) is np.ndarray else lambda: array
-

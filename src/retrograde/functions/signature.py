@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
+from retrograde.functions.xla_replay import OnDevice
 
 _PLAIN = (bool, int, complex, str, bytes, type(None))
 _BY_VALUE = (DType, TensorShape, TypeSpec, enum.Enum, np.dtype, type, slice)
@@ -48,12 +51,18 @@ class Identity:
         return f"{type(self._reference()).__name__} object"
 
 
-def describe(value: Any, inputs: list[Tensor]) -> Any:
-    """A key for all values that one recording serves; tensors in `value` are added to `inputs`."""
+def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any:
+    """A key for all values that one recording serves.
+
+    Tensors in `value` are added to `inputs`, variables to `variables`, each once.
+    """
     kind = type(value)
     if kind is Tensor:
         inputs.append(value)
         return value._array.shape, value._array.dtype
+    if kind is OnDevice:
+        inputs.append(value)
+        return value._device.shape, value._device.dtype
     if kind in _PLAIN:
         return kind, value
     if kind is float:
@@ -64,7 +73,10 @@ def describe(value: Any, inputs: list[Tensor]) -> Any:
     held = held_by(value)
     if held is not None:
         if isinstance(held, Variable):
-            return Variable, held._id
+            place = next((i for i, v in enumerate(variables) if v is held), len(variables))
+            if place == len(variables):
+                variables.append(held)
+            return Variable, place, held._array.shape, held._array.dtype, held._trainable
         inputs.append(held)
         return held._array.shape, held._array.dtype
     if isinstance(value, CompositeTensor):
@@ -72,7 +84,7 @@ def describe(value: Any, inputs: list[Tensor]) -> Any:
         return kind, tuple([(x._array.shape, x._array.dtype) for x in value._components()])
     if nest.is_nested(value):
         keys = tuple(sorted(value)) if isinstance(value, Mapping) else len(value)
-        return kind, keys, *[describe(child, inputs) for child in nest.children(value)]
+        return kind, keys, *[describe(child, inputs, variables) for child in nest.children(value)]
     if isinstance(value, _BY_VALUE):
         return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value
     return Identity(value)
@@ -94,6 +106,62 @@ def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
         children = [with_inputs(child, inputs) for child in nest.children(value)]
         return value if kind is range else nest.rebuilt(value, children)
     return value
+
+
+_MOST_LOOKED_AT = 5000
+
+
+def reaches(function: Callable, variable: Variable) -> bool:
+    """Whether `function` could come across `variable` without being handed it.
+
+    Looks through what the function refers to: its closure, the globals it names, its defaults, and
+    what these hold in turn. If that is too much to look through, the answer is yes.
+    """
+    seen: set[int] = set()
+    ahead: list[Any] = [function]
+    while ahead:
+        value = ahead.pop()
+        if value is variable:
+            return True
+        if id(value) in seen or isinstance(value, (*_PLAIN, float, type, ModuleType, np.ndarray)):
+            continue
+        seen.add(id(value))
+        if len(seen) > _MOST_LOOKED_AT:
+            return True
+        ahead.extend(_held(value))
+    return False
+
+
+def _held(value: Any) -> list:
+    if isinstance(value, FunctionType):
+        cells = [_content(cell) for cell in value.__closure__ or ()]
+        names = _names(value.__code__)
+        used = [value.__globals__[name] for name in names if name in value.__globals__]
+        keywords = (value.__kwdefaults__ or {}).values()
+        return [*cells, *used, *(value.__defaults__ or ()), *keywords]
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return list(value)
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, weakref.ref):
+        return [value()]
+    return list(getattr(value, "__dict__", {}).values())
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is still empty
+        return None
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 class Parameters:

@@ -9,6 +9,7 @@ import numpy as np
 from retrograde.core.dispatch import MANY
 from retrograde.core.effects import Host
 from retrograde.core.recorders import thread
+from retrograde.core.rules import Spec
 from retrograde.functions.recording import Call, Guard, Reading, Recording, Tie, Write
 
 _LARGEST_FOLDED = 1 << 20  # bytes: more than that is quicker computed than carried along
@@ -17,34 +18,48 @@ _LARGEST_FOLDED = 1 << 20  # bytes: more than that is quicker computed than carr
 class Plain(NamedTuple):
     """What is left of a recording.
 
-    `entries` are calls, guards and readings in order; `constants`, arrays by number. `results` and
-    `writes` say which values the call returns, and which variables hold which values afterwards.
+    `entries` are calls, guards and readings in order; `specs`, shapes and dtypes of all values;
+    `constants`, arrays by number. `arguments` are the values that are handed in, `results` those
+    that are returned, and `writes` those that variables hold afterwards.
     """
 
     entries: list[Any]
+    specs: list[Spec]
     constants: dict[int, Any]
+    arguments: list[int]
     results: list[int]
     writes: dict[int, int]
 
 
-def simplified(recording: Recording, results: list[int], fold: bool = True) -> Plain:
+def simplified(recording: Recording, results: list[int]) -> Plain:
     """`recording` with all that need not be done again left out."""
-    merging = _Merging(recording, fold)
-    for entry in recording.entries:
-        merging.take(entry)
-    same = merging.same
-    results = [same.get(n, n) for n in results]
-    entries = _needed(merging.entries, {*results, *merging.writes.values()})
-    return Plain(entries, merging.known, results, merging.writes)
+    merging = merged(recording.constants, recording.entries)
+    results = [merging.same.get(n, n) for n in results]
+    entries = needed(merging.entries, {*results, *merging.writes.values()})
+    arguments = recording.arguments
+    return Plain(entries, recording.specs, merging.known, arguments, results, merging.writes)
 
 
-class _Merging:
-    """One walk over the entries, which are kept unless their values are known already."""
+def merged(constants: dict[int, Any], *parts: list[Any]) -> Merging:
+    """Several lists of entries, one after the other, with what they share done once."""
+    merging = Merging(constants)
+    for part in parts:
+        merging.ends.append(len(merging.entries))
+        for entry in part:
+            merging.take(entry)
+    return merging
 
-    def __init__(self, recording: Recording, fold: bool) -> None:
-        self.fold = fold
+
+class Merging:
+    """One walk over the entries, which are kept unless their values are known already.
+
+    `same` tells which values are those of earlier ones; `ends`, where each part begins.
+    """
+
+    def __init__(self, constants: dict[int, Any]) -> None:
         self.entries: list[Any] = []
-        self.known: dict[int, Any] = {n: x._array for n, x in recording.constants.items()}
+        self.ends: list[int] = []
+        self.known: dict[int, Any] = {n: x._array for n, x in constants.items()}
         self.same: dict[int, int] = {}
         self.writes: dict[int, int] = {}
         self._seen: dict[Any, tuple[int, ...]] = {}
@@ -68,7 +83,7 @@ class _Merging:
 
     def _call(self, call: Call) -> None:
         pure = type(call.primitive) is not Host
-        if pure and self.fold and all([n in self.known for n in call.inputs]):
+        if pure and all([n in self.known for n in call.inputs]):
             values = self._computed(call)
             if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
                 self.known.update(zip(call.outputs, values, strict=True))
@@ -103,7 +118,7 @@ def _hashable(value: Any) -> Any:
     return None
 
 
-def _needed(entries: list[Any], wanted: set[int]) -> list[Any]:
+def needed(entries: list[Any], wanted: set[int]) -> list[Any]:
     """The entries that lead to `wanted`, or to a guard, or do something outside."""
     kept = []
     for entry in reversed(entries):

@@ -16,8 +16,8 @@ from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import (
     STATELESS,
     WORD,
-    full_range,
     drawn_from,
+    full_range,
     stateless_draw,
     unit_normal,
     unit_truncated_normal,

@@ -1,0 +1,275 @@
+"""Functions in the ears of tapes: one call, whose way back is a recording too."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core import dtypes, namespaces
+from retrograde.core.batching import innermost
+from retrograde.core.effects import Host
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.recorders import Recorder, alone, thread
+from retrograde.core.rules import Plan
+from retrograde.core.tape import GradientTape
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.functions.playing import Divergence, play_entries
+from retrograde.functions.recording import Call, Log, Reading, Recording
+from retrograde.functions.replaying import Replay
+from retrograde.functions.simplifying import Merging, Plain, merged, needed
+from retrograde.functions.xla_replay import on_device
+
+
+class Piece:
+    """A recording with what goes in and what comes out, to be called on tensors.
+
+    Tapes hear of it as of one call. Other recorders hear everything that it does.
+    """
+
+    def __init__(
+        self, recording: Recording, arguments: list[int], results: list[int], compiles: bool
+    ) -> None:
+        self._recording = recording
+        self._arguments = arguments
+        self._results = results
+        self._compiles = compiles
+        given = set(arguments)
+        self._constants = {n: x for n, x in recording.constants.items() if n not in given}
+        self._one_call = not any(map(_is_for_play_only, recording.entries))
+        self._derivatives: dict[tuple[bool, ...], Derivative] = {}
+
+    def __call__(self, tensors: list[Tensor], log: Log | None) -> Any:
+        """The results and the new values of variables, as tensors; or where the call diverged."""
+        recorders = thread.recorders
+        if not (self._one_call and all(isinstance(r, GradientTape) for r in recorders)):
+            return self._played(tensors, log)
+        wanted = tuple([_is_followed(x, recorders) for x in tensors])
+        derivative = self._derivatives.get(wanted)
+        if derivative is None:
+            outcome = _retraced(self, wanted, tensors, log)
+            if type(outcome) is Divergence:
+                return outcome
+            derivative = self._derivatives[wanted] = outcome
+            if log is not None:
+                log.rewind()
+        return derivative.call(tensors, recorders, log)
+
+    def _played(self, tensors: list[Tensor], log: Log | None) -> Any:
+        values = self._constants | dict(zip(self._arguments, tensors, strict=True))
+        played = play_entries(self._recording, self._recording.entries, values, log)
+        if type(played) is Divergence:
+            return played
+        return [played.values[n] for n in self._results], played.writes
+
+
+def _is_for_play_only(entry: Any) -> bool:
+    """Whether an entry depends on more than the arguments and random numbers."""
+    host = entry.primitive if type(entry) is Call else None
+    return type(entry) is Reading or (type(host) is Host and not (host.pure or host.draws))
+
+
+def _is_followed(x: Tensor, tapes: list[GradientTape]) -> bool:
+    return any(x._id in tape._connected for tape in tapes)
+
+
+class Slices(NamedTuple):
+    """A gradient that is made of rows: the numbers of its values and indices, and its shape."""
+
+    values: int
+    indices: int
+    dense_shape: Any
+
+
+class Derivative:
+    """A function and the way back, to those of its arguments that are wanted.
+
+    `forward` gives the results of the function and, behind them, what `backward` needs of the way,
+    and what Python code gave. Where someone listens to the walk back, `again` is called in its
+    place, which takes the arguments and the cotangents: its own way back is found like that of
+    any other piece.
+    """
+
+    def __init__(
+        self,
+        piece: Piece,
+        derived: Recording,
+        whole: Merging,
+        reached: list[bool],
+        cotangents: list[int],
+        gradients: list[Any],
+        hosted: set[int],
+    ) -> None:
+        same, (_, _, mark) = whole.same, whole.ends
+        self._gradients = [_renumbered(g, same) for g in gradients]
+        self._outputs = list(dict.fromkeys(n for g in self._gradients for n in _numbers(g)))
+        self._reached = reached
+        self._cotangents = cotangents
+        self._arguments = piece._arguments
+        self._results = [same.get(n, n) for n in piece._results]
+        after = needed(whole.entries[mark:], set(self._outputs))
+        used = {n for e in after for n in e.inputs} | set(self._outputs)
+        made = {n for e in after for n in e.outputs} | whole.known.keys() | set(cotangents)
+        self._residuals = sorted(used - made)
+        read = {n for e in whole.entries if not _is_host(e) and type(e) is Call for n in e.inputs}
+        self._hosted = sorted(hosted & (read | set(self._results) | set(self._outputs)))
+        specs = derived.specs
+        out = [*self._results, *self._residuals, *self._hosted]
+        before = needed(whole.entries[:mark], {*out, *whole.writes.values()})
+        self._forward = Replay(
+            Plain(before, specs, whole.known, self._arguments, out, whole.writes),
+            piece._recording.variables,
+            piece._compiles,
+        )
+        self._backward = Replay(
+            Plain(after, specs, whole.known, [*self._residuals, *cotangents], self._outputs, {}),
+            [],
+            piece._compiles,
+        )
+        self._compiles = piece._compiles
+        self._derived = derived
+        self._whole = [e for e in whole.entries if type(e) is Call and not _is_host(e)]
+        self._known = whole.known
+        self._again: Piece | None = None
+        self._primitive = _OneCall(self)
+
+    def call(self, tensors: list[Tensor], tapes: list[Recorder], log: Log | None) -> Any:
+        """The results and the new values of variables, of which `tapes` are told."""
+        outcome = self._forward.run(tensors, log)
+        if type(outcome) is Divergence:
+            return outcome
+        arrays, writes = outcome
+        made = [on_device(x) for x in arrays]
+        count = len(self._results)
+        results = made[:count]
+        y = tuple([x for x, reached in zip(results, self._reached, strict=True) if reached])
+        if y:
+            kept = dict(zip((*self._residuals, *self._hosted), made[count:], strict=True))
+            kept |= zip(self._arguments, tensors, strict=True)
+            for tape in list(tapes):
+                tape.record(self._primitive, tuple(tensors), {"kept": kept}, y)
+        places = self._forward.plain.writes
+        return results, {p: on_device(x) for p, x in zip(places, writes, strict=True)}
+
+    def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> list:
+        """The cotangents of the arguments, as tensors."""
+        if thread.recorders:
+            found, _ = self._pulled_again(kept, cotangents)
+        elif namespaces.foreign and innermost([g._array for g in cotangents]) is not None:
+            plain = self._backward.plain
+            values = {n: Tensor(x) for n, x in plain.constants.items()} | kept
+            values |= zip(self._cotangents, cotangents, strict=True)
+            played = play_entries(self._derived, plain.entries, values, None)
+            found = [played.values[n] for n in self._outputs]
+        else:
+            given = [*[kept[n] for n in self._residuals], *cotangents]
+            arrays, _ = self._backward.run(given, None)
+            found = [wrap(np.asarray(x)) for x in arrays]
+        by_number = dict(zip(self._outputs, found, strict=True))
+        return [_packed(g, by_number) for g in self._gradients]
+
+    def _pulled_again(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> Any:
+        arguments = [*self._arguments, *self._hosted, *self._cotangents]
+        if self._again is None:
+            recording = self._derived.continued({})
+            recording.entries = needed(self._whole, set(self._outputs))
+            recording.constants = {n: Tensor(x) for n, x in self._known.items()}
+            self._again = Piece(recording, arguments, self._outputs, self._compiles)
+        given = [*[kept[n] for n in (*self._arguments, *self._hosted)], *cotangents]
+        return self._again(given, None)
+
+
+def _is_host(entry: Any) -> bool:
+    return type(entry) is Call and type(entry.primitive) is Host
+
+
+def _numbers(g: Any) -> list[int]:
+    if g is None:
+        return []
+    return [g.values, g.indices] if type(g) is Slices else [g]
+
+
+def _renumbered(g: Any, same: dict[int, int]) -> Any:
+    if type(g) is Slices:
+        values, indices = (same.get(n, n) for n in (g.values, g.indices))
+        return Slices(values, indices, g.dense_shape)
+    return same.get(g, g)
+
+
+def _packed(g: Any, found: dict[int, Tensor]) -> Any:
+    if type(g) is Slices:
+        return IndexedSlices(found[g.values], found[g.indices], g.dense_shape)
+    return None if g is None else found[g]
+
+
+def _retraced(
+    piece: Piece, wanted: tuple[bool, ...], tensors: list[Tensor], log: Log | None
+) -> Derivative | Divergence:
+    """Goes the way once more under a tape, and back, and records both.
+
+    The new recording numbers on where the old one ended. What is done a second time on the way
+    there is the same as in the old one, and is merged with it afterwards.
+    """
+    recording, arguments = piece._recording, piece._arguments
+    handles = [wrap(x._array) for x in tensors]
+    values = dict(zip(arguments, handles, strict=True))
+    derived = recording.continued(values)
+    derived.constants = dict(piece._constants)
+    hosted: set[int] = set()
+
+    def heard(call: Call, outputs: tuple) -> None:
+        derived.know(dict(zip(call.outputs, outputs, strict=True)))
+        hosted.update(call.outputs)
+
+    tape = GradientTape(persistent=True, watch_accessed_variables=False)
+    with alone(derived):
+        sources = [x for x, w in zip(handles, wanted, strict=True) if w]
+        with tape:
+            tape.watch(sources)
+            known = piece._constants | values
+            played = play_entries(recording, recording.entries, known, log, heard)
+        if type(played) is Divergence:
+            return played
+        targets = [played.values[n] for n in piece._results]
+        reached = [_is_followed(y, [tape]) and y._array.dtype in dtypes.INEXACT for y in targets]
+        targets = [y for y, r in zip(targets, reached, strict=True) if r]
+        there = derived.entries
+        derived.entries = []
+        ones = [Tensor(np.ones(y._array.shape, y._array.dtype)[()]) for y in targets]
+        first = derived.begin(ones)
+        found = iter(tape.gradient(targets, sources, ones) if targets else ())
+        gradients = [_number_of(next(found, None), derived) if w else None for w in wanted]
+    whole = merged(derived.constants, recording.entries, there, derived.entries)
+    cotangents = list(range(first, first + len(ones)))
+    return Derivative(piece, derived, whole, reached, cotangents, gradients, hosted)
+
+
+def _number_of(g: Any, derived: Recording) -> Any:
+    if isinstance(g, IndexedSlices):
+        shape = np.asarray(getattr(g._dense_shape, "_array", g._dense_shape))
+        return Slices(derived.number(g.values), derived.number(g.indices), Tensor(shape))
+    return None if g is None else derived.number(g)
+
+
+class _OneCall:
+    """Stands where tapes expect a primitive: one call of a piece."""
+
+    name = "function"
+    partials = None
+    linear = False
+
+    def __init__(self, derivative: Derivative) -> None:
+        self._derivative = derivative
+        self.plans: dict = {}
+
+    def plan(self, key: tuple[int, ...]) -> Plan:
+        """A plan whose rule is the derivative."""
+        return Plan(_save_nothing, (), self._pull, tuple(map(bool, key)), True, self.name)
+
+    def _pull(self, needed: tuple[bool, ...], g: Any, *, kept: dict[int, Tensor]) -> list:
+        found = self._derivative.pull(kept, list(g) if type(g) is tuple else [g])
+        return [x if wanted else None for x, wanted in zip(found, needed, strict=True)]
+
+
+def _save_nothing(_: tuple) -> tuple:
+    return ()

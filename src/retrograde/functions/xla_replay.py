@@ -1,0 +1,231 @@
+"""Replay on XLA: the same recording under one `jax.jit`."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.effects import Host
+from retrograde.core.tensor import Tensor, next_id
+from retrograde.functions.playing import Divergence
+from retrograde.functions.recording import Call, Guard, Log, Reading, key_of
+from retrograde.functions.simplifying import Plain
+
+_SMALL = 1 << 12  # bytes: constants up to this size become part of the program
+
+
+class OnDevice(Tensor):
+    """A tensor that a compiled program made. NumPy sees it without a copy, once it is looked at."""
+
+    __slots__ = ("_device", "_host")
+
+    def __init__(self, device: Any, tensor_id: int | None = None) -> None:
+        self._device = device
+        self._host: Any = None
+        self._id = tensor_id or next_id()
+
+    @property
+    def _array(self) -> Any:
+        if self._host is None:
+            host = np.asarray(self._device)
+            self._host = host if host.ndim else host[()]
+        return self._host
+
+    def __reduce__(self) -> tuple:
+        return Tensor, (np.array(self._array),)
+
+
+def required_jax() -> Any:
+    """The module `jax`, or an error that says how to get it."""
+    try:
+        import jax
+    except ImportError:
+        raise ImportError(
+            "function(jit_compile=True) compiles with XLA, for which JAX is needed. Install it "
+            "with: pip install 'retrograde[xla]'."
+        ) from None
+    return jax
+
+
+def can_compile(plain: Plain) -> str | None:
+    """What Python code in a recording keeps it from being compiled as a whole, if any does."""
+    on_host = set(range(len(plain.specs)))
+    for entry in plain.entries:
+        if type(entry) is not Call:
+            continue
+        if type(entry.primitive) is not Host:
+            on_host.difference_update(entry.outputs)
+        elif not on_host.issuperset(entry.inputs):
+            numeric = all(plain.specs[n].dtype.kind != "O" for n in entry.outputs)
+            if not (entry.primitive.pure and numeric):
+                return entry.primitive.name
+            on_host.difference_update(entry.outputs)
+    return None
+
+
+class Program:
+    """A recording compiled by XLA.
+
+    What Python code gives without needing anything that was computed, random numbers above all, is
+    made first and handed in. Variables that get new values give their memory away, unless a guard
+    could still fail: `given_away` are the arguments that may.
+    """
+
+    def __init__(self, plain: Plain, variables: list[Any], given_away: list[int]) -> None:
+        self._jax = required_jax()
+        self._plain = plain
+        self._specs = plain.specs
+        self._variables = variables
+        self._before: list[Any] = []  # entries to be done in Python before the program runs
+        self._calls: list[Call] = []
+        self._guards: list[tuple[int, Guard]] = []
+        self._partition()
+        given = set(plain.arguments) | self._made_before
+        large = [n for n, x in plain.constants.items() if x.nbytes > _SMALL]
+        self._inside = {n: x for n, x in plain.constants.items() if x.nbytes <= _SMALL}
+        needed = self._needed_in_program()
+        self._large = [n for n in large if n in needed]
+        self._given = [n for n in sorted(given) if n in needed]
+        donated = set() if self._guards else set(given_away)
+        self._donated = [n for n in self._given if n in donated]
+        self._plain_arguments = [n for n in self._given if n not in donated]
+        outputs = [*plain.results, *plain.writes.values(), *(g.value for _, g in self._guards)]
+        self._outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
+        self._large_arrays = [self._put(plain.constants[n]) for n in self._large]
+        used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
+        self._wide = any(_is_wide(self._specs[n].dtype) for n in used)
+        self._program = self._jax.jit(self._compute, donate_argnums=(1,))
+
+    def _partition(self) -> None:
+        """Parts what Python does before the program runs from the program itself."""
+        computed: set[int] = set()
+        made_before: set[int] = set()
+        place = 0
+        for entry in self._plain.entries:
+            if type(entry) is Guard:
+                if entry.value in computed:
+                    self._guards.append((place, entry))
+                else:
+                    self._before.append((place, entry))
+                place += 1
+            elif type(entry) is Reading:
+                self._before.append((-1, entry))
+                made_before.add(entry.value)
+            elif type(entry.primitive) is Host and computed.isdisjoint(entry.inputs):
+                self._before.append((-1, entry))
+                made_before.update(entry.outputs)
+            else:
+                self._calls.append(entry)
+                computed.update(entry.outputs)
+        self._computed = computed
+        self._made_before = made_before
+
+    def _needed_in_program(self) -> set[int]:
+        return {n for call in self._calls for n in call.inputs}
+
+    def _put(self, array: Any) -> Any:
+        with self._precision(_is_wide(array.dtype)):
+            return self._jax.numpy.asarray(array)
+
+    def _precision(self, wide: bool) -> Any:
+        """Where 64 bits are 64 bits. It costs, so it is done only if there are any."""
+        return self._jax.enable_x64(True) if wide else contextlib.nullcontext()
+
+    def _compute(self, plain: tuple, donated: tuple, large: tuple) -> list:
+        """What is traced: the calls, on JAX's arrays."""
+        jnp = self._jax.numpy
+        values = {n: jnp.asarray(x) for n, x in self._inside.items() if x.dtype.kind != "O"}
+        values |= zip(self._plain_arguments, plain, strict=True)
+        values |= zip(self._donated, donated, strict=True)
+        values |= zip(self._large, large, strict=True)
+        for call in self._calls:
+            arrays = [values[n] for n in call.inputs]
+            if type(call.primitive) is Host:
+                y = self._called_back(call, arrays)
+            else:
+                y = call.primitive.kernel(jnp, *arrays, **call.attrs)
+            values |= zip(call.outputs, y if call.primitive.outputs else (y,), strict=True)
+        return [values[n] for n in self._outputs]
+
+    def _called_back(self, call: Call, arrays: list) -> Any:
+        """A pure Python function in the middle of a program."""
+        host = call.primitive
+        expected = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in call.outputs]
+
+        def run(*given: Any) -> list:
+            y = host.f(*map(np.asarray, given))
+            return [np.asarray(part) for part in (y if host.outputs else (y,))]
+
+        y = self._jax.pure_callback(run, expected, *arrays)
+        return y if host.outputs else y[0]
+
+    def run(self, tensors: list[Tensor], log: Log) -> Any:
+        """The values of the results and of the writes, or where the call went another way."""
+        values: dict[int, Any] = dict(
+            zip(self._plain.arguments, map(_device_array, tensors), strict=True)
+        )
+        for place, entry in self._before:
+            divergence = self._do_before(place, entry, values, log)
+            if divergence is not None:
+                return divergence
+        plain = tuple([values[n] for n in self._plain_arguments])
+        donated = tuple([values[n] for n in self._donated])
+        if self._outputs:
+            with self._precision(self._wide):
+                made = self._program(plain, donated, tuple(self._large_arrays))
+            values.update(zip(self._outputs, made, strict=True))
+        for place, guard in self._guards:
+            array = np.asarray(values[guard.value])
+            key = bool(array) if guard.truth else key_of(array)
+            if key != guard.key:
+                return Divergence(place, key)
+        constants = self._plain.constants
+        results = [values[n] if n in values else constants[n] for n in self._plain.results]
+        writes = [values[n] if n in values else constants[n] for n in self._plain.writes.values()]
+        return results, writes
+
+    def _do_before(self, place: int, entry: Any, values: dict, log: Log) -> Divergence | None:
+        if type(entry) is Reading:
+            values[entry.value] = _device_array(self._variables[entry.variable]._current())
+            return None
+        if type(entry) is Guard:
+            array = np.asarray(self._value(entry.value, values))
+            key = bool(array) if entry.truth else key_of(array)
+            return Divergence(place, key) if key != entry.key else None
+        host = entry.primitive
+        arrays = [np.asarray(self._value(n, values)) for n in entry.inputs]
+        y = host.f(*arrays) if host.pure else log.ask(host, arrays)
+        values.update(zip(entry.outputs, y if host.outputs else (y,), strict=True))
+        return None
+
+    def _value(self, number: int, values: dict) -> Any:
+        return values[number] if number in values else self._plain.constants[number]
+
+    def text(self) -> str:
+        """The program in XLA's words."""
+
+        def shaped(numbers: list[int]) -> tuple:
+            return tuple([self._jax.ShapeDtypeStruct(*self._specs[n]) for n in numbers])
+
+        with self._precision(self._wide):
+            lowered = self._program.lower(
+                shaped(self._plain_arguments), shaped(self._donated), tuple(self._large_arrays)
+            )
+        return lowered.as_text()
+
+
+def _is_wide(dtype: np.dtype) -> bool:
+    return (dtype.kind in "iuf" and dtype.itemsize == 8) or dtype.itemsize == 16
+
+
+def _device_array(tensor: Tensor) -> Any:
+    return tensor._device if type(tensor) is OnDevice else tensor._array
+
+
+def on_device(value: Any, tensor_id: int | None = None) -> Tensor:
+    """A tensor around what a program gave: an array of JAX's, or one that Python had made."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return Tensor(value, tensor_id)
+    return OnDevice(value, tensor_id)
