@@ -2,13 +2,9 @@
 
 _WAITING = {
     "function() is not complete yet": [
-        "grads.stop_gradients",
-        "grads.second",
-        "grads.hessians",
         "fwd.cond_other_branch",
         "fn.input_signature",
         "fn.reduce_retracing",
-        "fn.tensor_leak",
         "fn.numpy_in_function",
         "fn.autograph_dtype_change",
         "cf.while_zero_iterations",

@@ -237,9 +237,8 @@ def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) 
     if isinstance(error, OpError) or not isinstance(error, (ValueError, TypeError, IndexError)):
         raise error
     message = primitive.complain and primitive.complain(*arrays, **attrs)
-    complaint = invalid(message or _general_complaint(primitive, arrays, error))
-    complaint.in_function = ValueError
-    raise complaint from None
+    message = message or _general_complaint(primitive, arrays, error)
+    raise invalid(message, in_function=ValueError) from None
 
 
 def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> str:
@@ -257,9 +256,7 @@ def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> 
 
 
 def _wrong_dtype(primitive: Primitive, arrays: list) -> OpError:
-    complaint = invalid(_dtype_complaint(primitive, arrays))
-    complaint.in_function = TypeError
-    return complaint
+    return invalid(_dtype_complaint(primitive, arrays), in_function=TypeError)
 
 
 def _dtype_complaint(primitive: Primitive, arrays: list) -> str:

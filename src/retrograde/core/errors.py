@@ -124,6 +124,9 @@ class UnauthenticatedError(OpError):
     error_code = 16
 
 
-def invalid(message: str) -> InvalidArgumentError:
+def invalid(message: str, in_function: type[Exception] | None = None) -> InvalidArgumentError:
     """An `InvalidArgumentError` that carries `message`."""
-    return InvalidArgumentError(None, None, message)
+    error = InvalidArgumentError(None, None, message)
+    if in_function is not None:
+        error.in_function = in_function
+    return error

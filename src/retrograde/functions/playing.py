@@ -65,7 +65,7 @@ def play_entries(
         elif kind is Reading:
             values[entry.value] = recording.variables[entry.variable]._read()
         else:
-            _tie(recording, entry, values, log)
+            play_tie(recording, entry, values, log)
     return Played(values, writes)
 
 
@@ -77,7 +77,7 @@ def _host(host: Host, inputs: tuple, log: Log) -> Any:
         return wrapped(host, host.f(*arrays))
 
 
-def _tie(recording: Recording, tie: Tie, values: dict[int, Tensor], log: Log) -> None:
+def play_tie(recording: Recording, tie: Tie, values: dict[int, Tensor], log: Log) -> None:
     """Makes the outputs of a `custom_gradient` lead back by the user's rule.
 
     That rule holds tensors of the call that was recorded. So it is recorded itself, as a function

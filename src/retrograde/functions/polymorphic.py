@@ -158,7 +158,7 @@ class Function:
                 self._lose_patience(paths, recording)
             if heard:
                 recording.undo()
-            outcome = results.around(results.tensors)
+            outcome = results.around([wrap(x._array) for x in results.tensors])
             results.forget()
             recording.close()
         if not heard:

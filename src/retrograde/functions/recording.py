@@ -135,7 +135,7 @@ class Recording(Recorder):
         self.hosted: dict[int, Tensor] = {}  # what Python code gave
         self.before: dict[int, tuple[Any, Tensor]] = {}  # what variables held that were written
         self.created: list[weakref.ref] = []
-        self.results: list[weakref.ref] = []  # tensors that were made on the way
+        self.made: list[weakref.ref] = [weakref.ref(x) for x in inputs]  # and on the way
         self.log = log
         self._numbers: dict[int, int] = {}
         self._versions: dict[int, list[tuple[Tensor, int]]] = {}
@@ -177,13 +177,25 @@ class Recording(Recorder):
         self._numbers.update((x._id, n) for n, x in tensors.items())
         self._inputs = self._inputs | {id(x._array) for x in tensors.values()}
 
+    def known_tensors(self) -> dict[int, Tensor]:
+        """The tensors that everything in the call so far was made of, by their numbers."""
+        versions = [pair for pairs in self._versions.values() for pair in pairs]
+        read = {n for n in self.first_values if n >= 0}
+        read |= {e.value for e in self.entries if type(e) is Reading}
+        found = dict(enumerate(self.inputs)) | self.constants | self.hosted
+        return found | {n: x for x, n in versions if n in read}
+
     def close(self) -> None:
         """Lets go of all tensors but constants, once nothing more is to be heard."""
         self.inputs = self.inputs[:0]
-        self.hosted, self.before, self.results, self._draws = {}, {}, [], {}
-        self._arrays = {}
+        self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}
         if not any(type(entry) is Tie for entry in self.entries):
             self._numbers, self._versions = {}, {}
+            for reference in self.made:
+                tensor = reference()
+                if tensor is not None:
+                    tensor.__class__ = Left
+        self.made = []
 
     # Values
 
@@ -217,7 +229,7 @@ class Recording(Recorder):
 
     def _made(self, y: Tensor, changing: bool) -> int:
         number = self._numbers[y._id] = self._new(y._array, changing)
-        self.results.append(weakref.ref(y))
+        self.made.append(weakref.ref(y))
         array = y._array
         # `np.True_` is one object for all.
         if id(array) not in self._inputs and type(array) is not np.bool_:
@@ -335,6 +347,25 @@ class Recording(Recorder):
     def changes(self, number: int) -> bool:
         """Whether a value may be another one in the next call."""
         return self._changing[number]
+
+
+class Left(Tensor):
+    """A tensor that was left behind by the call that was recorded, and means nothing any more.
+
+    Replays compute another value in its place, which it would not show.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _array(self) -> Any:
+        raise TypeError(
+            "This tensor is out of scope: it was made inside a tf.function, which did not return "
+            "it. Later calls do not compute it anew. Return it from the function to use it outside."
+        )
+
+    def __repr__(self) -> str:
+        return "<tf.Tensor: out of scope, made inside a tf.function>"
 
 
 def key_of(array: Any) -> Any:
