@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from typing import Any
 
@@ -75,10 +74,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
         raise ValueError(
             f"gelu: features must be a floating point tensor. Received: dtype {dtype_name(x)}."
         )
-    if approximate:
-        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
-        return x * 0.5 * (apply(el.tanh, (inner,)) + 1.0)
-    return x * 0.5 * (apply(el.erf, (x * math.sqrt(0.5),)) + 1.0)
+    return apply(el.gelu, (x,), {"approximate": bool(approximate)})
 
 
 @dispatched

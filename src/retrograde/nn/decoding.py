@@ -68,7 +68,13 @@ def ctc_beam_search_decoder(
         raise invalid(f"{what}: expected at least one class. Received: shape {x.shape}.")
     with np.errstate(invalid="ignore"):  # inputs may be infinite
         logs = x - np.logaddexp.reduce(x, 2, keepdims=True)
-        found = [_beam_search(logs[:n, b], beam_width, top_paths) for b, n in enumerate(lengths)]
+        found = [beam_search(logs[:n, b], beam_width, top_paths) for b, n in enumerate(lengths)]
+    fewest = min((len(paths) for paths, _ in found), default=top_paths)
+    if fewest < top_paths:
+        raise invalid(
+            f"{what}: found only {fewest} sequences of labels. Expected at least "
+            f"top_paths={top_paths}."
+        )
     paths = [_sparse([paths[k] for paths, _ in found]) for k in range(top_paths)]
     scores = np.array([scores for _, scores in found], x.dtype).reshape(len(found), top_paths)
     return paths, Tensor(scores)
@@ -125,8 +131,8 @@ class _Prefixes:
         return labels[::-1]
 
 
-def _beam_search(logs: np.ndarray, width: int, count: int) -> tuple[list, np.ndarray]:
-    """The best `count` sequences of labels and their log probabilities.
+def beam_search(logs: np.ndarray, width: int, count: int) -> tuple[list, np.ndarray]:
+    """The best `count` sequences of labels, or all if there are fewer, and their log probabilities.
 
     A beginning has two probabilities: that its last label was seen just now (`ending`), and that a
     blank was (`blank`). For a label that repeats the last one, a blank must have come between.
@@ -158,11 +164,6 @@ def _beam_search(logs: np.ndarray, width: int, count: int) -> tuple[list, np.nda
         ]
         ending = np.where(kept, np.append(ending, 0)[np.where(kept, order, -1)], scores[order])
         blank = np.where(kept, np.append(blank, 0)[np.where(kept, order, -1)], -np.inf)
-    if len(beam) < count:
-        raise invalid(
-            f"ctc_beam_search_decoder: found only {len(beam)} sequences of labels. Expected at "
-            f"least top_paths={count}."
-        )
     scores = np.logaddexp(blank, ending)
     best = np.argsort(-scores, kind="stable")[:count]
     return [prefixes.labels_of(beam[place]) for place in best], scores[best]

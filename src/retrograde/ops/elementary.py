@@ -203,6 +203,55 @@ selu = elementwise(
     holomorphic=False,
 )
 
+_SQRT_HALF, _SQRT_TWO_OVER_PI = 0.7071067811865476, 0.7978845608028654
+_CUBIC = 0.044715
+
+
+def _below_kernel(xp, x, approximate):
+    """The probability that a normal variate is below x; or nearly so, by a tanh."""
+    if approximate:
+        inner = (x + x * x * x * scalar(_CUBIC, x)) * scalar(_SQRT_TWO_OVER_PI, x)
+        return (xp.tanh(inner) + 1) * scalar(0.5, x)
+    return (special(xp, "erf")(x * scalar(_SQRT_HALF, x)) + 1) * scalar(0.5, x)
+
+
+def _gelu_kernel(xp, x, *, approximate):
+    wide = widened(x)
+    return (wide * _below_kernel(xp, wide, approximate)).astype(x.dtype, copy=False)
+
+
+def _gelu_partial(g, _y, x, *, approximate):
+    """g * (p + x dp/dx), where p is the probability to be below x."""
+    if approximate:
+        squared = x * x
+        t = tanh((x + x * squared * scalar(_CUBIC, x)) * scalar(_SQRT_TWO_OVER_PI, x))
+        slope = (squared * scalar(3 * _CUBIC, x) + 1) * scalar(_SQRT_TWO_OVER_PI, x)
+        slope = ((1 - t * t) * slope * x + t + 1) * scalar(0.5, x)
+    else:
+        density = exp(x * x * scalar(-0.5, x)) * scalar(0.5 * _SQRT_TWO_OVER_PI, x)
+        slope = (erf(x * scalar(_SQRT_HALF, x)) + 1) * scalar(0.5, x) + x * density
+    return guarded(g, slope)
+
+
+gelu = elementwise(
+    "gelu", _gelu_kernel, _gelu_partial, accepts=dtypes.FLOATING, costly=True, holomorphic=False
+)
+
+
+def _silu_partial(g, _y, x):
+    s = sigmoid(x)
+    return guarded(g, (x * (1 - s) + 1) * s)
+
+
+silu = elementwise(
+    "silu",
+    lambda xp, x: x / (xp.exp(-x) + 1),
+    _silu_partial,
+    accepts=dtypes.FLOATING,
+    costly=True,
+    holomorphic=False,
+)
+
 floor = elementwise("floor", "floor", None, accepts=dtypes.REAL)
 ceil = elementwise("ceil", "ceil", None, accepts=dtypes.REAL)
 round_ = elementwise("round", "round", None, accepts=dtypes.NUMERIC)

@@ -10,7 +10,9 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.ops import reduction
-from retrograde.ops._arrays import largest, total, wide
+from retrograde.ops._arrays import largest, plain_dtype, total, wide, widened, zero
+from retrograde.ops.arithmetic import mask
+from retrograde.ops.casting import cast
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import everywhere, reshape
 
@@ -49,6 +51,33 @@ softmax = _along(
 log_softmax = _along(
     "log_softmax", _log_softmax_kernel, lambda g, y, _x, *, axis: g - exp(y) * _total(g, axis)
 )
+
+
+def _sparsemax_kernel(xp, x, *, axis):
+    """`max(x - t, 0)`, with t such that it sums to 1.
+
+    Going down from the largest, x counts while it is above the t of those larger than it.
+    """
+    if not x.shape[axis]:
+        return x
+    wide = widened(x)
+    falling = -xp.sort(-wide, axis=axis)
+    sums = xp.cumsum(falling, axis=axis) - 1
+    ranks = xp.arange(1, x.shape[axis] + 1, dtype=wide.dtype)
+    ranks = ranks.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    count = xp.sum(falling * ranks > sums, axis=axis, keepdims=True)
+    t = xp.take_along_axis(sums, count - 1, axis=axis) / count.astype(wide.dtype)
+    return xp.maximum(wide - t, zero(wide.dtype)).astype(x.dtype)
+
+
+def _sparsemax_vjp(g, y, _x, *, axis):
+    """Where y is above 0, g less its mean there."""
+    above = y > 0
+    count = _total(cast(above, dtype=plain_dtype(y)), axis)
+    return mask(g - _total(mask(g, above), axis) / count, above)
+
+
+sparsemax = _along("sparsemax", _sparsemax_kernel, _sparsemax_vjp)
 
 
 def _column(g):

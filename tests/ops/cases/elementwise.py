@@ -21,6 +21,10 @@ from tests.ops.cases._table import (
 )
 
 
+def _logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
 def _softplus(x):
     return np.log(np.exp(x) + 1)
 
@@ -75,6 +79,15 @@ unary("atanh", np.arctanh, -0.9, 0.9)
 unary("erf", scipy.special.erf, -2, 2)
 unary("sigmoid", lambda x: np.exp(x) / (1 + np.exp(x)), -3, 3)
 unary("softplus", _softplus, -3, 3)
+unary("silu", lambda x: x * np.exp(x) / (1 + np.exp(x)), -3, 3)
+for approximate, reference in {
+    False: lambda x, **_: x * scipy.special.ndtr(x),
+    True: lambda x, **_: x * _logistic(np.sqrt(8 / np.pi) * (x + 0.044715 * x**3)),
+}.items():
+    for sample in (off_zero(2, 3), off_zero(), off_zero(0, 2)):
+        shape = "x".join(map(str, sample.shape)) or "scalar"
+        case("gelu", sample, f"approximate_{approximate}_{shape}", reference,
+             attrs={"approximate": approximate})  # fmt: skip
 unary("softsign", lambda x: x / (1 + abs(x)), 0.2, 3)
 case("softsign", off_zero(3), "both_signs", lambda x: x / (1 + abs(x)))
 unary("floor", lambda x: -np.ceil(-x), -1.8, -1.2)

@@ -22,6 +22,22 @@ for name, reference in {"softmax": _softmax, "log_softmax": _log_softmax}.items(
     case(name, between(-2, 2, 2, 0), "no_classes", reference, attrs={"axis": 1})
 
 
+def _sparsemax(x, *, axis):
+    """The nearest point whose coordinates are not negative and sum to 1, by bisection."""
+    low, high = (x.max(axis, keepdims=True, initial=-np.inf) - shift for shift in (1, 0))
+    for _ in range(60):
+        middle = (low + high) / 2
+        large = np.maximum(x - middle, 0).sum(axis, keepdims=True) > 1
+        low, high = np.where(large, middle, low), np.where(large, high, middle)
+    return np.maximum(x - low, 0)
+
+
+SCORES = np.array([[0.3, 1.1, 0.9, -1.0], [2.0, 0.1, 0.2, 0.4], [0.11, 0.13, 0.18, 0.04]])
+case("sparsemax", SCORES, "last", _sparsemax, attrs={"axis": 1}, jax_rule=False)  # a max's corners
+case("sparsemax", SCORES.T.copy(), "first", _sparsemax, attrs={"axis": 0}, jax_rule=False)
+case("sparsemax", SCORES[:0], "empty", _sparsemax, attrs={"axis": 1})
+
+
 def _cross_entropy(labels, logits):
     return -np.sum(labels * _log_softmax(logits, axis=-1), axis=-1)
 
