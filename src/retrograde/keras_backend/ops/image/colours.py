@@ -1,0 +1,66 @@
+"""Colours."""
+
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.image import colour
+from retrograde.keras_backend.conversion import cast, convert_to_tensor
+from retrograde.keras_backend.ops.image._inputs import Images
+from retrograde.keras_backend.ops.nn._inputs import floats
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import reduction
+from retrograde.ops.casting import identity
+from retrograde.ops.shaping import reshape, transpose, unstack
+
+_GREY = (0.2989, 0.5870, 0.1140)
+
+
+def rgb_to_grayscale(images, data_format=None):
+    """Images with one channel, how bright the three were, in the same dtype."""
+    images = Images(images, data_format)
+    x, axis = images.x, images.channels_axis
+    count = images.shape[axis]
+    if count not in (1, 3):
+        raise ValueError(
+            "Invalid channel size: expected 3 (RGB) or 1 (Grayscale). "
+            f"Received input with shape: images.shape={images.shape}"
+        )
+    if count == 1:
+        return identity(x)
+    colours = floats(x)
+    weights = convert_to_tensor(_GREY, colours.dtype.name)
+    weights = reshape(weights, shape=tuple(3 if i == axis else 1 for i in range(x.ndim)))
+    grey = apply(reduction.sum, (colours * weights,), {"axis": (axis,), "keepdims": True})
+    return cast(grey, x.dtype.name)
+
+
+def rgb_to_hsv(images, data_format=None):
+    """Colours as hue, saturation and value, each from 0 to 1."""
+    return _converted(colour.rgb_to_hsv, images, data_format)
+
+
+def hsv_to_rgb(images, data_format=None):
+    """Colours in RGB, of those given by hue, saturation and value."""
+    return _converted(_hsv_to_rgb, images, data_format)
+
+
+def _hsv_to_rgb(x):
+    """Hues beyond 0 to 1 go round."""
+    hue, saturation, value = unstack(colour.wide(x), axis=x.ndim - 1)
+    whole = Tensor(hue._array.dtype.type(1))
+    y = colour.from_hsv(apply(ar.mod, (hue, whole)), saturation, value)
+    return cast(y, x.dtype.name)
+
+
+def _converted(convert, images, data_format):
+    """`convert`, which has the channels last, on images in either format."""
+    images = Images(images, data_format)
+    x = images.x
+    if not x.dtype.is_floating:
+        raise ValueError(
+            f"Invalid images dtype: expected float dtype. Received: images.dtype={x.dtype.name}"
+        )
+    if not images.channels_first:
+        return convert(x)
+    axis, ndim = images.channels_axis, x.ndim
+    y = convert(transpose(x, perm=(*range(axis), *range(axis + 1, ndim), axis)))
+    return transpose(y, perm=(*range(axis), ndim - 1, *range(axis, ndim - 1)))

@@ -1,0 +1,55 @@
+"""Filters that slide over images."""
+
+import numpy as np
+
+from retrograde.core.dispatch import apply
+from retrograde.core.tensor import Tensor
+from retrograde.image._weights import sobel
+from retrograde.keras_backend.conversion import cast, convert_to_tensor
+from retrograde.keras_backend.ops.image._inputs import Images
+from retrograde.keras_backend.ops.nn._inputs import single
+from retrograde.ops import convolution, reduction
+from retrograde.ops import elementary as el
+from retrograde.ops._windows import Windows
+from retrograde.ops.resampling import resample
+from retrograde.ops.shaping import broadcast_to, reshape, stack
+
+
+def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None):
+    """Images blurred by windows of `kernel_size`, width and height; beyond the edges is black."""
+    images = Images(images, data_format)
+    dtype = images.x.dtype.name
+    x = single(images.batch())
+    size = [int(n) for n in np.asarray(kernel_size)]
+    sigma = convert_to_tensor(sigma, x.dtype.name)
+    for axis, which in ((0, 1), (1, 0)):
+        x = _blurred(x, axis, size[which], sigma[which])
+    return images.as_given(cast(x, dtype))
+
+
+def _blurred(x, axis, size, sigma):
+    """`x` blurred along one axis of space."""
+    distance = Tensor((np.arange(size) - (size - 1) / 2).astype(x._array.dtype)) / sigma
+    weights = apply(el.exp, (distance * distance * -0.5,))
+    weights = weights / apply(reduction.sum, (weights,), {"axis": (0,), "keepdims": False})
+    channels = x.shape[-1]
+    shape = [1, 1, 1, 1]
+    shape[axis] = size
+    w = reshape(weights, shape=tuple(shape))
+    w = broadcast_to(w, shape=(*shape[:2], 1, channels))
+    before = (size - 1) // 2
+    padding = [(0, 0), (0, 0)]
+    padding[axis] = (before, size - 1 - before)
+    windows = Windows(tuple(shape[:2]), (1, 1), tuple(padding), (1, 1))
+    return apply(convolution.convolve, (x, w), {"windows": windows, "groups": channels})
+
+
+def sobel_edges(images, data_format=None):
+    """How images change downwards and to the right, along a new last axis."""
+    images = Images(images, data_format)
+    height, width = images.axes
+    edges = []
+    for along, across in ((height, width), (width, height)):
+        y = resample(images.x, axis=along, weights=sobel(images.shape[along], (-1, 0, 1)))
+        edges.append(resample(y, axis=across, weights=sobel(images.shape[across], (1, 2, 1))))
+    return stack(*edges, axis=len(images.shape))

@@ -1,0 +1,142 @@
+"""`keras.random` on retrograde: numbers that are a function of the seed, and their distribution."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import retrograde as tf
+from retrograde import keras
+from tests.namespaces.helpers import assert_gradients, gradient
+
+random = keras.random
+
+DRAWS = {
+    "normal": lambda **options: random.normal((200, 50), 1.0, 2.0, **options),
+    "truncated_normal": lambda **options: random.truncated_normal((200, 50), 1.0, 2.0, **options),
+    "uniform": lambda **options: random.uniform((200, 50), -1.0, 3.0, **options),
+    "gamma": lambda **options: random.gamma((200, 50), 1.7, **options),
+    "beta": lambda **options: random.beta((200, 50), 0.8, 2.5, **options),
+}
+DISTRIBUTIONS = {
+    "normal": scipy.stats.norm(1, 2),
+    "truncated_normal": scipy.stats.truncnorm(-2, 2, 1, 2),
+    "uniform": scipy.stats.uniform(-1, 4),
+    "gamma": scipy.stats.gamma(1.7),
+    "beta": scipy.stats.beta(0.8, 2.5),
+}
+WHOLE = {
+    "randint": lambda **options: random.randint((300,), -2, 5, **options),
+    "binomial": lambda **options: random.binomial((300,), 10, 0.3, **options),
+    "categorical": lambda **options: random.categorical(np.ones((3, 4)), 100, **options),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_numbers_follow_their_distribution(name):
+    x = np.asarray(DRAWS[name](seed=3)).ravel()
+
+    assert scipy.stats.kstest(x, DISTRIBUTIONS[name].cdf).pvalue > 0.001
+
+
+@pytest.mark.parametrize("name", [*DRAWS, *WHOLE])
+def test_the_same_seed_gives_the_same_numbers(name):
+    draw = (DRAWS | WHOLE)[name]
+    x, same, other = (np.asarray(draw(seed=seed)) for seed in (5, 5, 6))
+
+    assert (x == same).all() and (x != other).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", DRAWS)
+def test_numbers_have_the_dtype_asked_for(name, dtype):
+    x = DRAWS[name](seed=1, dtype=dtype)
+
+    assert x.dtype == dtype
+    assert np.isfinite(np.asarray(x, "float64")).all()
+
+
+def test_uniform_numbers_are_those_of_the_stateless_function():
+    """Seeds are one thing in the whole library."""
+    expected = tf.random.stateless_uniform([4], seed=[11, 0])
+
+    np.testing.assert_array_equal(random.uniform((4,), seed=11), expected)
+
+
+def test_integers_reach_both_ends_but_the_upper():
+    x = np.asarray(random.randint((1000,), -2, 5, seed=2))
+
+    assert x.dtype == "int32" and set(x.tolist()) == set(range(-2, 5))
+    assert random.randint((2,), 0, 9, dtype="uint8", seed=1).dtype == "uint8"
+    bounds = np.array([1, 10, 100])
+    assert (np.asarray(random.randint((3,), bounds, bounds + 1, seed=1)) == bounds).all()
+
+
+def test_classes_are_drawn_by_their_probability():
+    logits = np.log([[0.1, 0.2, 0.7], [1e-9, 1.0, 1e-9]])
+    x = np.asarray(random.categorical(logits, 4000, seed=8))
+
+    assert x.shape == (2, 4000)
+    np.testing.assert_allclose(np.bincount(x[0]) / 4000, [0.1, 0.2, 0.7], atol=0.03)
+    assert (x[1] == 1).all()
+
+
+def test_binomial_numbers_count_successes():
+    x = np.asarray(random.binomial((3000,), 10, 0.3, seed=8))
+
+    expected = 3000 * scipy.stats.binom(10, 0.3).pmf(np.arange(8))
+    counts = np.bincount(x.astype(int), minlength=8)[:8]
+    np.testing.assert_allclose(counts, expected, atol=5 * np.sqrt(3000 * 0.3 * 0.7))
+
+
+def test_dropout_zeroes_a_share_and_scales_the_rest():
+    x = np.ones((200, 100), "float32")
+    y = np.asarray(random.dropout(x, 0.25, seed=1))
+
+    assert set(np.unique(y)) == {0, np.float32(1 / 0.75)}
+    assert abs((y == 0).mean() - 0.25) < 0.02
+    assert (np.asarray(random.dropout(x, 1.0)) == 0).all()
+    assert (np.asarray(random.dropout(x, 0.0)) == 1).all()
+
+
+def test_dropout_drops_alike_where_the_noise_has_one_element():
+    y = np.asarray(random.dropout(np.ones((4, 6, 5)), 0.5, (None, 1, None), seed=2))
+
+    assert (y == y[:, :1]).all() and (y == 0).any()
+
+
+def test_gradients_flow_where_dropout_let_through():
+    x = np.random.default_rng(0).normal(size=(4, 5))
+
+    assert_gradients(lambda x: random.dropout(x, 0.4, seed=3), x)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_shuffle_moves_whole_slices_and_their_gradients(axis):
+    x = np.arange(24.0).reshape(4, 6)
+    y = np.asarray(random.shuffle(x, axis=axis, seed=3))
+
+    assert (y != x).any()
+    moved = np.moveaxis(y, axis, 0)
+    assert sorted(moved.tolist()) == sorted(np.moveaxis(x, axis, 0).tolist())
+    assert_gradients(lambda x: random.shuffle(x, axis=axis, seed=3), x)
+
+
+def test_gradients_flow_to_the_parameters_of_normal_numbers():
+    def draw(mean, stddev):
+        return random.normal((3,), mean, stddev, dtype="float64", seed=4)
+
+    unit = np.asarray(random.normal((3,), dtype="float64", seed=4))
+    by_mean, by_stddev = gradient(draw, np.float64(1), np.float64(2))
+
+    np.testing.assert_allclose([by_mean, by_stddev], [3, unit.sum()])
+
+
+def test_gradients_flow_to_the_shape_of_gamma_numbers():
+    """As if each number kept its quantile."""
+    alpha, step = 1.7, 1e-5
+    x = float(np.asarray(random.gamma((1,), alpha, dtype="float64", seed=4))[0])
+    quantile = scipy.stats.gamma(alpha).cdf(x)
+    ahead, behind = (scipy.stats.gamma(alpha + h).ppf(quantile) for h in (step, -step))
+
+    slope = gradient(lambda a: random.gamma((1,), a, dtype="float64", seed=4), np.float64(alpha))[0]
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-5)

@@ -1,0 +1,109 @@
+"""Loops over time on retrograde: masks, directions, structures; and gradients through them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.keras_backend.rnn import rnn
+from tests.namespaces.helpers import assert_gradients
+
+rng = np.random.default_rng(5)
+X = rng.normal(size=(2, 4, 3))  # batch, time, features
+MASK = np.array([[True, False, True, True], [False, True, True, False]])
+H, W, U = rng.normal(size=(2, 2)), rng.normal(size=(3, 2)), rng.normal(size=(2, 2))
+
+
+def step(w, u):
+    def step(x, states):
+        h = tf.tanh(x @ w + states[0] @ u)
+        return h * 2, [h]
+
+    return step
+
+
+def by_numpy(x, h, mask=None, backwards=False, zero=False):
+    """The last output, the outputs in the order they are made, and the last state."""
+    outputs, before = [], np.zeros_like(h)
+    for t in range(x.shape[1])[:: -1 if backwards else 1]:
+        new = np.tanh(x[:, t] @ W + h @ U)
+        present = np.ones((len(x), 1), bool) if mask is None else mask[:, t, None]
+        output = np.where(present, 2 * new, 0 if zero else before)
+        h = np.where(present, new, h)
+        outputs.append(output)
+        before = output
+    return before, np.stack(outputs, 1), h
+
+
+CASES = list(itertools.product((None, MASK), *[(False, True)] * 4))
+
+
+@pytest.mark.parametrize(("mask", "backwards", "zero", "unroll", "time_major"), CASES)
+def test_rnn(mask, backwards, zero, unroll, time_major):
+    def call(x, h):
+        inputs, present = (x, mask)
+        if time_major:
+            inputs = tf.transpose(x, (1, 0, 2))
+            present = None if mask is None else mask.T
+        last, outputs, states = rnn(
+            step(W, U), inputs, [h], go_backwards=backwards, mask=present, unroll=unroll,
+            time_major=time_major, zero_output_for_mask=zero,
+        )  # fmt: skip
+        return last, tf.transpose(outputs, (1, 0, 2)) if time_major else outputs, states[0]
+
+    results = call(X, H)
+    for actual, expected in zip(results, by_numpy(X, H, mask, backwards, zero), strict=True):
+        np.testing.assert_allclose(actual, expected)
+    for part in range(3):
+        assert_gradients(lambda x, h, part=part: call(x, h)[part], X, H)
+
+
+def test_gradients_flow_to_the_weights():
+    def call(w, u):
+        return rnn(step(w, u), X, [H], mask=MASK)[1]
+
+    assert_gradients(call, W, U)
+
+
+def test_only_the_last_output_is_kept_if_asked():
+    last, outputs, _ = rnn(step(W, U), X, [H], mask=MASK, return_all_outputs=False)
+
+    assert outputs.shape == (2, 1, 2)
+    np.testing.assert_allclose(outputs[:, 0], last)
+    np.testing.assert_allclose(last, by_numpy(X, H, MASK)[0])
+
+
+def test_inputs_and_states_may_be_structures():
+    def add_up(x, states):
+        total, (count,) = states
+        return {"sum": total + x["a"]}["sum"], [total + x["a"] * x["b"], [count + 1.0]]
+
+    inputs = {"a": X, "b": X[..., :1]}
+    start = [np.zeros((2, 3)), [np.zeros((2, 1))]]
+    _, _, (total, (count,)) = rnn(add_up, inputs, start, mask=MASK)
+
+    np.testing.assert_allclose(count, MASK.sum(1, keepdims=True))
+    np.testing.assert_allclose(total, (X * X[..., :1] * MASK[..., None]).sum(1))
+
+
+def test_constants_follow_the_states():
+    def add_constant(_, states):
+        total, constant = states
+        return total, [total + constant]
+
+    _, _, (total,) = rnn(add_constant, X, [np.zeros((2, 1))], constants=[np.full((2, 1), 3.0)])
+
+    np.testing.assert_allclose(total, 12)
+
+
+def test_masks_may_have_a_last_axis():
+    wide = np.repeat(MASK[..., None], 2, -1)
+
+    for mask in (MASK[..., None], wide, MASK.astype("int32")):
+        np.testing.assert_allclose(rnn(step(W, U), X, [H], mask=mask)[1], by_numpy(X, H, MASK)[1])
+
+
+def test_no_time_to_unroll_is_an_error():
+    with pytest.raises(ValueError, match="Unrolling requires a fixed number of timesteps"):
+        rnn(step(W, U), X[:, :0], [H], unroll=True)
