@@ -12,6 +12,8 @@ import numpy as np
 from retrograde.core.dispatch import MANY, Primitive
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
+from retrograde.functions.fused import Fused
+from retrograde.functions.fusing import fuse
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Call, Guard, Reading, key_of
 from retrograde.functions.simplifying import Plain
@@ -45,6 +47,7 @@ class Writer:
         self.source = ""
         self._plain = plain
         self._specs = plain.specs
+        self._entries = _fused(plain)
         self._variables = variables
         self._names: dict[int, str] = {n: f"x{n}" for n in plain.arguments}
         for n, array in plain.constants.items():
@@ -52,6 +55,7 @@ class Writer:
             self.namespace[f"c{n}"] = array
         self._arguments = [self._names[n] for n in plain.arguments]
         self._lines: list[str] = []
+        self._blocks: list[str] = []  # the sources of functions that fused calls have become
         self._objects: dict[int, str] = {}
         self._guards = 0
         self._last = self._last_uses()
@@ -59,9 +63,11 @@ class Writer:
 
     def write(self) -> None:
         """Writes all."""
-        for place, entry in enumerate(self._plain.entries):
+        for place, entry in enumerate(self._entries):
             if type(entry) is Call:
                 self._call(entry, place)
+            elif type(entry) is Fused:
+                self._block(entry)
             elif type(entry) is Guard:
                 self._guard(entry)
             else:
@@ -71,14 +77,15 @@ class Writer:
         writes = _tuple(self._name(n) for n in self._plain.writes.values())
         self._lines.append(f"return {results}, {writes}")
         head = f"def replay({', '.join([*self._arguments, 'log'])}):"
-        self.source = "\n    ".join([head, *self._lines]) + "\n"
+        replay = "\n    ".join([head, *self._lines]) + "\n"
+        self.source = "\n\n".join([*self._blocks, replay])
         self.namespace = {k: v for k, v in self.namespace.items() if k in self.source}
 
     def compiled(self) -> Callable:
         """The function that the source defines."""
-        found: dict[str, Any] = {}
-        exec(compile(self.source, "<replay>", "exec"), self.namespace, found)
-        return found["replay"]
+        namespace = dict(self.namespace)
+        exec(compile(self.source, "<replay>", "exec"), namespace)
+        return namespace["replay"]
 
     # What may be overwritten and when values are no longer needed
 
@@ -87,11 +94,9 @@ class Writer:
         kept = {*self._plain.results, *self._plain.writes.values()}
         seen: set[int] = set(kept)
         last: dict[int, list[int]] = {}
-        for place in range(len(self._plain.entries) - 1, -1, -1):
-            entry = self._plain.entries[place]
-            made = entry.outputs if type(entry) is Call else ()
-            used = entry.inputs if type(entry) is Call else (entry.value,)
-            for n in dict.fromkeys((*used, *made)):
+        for place in range(len(self._entries) - 1, -1, -1):
+            entry = self._entries[place]
+            for n in dict.fromkeys((*_used(entry), *_made(entry))):
                 if n not in seen:
                     seen.add(n)
                     last.setdefault(place, []).append(n)
@@ -100,8 +105,10 @@ class Writer:
     def _overwritable(self) -> set[int]:
         """Arrays that were made here, and of which nobody can hold a view."""
         made, shared = set(), set()
-        for entry in self._plain.entries:
-            if type(entry) is not Call:
+        for entry in self._entries:
+            if type(entry) is Fused:
+                made.update(entry.outputs)
+            elif type(entry) is not Call:
                 shared.add(entry.value)
             elif _is_ufunc(entry.primitive) or entry.primitive.name in _FRESH:
                 made.update(entry.outputs)
@@ -159,6 +166,14 @@ class Writer:
         arguments += [f"{name}={self._literal(v, name)}" for name, v in call.attrs.items()]
         self._lines.append(f"{target} = {kernel}({', '.join(arguments)})")
 
+    def _block(self, fused: Fused) -> None:
+        name = f"blocks_{len(self._blocks)}"
+        self._blocks.append(fused.source(name))
+        self.namespace |= fused.namespace
+        targets = [self._names.setdefault(n, f"a{n}") for n in fused.outputs]
+        arguments = ", ".join(self._name(n) for n in fused.inputs)
+        self._lines.append(f"{', '.join(targets)}, = {name}({arguments})")
+
     def _kernel(self, call: Call) -> tuple[str, list[str]]:
         """The name of the kernel, and what it gets before the arrays."""
         primitive = call.primitive
@@ -196,6 +211,33 @@ class Writer:
 
     def _literal(self, value: Any, name: str) -> str:
         return repr(value) if _is_simple(value) else self._object(value, name)
+
+
+def _used(entry: Any) -> tuple[int, ...]:
+    return (entry.value,) if type(entry) in (Guard, Reading) else entry.inputs
+
+
+def _made(entry: Any) -> tuple[int, ...]:
+    return () if type(entry) in (Guard, Reading) else entry.outputs
+
+
+def _fused(plain: Plain) -> list[Any]:
+    """The entries, with elementwise calls on large arrays put together between all others."""
+    parts: list[list[Any]] = [[]]
+    for entry in plain.entries:
+        if type(entry) is Call and type(entry.primitive) is not Host:
+            parts[-1].append(entry)
+        else:
+            parts += [[entry], []]
+    wanted = {*plain.results, *plain.writes.values()}
+    found: list[list[Any]] = []
+    for part in reversed(parts):
+        used = {n for entry in part for n in _used(entry)}
+        if len(part) > 1:
+            part = fuse(part, plain.specs, frozenset(wanted), constants=plain.constants)
+        wanted |= used
+        found.append(part)
+    return [entry for part in reversed(found) for entry in part]
 
 
 def _tuple(names: Iterable[str]) -> str:

@@ -12,11 +12,11 @@ from retrograde.core.dispatch import MANY, PRIMITIVES
 from retrograde.core.recorders import Recorder, listening, quiet_context
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import wrap
-from retrograde.function import fused as fused_module
-from retrograde.function import fusing
-from retrograde.function.fused import Fused
-from retrograde.function.fusing import fuse
-from retrograde.function.recording import Call
+from retrograde.functions import fused as fused_module
+from retrograde.functions import fusing
+from retrograde.functions.fused import Fused
+from retrograde.functions.fusing import fuse
+from retrograde.functions.recording import Call
 from retrograde.ops import _blocks
 from tests.ops.cases import CASES, FLOATS
 from tests.ops.cases._table import BFLOAT16

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.rules import Spec
-from retrograde.function.recording import Call
-from retrograde.function.writing import writer_of
+from retrograde.functions.recording import Call
+from retrograde.functions.writing import writer_of
 from retrograde.ops import _blocks
 
 BLOCK = _blocks.BLOCK

@@ -10,8 +10,8 @@ from typing import Any
 
 from retrograde.core.dispatch import MANY
 from retrograde.core.rules import Spec
-from retrograde.function.fused import BLOCK, Fused, is_sum
-from retrograde.function.recording import Call
+from retrograde.functions.fused import BLOCK, Fused, is_sum
+from retrograde.functions.recording import Call
 from retrograde.ops._arrays import SINGLE_AND_DOUBLE
 
 _CASTS = ("cast", "cast_discrete")
