@@ -85,6 +85,7 @@ def _import_keras() -> ModuleType:
         raise
     sys.modules["keras.src.backend.config"]._BACKEND = NAME
     _teach(backend_utils.DynamicBackend, sys.modules["keras.src.backend"])
+    _keep_64_bits(sys.modules["keras.src.backend.common.dtypes"])
     return view
 
 
@@ -131,6 +132,26 @@ def _teach(dynamic_backend: Any, backend: ModuleType) -> None:
 
     dynamic_backend.__getattr__ = __getattr__
     dynamic_backend.set_backend = set_backend
+
+
+_WIDE = {  # what Keras makes of 64 bits; what it is then, and what it comes from
+    "int32": ("int64", {"int64"}),
+    "uint32": ("uint64", {"uint64"}),
+    "float32": ("float64", {"float64"}),
+    "complex64": ("complex128", {"float64", "complex128"}),
+}
+
+
+def _keep_64_bits(dtypes: ModuleType) -> None:
+    """Lets what has 64 bits keep them, as in Keras on TensorFlow; on others they become 32."""
+    meet = dtypes._lattice_result_type
+
+    def _lattice_result_type(*args: Any) -> str:
+        found = meet(*args)
+        wide, sources = _WIDE.get(found, (found, ()))
+        return wide if any(dtypes.standardize_dtype(arg) in sources for arg in args) else found
+
+    dtypes._lattice_result_type = _lattice_result_type
 
 
 class _Finder(importlib.abc.MetaPathFinder):

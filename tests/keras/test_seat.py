@@ -93,3 +93,14 @@ def test_layers_that_work_on_several_backends_find_this_one():
     backend.set_backend("tensorflow")
     backend.set_backend("retrograde")
     assert backend.core.convert_to_tensor is backend.convert_to_tensor
+
+
+def test_64_bits_stay_as_in_keras_on_tensorflow():
+    meet = keras.backend.result_type
+
+    assert meet("float64", "float32") == meet("float64", float) == meet("float64") == "float64"
+    assert meet("int64", int) == meet("int64", "int32") == "int64"
+    assert meet("complex64", "float64") == "complex128"
+    assert meet("uint32", "int32") == "int32" and meet("int64", "uint64") == "float32"
+    both = [keras.KerasTensor((2,), "float64")] * 2
+    assert keras.ops.add(*both).dtype == "float64"

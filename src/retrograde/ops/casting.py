@@ -43,7 +43,7 @@ cast_discrete = Primitive(  # to integers and bool, where the gradient ends
 
 def to_dtype(x, dtype):
     """`x` cast to a NumPy dtype, by the one of the two primitives that fits."""
-    if x.dtype == dtype:
+    if getattr(x, "_array", x).dtype == dtype:  # quicker than to compare a tensor's own
         return x
     return cast(x, dtype=dtype) if dtype in dtypes.INEXACT else cast_discrete(x, dtype=dtype)
 

@@ -92,6 +92,19 @@ offset = Primitive(  # indices into each of several rows, moved on to where that
 )
 
 
+def _from_front_kernel(xp, indices, *, size):
+    return xp.where(indices < 0, indices + indices.dtype.type(size), indices)
+
+
+from_front = Primitive(  # indices of which the negative ones count from the end, as in NumPy
+    "from_front",
+    _from_front_kernel,
+    vjps=None,
+    batch=lambda _, indices, *, size: from_front(indices, size=size),
+    accepts=dtypes.INTEGER,
+)
+
+
 def _scatter_add_kernel(xp, values, indices, *, shape):
     if xp is np:
         _check_range(indices, shape[0])

@@ -52,6 +52,10 @@ case("offset", integers(0, 4, 2, 3, dtype="int64"), "columns",
      lambda i, *, size, axis: i + np.array([0, 5, 10]) + 0 * size * axis,
      attrs={"size": 5, "axis": 1})  # fmt: skip
 
+case("from_front", integers(-3, 3, 2, 3), "either_sign", lambda i, *, size: i % size,
+     attrs={"size": 3})  # fmt: skip
+case("from_front", np.array(-1, "int64"), "scalar", lambda i, *, size: i % size, attrs={"size": 5})
+
 
 def _places(indices, batch_dims):
     """Each place in `indices` with the key that it stands for."""

@@ -1,8 +1,4 @@
-"""What the functions make of their arguments: tensors, of the dtype that Keras's rules give.
-
-Keras has rules of its own for dtypes that meet, those of JAX. One thing differs: what has 64 bits
-keeps them, as in Keras on TensorFlow.
-"""
+"""What the functions make of their arguments: tensors, of the dtype that Keras's rules give."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from keras.src.backend import config
 from keras.src.backend.common import dtypes as keras_dtypes
 
 from retrograde.core import dtypes
-from retrograde.core.tensor import Tensor
+from retrograde.core.tensor import Tensor, wrap
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
 from retrograde.ops.casting import to_dtype
 
@@ -26,13 +22,6 @@ UINT32 = np.dtype(np.uint32)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
-_WIDE = {
-    "int32": ("int64", {"int64"}),
-    "uint32": ("uint64", {"uint64"}),
-    "float32": ("float64", {"float64"}),
-    "complex64": ("complex128", {"float64", "complex128"}),
-}
-_NUMBERS = (int, float)
 _SHORT = {"b": INT32, "i": INT32, "u": UINT32}
 
 
@@ -52,10 +41,7 @@ def _key(kind: Any) -> Any:
 @functools.cache
 def _meeting(floatx: str, *kinds: Any) -> np.dtype:
     """The dtype in which values of `kinds`, dtypes or Python's int and float, meet."""
-    names = [_key(kind) for kind in kinds]
-    found = keras_dtypes.result_type(*names)
-    wide, sources = _WIDE.get(found, (found, ()))
-    return numpy_dtype(wide if any(name in sources for name in names) else found)
+    return numpy_dtype(keras_dtypes.result_type(*map(_key, kinds)))
 
 
 def common_dtype(*kinds: Any) -> np.dtype:
@@ -79,7 +65,7 @@ def tensor(x: Any) -> Tensor:
 def of_dtype(x: Any, dtype: np.dtype) -> Tensor:
     """`x` as a tensor of `dtype`."""
     if isinstance(x, (int, float)):
-        return Tensor(np.asarray(x).astype(dtype))
+        return wrap(np.asarray(x).astype(dtype))
     return to_dtype(tensor(x), dtype)
 
 
@@ -90,23 +76,31 @@ def _kind(x: Any) -> Any:
     return next(kind for kind in (bool, int, float) if isinstance(x, kind))
 
 
+def _tensor_or_number(x: Any) -> Any:
+    return x if type(x) is Tensor or isinstance(x, (int, float)) else convert_to_tensor(x)
+
+
 def promoted(*xs: Any) -> list[Tensor]:
     """Tensors of `xs`, of the dtype in which they meet; Python's numbers give way to tensors."""
-    xs = [x if type(x) is Tensor or isinstance(x, (int, float)) else tensor(x) for x in xs]
-    dtype = common_dtype(*map(_kind, xs))
+    xs = [_tensor_or_number(x) for x in xs]
+    kinds = [_kind(x) for x in xs]
+    if len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype):
+        return xs
+    dtype = common_dtype(*kinds)
     return [of_dtype(x, dtype) for x in xs]
 
 
 def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     """Two values as tensors of one dtype; nearly always they are such already."""
+    x1, x2 = _tensor_or_number(x1), _tensor_or_number(x2)
     if type(x1) is Tensor:
         if type(x2) is Tensor:
             if x1._array.dtype is x2._array.dtype:
                 return x1, x2
-        elif type(x2) in _NUMBERS and x1._array.dtype in dtypes.FLOATING:
-            return x1, Tensor(x1._array.dtype.type(x2))
-    elif type(x2) is Tensor and type(x1) in _NUMBERS and x2._array.dtype in dtypes.FLOATING:
-        return Tensor(x2._array.dtype.type(x1)), x2
+        elif type(x2) is not bool and x1._array.dtype in dtypes.FLOATING:
+            return x1, wrap(x1._array.dtype.type(x2))
+    elif type(x2) is Tensor and type(x1) is not bool and x2._array.dtype in dtypes.FLOATING:
+        return wrap(x2._array.dtype.type(x1)), x2
     x1, x2 = promoted(x1, x2)
     return x1, x2
 
@@ -156,6 +150,8 @@ def whole(value: Any) -> int:
 
 def wholes(value: Any) -> tuple[int, ...]:
     """Several integers, or one, which may be given as tensors."""
+    if type(value) is int:
+        return (value,)
     if isinstance(value, (list, tuple)):
         return tuple(map(whole, value))
     array = np.asarray(value)
@@ -174,6 +170,8 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
     """The axes that an integer, several, or `None` (for all) name, counted from the front."""
     if axis is None:
         return tuple(range(ndim))
+    if type(axis) is int:
+        return (axis_of(axis, ndim, what),)
     return tuple(sorted(axis_of(a, ndim, what) for a in wholes(axis)))
 
 

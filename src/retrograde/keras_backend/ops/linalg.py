@@ -61,7 +61,7 @@ def cholesky_inverse(a, upper=False):
     """The inverse of the matrix of which `a` is the Cholesky factor."""
     a, dtype = _matrices(a)
     unit = Tensor(np.eye(a._array.shape[-1], dtype=a._array.dtype))
-    inverse = solve_triangular(a, unit, lower=not upper)
+    inverse = linalg.triangular_solve(a, unit, lower=not upper)
     y = matrices.product(inverse, inverse, adjoint_a=not upper, adjoint_b=upper)
     return to_dtype(y, dtype)
 

@@ -40,7 +40,7 @@ def _places(indices, count):
     i = tensor(indices)
     if i._array.dtype not in (INT32, INT64):
         i = to_dtype(i, INT32)
-    return ar.select(i < 0, i + count, i)
+    return apply(indexing.from_front, (i,), {"size": count})
 
 
 def take(x, indices, axis=None):
@@ -84,9 +84,8 @@ def _along_last(x, places):
 
 
 def unravel_index(indices, shape):
-    i = tensor(indices)
-    sizes = wholes(shape)
-    i = ar.select(i < 0, i + numbers_math.prod(sizes), i)
+    i, sizes = tensor(indices), wholes(shape)
+    i = apply(indexing.from_front, (i,), {"size": numbers_math.prod(sizes)})
     places = []
     for n in reversed(sizes):
         n = Tensor(i._array.dtype.type(n))

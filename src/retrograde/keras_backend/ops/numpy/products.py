@@ -42,19 +42,19 @@ _INT8 = np.dtype(np.int8)
 
 def _factors(*xs):
     """Tensors of one dtype in which to multiply and add up; int8 as int32, and bool too."""
-    xs = [tensor(x) for x in xs]
-    if {x._array.dtype for x in xs} == {_INT8}:
-        return [to_dtype(x, INT32) for x in xs], INT32
-    xs = promoted(*xs)
+    xs = promoted(*map(tensor, xs))
     dtype = xs[0]._array.dtype
+    if dtype == _INT8:
+        dtype = INT32
+        xs = [to_dtype(x, dtype) for x in xs]
     return ([to_dtype(x, INT32) for x in xs] if dtype == BOOL else xs), dtype
 
 
 def matmul(x1, x2):
-    if type(x1) is Tensor is type(x2):
-        a1, a2 = x1._array, x2._array
-        if a1.dtype is a2.dtype and a1.ndim >= 2 <= a2.ndim and a1.dtype in dtypes.INEXACT:
-            return apply(product, (x1, x2))
+    x1, x2 = pair(x1, x2)
+    a1, a2 = x1._array, x2._array
+    if a1.ndim >= 2 <= a2.ndim and a1.dtype in dtypes.INEXACT:
+        return apply(product, (x1, x2))
     (x1, x2), dtype = _factors(x1, x2)
     return to_dtype(ours.matmul(x1, x2), dtype)
 
@@ -102,9 +102,8 @@ def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
 def einsum(subscripts, *operands, **kwargs):
     xs, dtype = _factors(*operands)
-    optimize = kwargs.get("optimize", "greedy")
-    y = linalg.einsum(subscripts, *xs, optimize="optimal" if optimize == "optimal" else "greedy")
-    return to_dtype(y, dtype)
+    optimize = "optimal" if kwargs.get("optimize") == "optimal" else "greedy"
+    return to_dtype(linalg.einsum(subscripts, *xs, optimize=optimize), dtype)
 
 
 # What is made of products

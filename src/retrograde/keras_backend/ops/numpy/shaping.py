@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math as numbers_math
+import math
 
 import numpy as np
 from keras.src.backend.common.backend_utils import vectorize_impl
 
 from retrograde import arrays
 from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
     axes_of,
@@ -38,18 +39,20 @@ def ndim(x):
 
 
 def size(x):
-    return numbers_math.prod(tensor(x)._array.shape)
+    return math.prod(tensor(x)._array.shape)
 
 
 # Shapes
 
 
 def reshape(x, newshape):
-    x = tensor(x)
-    shape = newshape if type(newshape) is tuple else wholes(newshape)
+    x, shape = tensor(x), wholes(newshape)
     if -1 in shape:
-        return arrays.reshape(x, wholes(shape))
-    return shaping.reshape(x, shape=wholes(shape))
+        known = -math.prod(shape)
+        if shape.count(-1) > 1 or not known or x._array.size % known:
+            return arrays.reshape(x, shape)  # which says what is wrong
+        shape = tuple([x._array.size // known if n == -1 else n for n in shape])
+    return apply(shaping.reshape, (x,), {"shape": shape})
 
 
 def ravel(x):
@@ -88,7 +91,7 @@ def transpose(x, axes=None):
     x = tensor(x)
     count = x.ndim
     if axes is None:
-        return shaping.transpose(x, perm=tuple(range(count))[::-1])
+        return apply(shaping.transpose, (x,), {"perm": tuple(range(count))[::-1]})
     perm = tuple(axis_of(a, count, "transpose") for a in wholes(axes))
     if sorted(perm) != list(range(count)):
         raise ValueError(
@@ -126,7 +129,7 @@ def axes_to_end(x, axis, what):
     rest = tuple(i for i in range(x.ndim) if i not in over)
     y = shaping.transpose(x, perm=(*rest, *over))
     shape = y._array.shape
-    count = numbers_math.prod(shape[len(rest) :])
+    count = math.prod(shape[len(rest) :])
     return shaping.reshape(y, shape=(*shape[: len(rest)], count)), over
 
 
@@ -219,7 +222,7 @@ def _split(x, indices_or_sections, axis, equally, what):
     x = tensor(x)
     at = axis_of(axis, x.ndim, what)
     length = x._array.shape[at]
-    if np.ndim(indices_or_sections):
+    if type(indices_or_sections) is not int and np.ndim(indices_or_sections):
         ends = [0, *(_place(i, length) for i in wholes(indices_or_sections)), length]
         pieces = [(a, max(a, b)) for a, b in itertools.pairwise(ends)]
         if all(a == b for (_, a), (b, _) in itertools.pairwise(pieces)):
