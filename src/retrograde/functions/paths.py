@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrograde.core import dtypes, nest
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
-from retrograde.core.tensor import Tensor
+from retrograde.core.tensor import Tensor, next_id
 from retrograde.functions.calling import Piece
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Log, Recording
@@ -30,13 +29,13 @@ class Results:
         self._leaves = [_tensor(x) for x in nest.leaves(returned, expand_composites=True)]
         self.tensors = [x for x in self._leaves if isinstance(x, Tensor)]
         self.numbers = [recording.number(x) for x in self.tensors]
-        self._single = type(returned) is Tensor
+        self.single = type(returned) is Tensor
         self._places = [isinstance(x, Tensor) for x in self._leaves]
         self._leaves = [None if isinstance(x, Tensor) else x for x in self._leaves]
 
     def around(self, tensors: list[Tensor]) -> Any:
         """The structure around other tensors."""
-        if self._single:
+        if self.single:
             return tensors[0]
         given = iter(tensors)
         pairs = zip(self._places, self._leaves, strict=True)
@@ -45,7 +44,7 @@ class Results:
 
     def forget(self) -> None:
         """Lets go of the tensors of the call that was recorded."""
-        if self._single:
+        if self.single:
             self._structure = None
         else:
             leaves = nest.leaves(self._structure, expand_composites=True)
@@ -75,7 +74,6 @@ class Path:
         self.keys = tuple([e.key for e in recording.entries if type(e) is Guard])
         self.guards = [e for e in recording.entries if type(e) is Guard]
         self.replays = 0
-        self.made = time.time()
         self._recording = recording
         self._arguments = recording.arguments
         plain = simplified(recording, results.numbers)
@@ -119,6 +117,46 @@ class Path:
             variables[place]._put(on_device(array, variables[place]._id))
         self.replays += 1
         return self.results.around([on_device(value) for value in values])
+
+    def quick(self) -> Callable | None:
+        """A function that does as `run` for calls with tensors alone; `None` if it cannot be.
+
+        It is for what needs no log and cannot diverge. Most of the time of a small function is
+        spent around its kernels, so this is written out for each path: no loops, no lists.
+        """
+        if self.guards or self._open or self.replay.calls_python or self.replay.compiles:
+            return None
+        variables = self._recording.variables
+        names = [f"x{i}" for i in range(self._recording.count)]
+        given = [f"{name}._array" for name in names]
+        namespace: dict[str, Any] = {"replay": self.replay.code(), "path": self, "Tensor": Tensor}
+        namespace |= {"new": object.__new__, "next_id": next_id}
+        lines = [f"def call(quietly, {', '.join(names)}):"]
+        for place in self._read:
+            namespace[f"v{place}"] = variables[place]
+            lines += [
+                f"t{place} = v{place}._tensor",
+                f"if t{place} is None: t{place} = v{place}._current()",
+            ]
+            given.append(f"t{place}._array")
+        results = [f"r{i}" for i in range(len(self.results.numbers))]
+        writes = [f"w{place}" for place in self._written]
+        outcome = f"({''.join(r + ', ' for r in results)}), ({''.join(w + ', ' for w in writes)})"
+        lines.append(f"{outcome} = quietly(replay, {', '.join([*given, 'None'])})")
+        for place in self._written:
+            namespace[f"v{place}"] = variables[place]
+            lines.append(f"v{place}._put(Tensor(w{place}, v{place}._id))")
+        for r in results:
+            lines += [f"y{r} = new(Tensor)", f"y{r}._array = {r}", f"y{r}._id = next_id()"]
+        lines.append("path.replays += 1")
+        returned = ", ".join(f"y{r}" for r in results)
+        if self.results.single:
+            lines.append(f"return {returned}")
+        else:
+            namespace["around"] = self.results.around
+            lines.append(f"return around([{returned}])")
+        exec(compile("\n    ".join(lines), "<call>", "exec"), namespace)
+        return namespace["call"]
 
     def call(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         """The same for recorders that listen."""

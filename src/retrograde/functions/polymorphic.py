@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Callable
@@ -11,15 +12,20 @@ from typing import Any
 
 from retrograde.config._settings import settings
 from retrograde.core import namespaces
+from retrograde.core.lines import here
 from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.functions.account import Entry, RecordingAccount, readable
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Log, Recording
 from retrograde.functions.signature import Parameters, describe, fitted, reaches, with_inputs
 from retrograde.functions.xla_replay import required_jax
+from retrograde.runtime import get_logger
 
 _NOBODY = Recorder()  # hears everything and does nothing
+
+_MANY_RECORDINGS = 10
 
 _PATIENCE = 16  # recordings of one signature, before guards are taken to fail always
 
@@ -45,7 +51,10 @@ class Function:
         self._signatures: dict[Any, Paths] = {}
         self._bound: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._created_variables = False
+        self._entries: list[Entry] = []
+        self._expected: int | None = None
         self._reached: dict[int, bool] = {}
+        self._quick: dict[tuple, Callable | None] = {}
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -66,6 +75,23 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
+        if not (recorders or kwargs or namespaces.foreign or settings["run_functions_eagerly"]):
+            key = []
+            for x in args:
+                if type(x) is not Tensor:
+                    break
+                array = x._array
+                key += (array.shape, array.dtype)
+            else:
+                quick = self._quick.get(tuple(key))
+                if quick is not None:
+                    try:
+                        return quick(recorders.quietly, *args)
+                    except Exception:
+                        pass  # the long way says what was wrong
+        return self._call(recorders, args, kwargs)
+
+    def _call(self, recorders: list, args: tuple, kwargs: dict) -> Any:
         if self._jit_compile:
             required_jax()
         if recorders.recording is not None or settings["run_functions_eagerly"]:
@@ -84,10 +110,20 @@ class Function:
             outcome = self._replay(path, inputs, variables, log)
             if type(outcome) is not Divergence:
                 paths.latest = path
+                self._shorten(path, args, kwargs)
                 return outcome
             path = paths.other(path, outcome, variables)
             log.rewind()
         return self._record(paths, args, kwargs, inputs, variables, log)
+
+    def _shorten(self, path: Path, args: tuple, kwargs: dict) -> None:
+        """Makes calls like this one take the quick way."""
+        if kwargs or self._input_signature is not None or any(type(x) is not Tensor for x in args):
+            return
+        parts = [(x._array.shape, x._array.dtype) for x in args]
+        key = tuple([part for pair in parts for part in pair])
+        if key not in self._quick:
+            self._quick[key] = path.quick()
 
     def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         if thread.recorders:
@@ -135,6 +171,8 @@ class Function:
     ) -> Any:
         """Runs the Python function, and keeps what it did."""
         heard = bool(thread.recorders)
+        begun, where = time.perf_counter(), here()
+        told = readable(self._parameters.names, args, kwargs)
         handles = [wrap(x._array) for x in inputs]
         given = iter(handles)
         args = tuple([with_inputs(value, given) for value in args])
@@ -153,8 +191,11 @@ class Function:
                 raise
             self._check_created(recording)
             path = Path(recording, results, self._jit_compile)
+            entry = Entry(path, where, told, time.perf_counter() - begun)
             if not recording.created:
+                self._check_expected(entry, recording)
                 paths.add(path)
+                self._entries.append(entry)
                 self._lose_patience(paths, recording)
             if heard:
                 recording.undo()
@@ -188,6 +229,69 @@ class Function:
             "runs eagerly for arguments like these. Keep the value a tensor to have it replayed.",
             stacklevel=4,
         )
+
+    def _check_expected(self, entry: Entry, recording: Recording) -> None:
+        """Refuses a recording too many, or speaks of it when recording goes on and on."""
+        count = len(self._entries) + 1
+        if self._expected is not None and count > self._expected:
+            recording.undo()
+            news = "; ".join(entry.changed(self._entries)) or "a variable was made in the first"
+            raise RuntimeError(
+                f"{self._name}: expected at most {self._expected} recordings, but the call at "
+                f"{entry.where} would make another. What is new: {news}."
+            )
+        replays = sum(e.path.replays for e in self._entries)
+        if count % _MANY_RECORDINGS == 0 and replays < count:
+            get_logger().warning(
+                "%s was recorded %d times and replayed %d times. The last recording was new in "
+                "this: %s. Pass tensors in place of Python numbers, and shapes that stay; "
+                "recordings() tells more.",
+                self._name,
+                count,
+                replays,
+                "; ".join(entry.changed(self._entries)),
+            )
+
+    # What is known of it
+
+    def recordings(self) -> list[RecordingAccount]:
+        """All recordings, in the order in which they were made, with what was new in each.
+
+        >>> f = tf.function(lambda x, lr: x * lr)
+        >>> for lr in (0.1, 0.05, 0.1):
+        ...     _ = f(tf.ones([2]), lr)
+        >>> [(r.changed, r.replays) for r in f.recordings()]
+        [((), 1), (('lr: Python float 0.1 → 0.05',), 0)]
+        """
+        return [e.told(self._entries[:i]) for i, e in enumerate(self._entries)]
+
+    def expect(self, recordings: int) -> Function:
+        """Makes more than so many recordings an error that says what changed. Returns itself."""
+        self._expected = recordings
+        return self
+
+    def source(self, recording: int = -1) -> str:
+        """The Python code of a replay on NumPy, of the last recording or another one.
+
+        >>> f = tf.function(lambda x: tf.sin(x) + 1.0)
+        >>> _ = f(tf.constant(1.0))
+        >>> print(f.source())
+        def replay(x0, log):
+            a1 = np.sin(x0)
+            a3 = np.add(a1, c2)
+            return (a3,), ()
+        <BLANKLINE>
+        """
+        if not self._entries:
+            raise ValueError(f"{self._name} has no recordings yet: call it first.")
+        return self._entries[recording].path.replay.source()
+
+    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable:
+        """A function that gives the compiled program for these arguments in XLA's words."""
+        self(*args, **kwargs)
+        *_, key, _, variables = self._arranged(args, kwargs)
+        path = self._signatures[key].first(variables)
+        return lambda stage="hlo", **_: path.replay.program().text(stage)
 
     def experimental_get_tracing_count(self) -> int:
         """How many signatures the function was recorded for."""

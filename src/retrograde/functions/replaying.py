@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,16 +34,26 @@ class Replay:
         self._variables = variables
         self._given_away = given_away
         calls = [entry for entry in plain.entries if type(entry) is Call]
-        self._calls_python = any(type(call.primitive) is Host for call in calls)
+        self.calls_python = any(type(call.primitive) is Host for call in calls)
         self._writer: Writer | None = None
         self._code: Any = None
         self._program: Program | None = None
+        self.seconds = 0.0  # that it took to make this ready
 
     def source(self) -> str:
         """The code of the replay on NumPy."""
         if self._writer is None:
             self._writer = generate(self.plain, self._variables)
         return self._writer.source
+
+    def code(self) -> Callable:
+        """The replay on NumPy: a function of arrays."""
+        if self._code is None:
+            begun = time.perf_counter()
+            self.source()
+            self._code = self._writer.compiled()
+            self.seconds = time.perf_counter() - begun
+        return self._code
 
     def program(self) -> Program:
         """The compiled program."""
@@ -51,13 +63,17 @@ class Replay:
 
     def run(self, tensors: list[Tensor], log: Log | None) -> tuple | Divergence:
         """The arrays of the results and of the writes, for these arguments."""
+        if self._program is not None:
+            return self._program.run(tensors, log)
         if self.compiles:
-            return self.program().run(tensors, log)
+            begun = time.perf_counter()
+            outcome = self.program().run(tensors, log)
+            self.seconds = time.perf_counter() - begun
+            return outcome
         if self._code is None:
-            self.source()
-            self._code = self._writer.compiled()
+            self.code()
         arrays = [x._array for x in tensors]
-        if not self._calls_python:
+        if not self.calls_python:
             return thread.recorders.quietly(self._code, *arrays, log)
         with np.errstate(all="ignore"):  # unlike a context, it can be entered within itself
             return self._code(*arrays, log)

@@ -203,8 +203,8 @@ class Program:
     def _value(self, number: int, values: dict) -> Any:
         return values[number] if number in values else self._plain.constants[number]
 
-    def text(self) -> str:
-        """The program in XLA's words."""
+    def text(self, stage: str = "hlo") -> str:
+        """The program in XLA's words: as "stablehlo", as "hlo", or "optimized_hlo"."""
 
         def shaped(numbers: list[int]) -> tuple:
             return tuple([self._jax.ShapeDtypeStruct(*self._specs[n]) for n in numbers])
@@ -213,7 +213,9 @@ class Program:
             lowered = self._program.lower(
                 shaped(self._plain_arguments), shaped(self._donated), tuple(self._large_arrays)
             )
-        return lowered.as_text()
+        if stage == "optimized_hlo":
+            return lowered.compile().as_text()
+        return lowered.as_text("stablehlo" if stage == "stablehlo" else "hlo")
 
 
 def _is_wide(dtype: np.dtype) -> bool:
