@@ -9,10 +9,12 @@ from typing import Any
 from retrograde.core import dtypes, nest
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
+from retrograde.core.effects import Host
+from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.functions.calling import Piece
 from retrograde.functions.playing import Divergence
-from retrograde.functions.recording import Guard, Log, Recording
+from retrograde.functions.recording import Call, Guard, Log, Recording
 from retrograde.functions.replaying import Replay
 from retrograde.functions.simplifying import simplified
 from retrograde.functions.xla_replay import on_device
@@ -99,6 +101,20 @@ class Path:
     def variables(self, arguments: list[Any]) -> list[Any]:
         """The variables of a call: those among its arguments, then those of the function."""
         return [*arguments, *self._recording.variables[len(arguments) :]]
+
+    def captured_variables(self) -> list[Any]:
+        """The variables of the function that are not among its arguments."""
+        return self._recording.variables[self._recording.handed_in :]
+
+    def has_effects(self) -> bool:
+        """Whether it calls Python code for more than random numbers."""
+        calls = [e for e in self.replay.plain.entries if type(e) is Call]
+        hosts = [call.primitive for call in calls if type(call.primitive) is Host]
+        return any(not (host.pure or host.draws) for host in hosts)
+
+    def result_specs(self) -> list[Spec]:
+        """Shapes and dtypes of the results."""
+        return [self._recording.specs[n] for n in self.results.numbers]
 
     def fits(self, arguments: list[Any]) -> bool:
         """Whether variables of open shape have the one they had."""

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.config._settings import settings
-from retrograde.core import namespaces
+from retrograde.core import namespaces, random_state
 from retrograde.core.lines import here
 from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.functions.account import Entry, RecordingAccount, readable
+from retrograde.functions.comparing import check_alike
+from retrograde.functions.concrete import ConcreteFunction, made_up
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Log, Recording
@@ -26,6 +28,8 @@ from retrograde.runtime import get_logger
 _NOBODY = Recorder()  # hears everything and does nothing
 
 _MANY_RECORDINGS = 10
+
+_COMPARED = 3  # replays of each recording that a strict function compares
 
 _PATIENCE = 16  # recordings of one signature, before guards are taken to fail always
 
@@ -107,7 +111,10 @@ class Function:
         log = Log()
         path = paths.first(variables)
         while path is not None:
-            outcome = self._replay(path, inputs, variables, log)
+            if self._strict and path.replays < _COMPARED and not recorders:
+                outcome = self._compared(path, args, kwargs, inputs, variables, log)
+            else:
+                outcome = self._replay(path, inputs, variables, log)
             if type(outcome) is not Divergence:
                 paths.latest = path
                 self._shorten(path, args, kwargs)
@@ -119,6 +126,8 @@ class Function:
     def _shorten(self, path: Path, args: tuple, kwargs: dict) -> None:
         """Makes calls like this one take the quick way."""
         if kwargs or self._input_signature is not None or any(type(x) is not Tensor for x in args):
+            return
+        if self._strict and path.replays < _COMPARED:
             return
         parts = [(x._array.shape, x._array.dtype) for x in args]
         key = tuple([part for pair in parts for part in pair])
@@ -135,6 +144,40 @@ class Function:
             with alone(_NOBODY):
                 path.call(inputs, variables, log)  # raises what the error means to the user
             raise
+
+    def _compared(
+        self,
+        path: Path,
+        args: tuple,
+        kwargs: dict,
+        inputs: list[Tensor],
+        variables: list[Any],
+        log: Log,
+    ) -> Any:
+        """The outcome of a replay, which must be that of the Python function itself."""
+        if path.has_effects():
+            return self._replay(path, inputs, variables, log)
+        concerned = path.variables(variables)
+        before, state = [v._current() for v in concerned], random_state.state()
+        outcome = self._replay(path, inputs, variables, log)
+        if type(outcome) is Divergence:
+            return outcome
+        replayed, drawn = [v._current() for v in concerned], random_state.state()
+        _put_all(concerned, before)
+        random_state.restore(state)
+        with alone():
+            expected = self.python_function(*args, **kwargs)
+        try:
+            eager = [v._current() for v in concerned]
+            names = [f"variable {v.name!r}" for v in concerned]
+            check_alike(expected, outcome, eager, replayed, names, self._name)
+        except BaseException:
+            _put_all(concerned, before)
+            random_state.restore(state)
+            raise
+        _put_all(concerned, replayed)
+        random_state.restore(drawn)
+        return outcome
 
     def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
         """The arguments in order, what they have in common with other calls, and their tensors
@@ -168,8 +211,12 @@ class Function:
         inputs: list[Tensor],
         variables: list[Any],
         log: Log,
+        keep: bool = True,
     ) -> Any:
-        """Runs the Python function, and keeps what it did."""
+        """Runs the Python function, and writes down what it did.
+
+        If not to `keep` the new values of variables, they get back those they had.
+        """
         heard = bool(thread.recorders)
         begun, where = time.perf_counter(), here()
         told = readable(self._parameters.names, args, kwargs)
@@ -197,7 +244,7 @@ class Function:
                 paths.add(path)
                 self._entries.append(entry)
                 self._lose_patience(paths, recording)
-            if heard:
+            if heard or not keep:
                 recording.undo()
             outcome = results.around([wrap(x._array) for x in results.tensors])
             results.forget()
@@ -252,6 +299,29 @@ class Function:
                 "; ".join(entry.changed(self._entries)),
             )
 
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for arguments like these, which may be `TensorSpec`s.
+
+        It is recorded with zeros if that was not done before; variables keep their values.
+        """
+        if self._input_signature is not None and not (args or kwargs):
+            args = self._input_signature
+        given, named = tuple(map(made_up, args)), {k: made_up(v) for k, v in kwargs.items()}
+        ordered, ordered_kwargs, key, inputs, variables = self._arranged(given, named)
+        paths = self._signatures.setdefault(key, Paths())
+        if not paths.all:
+            log, state = Log(), random_state.state()
+            with alone():
+                self._record(paths, ordered, ordered_kwargs, inputs, variables, log, keep=False)
+            if not paths.all:  # it made its variables, and is recorded without that now
+                with alone():
+                    self._record(paths, ordered, ordered_kwargs, inputs, variables, log, keep=False)
+            random_state.restore(state)
+        full, full_kwargs = (
+            (args, {}) if self._input_signature else self._parameters.ordered(args, kwargs)
+        )
+        return ConcreteFunction(self, full, full_kwargs, paths.all[0])
+
     # What is known of it
 
     def recordings(self) -> list[RecordingAccount]:
@@ -299,6 +369,11 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<retrograde.function {self._name}>"
+
+
+def _put_all(variables: list[Any], tensors: list[Tensor]) -> None:
+    for variable, tensor in zip(variables, tensors, strict=True):
+        variable._put(tensor)
 
 
 def _call_method(instance: weakref.ref, function: Callable, *args: Any, **kwargs: Any) -> Any:

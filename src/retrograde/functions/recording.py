@@ -131,6 +131,7 @@ class Recording(Recorder):
         self.specs: list[Spec] = []
         self.constants: dict[int, Tensor] = {}
         self.variables: list[Any] = list(variables)  # first those that are arguments
+        self.handed_in = len(variables)
         self.first_values: list[int] = [-1] * len(variables)  # of each variable, if it was read
         self.hosted: dict[int, Tensor] = {}  # what Python code gave
         self.before: dict[int, tuple[Any, Tensor]] = {}  # what variables held that were written
@@ -188,6 +189,7 @@ class Recording(Recorder):
     def close(self) -> None:
         """Lets go of all tensors but constants, once nothing more is to be heard."""
         self.inputs = self.inputs[:0]
+        self.variables[: self.handed_in] = [None] * self.handed_in
         self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}
         if not any(type(entry) is Tie for entry in self.entries):
             self._numbers, self._versions = {}, {}

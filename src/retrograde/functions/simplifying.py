@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.dispatch import MANY
 from retrograde.core.effects import Host
-from retrograde.core.recorders import thread
+from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import Spec
 from retrograde.functions.recording import Call, Guard, Reading, Recording, Tie, Write
 
@@ -82,13 +82,14 @@ class Merging:
             self.entries.append(entry)
 
     def _call(self, call: Call) -> None:
-        pure = type(call.primitive) is not Host
+        hosted = type(call.primitive) is Host
+        pure = not hosted or call.primitive.pure
         if pure and all([n in self.known for n in call.inputs]):
             values = self._computed(call)
             if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
                 self.known.update(zip(call.outputs, values, strict=True))
                 return
-        key = (call.primitive.name, call.inputs, _hashable(call.attrs)) if pure else None
+        key = None if hosted else (call.primitive.name, call.inputs, _hashable(call.attrs))
         if key is not None and key[2] is not None:
             before = self._seen.setdefault(key, call.outputs)
             if before is not call.outputs:
@@ -98,6 +99,10 @@ class Merging:
 
     def _computed(self, call: Call) -> tuple:
         arrays = [self.known[n] for n in call.inputs]
+        if type(call.primitive) is Host:
+            with alone():
+                value = call.primitive.f(*arrays)
+            return tuple(value) if call.primitive.outputs else (value,)
         kernel = call.primitive.on_numpy if arrays[0].size < MANY else call.primitive.on_many
         value = thread.recorders.quietly(kernel, *arrays, **call.attrs)
         return tuple(value) if call.primitive.outputs else (value,)

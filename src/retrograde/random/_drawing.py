@@ -93,10 +93,11 @@ def drawn(kind: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -
 
 def anew(f: Callable, draw: Draw, *inputs: Tensor) -> Tensor:
     """What `f(draw, *arrays)` makes; a function makes it from another draw in each call."""
-    if draw.words is None:
+    if thread.recorders.recording is None:
         return Tensor(f(draw, *[np.asarray(x) for x in inputs]))
+    words = Tensor(draw.as_words()) if draw.words is None else draw.words
     random = Host("random", lambda words, *x: f(Draw.from_words(words), *x), pure=True)
-    return perform(random, (draw.words, *inputs))
+    return perform(random, (words, *inputs))
 
 
 _BITS_OF_FRACTION = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}

@@ -1,0 +1,106 @@
+"""ConcreteFunction: a function for arguments of one shape and dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import nest
+from retrograde.core.conversion import held_by
+from retrograde.core.spec import TensorSpec, TypeSpec
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+
+_OPEN = 2  # elements along an axis of open length, where a tensor has to be made up
+
+
+class ConcreteFunction:
+    """A `tf.function` whose Python arguments are fixed, and whose tensors fit certain specs.
+
+    >>> power = tf.function(lambda x, n: x**n)
+    >>> cube = power.get_concrete_function(tf.TensorSpec([None]), 3.0)
+    >>> cube(tf.constant([2.0, 3.0])).numpy()
+    array([ 8., 27.], dtype=float32)
+    """
+
+    def __init__(self, function: Any, args: tuple, kwargs: dict, path: Any) -> None:
+        self.function = function
+        self._args = args
+        self._kwargs = kwargs
+        self._path = path
+        self.name = function._name
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple, dict]:
+        """The specs of tensors among the arguments, and the other arguments."""
+        args = tuple([_specs_in(value) for value in self._args])
+        return args, {name: _specs_in(value) for name, value in self._kwargs.items()}
+
+    @property
+    def structured_outputs(self) -> Any:
+        """What the function returns, with specs in place of tensors."""
+        return self._path.results.around([TensorSpec(*s) for s in self._path.result_specs()])
+
+    @property
+    def variables(self) -> tuple:
+        """The variables that the function reads or writes, its arguments excepted."""
+        return tuple(self._path.captured_variables())
+
+    @property
+    def trainable_variables(self) -> tuple:
+        """Those of them that are trainable."""
+        return tuple([v for v in self.variables if v.trainable])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = iter([*args, *kwargs.values()])
+        filled = [_filled(value, given, self.name) for value in self._args]
+        named = {name: _filled(v, given, self.name) for name, v in self._kwargs.items()}
+        if next(given, None) is not None:
+            raise TypeError(f"{self.name}: more arguments than {self.structured_input_signature}.")
+        return self.function(*filled, **named)
+
+    def __repr__(self) -> str:
+        args, kwargs = self.structured_input_signature
+        shown = [*map(repr, args), *[f"{name}={value!r}" for name, value in kwargs.items()]]
+        return f"<ConcreteFunction {self.name}({', '.join(shown)})>"
+
+
+def made_up(value: Any) -> Any:
+    """`value` with tensors of zeros in place of specs."""
+    if isinstance(value, TensorSpec):
+        shape = [_OPEN if size is None else size for size in value.shape.as_list()]
+        return Tensor(np.zeros(shape, value.dtype.numpy_dtype)[()], None)
+    if isinstance(value, TypeSpec):
+        raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {value!r}.")
+    if nest.is_nested(value):
+        return nest.rebuilt(value, [made_up(child) for child in nest.children(value)])
+    return value
+
+
+def _specs_in(value: Any) -> Any:
+    held = held_by(value)
+    if held is not None and not isinstance(held, Variable):
+        return TensorSpec.from_tensor(held)
+    if nest.is_nested(value):
+        return nest.rebuilt(value, [_specs_in(child) for child in nest.children(value)])
+    return value
+
+
+def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
+    """`value` with given tensors in place of specs and tensors."""
+    held = held_by(value)
+    if isinstance(value, TensorSpec) or (held is not None and not isinstance(held, Variable)):
+        spec = value if isinstance(value, TensorSpec) else TensorSpec.from_tensor(held)
+        tensor = next(given, None)
+        if tensor is None:
+            raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
+        found = held_by(tensor)
+        if found is None or not spec.is_compatible_with(TensorSpec.from_tensor(found)):
+            raise TypeError(f"{name}: expected {spec}. Received: {tensor!r}.")
+        return tensor
+    if nest.is_nested(value):
+        children = [_filled(child, given, name) for child in nest.children(value)]
+        return nest.rebuilt(value, children)
+    return value
