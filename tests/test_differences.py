@@ -367,6 +367,33 @@ def test_random_numbers_in_a_parallel_map_are_new_in_each_pass():
     assert set(first).isdisjoint(second)
 
 
+def test_a_pass_that_is_given_up_leaves_no_lock(tmp_path):
+    cached = tf.data.Dataset.range(3).cache(str(tmp_path / "cache"))
+    next(iter(cached))
+    assert list(tmp_path.iterdir()) == []
+    assert [int(x) for x in cached] == [0, 1, 2]
+    assert (tmp_path / "cache").is_dir()
+
+
+def test_datasets_are_not_saved_with_checkpoints(tmp_path):
+    with pytest.raises(NotImplementedError):
+        tf.data.Dataset.range(3).save(tmp_path / "data", checkpoint_args={})
+
+
+@pytest.mark.parametrize(("step", "again"), [("map", []), ("filter", [0, 1])])
+def test_elements_that_are_gone_are_made_again_only_where_they_decide(step, again, tmp_path):
+    calls = []
+    hear = lambda x: calls.append(int(x)) or (x if step == "map" else x >= 0)  # noqa: E731
+    dataset = getattr(tf.data.Dataset.range(9), step)(hear)
+    iterator = iter(dataset)
+    next(iterator), next(iterator)
+    checkpoint = tf.train.Checkpoint(iterator=iterator)
+    path = checkpoint.write(tmp_path / "a")
+    calls.clear()
+    checkpoint.read(path)
+    assert calls == again
+
+
 # Checkpoints
 
 

@@ -127,31 +127,31 @@ def test_a_truncated_file_restores_nothing(kept, saved):
     ("metadata", "problem"),
     [
         (None, "it holds tensors but no checkpoint"),
-        ({"kind": "retrograde checkpoint", "version": "9"}, "its version is 9, not 1"),
-        ({"kind": "retrograde checkpoint", "version": "1"}, "its description is damaged"),
+        ({"kind": "checkpoint", "version": "9"}, "its version is 9, not 1"),
+        ({"kind": "checkpoint", "version": "1"}, "its description is damaged"),
         (
             {
-                "kind": "retrograde checkpoint",
+                "kind": "checkpoint",
                 "version": "1",
-                "objects": '[{"children": {"v": 1}, "values": {}}]',
+                "description": '[{"children": {"v": 1}, "values": {}}]',
                 "encoded": "{}",
             },
             "its description does not fit its tensors",
         ),
         (
             {
-                "kind": "retrograde checkpoint",
+                "kind": "checkpoint",
                 "version": "1",
-                "objects": '[{"children": {}, "values": {"VARIABLE_VALUE": "v"}}]',
+                "description": '[{"children": {}, "values": {"VARIABLE_VALUE": "v"}}]',
                 "encoded": "{}",
             },
             "its description does not fit its tensors",
         ),
         (
             {
-                "kind": "retrograde checkpoint",
+                "kind": "checkpoint",
                 "version": "1",
-                "objects": "[3]",
+                "description": "[3]",
                 "encoded": "{}",
             },
             "its description does not fit its tensors",

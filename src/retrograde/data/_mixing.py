@@ -50,5 +50,5 @@ def by_key(
         window.append(element)
         if len(window) == size_of(key):
             yield from reduce(key, windows.pop(key)).open(run)
-    for key, window in windows.items():
+    for key, window in sorted(windows.items()):
         yield from reduce(key, window).open(run)

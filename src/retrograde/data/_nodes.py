@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import random_state
-from retrograde.core.errors import FailedPreconditionError, invalid
+from retrograde.core.errors import invalid
 from retrograde.core.spec import TensorSpec
 from retrograde.data import _rows
+from retrograde.data._seeds import Seeds
 from retrograde.data._structure import (
     batched_spec,
     map_specs,
@@ -37,6 +37,8 @@ class Node:
 
     name = ""
     source: Any = None
+    inputs: Sequence[Node] = ()
+    seeds: Seeds | None = None
     tries = False  # whether its spec is found by trying a function of the user's
 
     def elements(self, run: Run) -> Iterator:
@@ -53,9 +55,29 @@ class Node:
             return self.elements(run)
         return self._from_rows(run)
 
+    def open_after(self, run: Run, count: int) -> Iterator:
+        """The elements but for the first `count`, which are made only if there is no other way."""
+        if not count:
+            return self.open(run)
+        if self.source is not None:
+            return self._at(_rows.skipped(self.tables(run), count))
+        elements = self.open(run)
+        discard(elements, count)
+        return elements
+
     def _from_rows(self, run: Run) -> Iterator:
-        for table in self.tables(run):
+        return self._at(self.tables(run))
+
+    def _at(self, tables: _rows.Tables) -> Iterator:
+        for table in tables:
             yield from map(self.source.one, table.T.tolist())
+
+    def all_seeds(self) -> list[Seeds]:
+        """What it and the steps before it draw random numbers by, always in the same order."""
+        found = [] if self.seeds is None else [self.seeds]
+        for node in self.inputs:
+            found += [seeds for seeds in node.all_seeds() if seeds not in found]
+        return found
 
     @functools.cached_property
     def spec(self) -> Any:
@@ -100,11 +122,14 @@ class Slices(Node):
 class Made(Node):
     """Elements that a Python function makes anew for each pass."""
 
-    def __init__(self, make: Callable[[], Iterable], spec: Any, count: int, name: str):
+    def __init__(
+        self, make: Callable[[Run], Iterable], spec: Any, count: int, name: str, seeds: Any = None
+    ) -> None:
         self.make, self._found, self.count, self.name = make, spec, count, name
+        self.seeds = seeds
 
     def elements(self, run: Run) -> Iterator:
-        return iter(self.make())
+        return iter(self.make(run))
 
     def find_spec(self) -> Any:
         return self._found
@@ -118,6 +143,7 @@ class Step(Node):
 
     def __init__(self, input: Node) -> None:
         self.input = input
+        self.inputs = (input,)
         self.tries = input.tries
 
     def find_spec(self) -> Any:
@@ -146,7 +172,15 @@ class Take(_RowStep):
         return tables if self.count < 0 else _rows.taken(tables, self.count)
 
     def elements(self, run: Run) -> Iterator:
-        return itertools.islice(self.input.open(run), None if self.count < 0 else self.count)
+        return self._first(self.input.open(run), 0)
+
+    def _first(self, elements: Iterator, gone: int) -> Iterator:
+        left = None if self.count < 0 else max(self.count - gone, 0)
+        return itertools.islice(elements, left)
+
+    def open_after(self, run: Run, count: int) -> Iterator:
+        count = count if self.count < 0 else min(count, self.count)
+        return self._first(self.input.open_after(run, count), count)
 
     def cardinality(self) -> int:
         n = self.input.cardinality()
@@ -172,6 +206,9 @@ class Skip(_RowStep):
             iter(()) if self.count < 0 else itertools.islice(self.input.open(run), self.count, None)
         )
 
+    def open_after(self, run: Run, count: int) -> Iterator:
+        return iter(()) if self.count < 0 else self.input.open_after(run, self.count + count)
+
     def cardinality(self) -> int:
         n = self.input.cardinality()
         if self.count < 0:
@@ -194,6 +231,10 @@ class Shard(_RowStep):
     def elements(self, run: Run) -> Iterator:
         return itertools.islice(self.input.open(run), self.index, None, self.shards)
 
+    def open_after(self, run: Run, count: int) -> Iterator:
+        elements = self.input.open_after(run, self.index + count * self.shards)
+        return itertools.islice(elements, 0, None, self.shards)
+
     def cardinality(self) -> int:
         n = self.input.cardinality()
         return n if n < 0 else max(0, -(-(n - self.index) // self.shards))
@@ -209,12 +250,13 @@ class Repeat(_RowStep):
         self.count = count
 
     def _again(self, open: Callable[[Run], Iterator], run: Run) -> Iterator:
+        may_be_empty = self.count < 0 and self.input.cardinality() <= 0
         for _ in itertools.count() if self.count < 0 else range(self.count):
-            empty = True
+            empty = may_be_empty
             for item in open(run):
                 empty = False
                 yield item
-            if empty and self.count < 0:
+            if empty:
                 return
 
     def tables(self, run: Run) -> _rows.Tables:
@@ -223,6 +265,13 @@ class Repeat(_RowStep):
     def elements(self, run: Run) -> Iterator:
         return self._again(self.input.open, run)
 
+    def open_after(self, run: Run, count: int) -> Iterator:
+        size = self.input.cardinality()
+        if self.source is not None or size <= 0:
+            return super().open_after(run, count)
+        coming = itertools.chain([size] * (count // size), [count % size], itertools.repeat(0))
+        return self._again(lambda run: self.input.open_after(run, next(coming)), run)
+
     def cardinality(self) -> int:
         n = self.input.cardinality()
         if self.count == 0 or n == 0:
@@ -230,31 +279,6 @@ class Repeat(_RowStep):
         if self.count < 0 or n == INFINITE:
             return INFINITE
         return n if n == UNKNOWN else n * self.count
-
-
-class Seeds:
-    """Generators of random numbers, one for each pass; all alike unless `anew`."""
-
-    def __init__(self, seed: int | None, anew: bool) -> None:
-        draw = random_state.draw_key(seed)
-        if seed is None:
-            self.key, self.start = draw.key, draw.counter
-        else:  # the same for every dataset that is made with this seed
-            self.key, self.start = draw.key, (0, 0)
-        self.anew, self.passes = anew, itertools.count()
-
-    def generator(self) -> np.random.Generator:
-        """Numbers for the next pass."""
-        number = next(self.passes) if self.anew else 0
-        counter = [0, number, *self.start]
-        key = [*self.key]
-        return np.random.Generator(np.random.Philox(counter=counter, key=key))
-
-    def streams(self) -> Iterator[random_state.State]:
-        """States of random numbers for the calls of one pass."""
-        number = next(self.passes)
-        seed = int(np.random.Philox(counter=[0, number, *self.start], key=[*self.key]).random_raw())
-        return (random_state.State(seed, place, {}) for place in itertools.count())
 
 
 class Shuffle(_RowStep):
@@ -267,10 +291,10 @@ class Shuffle(_RowStep):
         self.size, self.seeds = size, seeds
 
     def tables(self, run: Run) -> _rows.Tables:
-        return _rows.shuffled(self.input.tables(run), self.size, self.seeds.generator())
+        return _rows.shuffled(self.input.tables(run), self.size, self.seeds.generator(run))
 
     def elements(self, run: Run) -> Iterator:
-        rng, buffer = self.seeds.generator(), []
+        rng, buffer = self.seeds.generator(run), []
         for element in self.input.open(run):
             if len(buffer) == self.size:
                 place = rng.integers(self.size)
@@ -325,7 +349,12 @@ class Zip(Node):
         return _rows.paired([node.tables(run) for node in self.inputs])
 
     def elements(self, run: Run) -> Iterator:
-        streams = [node.open(run) for node in self.inputs]
+        return self._side_by_side([node.open(run) for node in self.inputs])
+
+    def open_after(self, run: Run, count: int) -> Iterator:
+        return self._side_by_side([node.open_after(run, count) for node in self.inputs])
+
+    def _side_by_side(self, streams: list[Iterator]) -> Iterator:
         return (self.pack(list(row)) for row in zip(*streams, strict=False))
 
     def find_spec(self) -> Any:
@@ -349,11 +378,16 @@ class Batch(Step):
         self.size, self.drop, self.stack = size, drop, stack
 
     def elements(self, run: Run) -> Iterator:
+        return self.open_after(run, 0)
+
+    def open_after(self, run: Run, count: int) -> Iterator:
         source = self.input.source
         if source is not None and self.stack is None:
-            return map(source.take, _rows.grouped(self.input.tables(run), self.size, self.drop))
+            tables = _rows.skipped(self.input.tables(run), count * self.size)
+            return map(source.take, _rows.grouped(tables, self.size, self.drop))
         stack = self.stack or functools.partial(stacked, spec=lambda: self.input.spec)
-        return map(stack, Groups(self.input.open(run), self.size, self.drop))
+        elements = self.input.open_after(run, count * self.size)
+        return map(stack, Groups(elements, self.size, self.drop))
 
     def find_spec(self) -> Any:
         size = self.size if self.drop else None
@@ -398,20 +432,43 @@ class Map(Step):
     def __init__(
         self, input: Node, function: Callable, parallel: int | None, in_order: bool | None
     ) -> None:
-        self.input, self.function = input, function
+        self.input, self.inputs, self.function = input, (input,), function
         self.parallel, self.in_order = parallel, in_order
         self.seeds = None if parallel is None else Seeds(None, True)
 
     def elements(self, run: Run) -> Iterator:
-        source = self.input.open(run)
+        return self.open_after(run, 0)
+
+    def open_after(self, run: Run, count: int) -> Iterator:
+        source = self.input.open_after(run, count)
         if self.seeds is None:
             return map(self.function, source)
         in_order = self.in_order is not False
-        streams = self.seeds.streams()
+        streams = itertools.islice(self.seeds.streams(run), count, None)
         return ParallelMap(self.function, source, threads(self.parallel), in_order, streams, run)
 
     def find_spec(self) -> Any:
         return spec_by_trial(self.function, self.input.spec, self.input.first)
+
+    def cardinality(self) -> int:
+        return self.input.cardinality()
+
+
+class Prefetch(Step):
+    """The same elements, made ahead of time by a thread."""
+
+    name = "Prefetch"
+
+    def __init__(self, input: Node, size: int) -> None:
+        super().__init__(input)
+        self.size = 2 if size == AUTOTUNE else size
+
+    def elements(self, run: Run) -> Iterator:
+        return self.open_after(run, 0)
+
+    def open_after(self, run: Run, count: int) -> Iterator:
+        elements = self.input.open_after(run, count)
+        return Prefetched(elements, self.size, run) if self.size else elements
 
     def cardinality(self) -> int:
         return self.input.cardinality()
@@ -429,10 +486,13 @@ class Stream(Step):
         spec: Callable[[], Any] | None = None,
         cardinality: Callable[[int], int] = lambda _n: UNKNOWN,
         tries: bool = False,
+        others: Sequence[Node] = (),
+        seeds: Seeds | None = None,
     ) -> None:
         super().__init__(input)
         self.make, self.name, self._find, self._count = make, name, spec, cardinality
-        self.tries = self.tries or tries
+        self.inputs, self.seeds = (input, *others), seeds
+        self.tries = self.tries or tries or any(node.tries for node in others)
 
     def elements(self, run: Run) -> Iterator:
         return self.make(self.input.open(run), run)
@@ -455,70 +515,44 @@ class Concatenate(Node):
     name = "Concatenate"
 
     def __init__(self, first: Node, second: Node, spec: Callable[[], Any]) -> None:
-        self.first_input, self.second_input, self.find_spec = first, second, spec
+        self.inputs, self.find_spec = (first, second), spec
         self.tries = first.tries or second.tries
 
     def elements(self, run: Run) -> Iterator:
-        yield from self.first_input.open(run)
-        yield from self.second_input.open(run)
+        for node in self.inputs:
+            yield from node.open(run)
+
+    def open_after(self, run: Run, count: int) -> Iterator:
+        first, second = self.inputs
+        size = first.cardinality()
+        if size == UNKNOWN:
+            return super().open_after(run, count)
+        gone = count if size == INFINITE else min(count, size)
+        # The first is opened in any case, so that it draws the random numbers of this pass.
+        return itertools.chain(
+            first.open_after(run, gone), _later(lambda: second.open_after(run, count - gone))
+        )
 
     def cardinality(self) -> int:
-        counts = self.first_input.cardinality(), self.second_input.cardinality()
+        counts = [node.cardinality() for node in self.inputs]
         if INFINITE in counts:
             return INFINITE
         return UNKNOWN if UNKNOWN in counts else sum(counts)
 
 
-def prefetched(elements: Iterator, size: int, run: Run) -> Iterator:
-    """Elements made ahead of time by a thread; as they are if `size` is 0."""
-    return Prefetched(elements, 2 if size == AUTOTUNE else size, run) if size else elements
+def _later(open: Callable[[], Iterator]) -> Iterator:
+    yield from open()
 
 
-def interleaved(datasets: Iterator, cycle: int, block: int, ahead: bool, run: Run) -> Iterator:
-    """`block` elements at a time of each of `cycle` datasets in turn."""
-    slots: list[Iterator | None] = [None] * cycle
-    exhausted = False
-    place = 0
-    while not exhausted or any(slot is not None for slot in slots):
-        if slots[place] is None and not exhausted:
-            dataset = next(datasets, None)
-            exhausted = dataset is None
-            if dataset is not None:
-                opened = dataset._node.open(run)
-                slots[place] = Prefetched(opened, 2 * block, run) if ahead else opened
-        if slots[place] is not None:
-            for _ in range(block):
-                try:
-                    element = next(slots[place])
-                except StopIteration:
-                    slots[place] = None
-                    break
-                yield element
-        place = (place + 1) % cycle
-
-
-def surviving(elements: Iterator) -> Iterator:
-    """The elements that could be made."""
-    while True:
+def discard(elements: Iterator, count: int) -> None:
+    """Takes `count` elements off, those among them that fail as well."""
+    for _ in range(count):
         try:
-            yield next(elements)
+            next(elements)
         except StopIteration:
             return
         except Exception:
             continue
-
-
-def counted_exactly(elements: Iterator, count: int) -> Iterator:
-    """The elements, if there are just `count` of them."""
-    words = f"Input dataset was expected to contain {count} elements but contained"
-    seen = 0
-    for element in elements:
-        seen += 1
-        if seen > count >= 0:
-            raise FailedPreconditionError(None, None, f"{words} at least {seen} elements.")
-        yield element
-    if seen != count:
-        raise FailedPreconditionError(None, None, f"{words} only {seen} elements.")
 
 
 def check_positive(value: int, what: str) -> None:

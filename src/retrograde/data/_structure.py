@@ -10,7 +10,7 @@ import numpy as np
 from retrograde.core import nest, random_state
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.errors import invalid
-from retrograde.core.recorders import escape
+from retrograde.core.recorders import Recorder, escape, listening
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor, wrap
@@ -132,8 +132,21 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
     return type(spec)(shape[1:], *others)
 
 
-# A function is not traced, so what it returns is found by trying it on two made-up elements that
-# differ in every value and in every dimension which is not fixed.
+# A function is not traced, so what it returns is found by trying it on a made-up element. A second
+# one, that differs in every value and in every dimension which is not fixed, is needed only if
+# these can make a difference: where dimensions are open, or a value was looked at.
+
+
+class _Attention(Recorder):
+    """Hears whether a value was looked at."""
+
+    __slots__ = ("looked",)
+
+    def __init__(self) -> None:
+        self.looked = False
+
+    def escape(self, tensor: Any, how: str) -> None:
+        self.looked = True
 
 
 def spec_by_trial(function: Callable, spec: Any, first: Callable[[], Any]) -> Any:
@@ -142,14 +155,26 @@ def spec_by_trial(function: Callable, spec: Any, first: Callable[[], Any]) -> An
     Where it cannot work with made-up elements, `first()` gives a real one. Then no dimension of
     the result is taken for fixed.
     """
+    attention = _Attention()
     with random_state.replaying(random_state.state()):
         try:
-            specs = [spec_of_element(function(_sample(spec, which))) for which in (0, 1)]
+            with listening([attention]):
+                found = spec_of_element(function(_sample(spec, 0)))
+            if not attention.looked and all(map(_is_fixed, nest.flatten(spec))):
+                return found
+            other = spec_of_element(function(_sample(spec, 1)))
         except Exception:
-            found = spec_of_element(function(first()))
-            return map_specs(_opened, found)
-    both = common_spec(*specs)
-    return specs[0] if both is None else both
+            return map_specs(_opened, spec_of_element(function(first())))
+    return common_spec(found, other) or found
+
+
+def _is_fixed(spec: TypeSpec) -> bool:
+    """Whether elements of a `spec` differ only in numbers. Strings may be names of files."""
+    return (
+        isinstance(spec, TensorSpec)
+        and spec.shape.is_fully_defined()
+        and spec.dtype.numpy_dtype.kind != "O"
+    )
 
 
 def _opened(spec: TypeSpec) -> TypeSpec:

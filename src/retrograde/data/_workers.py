@@ -12,11 +12,15 @@ from retrograde.core import random_state
 
 
 class Run:
-    """One pass over a dataset: what is to be stopped when it ends or is given up."""
+    """One pass over a dataset: what is to be stopped when it ends or is given up.
 
-    def __init__(self) -> None:
+    `passes` says which random numbers it drew, by the ids of its `Seeds`.
+    """
+
+    def __init__(self, passes: dict[int, Any] | None = None) -> None:
         self._open: dict[int, Callable] = {}
         self.closed = False
+        self.passes = {} if passes is None else passes
 
     def add(self, worker: Any) -> None:
         """Will `close` a worker at the end, if it is still at work."""

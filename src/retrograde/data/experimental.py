@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
-from retrograde.data._nodes import AUTOTUNE, counted_exactly
+from retrograde.data._nodes import AUTOTUNE
 from retrograde.data._nodes import INFINITE as INFINITE_CARDINALITY
 from retrograde.data._nodes import UNKNOWN as UNKNOWN_CARDINALITY
+from retrograde.data._steps import counted_exactly
 from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Optional
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from retrograde.core import nest, recorders
@@ -11,6 +13,7 @@ from retrograde.core.effects import Answer, Host, boxed, fresh, perform
 from retrograde.core.errors import OutOfRangeError, invalid
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import Node
+from retrograde.data._seeds import Passes
 from retrograde.data._workers import Run
 from retrograde.ops.conversion import as_tensor
 
@@ -23,6 +26,8 @@ class Iterator:
     (np.int64(0), np.int64(1), [])
     """
 
+    _checkpoint_name = "ITERATOR_STATE"
+
     def __init__(self, node: Node) -> None:
         self._node = node
         # Of an iterator that a function makes, the one of this call; each call makes its own.
@@ -30,9 +35,48 @@ class Iterator:
         if recorders.thread.recorders.recording is not None:
             self._box = perform(Host("iterator", lambda: boxed(Iterator(node)), pure=False))
             return
-        self._run = Run()
-        self._elements = node.open(self._run)
-        weakref.finalize(self, self._run.close)
+        self._open(Run(), 0)
+
+    def _open(self, run: Run, taken: int) -> None:
+        """Begins a pass after the elements that were taken already."""
+        self._run, self._taken = run, taken
+        self._elements = self._node.open_after(run, taken)
+        self._end = weakref.finalize(self, run.close)
+
+    # In a checkpoint: how many elements were taken, and which random numbers were drawn for them.
+
+    def _checkpoint_bytes(self) -> bytes:
+        drawn = [seeds.passes_of(self._run).state() for seeds in self._node.all_seeds()]
+        return json.dumps({"taken": self._taken, "drawn": drawn}).encode()
+
+    def _restoring(self, value: bytes) -> Callable[[], None]:
+        state = json.loads(value)
+        drawn, all_seeds = state["drawn"], self._node.all_seeds()
+        if len(drawn) != len(all_seeds):
+            raise invalid(
+                f"The iterator that was saved drew random numbers in {len(drawn)} places, this one "
+                f"does so in {len(all_seeds)}. Expected an iterator over the same dataset."
+            )
+        pairs = zip(all_seeds, drawn, strict=True)
+        passes = {id(seeds): Passes.resumed(made) for seeds, made in pairs}
+
+        def restore() -> None:
+            self._end()
+            self._quietly(lambda: self._open(Run(passes), state["taken"]))
+
+        return restore
+
+    @staticmethod
+    def _quietly(function: Callable[[], Any]) -> Any:
+        """Calls `function` where no tape follows what happens inside a dataset."""
+        outer = recorders.thread.recorders
+        if not outer:
+            return function()
+        recorders.thread.recorders = recorders.Recorders((), outer.quietly)
+        try:
+            return function()
+        finally:
+            recorders.thread.recorders = outer
 
     @property
     def element_spec(self) -> Any:
@@ -43,18 +87,18 @@ class Iterator:
         return self
 
     def __next__(self) -> Any:
-        outer = recorders.thread.recorders
-        if outer.recording is not None:
+        if recorders.thread.recorders.recording is not None:
             return self._next_in_function()
-        if outer:  # no tape follows what happens inside a dataset
-            recorders.thread.recorders = recorders.Recorders((), outer.quietly)
         try:
-            return next(self._elements)
+            element = self._quietly(lambda: next(self._elements))
         except StopIteration:
             self._run.close()
             raise
-        finally:
-            recorders.thread.recorders = outer
+        except Exception:
+            self._taken += 1
+            raise
+        self._taken += 1
+        return element
 
     def _next_in_function(self) -> Any:
         """The next element, in this call of a function and in each one that follows."""
@@ -113,6 +157,9 @@ class NumpyIterator:
 
     def __init__(self, iterator: Iterator) -> None:
         self._iterator = iterator
+
+    def _trackable_children(self) -> dict[str, Any]:
+        return {"_iterator": self._iterator}
 
     def __iter__(self) -> NumpyIterator:
         return self

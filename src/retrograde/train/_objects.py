@@ -2,8 +2,8 @@
 
 A part of an object is what one of its attributes holds, an item of a list, or what a dict holds
 under a name. Variables have values, and so have objects with a `_checkpoint_name` for theirs: their
-method `_checkpoint_bytes()` returns it and `_restore_bytes(value)` takes it back. Objects whose
-parts are not their attributes say so by `_trackable_children()`.
+method `_checkpoint_bytes()` returns it; `_restoring(value)` checks one and returns a function that
+takes it back. Objects whose parts are not their attributes say so by `_trackable_children()`.
 """
 
 from __future__ import annotations

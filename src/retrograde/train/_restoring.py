@@ -121,8 +121,7 @@ class Restoration:
         key = self.nodes[place]["values"][value_name(value)]
         variable = variable_in(value)
         if variable is None:
-            state = self._reader.get_tensor(key)
-            return lambda: value._restore_bytes(state)
+            return value._restoring(self._reader.get_tensor(key))
         array = self._reader.array(key)
         if not variable.shape.is_compatible_with(array.shape):
             raise ValueError(

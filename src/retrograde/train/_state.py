@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from retrograde.train._files import CheckpointReader, file_of, write_whole
+from retrograde._tensor_files import write_whole
+from retrograde.train._files import CheckpointReader, file_of
 
 _FILE = "checkpoint"
 _LINE = re.compile(r'^(\w+): (".*"|[-+.\w]+)$', re.MULTILINE)

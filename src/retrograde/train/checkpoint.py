@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from retrograde._tensor_files import write_tensors
 from retrograde.core import dtypes, waiting
 from retrograde.core.errors import NotFoundError
 from retrograde.core.variable import Variable
-from retrograde.train._files import CheckpointReader, file_of, prefix_of, write_tensors
+from retrograde.train._files import KIND, CheckpointReader, file_of
 from retrograde.train._objects import (
     graph_of,
     is_trackable,
@@ -121,7 +122,7 @@ class Checkpoint:
             tensors |= {key: _value_of(node.value) for key in keys.values()}
             objects.append({"children": node.children, "values": keys})
         os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
-        write_tensors(file_of(prefix), tensors, objects)
+        write_tensors(file_of(prefix), KIND, tensors, objects)
         for callback in getattr(options, "experimental_write_callbacks", None) or ():
             callback(*[prefix][: len(inspect.signature(callback).parameters)])
         return prefix
@@ -155,7 +156,7 @@ class Checkpoint:
         """
         if save_path is None:
             return InitializationOnlyStatus()
-        reader = CheckpointReader(prefix_of(os.fspath(save_path)))
+        reader = CheckpointReader(os.fspath(save_path))
         return CheckpointLoadStatus(Restoration(reader, self), self)
 
     def restore(self, save_path: Any, options: CheckpointOptions | None = None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
 __all__ = ["PythonState"]
 
@@ -41,5 +42,5 @@ class PythonState(abc.ABC):
         text = self.serialize()
         return text.encode() if isinstance(text, str) else text
 
-    def _restore_bytes(self, value: bytes) -> None:
-        self.deserialize(value)
+    def _restoring(self, value: bytes) -> Callable[[], None]:
+        return lambda: self.deserialize(value)

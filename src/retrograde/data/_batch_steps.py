@@ -1,0 +1,259 @@
+"""The methods of `Dataset` that make one of many elements."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer
+from retrograde.core import dtypes, nest
+from retrograde.core.errors import invalid
+from retrograde.core.shapes import TensorShape
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.data import _mixing, _nodes, _steps, _uneven
+from retrograde.data._base import BaseDataset, as_seed, dataset_of
+from retrograde.data._padding import padded, padded_spec
+from retrograde.data._seeds import Seeds
+from retrograde.data._structure import (
+    batched_spec,
+    common_spec,
+    from_function,
+    map_specs,
+    normalise,
+    row_spec,
+    spec_by_trial,
+    spec_of_element,
+)
+
+
+class BatchSteps(BaseDataset):
+    """Steps from many elements to one."""
+
+    # Many elements as one
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Elements stacked, `batch_size` at a time."""
+        return self._batched(batch_size, drop_remainder)
+
+    def _batched(self, batch_size: Any, drop: Any, stack: Callable | None = None) -> Any:
+        size = integer(batch_size, "batch_size")
+        _nodes.check_positive(size, "batch: batch_size")
+        return self._then(_nodes.Batch(self._node, size, bool(drop), stack))
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Elements stacked after each is padded, to `padded_shapes` or to the longest of a batch.
+
+        >>> data = tf.data.Dataset.range(1, 4).map(lambda n: tf.fill([n], n)).padded_batch(3)
+        >>> next(iter(data)).numpy().tolist()
+        [[1, 0, 0], [2, 2, 0], [3, 3, 3]]
+        """
+        stack = functools.partial(padded, shapes=padded_shapes, values=padding_values)
+        batches = self._batched(batch_size, drop_remainder, stack)
+        size = batches._node.size if drop_remainder else None
+        batches._node.find_spec = lambda: padded_spec(self._node.spec, padded_shapes, size)
+        return batches
+
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = dtypes.int64,
+        name: str | None = None,
+    ) -> Any:
+        """Elements stacked, as ragged tensors where their shapes may differ.
+
+        >>> data = tf.data.Dataset.range(3).map(tf.range).ragged_batch(3)
+        >>> next(iter(data))
+        <tf.RaggedTensor [[], [0], [0, 1]]>
+        """
+        splits = dtypes.as_dtype(row_splits_dtype).numpy_dtype
+        stack = functools.partial(_uneven.ragged, spec=lambda: self._node.spec, splits=splits)
+        batches = self._batched(batch_size, drop_remainder, stack)
+        size = batches._node.size if drop_remainder else None
+        batches._node.find_spec = lambda: _uneven.ragged_spec(self._node.spec, size, splits)
+        return batches
+
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+        """Tensors of different sizes, up to `row_shape`, as the rows of sparse tensors."""
+        shape = TensorShape(row_shape)
+        batches = self._batched(batch_size, False, lambda part: _uneven.sparse(part, shape))
+        batches._node.find_spec = lambda: _uneven.sparse_spec(self._node.spec, shape)
+        return batches
+
+    def unbatch(self, name: str | None = None) -> Any:
+        """The rows of elements, one by one."""
+        spec = lambda: map_specs(row_spec, self._node.spec)  # noqa: E731
+        if not self._node.tries:
+            spec()
+        return self._stream(lambda elements, _run: _steps.unbatched(elements), "Unbatch", spec=spec)
+
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:
+        """Batches of another size."""
+        return self.unbatch().batch(batch_size, drop_remainder)
+
+    def window(
+        self,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Datasets of `size` elements that are `stride` apart, one window every `shift`."""
+        size, stride = integer(size, "size"), integer(stride, "stride")
+        shift = size if shift is None else integer(shift, "shift")
+        for what, value in (("size", size), ("shift", shift), ("stride", stride)):
+            _nodes.check_positive(value, f"window: {what}")
+        reach = (size - 1) * stride + 1
+        spec = lambda: map_specs(self._spec_of_datasets, self._node.spec)  # noqa: E731
+        as_datasets = lambda part: _window(part, self._made)  # noqa: E731
+        return self._stream(
+            lambda elements, _run: map(
+                as_datasets, _steps.windows(elements, reach, shift, stride, drop_remainder)
+            ),
+            "Window",
+            spec=spec,
+            cardinality=lambda n: _steps.window_count(n, reach, shift, drop_remainder),
+        )
+
+    def group_by_window(
+        self,
+        key_func: Callable,
+        reduce_func: Callable,
+        window_size: Any = None,
+        window_size_func: Callable | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """The elements of `reduce_func(key, window)`, for windows of elements that share a key."""
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(
+                "Either the `window_size` argument or the `window_size_func` argument must be "
+                "specified, and not both."
+            )
+        size = (lambda _key: window_size) if window_size_func is None else window_size_func
+
+        def reduce(key: int, elements: list) -> _nodes.Node:
+            window = self._made(
+                _nodes.Made(lambda _run: elements, self._node.spec, len(elements), "Window")
+            )
+            return dataset_of(reduce_func, (wrap(np.int64(key)), window))._node
+
+        return self._stream(
+            lambda elements, run: _mixing.by_key(
+                elements, key_func, reduce, lambda key: int(size(wrap(np.int64(key)))), run
+            ),
+            "GroupByWindow",
+            spec=lambda: reduce(0, [self._node.first()]).spec,
+            tries=True,
+        )
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable,
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Padded batches of elements whose lengths lie between the same two boundaries.
+
+        >>> data = tf.data.Dataset.range(1, 6).map(tf.range)
+        >>> data = data.bucket_by_sequence_length(tf.size, [3], [2, 2])
+        >>> [batch.tolist() for batch in data.as_numpy_iterator()]
+        [[[0, 0], [0, 1]], [[0, 1, 2, 0], [0, 1, 2, 3]], [[0, 1, 2, 3, 4]]]
+        """
+        buckets = _uneven.Buckets(element_length_func, bucket_boundaries, bucket_batch_sizes)
+
+        def batches(key: Tensor, window: BaseDataset) -> Any:
+            size, shapes = buckets.size(key), padded_shapes
+            if no_padding:
+                return window.batch(size, drop_remainder)
+            if pad_to_bucket_boundary:
+                shapes = buckets.padded_to(key, padded_shapes, self._node.spec)
+            return window.padded_batch(size, shapes, padding_values, drop_remainder)
+
+        groups = self.group_by_window(buckets.key, batches, window_size_func=buckets.size)
+        groups._node.find_spec = lambda: (
+            map_specs(lambda leaf: batched_spec(leaf, None), self._node.spec)
+            if no_padding
+            else padded_spec(self._node.spec, padded_shapes, None)
+        )
+        return groups
+
+    def rejection_resample(
+        self,
+        class_func: Callable,
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Pairs of class and element, some left out so that classes come as in `target_dist`.
+
+        `initial_dist` is how often the classes come before; without it that is estimated.
+        """
+        target = _uneven.distribution(target_dist, "target_dist")
+        initial = None
+        if initial_dist is not None:
+            initial = _uneven.distribution(initial_dist, "initial_dist", len(target))
+        seeds, class_of = Seeds(as_seed(seed), True), _steps.on_element(class_func)
+        step = lambda elements, run: _uneven.resampled(  # noqa: E731
+            elements, class_of, target, initial, seeds.generator(run)
+        )
+        spec = lambda: (  # noqa: E731
+            spec_by_trial(class_of, self._node.spec, self._node.first),
+            self._node.spec,
+        )
+        return self._stream(step, "Filter", spec=spec, tries=True, seeds=seeds)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable, name: str | None = None) -> Any:
+        """The last state, of those that `reduce_func(state, element)` makes one by one."""
+        state = normalise(initial_state)
+        for element in self:
+            following = from_function(reduce_func(state, element))
+            _steps.check_state("reduce_func", state, following)
+            state = following
+        return state
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The only element."""
+        elements = list(self.take(2))
+        if len(elements) != 1:
+            problem = "had more than one element" if elements else "was empty"
+            raise invalid(f"Dataset {problem}. Expected exactly one element.")
+        return elements[0]
+
+
+def _window(elements: list, dataset: Callable) -> Any:
+    """A dataset for each part of these elements."""
+    _, pack = nest.flatten_with_pack(elements[0])
+    columns = zip(*map(nest.flatten, elements), strict=True)
+    return pack([dataset(_listed(list(column))) for column in columns])
+
+
+def _listed(column: list) -> _nodes.Node:
+    spec = functools.reduce(
+        common_spec, map(spec_of_element, column[1:]), spec_of_element(column[0])
+    )
+    return _nodes.Made(lambda _run: column, spec, len(column), "Window")

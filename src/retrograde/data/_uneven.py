@@ -1,0 +1,203 @@
+"""Elements of different sizes as one: ragged, sparse, or sorted into buckets by length."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import nest
+from retrograde.core.errors import DataLossError, invalid
+from retrograde.core.shapes import TensorShape
+from retrograde.core.spec import TensorSpec, TypeSpec
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.data._structure import batched_spec, call, map_specs, stacked
+from retrograde.ops.conversion import as_tensor
+from retrograde.ragged.spec import RaggedTensorSpec
+from retrograde.ragged.tensor import RaggedTensor
+from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+
+# Ragged
+
+
+def ragged(elements: Sequence[Any], spec: Callable[[], Any], splits: np.dtype) -> Any:
+    """Elements stacked, as ragged tensors where their specs leave a dimension open."""
+    flat, pack = nest.flatten_with_pack(spec())
+    columns = zip(*map(nest.flatten, elements), strict=True)
+    return pack(
+        [
+            _ragged(column, _open_axes(leaf), splits)
+            if _open_axes(leaf)
+            else stacked(column, lambda leaf=leaf: leaf)
+            for leaf, column in zip(flat, columns, strict=True)
+        ]
+    )
+
+
+def _open_axes(spec: TypeSpec) -> int:
+    """How many axes there are up to the last that is open."""
+    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
+        return 0
+    return max((axis + 1 for axis, size in enumerate(spec.shape) if size is None), default=0)
+
+
+def _ragged(leaves: Sequence[Tensor], depth: int, splits: np.dtype) -> RaggedTensor:
+    arrays = [np.asarray(leaf._array) for leaf in leaves]
+    lengths = [
+        np.concatenate([np.full(int(np.prod(a.shape[:axis])), a.shape[axis]) for a in arrays])
+        for axis in range(depth)
+    ]
+    flat = np.concatenate([a.reshape(-1, *a.shape[depth:]) for a in arrays])
+    return RaggedTensor.from_nested_row_lengths(
+        wrap(flat), [wrap(each.astype(splits)) for each in lengths], validate=False
+    )
+
+
+def ragged_spec(spec: Any, size: int | None, splits: np.dtype) -> Any:
+    """What such batches look like."""
+
+    def of_leaf(leaf: TypeSpec) -> TypeSpec:
+        depth = _open_axes(leaf)
+        if not depth:
+            return batched_spec(leaf, size)
+        shape = TensorShape([size]).concatenate(leaf.shape)
+        return RaggedTensorSpec(shape, leaf.dtype, depth, splits)
+
+    return map_specs(of_leaf, spec)
+
+
+# Sparse
+
+
+def sparse(elements: Sequence[Any], row_shape: TensorShape) -> SparseTensor:
+    """Tensors as the rows of a sparse tensor, each with all of its elements."""
+    arrays = [_one_tensor(element) for element in elements]
+    for array in arrays:
+        if array.ndim != row_shape.rank:
+            raise invalid(
+                f"Input element had shape ({list(array.shape)}) that is incompatible with the row "
+                f"shape ({row_shape.as_list()})."
+            )
+        if any(n is not None and m > n for m, n in zip(array.shape, row_shape, strict=True)):
+            raise DataLossError(
+                None,
+                None,
+                f"Input element had shape ({list(array.shape)}) that is larger than the row shape "
+                f"({row_shape.as_list()}).",
+            )
+    largest = np.max([array.shape for array in arrays], axis=0).astype(np.int64)
+    sizes = [m if n is None else n for m, n in zip(largest, row_shape, strict=True)]
+    places = [
+        np.insert(np.argwhere(np.ones(array.shape)), 0, row, axis=1)
+        for row, array in enumerate(arrays)
+    ]
+    values = np.concatenate([array.reshape(-1) for array in arrays])
+    return SparseTensor(np.concatenate(places), wrap(values), np.array([len(arrays), *sizes]))
+
+
+def _one_tensor(element: Any) -> np.ndarray:
+    if type(element) is not Tensor:
+        raise TypeError(
+            "sparse_batch: expected elements that are one tensor. Received: "
+            f"{type(element).__name__}."
+        )
+    return np.asarray(element._array)
+
+
+def sparse_spec(spec: Any, row_shape: TensorShape) -> SparseTensorSpec:
+    """What such batches look like."""
+    return SparseTensorSpec(TensorShape([None]).concatenate(row_shape), spec.dtype)
+
+
+# Buckets
+
+
+class Buckets:
+    """Which bucket an element belongs to by its length, and how many make a batch there."""
+
+    def __init__(self, length: Callable, boundaries: Sequence[int], sizes: Sequence[int]) -> None:
+        if len(sizes) != len(boundaries) + 1:
+            raise ValueError(
+                "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                f"`len(bucket_batch_sizes)={len(sizes)}` and "
+                f"`len(bucket_boundaries)={len(boundaries)}`."
+            )
+        self._length = length
+        self._boundaries = [int(boundary) for boundary in boundaries]
+        self._sizes = [int(size) for size in sizes]
+
+    def key(self, *element: Any) -> np.int64:
+        """The number of the bucket for an element."""
+        arguments = element if len(element) > 1 else element[0]
+        length = int(as_tensor(call(self._length, arguments)))
+        return np.int64(bisect.bisect_right(self._boundaries, length))
+
+    def size(self, key: Any) -> int:
+        """How many elements of a bucket make a batch."""
+        return self._sizes[int(key)]
+
+    def padded_to(self, key: Any, shapes: Any, spec: Any) -> Any:
+        """`shapes`, or those of elements, with open dimensions as large as the bucket has them."""
+        place = int(key)
+        if place == len(self._boundaries):
+            raise invalid(
+                "When pad_to_bucket_boundary=True, elements must have length < "
+                f"max(bucket_boundaries), which is {self._boundaries[-1]}."
+            )
+        longest = self._boundaries[place] - 1
+        asked = map_specs(lambda leaf: leaf.shape, spec) if shapes is None else shapes
+        flat, pack = nest.flatten_with_pack(spec)
+        leaves = _shapes_like(asked, spec) if nest.is_nested(spec) else [asked]
+        assert len(leaves) == len(flat)
+        closed = [[longest if n is None else n for n in TensorShape(leaf)] for leaf in leaves]
+        return pack([TensorShape(sizes) for sizes in closed])
+
+
+def _shapes_like(shapes: Any, spec: Any) -> list:
+    if not nest.is_nested(spec):
+        return [shapes]
+    pairs = zip(nest.children(shapes), nest.children(spec), strict=True)
+    return [leaf for part, inner in pairs for leaf in _shapes_like(part, inner)]
+
+
+# Classes
+
+
+def resampled(
+    elements: Any, class_of: Callable, target: np.ndarray, initial: np.ndarray | None, rng: Any
+) -> Any:
+    """Pairs of class and element, so many of them left out that classes come as in `target`.
+
+    Without the `initial` chances these are estimated from what came so far, beginning with ten
+    of each class.
+    """
+    counts = np.full(len(target), 10.0)
+    for element in elements:
+        label = class_of(element)
+        place = _class_number(label, len(target))
+        if initial is None:
+            counts[place] += 1
+        wanted = target / (counts / counts.sum() if initial is None else initial)
+        if rng.random() * wanted.max() < wanted[place]:
+            yield label, element
+
+
+def _class_number(label: Any, count: int) -> int:
+    if type(label) is not Tensor or label._array.dtype.kind not in "iu" or label._array.ndim:
+        raise TypeError(f"`class_func` must return a scalar integer. Received: {label!r}.")
+    if not 0 <= int(label._array) < count:
+        raise invalid(
+            f"`class_func` returned {int(label._array)}, but `target_dist` has {count} classes."
+        )
+    return int(label._array)
+
+
+def distribution(values: Any, what: str, count: int | None = None) -> np.ndarray:
+    """Chances that a user gave, as an array."""
+    chances = np.asarray(as_tensor(values)._array, np.float64)
+    if chances.ndim != 1 or (count is not None and len(chances) != count):
+        expected = "a vector" if count is None else f"{count} numbers, as many as in target_dist"
+        raise ValueError(f"{what}: expected {expected}. Received: shape {chances.shape}.")
+    return chances

@@ -1,0 +1,266 @@
+"""tf.data: elements in files."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from tests.namespaces.datasets import INT64, Dataset, listed
+from tests.namespaces.helpers import assert_raises
+
+
+def counting(n, calls):
+    return Dataset.range(n).map(lambda x: calls.append(int(x)) or x)
+
+
+# Saving and loading
+
+
+def structured(n):
+    return Dataset.range(n).map(
+        lambda x: {"a": x, "b": (tf.fill([x], 0.5), tf.strings.as_string(x), None)}
+    )
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_what_is_saved_can_be_loaded(n, tmp_path):
+    structured(n).save(tmp_path / "data")
+    loaded = Dataset.load(tmp_path / "data")
+    assert listed(loaded) == listed(loaded) == listed(structured(n))
+    assert len(loaded) == n
+
+
+def test_every_kind_of_tensor_can_be_saved(tmp_path):
+    element = (
+        tf.constant([[1.5]], tf.bfloat16),
+        tf.ragged.constant([[[1], []], [[2, 3]]]),
+        tf.sparse.eye(2),
+        tf.constant(["a", "ü"]),
+        tf.constant(1j),
+    )
+    Dataset.from_tensors(element).save(tmp_path / "data")
+    loaded = Dataset.load(tmp_path / "data")
+    assert loaded.element_spec == Dataset.from_tensors(element).element_spec
+    (found,) = loaded
+    assert found[1].to_list() == element[1].to_list()
+    for place in (0, 3, 4):
+        np.testing.assert_array_equal(found[place].numpy(), element[place].numpy())
+    np.testing.assert_array_equal(
+        tf.sparse.to_dense(found[2]).numpy(), tf.sparse.to_dense(element[2]).numpy()
+    )
+
+
+def test_the_spec_is_saved(tmp_path):
+    spec = {"x": tf.TensorSpec([None], tf.float32)}
+    dataset = Dataset.from_generator(lambda: iter([{"x": [1.0]}]), output_signature=spec)
+    dataset.save(tmp_path / "data")
+    assert Dataset.load(tmp_path / "data").element_spec == spec
+    given = {"x": tf.TensorSpec(None, tf.float32)}
+    assert listed(Dataset.load(tmp_path / "data", element_spec=given)) == [{"x": [1.0]}]
+    wrong = {"x": tf.TensorSpec([None], tf.int32)}
+    assert_raises(
+        lambda: Dataset.load(tmp_path / "data", element_spec=wrong),
+        tf.errors.InvalidArgumentError,
+        f"The elements in {tmp_path / 'data'} are {spec}, which does not fit the given "
+        f"element_spec {wrong}.",
+    )
+
+
+def test_saving_calls_each_function_once_for_each_element(tmp_path):
+    calls = []
+    counting(3, calls).save(tmp_path / "data")
+    assert calls == [0, 1, 2]
+    assert Dataset.load(tmp_path / "data").element_spec == INT64
+
+
+def test_large_datasets_are_cut_into_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("retrograde.data._saving._CHUNK", 100)
+    Dataset.range(40).save(tmp_path / "data")
+    assert len(list((tmp_path / "data" / "00000000").iterdir())) == 4
+    assert listed(Dataset.load(tmp_path / "data")) == list(range(40))
+
+
+def test_shards_take_turns_unless_told_otherwise(tmp_path):
+    Dataset.range(6).save(tmp_path / "data", shard_func=lambda x: x // 3)
+    assert listed(Dataset.load(tmp_path / "data")) == [0, 3, 1, 4, 2, 5]
+    one_by_one = Dataset.load(
+        tmp_path / "data", reader_func=lambda shards: shards.flat_map(lambda shard: shard)
+    )
+    assert listed(one_by_one) == [0, 1, 2, 3, 4, 5]
+
+
+def test_saving_again_replaces_all_of_it_or_nothing(tmp_path):
+    path = tmp_path / "data"
+    Dataset.range(5).save(path)
+    with pytest.raises(ZeroDivisionError):
+        Dataset.range(3).map(lambda x: 1 // (int(x) - 2)).save(path)
+    assert listed(Dataset.load(path)) == [0, 1, 2, 3, 4]
+    Dataset.range(2).save(path)
+    assert listed(Dataset.load(path)) == [0, 1]
+    assert [p.name for p in tmp_path.iterdir()] == ["data"]
+
+
+def test_damaged_files_are_refused(tmp_path):
+    Dataset.range(3).save(tmp_path / "data")
+    index = tmp_path / "data" / "dataset.json"
+    (file,) = (tmp_path / "data" / "00000000").iterdir()
+    loaded = Dataset.load(tmp_path / "data")
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(tf.errors.DataLossError, match="part of a saved dataset: it is damaged"):
+        list(loaded)
+    for text in ("", "[]", "{}", json.dumps({"element_spec": {"other": {}}, "shards": {}})):
+        index.write_text(text)
+        assert_raises(
+            lambda: Dataset.load(tmp_path / "data"),
+            tf.errors.DataLossError,
+            f"Cannot read {index}: it is damaged or of another format.",
+        )
+
+
+def test_datasets_of_datasets_cannot_be_saved(tmp_path):
+    with pytest.raises(TypeError, match="Elements of DatasetSpec cannot be written to files"):
+        Dataset.range(3).window(2).save(tmp_path / "data")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Caches and snapshots
+
+
+def test_a_cache_in_files_is_filled_by_the_first_whole_pass(tmp_path):
+    calls = []
+    path = str(tmp_path / "cache")
+    cached = counting(3, calls).cache(path)
+    assert listed(cached.take(2)) == [0, 1]
+    assert list(tmp_path.iterdir()) == []  # what was begun is cleared away
+    assert listed(cached) == listed(cached) == [0, 1, 2]
+    assert calls == [0, 1, 0, 1, 2]
+    assert len(cached) == 3
+    assert listed(Dataset.range(9).cache(path)) == [0, 1, 2]  # as TensorFlow has it
+
+
+def test_two_passes_may_fill_one_cache(tmp_path):
+    first, second = (iter(Dataset.range(3).cache(str(tmp_path / "c"))) for _ in range(2))
+    assert [int(next(first)), int(next(second))] == [0, 0]
+    assert [[int(x) for x in rest] for rest in (first, second)] == [[1, 2], [1, 2]]
+    assert listed(Dataset.range(0).cache(str(tmp_path / "c"))) == [0, 1, 2]
+
+
+def test_a_snapshot_belongs_to_one_dataset(tmp_path):
+    calls = []
+    path = str(tmp_path / "snapshots")
+
+    def dataset(n):
+        return Dataset.range(n).map(lambda x: tf.py_function(heard, [x], tf.int64)).snapshot(path)
+
+    def heard(x):
+        calls.append(1)
+        return x
+
+    assert listed(dataset(3)) == listed(dataset(3)) == [0, 1, 2]
+    assert len(dataset(3)) == 3
+    done = len(calls)
+    assert listed(dataset(4)) == [0, 1, 2, 3]
+    assert len(calls) > done
+
+
+def test_snapshots_can_be_sharded(tmp_path):
+    options = {
+        "shard_func": lambda x: x % 2,
+        "reader_func": lambda shards: shards.flat_map(lambda shard: shard),
+    }
+    dataset = Dataset.range(4).snapshot(str(tmp_path), **options)
+    assert listed(dataset) == [0, 1, 2, 3]
+    assert listed(dataset) == [0, 2, 1, 3]
+
+
+# Fingerprints
+
+
+def scaled(x, factor=2):
+    return x * factor
+
+
+MANY = {
+    "range": lambda: Dataset.range(3),
+    "longer": lambda: Dataset.range(4),
+    "map": lambda: Dataset.range(3).map(lambda x: x + 1),
+    "other_map": lambda: Dataset.range(3).map(lambda x: x + 2),
+    "named": lambda: Dataset.range(3).map(scaled),
+    "batch": lambda: Dataset.range(3).batch(2),
+    "larger_batch": lambda: Dataset.range(3).batch(3),
+    "data": lambda: Dataset.from_tensor_slices([1.0, 2.0]),
+    "other_data": lambda: Dataset.from_tensor_slices([1.0, 3.0]),
+    "strings": lambda: Dataset.from_tensor_slices(["a", "b"]),
+    "shuffle": lambda: Dataset.range(3).shuffle(3),
+    "seeded": lambda: Dataset.range(3).shuffle(3, seed=1),
+    "filter": lambda: Dataset.range(3).filter(lambda x: x > 1),
+    "zip": lambda: Dataset.zip(Dataset.range(3), Dataset.range(4)),
+    "chosen": lambda: Dataset.choose_from_datasets([Dataset.range(1)], Dataset.range(1)),
+}
+
+
+def test_datasets_have_fingerprints_of_their_own():
+    found = {name: int(make().fingerprint()) for name, make in MANY.items()}
+    assert len(set(found.values())) == len(MANY)
+    assert found == {name: int(make().fingerprint()) for name, make in MANY.items()}
+    assert Dataset.range(3).fingerprint().dtype == tf.uint64
+
+
+def test_a_fingerprint_follows_what_a_function_refers_to():
+    def mapped(weight):
+        return Dataset.range(3).map(lambda x: x * weight)
+
+    assert int(mapped(1).fingerprint()) != int(mapped(2).fingerprint())
+    v = tf.Variable(1, dtype=tf.int64)
+    before = int(mapped(v).fingerprint())
+    v.assign(2)
+    assert int(mapped(v).fingerprint()) != before
+
+
+def test_fingerprints_are_the_same_in_another_process(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import retrograde as tf\n"
+        "data = tf.data.Dataset.range(9).map(lambda x: {'a': x, 'b': x + 1}).shuffle(4).batch(2)\n"
+        "print(int(data.fingerprint()))\n"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, program], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+        for _ in range(2)
+    ]
+    assert runs[0] == runs[1]
+
+
+# Names of files
+
+
+@pytest.fixture
+def three(tmp_path):
+    for name in "cab":
+        (tmp_path / f"{name}.txt").write_text(name)
+    return [str(tmp_path / f"{name}.txt").encode() for name in "abc"]
+
+
+def test_files_are_listed_by_pattern(three, tmp_path):
+    pattern = str(tmp_path / "*.txt")
+    assert listed(Dataset.list_files(pattern, shuffle=False)) == three
+    some = [str(tmp_path / "c*"), str(tmp_path / "a*")]
+    assert listed(Dataset.list_files(some, shuffle=False)) == [three[0], three[2]]
+    found = Dataset.list_files(pattern)
+    assert (len(found), found.element_spec) == (3, tf.TensorSpec([], tf.string))
+
+
+def test_files_come_in_another_order_each_time(tmp_path):
+    for number in range(20):
+        pathlib.Path(tmp_path / f"{number}").touch()
+    dataset = Dataset.list_files(str(tmp_path / "*"), seed=3)
+    first, second = listed(dataset), listed(dataset)
+    assert sorted(first) == sorted(second)
+    assert first != second
+    assert listed(Dataset.list_files(str(tmp_path / "*"), seed=3)) == first
