@@ -11,10 +11,10 @@ from pathlib import Path
 from benchmarks import import_time, machine, memory, rounds
 from benchmarks.environments import python_of
 from benchmarks.goals import GOALS
-from benchmarks.peers import PEER_BY_NAME, ROOT
+from benchmarks.peers import COMPILERS, PEER_BY_NAME, PEERS, ROOT
 from benchmarks.processes import PeerError, WorkerProcess
 from benchmarks.report import Report, disagreements, page
-from benchmarks.workloads import DERIVATIVES, DESCRIPTIONS, IMPORTS, MEMORY, STEPS
+from benchmarks.workloads import COMPILED, DERIVATIVES, DESCRIPTIONS, IMPORTS, MEMORY, STEPS
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 
@@ -93,20 +93,36 @@ def find_versions(workers):
     return versions, unavailable
 
 
+def those_of(peers, values):
+    """The `values`, by name, of these peers."""
+    return {peer.name: values[peer.name] for peer in peers if peer.name in values}
+
+
 def measure_all(names, pythons, workers, step_effort, import_effort):
     """A result for each workload. The workers end before memory and imports are measured."""
-    steps = [name for name in names if name in STEPS | DERIVATIVES]
-    results = [rounds.measure(name, workers, step_effort, say) for name in steps]
+    results = []
+    for name in names:
+        if name in STEPS | DERIVATIVES | COMPILED:
+            peers = those_of(COMPILERS if name in COMPILED else PEERS, workers)
+            results.append(rounds.measure(name, peers, step_effort, say))
     for worker in workers.values():
         worker.stop()
+    pythons = those_of(PEERS, pythons)
     results += [memory.measure(name, pythons, say) for name in names if name in MEMORY]
     if any(name in IMPORTS for name in names):
         results.append(import_time.measure(pythons, import_effort, say))
     return results
 
 
+def peers_for(options):
+    """The names of the peers that have something to do."""
+    compiled = {name in COMPILED for name in options.only}
+    groups = [COMPILERS if c else PEERS for c in sorted(compiled)]
+    return [peer.name for group in groups for peer in group if peer.name in options.peers]
+
+
 def run(options, step_effort, import_effort):
-    pythons, unavailable = find_pythons(options.peers, options.environments)
+    pythons, unavailable = find_pythons(peers_for(options), options.environments)
     with contextlib.ExitStack() as stack:
         workers = {
             name: stack.enter_context(WorkerProcess(python, PEER_BY_NAME[name]))
@@ -116,7 +132,7 @@ def run(options, step_effort, import_effort):
         usable = {name: workers[name] for name in versions}
         pythons = {name: pythons[name] for name in versions}
         results = measure_all(options.only, pythons, usable, step_effort, import_effort)
-    return Report(options.peers, results, unavailable | silent, versions, GOALS)
+    return Report(peers_for(options), results, unavailable | silent, versions, GOALS)
 
 
 def efforts_of(options):

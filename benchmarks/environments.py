@@ -31,9 +31,9 @@ def python_in(folder):
 
 def python_of(peer, ready, say):
     """The Python that has `peer`: from the folder `ready` if it is there, else from `.bench`."""
-    if ready is not None and python_in(ready / peer.name).exists():
-        return str(python_in(ready / peer.name))
-    folder = HOME / peer.name
+    if ready is not None and python_in(ready / peer.package).exists():
+        return str(python_in(ready / peer.package))
+    folder = HOME / peer.package
     wanted = marker_text(_all_requirements(peer), platform.python_version())
     if not is_current(folder, wanted):
         _set_up(folder, peer, say)
@@ -43,7 +43,7 @@ def python_of(peer, ready, say):
 
 def _all_requirements(peer):
     """The requirements of `peer`; for the project itself, with its dependencies."""
-    if "." not in peer.requirements:
+    if "-e" not in peer.requirements:
         return peer.requirements
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return (*peer.requirements, *project["dependencies"])
@@ -52,9 +52,9 @@ def _all_requirements(peer):
 def _set_up(folder, peer, say):
     HOME.mkdir(exist_ok=True)
     (HOME / ".gitignore").write_text("*\n")
-    say(f"{peer.name}: making a virtual environment in {folder.relative_to(ROOT)}")
+    say(f"{peer.package}: making a virtual environment in {folder.relative_to(ROOT)}")
     _make_environment(folder)
-    say(f"{peer.name}: pip install {' '.join(peer.requirements)}")
+    say(f"{peer.package}: pip install {' '.join(peer.requirements)}")
     pip = [str(python_in(folder)), "-m", "pip", "install", "--disable-pip-version-check"]
     _run([*pip, *peer.requirements])
 

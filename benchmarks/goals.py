@@ -1,8 +1,8 @@
-"""What retrograde sets out to reach, as quotients of two measured values."""
+"""What retrograde sets out to reach: most of it as quotients of two measured values."""
 
 from dataclasses import dataclass
 
-from benchmarks.workloads import DERIVATIVES
+from benchmarks.workloads import COMPILED, DERIVATIVES
 
 SMALL = ("square", "add8", "chain", "small_mlp")
 
@@ -21,8 +21,31 @@ class Goal:
         sign = "<=" if self.at_most else ">="
         return f"{self.above} / {self.below} {sign} {self.bound:g}"
 
+    def measured(self, result):
+        """The quotient in `result`, or None if a value is missing."""
+        return result.ratio(self.above, self.below)
+
     def is_met(self, ratio):
         return ratio <= self.bound if self.at_most else ratio >= self.bound
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`peer` takes no more than so many microseconds in `workload`."""
+
+    workload: str
+    peer: str
+    microseconds: float
+
+    def __str__(self):
+        return f"{self.peer} in us <= {self.microseconds:g}"
+
+    def measured(self, result):
+        """Its microseconds in `result`, or None if it is missing."""
+        return result.ratio(self.peer, self.peer) and result.values[self.peer] * 1e6
+
+    def is_met(self, microseconds):
+        return microseconds <= self.microseconds
 
 
 GOALS = (
@@ -36,6 +59,12 @@ GOALS = (
     Goal("conv_small", "tensorflow", "retrograde", 1),
     Goal("conv_64", "torch", "retrograde", 0.67),
     Goal("max_pool", "torch", "retrograde", 0.5),
+    Goal("small_mlp_step", "retrograde_eager", "retrograde_function", 2),
+    Goal("small_mlp_step", "tensorflow_function", "retrograde_function", 2),
+    Goal("elementwise_step", "torch_compile", "retrograde_function", 1),
+    *(Goal(workload, "retrograde_xla", "jax_jit", 1.1, at_most=True) for workload in COMPILED),
+    *(Goal(workload, "tensorflow_xla", "retrograde_xla", 1) for workload in COMPILED),
+    Limit("call", "retrograde_function", 5),
     Goal("memory_50_layers", "retrograde", "torch", 1, at_most=True),
     Goal("import", "retrograde", "numpy", 1.5, at_most=True),
 )

@@ -12,6 +12,9 @@ THREE_LAYERS = (64, (16, 32, 32, 8))
 FIVE_LAYERS = (256, (2, 32, 32, 32, 32, 1))
 FIVE_LAYERS_OF_ONE = (256, (1, 32, 32, 32, 32, 1))
 PER_EXAMPLE = (256, (16, 32, 32, 4))
+RNN = (100, 32, 16, 32)  # steps, batch, features, units
+TRANSFORMER = (8, 64, 128)  # batch, tokens, width
+HEADS = 4
 CONV_SMALL, CONV_64 = (8, 16), (64, 64)
 
 
@@ -82,3 +85,39 @@ def matrix_and_vector(size):
 
 def direction():
     return _normal(np.random.default_rng(7), (256, 2))
+
+
+def sequence():
+    """Features for each step and example, and the weights and bias of a recurrent layer."""
+    steps, batch, features, units = RNN
+    generator = np.random.default_rng(8)
+    x = _normal(generator, (steps, batch, features))
+    w = _normal(generator, (features, units), features**-0.5)
+    u = _normal(generator, (units, units), 0.8 * units**-0.5)
+    return x, [w, u, _normal(generator, units, 0.1)]
+
+
+def tokens():
+    """Tokens, and those that the block is trained to give."""
+    generator = np.random.default_rng(9)
+    return _normal(generator, TRANSFORMER), _normal(generator, TRANSFORMER)
+
+
+def transformer_weights():
+    """Of a block: four of the attention, two layers with biases, scale and shift of two norms."""
+    generator = np.random.default_rng(10)
+    width = TRANSFORMER[-1]
+    attention = [_normal(generator, (width, width), width**-0.5) for _ in range(4)]
+    layers = [
+        _normal(generator, (width, 4 * width), (2 / width) ** 0.5),
+        _normal(generator, 4 * width, 0.1),
+        _normal(generator, (4 * width, width), (4 * width) ** -0.5),
+        _normal(generator, width, 0.1),
+    ]
+    norms = [1 + _normal(generator, width, 0.1), _normal(generator, width, 0.1)]
+    return attention + layers + norms + [n.copy() for n in norms]
+
+
+def convolution_weights():
+    """The filters of a small convolution, and a bias for each of its results."""
+    return [filters(*CONV_SMALL), _normal(np.random.default_rng(11), CONV_SMALL[1], 0.1)]

@@ -10,20 +10,44 @@ ROOT = Path(__file__).resolve().parent.parent
 class Peer:
     """One library: how to install it, what to import, and which module has its workloads.
 
-    `requirements` are arguments of `pip install`, which runs at the root of the repository.
+    `requirements` are arguments of `pip install`, which runs at the root of the repository. A peer
+    that shares the environment of another names it as its `library`; `way` says how it compiles.
     """
 
     name: str
     requirements: tuple[str, ...]
     workloads: str
+    library: str = ""
+    way: str = ""
+
+    @property
+    def package(self):
+        """What to import; the environment has the same name."""
+        return self.library or self.name
 
 
 PEERS = (
-    Peer("retrograde", ("-e", "."), "benchmarks.workloads_tf"),
+    Peer("retrograde", ("-e", ".[xla]"), "benchmarks.workloads_tf"),
     Peer("tensorflow", ("tensorflow-cpu",), "benchmarks.workloads_tf"),
     Peer("torch", ("torch==2.13.0", "numpy"), "benchmarks.workloads_torch"),
     Peer("jax", ("jax",), "benchmarks.workloads_jax"),
     Peer("autograd", ("autograd",), "benchmarks.workloads_autograd"),
 )
 
-PEER_BY_NAME = {peer.name: peer for peer in PEERS}
+
+def _way(name, library, module, way):
+    requirements = next(peer.requirements for peer in PEERS if peer.name == library)
+    return Peer(name, requirements, f"benchmarks.{module}", library, way)
+
+
+COMPILERS = (
+    _way("retrograde_eager", "retrograde", "compiled_tf", "eager"),
+    _way("retrograde_function", "retrograde", "compiled_tf", "function"),
+    _way("retrograde_xla", "retrograde", "compiled_tf", "xla"),
+    _way("tensorflow_function", "tensorflow", "compiled_tf", "function"),
+    _way("tensorflow_xla", "tensorflow", "compiled_tf", "xla"),
+    _way("jax_jit", "jax", "compiled_jax", "jit"),
+    _way("torch_compile", "torch", "compiled_torch", "compile"),
+)
+
+PEER_BY_NAME = {peer.name: peer for peer in PEERS + COMPILERS}

@@ -3,7 +3,8 @@
 import statistics
 from dataclasses import dataclass, field
 
-from benchmarks.workloads import DESCRIPTIONS
+from benchmarks.peers import COMPILERS, PEERS
+from benchmarks.workloads import COMPILED, DESCRIPTIONS
 
 OURS = "retrograde"
 TOLERANCE = 1e-3
@@ -98,6 +99,12 @@ def _value_row(result, others):
     return row
 
 
+def compiled_table(results, peers):
+    """A row for each compiled function: the value of each library and way."""
+    rows = [[result.workload, *map(result.value_text, peers)] for result in results]
+    return markdown_table(["compiled", *peers], rows)
+
+
 def goal_table(goals, results):
     """A row for each goal whose workload is among the results."""
     by_name = {result.workload: result for result in results}
@@ -106,15 +113,11 @@ def goal_table(goals, results):
 
 
 def _goal_row(goal, result):
-    ratio = result.ratio(goal.above, goal.below)
-    if ratio is None:
+    measured = goal.measured(result)
+    if measured is None:
         return [goal.workload, str(goal), MISSING, "not measured"]
-    return [
-        goal.workload,
-        str(goal),
-        format_ratio(ratio),
-        "met" if goal.is_met(ratio) else "not met",
-    ]
+    verdict = "met" if goal.is_met(measured) else "not met"
+    return [goal.workload, str(goal), format_ratio(measured), verdict]
 
 
 def checksums_agree(one, two, tolerance=TOLERANCE):
@@ -134,7 +137,7 @@ def differing(checksums):
 
     The reference is the first peer other than retrograde; without one, nothing is compared.
     """
-    others = [name for name in checksums if name != OURS]
+    others = [name for name in checksums if not name.startswith(OURS)]
     if not others:
         return None, []
     reference = others[0]
@@ -220,8 +223,7 @@ class Report:
 
     def text(self):
         parts = [
-            value_table(self.results, self.peers),
-            "Ratio: the peer's value divided by retrograde's; above 1 retrograde is the better.",
+            *self._values(),
             *self._relative_lines(),
             agreement_text(self.results),
             unsteady_text(self.results),
@@ -229,6 +231,18 @@ class Report:
             goal_table(self.goals, self.results),
         ]
         return "\n\n".join(part for part in parts if part)
+
+    def _values(self):
+        compiled = [result for result in self.results if result.workload in COMPILED]
+        others = [result for result in self.results if result.workload not in COMPILED]
+        if others:
+            yield value_table(others, self._among(PEERS))
+            yield "Ratio: the peer's value divided by retrograde's; above 1 retrograde is better."
+        if compiled:
+            yield compiled_table(compiled, self._among(COMPILERS))
+
+    def _among(self, peers):
+        return [peer.name for peer in peers if peer.name in self.peers]
 
     def _relative_lines(self):
         references = {"memory_50_layers": "torch", "import": "numpy"}
@@ -252,9 +266,10 @@ def page(report, machine, date, rounds):
         "## How it was measured",
         "Each peer runs in an environment and a process of its own, with its default number of\n"
         "threads. The peers take turns; a turn is a few short loops over the step, and the best\n"
-        f"loop of {rounds} turns counts. All arrays are float32, JAX runs without `jit`, and\n"
-        "Python's garbage collector stays on. Memory is the growth of the peak resident size of\n"
-        "a fresh process after the import. Import times are medians over fresh interpreters.",
+        f"loop of {rounds} turns counts. All arrays are float32, JAX runs without `jit` but where\n"
+        "the table says so, and Python's garbage collector stays on. Memory is the growth of the\n"
+        "peak resident size of a fresh process after the import. Import times are medians over\n"
+        "fresh interpreters.",
         report.version_table(),
         "\n".join(f"- {name}: {fact}" for name, fact in machine.items()),
         f"Measured on {date}.",

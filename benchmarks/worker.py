@@ -61,8 +61,9 @@ class Worker:
     """Holds the library, and the step that is being measured."""
 
     def __init__(self, peer):
-        self.library = importlib.import_module(peer.name)
+        self.library = importlib.import_module(peer.package)
         self.module = importlib.import_module(peer.workloads)
+        self.way = [peer.way] if peer.way else []
         self.step = None
         self.count = 0
 
@@ -75,7 +76,7 @@ class Worker:
     def prepare(self, workload, seconds):
         """Set up, run two steps for the checksum, and find how many fill `seconds`."""
         self.step = None  # lets the arrays of the workload before go
-        self.step = self.module.workload[workload](self.library)
+        self.step = self.module.workload[workload](self.library, *self.way)
         checks = [check for _ in range(2) for check in self._checked_step()]
         self.count = calibrate(self.step, seconds)
         return {"checksum": checks}

@@ -4,6 +4,9 @@ To add a workload, add a line here and a function of that name to each `workload
 `derivatives_*.py` for what goes beyond the gradient. The function takes the library, does the
 set-up, and returns a step: a function without arguments that does the work and returns a list of
 results. The driver compares the results of the first two steps over all peers.
+
+What is `COMPILED` has its functions in `compiled_*.py`; they take the way to compile as well, and
+are compared with each other.
 """
 
 STEPS = {
@@ -36,4 +39,15 @@ IMPORTS = {
     "import": "start of a fresh interpreter with the import, less the bare start",
 }
 
-DESCRIPTIONS = STEPS | DERIVATIVES | MEMORY | IMPORTS
+COMPILED = {
+    "call": "`a + b` of two tensors with 8 elements: what a call of a function costs",
+    "small_mlp_step": "training step (SGD) of a 16-32-32-4 network, batch of 32",
+    "mnist_mlp_step": "training step (SGD) of a 784-512-512-10 network, batch of 128",
+    "elementwise_step": "gradient of `sum(sin(x) * exp(x) + tanh(x))` on 1,000,000 elements",
+    "rnn_step": "training step of a recurrent layer, 100 steps, batch of 32, 16 features, 32 units",
+    "transformer_step": "training step of a transformer block, batch of 8, 64 tokens, width 128",
+    "jacobian_step": "Jacobian of `tanh(m @ v)`, 64 x 64",
+    "conv_step": "training step of a 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
+}
+
+DESCRIPTIONS = STEPS | DERIVATIVES | COMPILED | MEMORY | IMPORTS

@@ -7,10 +7,10 @@ import pytest
 
 import benchmarks
 from benchmarks import environments, processes, report
-from benchmarks.goals import GOALS, Goal
-from benchmarks.peers import PEERS
+from benchmarks.goals import GOALS, Goal, Limit
+from benchmarks.peers import COMPILERS, PEER_BY_NAME, PEERS
 from benchmarks.report import Report, Result
-from benchmarks.workloads import DERIVATIVES, DESCRIPTIONS, MEMORY, STEPS
+from benchmarks.workloads import COMPILED, DERIVATIVES, DESCRIPTIONS, MEMORY, STEPS
 
 FOLDER = Path(benchmarks.__file__).parent
 
@@ -36,8 +36,19 @@ def test_every_module_has_every_workload(module):
     assert workloads_of(FOLDER / name.replace("workloads", "derivatives")) == set(DERIVATIVES)
 
 
+@pytest.mark.parametrize("module", sorted({peer.workloads for peer in COMPILERS}))
+def test_every_module_has_every_compiled_function(module):
+    assert workloads_of(FOLDER / f"{module.removeprefix('benchmarks.')}.py") == set(COMPILED)
+
+
 def test_goals_name_known_workloads():
     assert {goal.workload for goal in GOALS} <= set(DESCRIPTIONS)
+
+
+def test_goals_name_known_peers():
+    named = {getattr(goal, name, None) for goal in GOALS for name in ("above", "below", "peer")}
+
+    assert named <= {*PEER_BY_NAME, "numpy", None}
 
 
 @pytest.mark.parametrize(
@@ -91,6 +102,30 @@ def test_goal_table_judges_each_goal(square):
         ["square", "retrograde / torch <= 1.5", "1.33", "met"],
         ["square", "jax / retrograde >= 1", "-", "not measured"],
     ]
+
+
+def test_a_limit_is_in_microseconds():
+    call = Result("call", "s", {"retrograde_function": 4.2e-6, "retrograde_xla": 7e-6})
+    limits = [Limit("call", peer, 5) for peer in ("retrograde_function", "retrograde_xla", "jax")]
+
+    rows = report.goal_table(limits, [call]).splitlines()[2:]
+
+    assert [[cell.strip() for cell in row.strip("|").split("|")] for row in rows] == [
+        ["call", "retrograde_function in us <= 5", "4.20", "met"],
+        ["call", "retrograde_xla in us <= 5", "7.00", "not met"],
+        ["call", "jax in us <= 5", "-", "not measured"],
+    ]
+
+
+def test_compiled_functions_have_a_table_of_their_own(square):
+    call = Result("call", "s", {"retrograde_eager": 2e-6, "jax_jit": 5e-6})
+    names = ["retrograde", "tensorflow", "retrograde_eager", "jax_jit"]
+
+    text = Report(names, [square, call], {}, {}, ()).text()
+
+    assert "| compiled | retrograde_eager | jax_jit |" in text
+    assert "| call     |          2.00 us | 5.00 us |" in text
+    assert "| workload | retrograde | tensorflow | ratio |" in text
 
 
 @pytest.mark.parametrize(

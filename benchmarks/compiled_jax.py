@@ -1,0 +1,150 @@
+"""The compiled functions for JAX, under `jit`.
+
+A training step gives its weights away, and gets new ones: `jit` may write over the old.
+"""
+
+import numpy as np
+
+from benchmarks import inputs
+from benchmarks.registry import Registry
+
+workload = Registry()
+
+
+def to_numpy(value):
+    return np.asarray(value)
+
+
+def _step(jax, _way, f, *arguments):
+    compiled = jax.jit(f)
+    arguments = [jax.numpy.asarray(a) for a in arguments]
+
+    def step():
+        return jax.block_until_ready(compiled(*arguments))
+
+    return step
+
+
+def _training(jax, _way, loss_of, weights, *data):
+    def update(weights, *data):
+        loss, gradients = jax.value_and_grad(loss_of)(weights, *data)
+        pairs = zip(weights, gradients, strict=True)
+        return loss, [w - inputs.LEARNING_RATE * g for w, g in pairs]
+
+    compiled = jax.jit(update, donate_argnums=0)
+    data = [jax.numpy.asarray(a) for a in data]
+    state = [[jax.numpy.asarray(w) for w in weights]]
+
+    def step():
+        loss, state[0] = compiled(state[0], *data)
+        return jax.block_until_ready([loss])
+
+    return step
+
+
+@workload
+def call(jax, way):
+    return _step(jax, way, lambda a, b: [a + b], *inputs.pair_of_vectors())
+
+
+def _classifier(jax, way, batch, sizes):
+    jnp = jax.numpy
+    data = inputs.classification(batch, sizes)
+    depth = len(sizes) - 1
+
+    def loss_of(parameters, x, labels):
+        *hidden, (last_w, last_b) = zip(parameters[:depth], parameters[depth:], strict=True)
+        h = x
+        for w, b in hidden:
+            h = jax.nn.relu(h @ w + b)
+        scores = jax.nn.log_softmax(h @ last_w + last_b)
+        return -jnp.mean(jnp.take_along_axis(scores, labels[:, None], axis=1))
+
+    return _training(jax, way, loss_of, data.weights + data.biases, data.x, data.labels)
+
+
+@workload
+def small_mlp_step(jax, way):
+    return _classifier(jax, way, *inputs.SMALL_MLP)
+
+
+@workload
+def mnist_mlp_step(jax, way):
+    return _classifier(jax, way, *inputs.MNIST_MLP)
+
+
+@workload
+def elementwise_step(jax, way):
+    jnp = jax.numpy
+
+    def f(x):
+        return jnp.sum(jnp.sin(x) * jnp.exp(x) + jnp.tanh(x))
+
+    return _step(jax, way, lambda x: [*jax.value_and_grad(f)(x)], inputs.long_vector())
+
+
+@workload
+def rnn_step(jax, way):
+    jnp = jax.numpy
+    x, weights = inputs.sequence()
+
+    def loss_of(weights, x):
+        w, u, b = weights
+        h = jnp.zeros((x.shape[1], u.shape[0]))
+        for t in range(x.shape[0]):
+            h = jnp.tanh(x[t] @ w + h @ u + b)
+        return jnp.mean(h * h)
+
+    return _training(jax, way, loss_of, weights, x)
+
+
+def _normalised(jax, x, scale, shift):
+    centred = x - jax.numpy.mean(x, axis=-1, keepdims=True)
+    variance = jax.numpy.mean(centred * centred, axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(variance + 1e-5) * scale + shift
+
+
+def _heads(x):
+    batch, tokens, width = x.shape
+    return x.reshape(batch, tokens, inputs.HEADS, width // inputs.HEADS).transpose(0, 2, 1, 3)
+
+
+def _attention(jax, x, wq, wk, wv, wo):
+    q, k, v = (_heads(x @ w) for w in (wq, wk, wv))
+    scores = q @ k.transpose(0, 1, 3, 2) * (q.shape[-1] ** -0.5)
+    mixed = (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3)
+    return mixed.reshape(x.shape) @ wo
+
+
+@workload
+def transformer_step(jax, way):
+    def loss_of(weights, x, target):
+        *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = weights
+        h = x + _attention(jax, _normalised(jax, x, scale1, shift1), *attention)
+        inner = _normalised(jax, h, scale2, shift2) @ w1 + b1
+        error = h + jax.nn.gelu(inner, approximate=False) @ w2 + b2 - target
+        return jax.numpy.mean(error * error)
+
+    return _training(jax, way, loss_of, inputs.transformer_weights(), *inputs.tokens())
+
+
+@workload
+def jacobian_step(jax, way):
+    def jacobian(matrix, vector):
+        return [jax.jacrev(lambda v: jax.numpy.tanh(matrix @ v))(vector)]
+
+    return _step(jax, way, jacobian, *inputs.matrix_and_vector(64))
+
+
+@workload
+def conv_step(jax, way):
+    def loss_of(weights, x):
+        w, b = weights
+        y = jax.lax.conv_general_dilated(
+            x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        y = jax.nn.relu(y + b)
+        return jax.numpy.mean(y * y)
+
+    images = inputs.images(inputs.CONV_SMALL[0])
+    return _training(jax, way, loss_of, inputs.convolution_weights(), images)

@@ -1,0 +1,160 @@
+"""Functions that are compiled, as programs for TensorFlow; retrograde runs the same lines.
+
+`way` is "eager" for what is not compiled at all, "function", or "xla" for `jit_compile=True`.
+"""
+
+from benchmarks import inputs
+from benchmarks.registry import Registry
+
+workload = Registry()
+
+
+def to_numpy(value):
+    return value.numpy()
+
+
+def _step(tf, way, f, *arguments):
+    """A step that calls `f`; where it may return before its work is done, it waits for it."""
+    if way == "eager":
+        return lambda: f(*arguments)
+    if way == "function":
+        compiled = tf.function(f)
+        return lambda: compiled(*arguments)
+    compiled = tf.function(f, jit_compile=True)
+
+    def step():
+        results = compiled(*arguments)
+        results[0].numpy()
+        return results
+
+    return step
+
+
+def _descend(variables, gradients):
+    for variable, gradient in zip(variables, gradients, strict=True):
+        variable.assign_sub(inputs.LEARNING_RATE * gradient)
+
+
+@workload
+def call(tf, way):
+    return _step(tf, way, lambda a, b: [a + b], *map(tf.constant, inputs.pair_of_vectors()))
+
+
+def _classifier(tf, way, batch, sizes):
+    data = inputs.classification(batch, sizes)
+    weights = [tf.Variable(value) for value in data.weights]
+    biases = [tf.Variable(value) for value in data.biases]
+    *hidden, (last_w, last_b) = zip(weights, biases, strict=True)
+
+    def train(x, labels):
+        with tf.GradientTape() as tape:
+            h = x
+            for w, b in hidden:
+                h = tf.nn.relu(h @ w + b)
+            logits = h @ last_w + last_b
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+            loss = tf.reduce_mean(losses)
+        _descend(weights + biases, tape.gradient(loss, weights + biases))
+        return [loss]
+
+    return _step(tf, way, train, tf.constant(data.x), tf.constant(data.labels))
+
+
+@workload
+def small_mlp_step(tf, way):
+    return _classifier(tf, way, *inputs.SMALL_MLP)
+
+
+@workload
+def mnist_mlp_step(tf, way):
+    return _classifier(tf, way, *inputs.MNIST_MLP)
+
+
+@workload
+def elementwise_step(tf, way):
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.sin(x) * tf.exp(x) + tf.tanh(x))
+        return [y, tape.gradient(y, x)]
+
+    return _step(tf, way, gradient, tf.constant(inputs.long_vector()))
+
+
+@workload
+def rnn_step(tf, way):
+    x, weights = inputs.sequence()
+    w, u, b = variables = [tf.Variable(value) for value in weights]
+
+    def train(x):
+        with tf.GradientTape() as tape:
+            h = tf.zeros([x.shape[1], u.shape[0]])
+            for t in range(x.shape[0]):
+                h = tf.tanh(x[t] @ w + h @ u + b)
+            loss = tf.reduce_mean(h * h)
+        _descend(variables, tape.gradient(loss, variables))
+        return [loss]
+
+    return _step(tf, way, train, tf.constant(x))
+
+
+def _normalised(tf, x, scale, shift):
+    centred = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(centred * centred, axis=-1, keepdims=True)
+    return centred * tf.math.rsqrt(variance + 1e-5) * scale + shift
+
+
+def _heads(tf, x):
+    """From (batch, tokens, width) to (batch, heads, tokens, width of a head)."""
+    batch, tokens, width = x.shape
+    parts = tf.reshape(x, [batch, tokens, inputs.HEADS, width // inputs.HEADS])
+    return tf.transpose(parts, [0, 2, 1, 3])
+
+
+def _attention(tf, x, wq, wk, wv, wo):
+    q, k, v = (_heads(tf, x @ w) for w in (wq, wk, wv))
+    scores = tf.matmul(q, k, transpose_b=True) * (q.shape[-1] ** -0.5)
+    mixed = tf.transpose(tf.nn.softmax(scores) @ v, [0, 2, 1, 3])
+    return tf.reshape(mixed, x.shape) @ wo
+
+
+@workload
+def transformer_step(tf, way):
+    variables = [tf.Variable(value) for value in inputs.transformer_weights()]
+    *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = variables
+
+    def train(x, target):
+        with tf.GradientTape() as tape:
+            h = x + _attention(tf, _normalised(tf, x, scale1, shift1), *attention)
+            inner = tf.nn.gelu(_normalised(tf, h, scale2, shift2) @ w1 + b1)
+            error = h + inner @ w2 + b2 - target
+            loss = tf.reduce_mean(error * error)
+        _descend(variables, tape.gradient(loss, variables))
+        return [loss]
+
+    return _step(tf, way, train, *map(tf.constant, inputs.tokens()))
+
+
+@workload
+def jacobian_step(tf, way):
+    def jacobian(matrix, vector):
+        with tf.GradientTape() as tape:
+            tape.watch(vector)
+            y = tf.tanh(tf.linalg.matvec(matrix, vector))
+        return [tape.jacobian(y, vector)]
+
+    return _step(tf, way, jacobian, *map(tf.constant, inputs.matrix_and_vector(64)))
+
+
+@workload
+def conv_step(tf, way):
+    w, b = variables = [tf.Variable(value) for value in inputs.convolution_weights()]
+
+    def train(x):
+        with tf.GradientTape() as tape:
+            y = tf.nn.relu(tf.nn.conv2d(x, w, strides=1, padding="SAME") + b)
+            loss = tf.reduce_mean(y * y)
+        _descend(variables, tape.gradient(loss, variables))
+        return [loss]
+
+    return _step(tf, way, train, tf.constant(inputs.images(inputs.CONV_SMALL[0])))
