@@ -73,6 +73,7 @@ def _import_keras() -> ModuleType:
             importlib.import_module("keras")
             view = importlib.import_module(_VIEW)
             backend_utils = importlib.import_module("keras.src.utils.backend_utils")
+            additions = importlib.import_module(f"{_OURS}.additions")
     except BaseException as error:
         sys.meta_path.remove(finder)
         for name in set(sys.modules) - before:
@@ -86,6 +87,7 @@ def _import_keras() -> ModuleType:
     sys.modules["keras.src.backend.config"]._BACKEND = NAME
     _teach(backend_utils.DynamicBackend, sys.modules["keras.src.backend"])
     _keep_64_bits(sys.modules["keras.src.backend.common.dtypes"])
+    additions.make()
     return view
 
 

@@ -139,7 +139,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
             class_weight=class_weight,
             steps_per_execution=self.steps_per_execution,
         )
-        self._build_on(batches)
+        self._build_for("train_step", batches)
         callbacks = self._callbacks(callbacks, verbose, batches, epochs=epochs, add_history=True)
         validation = {
             "batch_size": validation_batch_size or batch_size,
@@ -226,7 +226,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
                 steps_per_epoch=steps,
                 steps_per_execution=self.steps_per_execution,
             )
-        self._build_on(batches)
+        self._build_for("test_step", batches)
         callbacks = self._callbacks(callbacks, verbose, batches)
         self.make_test_function()
         self.stop_evaluating = False
@@ -279,17 +279,17 @@ class RetrogradeTrainer(base_trainer.Trainer):
                     f"time. Received: sample_weight={sample_weight}, class_weight={class_weight}"
                 )
             sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
-        return self._on_batch(self.make_train_function, (x, y, sample_weight), return_dict)
+        return self._on_batch("train", (x, y, sample_weight), return_dict)
 
     def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
         """The metrics for the batch, in a list or by name."""
         self._assert_compile_called("test_on_batch")
-        return self._on_batch(self.make_test_function, (x, y, sample_weight), return_dict)
+        return self._on_batch("test", (x, y, sample_weight), return_dict)
 
-    def _on_batch(self, make_function, batch, return_dict):
+    def _on_batch(self, what, batch, return_dict):
         batch = tree.map_structure(_tensor, batch)
-        self._symbolic_build(data_batch=batch)
-        function = make_function()
+        self._build_for(f"{what}_step", batch=batch)
+        function = getattr(self, f"make_{what}_function")()
         self.reset_metrics()
         logs = pythonify_logs(function([batch]))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
@@ -301,10 +301,15 @@ class RetrogradeTrainer(base_trainer.Trainer):
 
     # Preparations
 
-    def _build_on(self, batches):
-        """Makes the variables of everything that has none yet, from the look of one batch."""
-        self._symbolic_build(iterator=batches)
-        batches.reset()
+    def _build_for(self, step, batches=None, batch=None):
+        """Makes the variables of everything that has none yet, from the look of one batch.
+
+        A step that the user wrote may use the model otherwise; it makes them when it first runs.
+        """
+        if getattr(type(self), step) is getattr(RetrogradeTrainer, step):
+            self._symbolic_build(iterator=batches, data_batch=batch)
+            if batches is not None:
+                batches.reset()
 
     def _callbacks(self, callbacks, verbose, batches, epochs=1, add_history=False):
         if isinstance(callbacks, callbacks_module.CallbackList):
@@ -331,6 +336,10 @@ class EpochIterator(KerasEpochIterator):
                 raise_unsupported_arg("sample_weights", "the sample weights", "Dataset")
             x, class_weight = DatasetAdapter(x, class_weight), None
         super().__init__(x, y, sample_weight, class_weight=class_weight, **options)
+
+    def _interrupted_warning(self):
+        if self.steps_per_epoch:  # else an epoch is what there is
+            super()._interrupted_warning()
 
 
 def _tensor(x):

@@ -5,7 +5,7 @@ from keras.src.backend.common import KerasVariable, global_state
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable as HeldVariable
-from retrograde.keras_backend.conversion import convert_to_tensor
+from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
 
 
 class Variable(KerasVariable):
@@ -43,8 +43,9 @@ class Variable(KerasVariable):
             value = scope.get_current_value(self)
             if value is not None:
                 return value
-        if self._value is None:  # a shape is being found out, before the variable is made
-            return self._initializer(self._shape, dtype=self._dtype)
+        if self._value is None:
+            # A shape is being found out before the variable is made: any value will do.
+            return Tensor(np.zeros(self._shape, numpy_dtype(self._dtype)))
         return self._value._read()
 
     def __retrograde_tensor__(self):
