@@ -87,7 +87,7 @@ def _import_keras() -> ModuleType:
     sys.modules["keras.src.backend.config"]._BACKEND = NAME
     _teach(backend_utils.DynamicBackend, sys.modules["keras.src.backend"])
     _keep_64_bits(sys.modules["keras.src.backend.common.dtypes"])
-    additions.make()
+    additions.make(view)
     return view
 
 

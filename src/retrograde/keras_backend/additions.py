@@ -1,20 +1,53 @@
 """What programs written for `tf.keras` look for in Keras, and Keras 3 by itself does not have."""
 
+import types
+
+import keras
 from keras.src import ops
+from keras.src.callbacks import tensorboard
 from keras.src.legacy import backend as legacy_backend
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
+from keras.src.saving import serialization_lib
 
 import retrograde
 from retrograde.core.indexed_slices import whole
+from retrograde.summary import _events
 
 
-def make():
-    """Puts them there."""
-    # The functions of `keras.backend` in Keras 1 and 2 are written with TensorFlow's.
+def make(view):
+    """Puts them there. `view` is what is `tf.keras`."""
+    view.saving = keras.saving  # where guides take `register_keras_serializable` from
+    # These modules use TensorFlow where it is installed, whatever the backend. Ours has the names.
     legacy_backend.tf = retrograde
+    serialization_lib.tf = _Ours(retrograde, available=True)
+    summaries = _Ours(retrograde.summary, scalar=_scalar)
+    tensorboard.TensorBoard.summary = property(lambda _: summaries)
+    tensorboard.keras_model_summary = keras_model_summary
     LossScaleOptimizer.get_scaled_loss = get_scaled_loss
     LossScaleOptimizer.get_unscaled_gradients = get_unscaled_gradients
     LossScaleOptimizer.apply = _applying(LossScaleOptimizer.apply)
+
+
+class _Ours(types.SimpleNamespace):
+    """A module of ours, with a few names in place of its own."""
+
+    def __init__(self, module, **names):
+        super().__init__(_module=module, **names)
+
+    def __getattr__(self, name):
+        return getattr(self._module, name)
+
+
+def _scalar(name, data, step=None, description=None):
+    """`summary.scalar` for steps of any dtype: Keras counts in int32."""
+    return retrograde.summary.scalar(name, data, None if step is None else int(step), description)
+
+
+def keras_model_summary(name, data, step=None):
+    """Writes the layers of a model down for TensorBoard to draw. Returns whether it did."""
+    metadata = _events.plugin_metadata("graph_keras_model", None, b"1")
+    with retrograde.summary.experimental.summary_scope(name) as (tag, _):
+        return retrograde.summary.write(tag, data.to_json(), step, metadata)
 
 
 def get_scaled_loss(self, loss):

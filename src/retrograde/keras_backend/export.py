@@ -10,8 +10,14 @@ class RetrogradeExportArchive:
     def add_endpoint(self, name, fn, input_signature=None, **kwargs):
         raise NotImplementedError(_MESSAGE)
 
+    def track_and_add_endpoint(self, name, resource, input_signature, **kwargs):
+        raise NotImplementedError(_MESSAGE)
+
+    def write_out(self, filepath, options=None, verbose=True):
+        raise NotImplementedError(_MESSAGE)
+
 
 _MESSAGE = (
-    "Exporting a SavedModel is not possible with the retrograde backend. Save the model with "
-    "model.save('name.keras'), and load it with Keras on TensorFlow or JAX to export it there."
+    "`export_saved_model` only currently supports the tensorflow, jax and torch backends. Save the "
+    "model with model.save('name.keras'), and load it with Keras on one of these to export it."
 )
