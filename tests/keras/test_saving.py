@@ -1,0 +1,144 @@
+"""Models in files: ours, and those that Keras on JAX reads and writes."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+import retrograde as tf
+from retrograde import keras
+from tests.namespaces.helpers import assert_raises
+
+X = np.linspace(-1.0, 1.0, 3 * 8 * 8 * 2, dtype=np.float32).reshape(3, 8, 8, 2)
+
+MODEL = """
+def make_model():
+    keras.utils.set_random_seed(7)
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 2)),
+            keras.layers.Conv2D(4, 3, activation="relu"),
+            keras.layers.BatchNormalization(),
+            keras.layers.Reshape((18, 8)),
+            keras.layers.LSTM(5),
+            keras.layers.Dense(2, name="head"),
+        ]
+    )
+    model.compile("adam", keras.losses.MeanSquaredError())
+    return model
+"""
+exec(MODEL)
+
+
+def trained():
+    model = make_model()  # noqa: F821
+    model.fit(X, np.ones((3, 2)), epochs=2, verbose=0)
+    return model
+
+
+def on_jax(program, folder):
+    """Runs `program` in a process of its own, where Keras is on JAX."""
+    start = f"import keras, numpy as np\nx = np.load('x.npy')\n{MODEL}\n"
+    np.save(folder / "x.npy", X)
+    result = subprocess.run(
+        [sys.executable, "-c", start + program],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
+        env=os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_saved_model_goes_on_where_it_was(tmp_path):
+    model = trained()
+    model.save(tmp_path / "model.keras")
+    restored = keras.models.load_model(tmp_path / "model.keras")
+
+    np.testing.assert_array_equal(restored.predict(X, verbose=0), model.predict(X, verbose=0))
+    assert int(restored.optimizer.iterations) == 2
+    losses = [m.fit(X, np.ones((3, 2)), verbose=0).history["loss"] for m in (model, restored)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
+
+
+def test_models_in_the_format_of_keras_2(tmp_path):
+    model = trained()
+    model.save(tmp_path / "model.h5")
+    restored = keras.models.load_model(tmp_path / "model.h5", compile=False)
+
+    np.testing.assert_array_equal(restored.predict(X, verbose=0), model.predict(X, verbose=0))
+
+
+def test_weights_alone(tmp_path):
+    model = trained()
+    model.save_weights(tmp_path / "w.weights.h5")
+    restored = make_model()  # noqa: F821
+    restored.optimizer.build(restored.trainable_variables)
+    restored.load_weights(tmp_path / "w.weights.h5")
+
+    np.testing.assert_array_equal(restored.predict(X, verbose=0), model.predict(X, verbose=0))
+
+
+def test_keras_on_jax_reads_our_files(tmp_path):
+    model = trained()
+    model.save(tmp_path / "ours.keras")
+    on_jax(
+        "model = keras.models.load_model('ours.keras')\n"
+        "np.save('y.npy', model.predict(x, verbose=0))\n"
+        "assert int(model.optimizer.iterations) == 2",
+        tmp_path,
+    )
+
+    np.testing.assert_allclose(
+        np.load(tmp_path / "y.npy"), model.predict(X, verbose=0), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_we_read_files_of_keras_on_jax(tmp_path):
+    on_jax(
+        "model = make_model()\n"
+        "model.fit(x, np.ones((3, 2)), epochs=2, verbose=0)\n"
+        "model.save('theirs.keras')\n"
+        "model.save_weights('theirs.weights.h5')\n"
+        "np.save('y.npy', model.predict(x, verbose=0))",
+        tmp_path,
+    )
+    expected = np.load(tmp_path / "y.npy")
+    model = keras.models.load_model(tmp_path / "theirs.keras")
+    np.testing.assert_allclose(model.predict(X, verbose=0), expected, rtol=1e-4, atol=1e-5)
+
+    model = make_model()  # noqa: F821
+    model.optimizer.build(model.trainable_variables)
+    model.load_weights(tmp_path / "theirs.weights.h5")
+    np.testing.assert_allclose(model.predict(X, verbose=0), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_shapes_and_dtypes_of_ours_may_stand_in_configurations():
+    config = {"shape": tf.TensorShape([2, None]), "dtype": tf.float16}
+    restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(config))
+
+    assert restored == {"shape": [2, None], "dtype": "float16"}
+
+
+def test_exporting_is_refused_with_what_to_do(tmp_path):
+    assert_raises(
+        lambda: make_model().export(tmp_path / "exported"),  # noqa: F821
+        NotImplementedError,
+        "`export_saved_model` only currently supports the tensorflow, jax and torch backends. Save "
+        "the model with model.save('name.keras'), and load it with Keras on one of these to "
+        "export it.",
+    )
+
+
+def test_tensorboard_shows_the_model_and_its_training(tmp_path):
+    model = make_model()  # noqa: F821
+    board = keras.callbacks.TensorBoard(tmp_path, histogram_freq=1)
+    model.fit(
+        X, np.ones((3, 2)), epochs=2, verbose=0, callbacks=[board], validation_data=(X, X[:, 0, 0])
+    )
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*tfevents*"))
+
+    for tag in (b"epoch_loss", b"epoch_learning_rate", b"head/kernel", b"graph_keras_model"):
+        assert tag in written
