@@ -113,6 +113,7 @@ class _Decorated:
                 )
             return _one_each(gradients, inputs) + _converted(of_variables, variables)
 
+        rule.of = (self._f, args, kwargs, variables)  # for who wants to check it
         return record_custom(getattr(self, "__name__", "custom"), rule, inputs + variables, result)
 
 

@@ -396,6 +396,10 @@ class GradientTape(Recorder):
     # Beyond TensorFlow: what a tape tells of itself
 
     autopsy = Later("retrograde.testimony.autopsy")
+    memory = Later("retrograde.testimony.ledger")
+    verify = Later("retrograde.testimony.verifying")
+    __str__ = Later("retrograde.testimony.listing")
+    _repr_html_ = Later("retrograde.testimony.listing")
 
     # Beyond TensorFlow: what takes nested tapes there
 

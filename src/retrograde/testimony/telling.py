@@ -76,6 +76,20 @@ def number(value: Any) -> str:
     return f"{value:.6g}" if np.isrealobj(value) else str(value)
 
 
+def table(rows: list[tuple[str, ...]], most: int) -> list[str]:
+    """Rows in columns, numbers on the left at the right; those after the first `most` counted."""
+    chosen = rows[:most]
+    widths = [max(map(len, column)) for column in zip(*chosen, strict=True)]
+    lines = []
+    for first, *rest in chosen:
+        cells = [first.rjust(widths[0])]
+        cells += [cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    if len(rows) > most:
+        lines.append(f"... {len(rows) - most} more")
+    return lines
+
+
 def bytes_in_words(count: float) -> str:
     """A number of bytes in the unit that fits."""
     for unit in ("B", "kB", "MB", "GB"):

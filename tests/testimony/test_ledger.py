@@ -1,0 +1,220 @@
+"""tape.memory(): what is held, by whom it was made, what goes with the walk back."""
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+
+KB = 4000  # bytes of each array here
+
+
+def array():
+    return tf.Variable(np.linspace(0.1, 1.0, 1000, dtype=np.float32))
+
+
+def test_arrays_count_once_and_by_who_made_them():
+    x, given = array(), tf.constant(np.ones(1000, np.float32))
+    with tf.GradientTape() as tape:
+        y = tf.sin(x) * tf.exp(x)  # keeps x, and what sin and exp made
+        z = tf.reduce_sum(y * given)
+    report = tape.memory(z)
+
+    assert report.calls == 5
+    assert (report.held, report.made, report.variables, report.given) == (
+        4 * KB,
+        2 * KB,
+        KB,
+        KB,
+    )
+    assert report.by_primitive == {"sin": KB, "exp": KB}
+    assert report.by_line == {}
+
+
+def test_freed_is_what_nobody_else_holds():
+    x = array()
+    with tf.GradientTape() as tape:
+        h = tf.exp(x)
+        y = tf.exp(h)
+        z = tf.reduce_sum(y)
+    before = tape.memory()
+    view = y.numpy, h._array[10:20]
+    del h
+    with_view = tape.memory()
+    del view, y
+    without = tape.memory()
+
+    assert before.freed == 0
+    assert with_view.freed == 0
+    assert without.freed == 2 * KB
+    assert tape.gradient(z, x) is not None
+
+
+def test_views_count_as_the_array_that_they_are_a_part_of():
+    x = array()
+    with tf.GradientTape() as tape:
+        h = tf.reshape(tf.exp(x), [10, 100])
+        y = tf.sin(h[2:4])
+    report = tape.memory()
+
+    assert report.made == KB
+    assert report.freed == 0
+    del h
+    assert tape.memory().freed == KB
+    del y
+
+
+@pytest.mark.parametrize("options", [{"persistent": True}, {"lines": True}])
+def test_tapes_that_keep_free_nothing(options):
+    x = array()
+    with tf.GradientTape(**options) as tape:
+        y = tf.reduce_sum(tf.exp(tf.exp(x)))
+
+    for _ in range(2):
+        report = tape.memory(y)
+        assert report.freed == 0
+        assert report.alone >= 2 * KB
+        assert report.peak >= report.alone + 2 * KB
+        held = report.held
+        if tape._entries is not None:
+            tape.gradient(y, x)
+    assert tape.memory().held == held
+
+
+def test_a_spent_tape_holds_nothing():
+    x = array()
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.exp(x))
+    tape.gradient(y, x)
+    report = tape.memory()
+
+    assert (report.calls, report.held, report.freed) == (0, 0, 0)
+
+
+def test_the_claims_are_those_of_the_allocator():
+    x = tf.constant(np.random.default_rng(0).standard_normal((256, 200)))
+    weights = [tf.Variable(np.eye(200) * 0.5) for _ in range(4)]
+    h = x
+    gc.collect()
+    tracemalloc.start()
+    try:
+        with tf.GradientTape() as tape:
+            for w in weights:
+                h = tf.tanh(h @ w)
+            loss = tf.reduce_sum(h)
+        del h, w
+        report = tape.memory(loss)
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        gradients = tape.gradient(loss, weights)
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    added = sum(g._array.nbytes for g in gradients)
+
+    assert report.freed == 4 * x._array.nbytes
+    assert before - (after - added) == pytest.approx(report.freed, rel=0.01)
+    # The rule of tanh has a temporary array of its own.
+    assert peak - before == pytest.approx(report.peak - report.freed, abs=1.1 * x._array.nbytes)
+
+
+def test_lines_say_who_holds_most():
+    x = array()
+    with tf.GradientTape(lines=True) as tape:
+        a = tf.exp(x)
+        b = tf.exp(tf.exp(a))
+    report = tape.memory()
+
+    first, second = report.by_line.items()
+    assert first[0].endswith(": b = tf.exp(tf.exp(a))")
+    assert first[1] == 2 * KB
+    assert second[0].endswith(": a = tf.exp(x)")
+    del b
+
+
+def test_what_is_told():
+    x = array()
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.exp(tf.sin(x)))
+
+    assert str(tape.memory(y)) == (
+        "3 calls, which hold 8.0 kB.\n"
+        "  made by the calls    4.0 kB\n"
+        "  values of variables  4.0 kB\n"
+        "  given otherwise      0 B\n"
+        "  held by it alone     4.0 kB\n"
+        "  freed by gradient()  4.0 kB\n"
+        "  peak of the walk     12.0 kB\n"
+        "  By primitive:\n"
+        "    4.0 kB  exp"
+    )
+    assert "freed by gradient()" in tape.memory()._repr_html_()
+
+
+# print(tape)
+
+
+def test_a_tape_prints_its_calls_in_order():
+    x = tf.Variable(np.ones((2, 3), np.float32), name="weights")
+    with tf.GradientTape() as tape:
+        y = tf.exp(x)
+        tf.reduce_sum(y * 2.0, axis=1)
+
+    assert str(tape) == (
+        "<GradientTape, 1 watched, 3 calls recorded>\n"
+        "     call      from                      to             keeps  line\n"
+        "  0  exp       weights:0                 float32[2, 3]  24 B\n"
+        "  1  multiply  float32[2, 3], float32[]  float32[2, 3]  4 B\n"
+        "  2  sum       float32[2, 3]             ?"
+    )
+
+
+def test_lines_are_printed_with_the_calls():
+    x = tf.Variable([1.0, 2.0], name="x")
+    with tf.GradientTape(persistent=True, lines=True) as tape:
+        tf.sin(x)
+        assert str(tape).startswith("<persistent GradientTape, 1 watched, 1 calls recording>")
+    row = str(tape).splitlines()[-1]
+
+    assert row.startswith("  0  sin   x:0   float32[2]  16 B ")
+    assert row.endswith(": tf.sin(x)")
+
+
+def test_a_long_tape_is_shortened():
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        for _ in range(100):
+            x = x * 1.0
+    lines = str(tape).splitlines()
+
+    assert len(lines) == 43
+    assert "60 more" in lines[22]
+    assert lines[-1].startswith("   99  multiply")
+
+
+def test_a_spent_tape_says_where():
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+    tape.gradient(y, x)
+
+    assert str(tape) == (
+        f"<GradientTape, 1 watched, which gave its gradients at {__file__}:{tape._spent_at[1]}>"
+    )
+    assert "which gave its gradients" in tape._repr_html_()
+
+
+def test_notebooks_show_a_table():
+    x = tf.Variable(1.0, name="a<b")
+    with tf.GradientTape() as tape:
+        x * x
+
+    page = tape._repr_html_()
+    assert "<td>multiply</td>" in page
+    assert "<td>a&lt;b:0, a&lt;b:0</td>" in page
+
+
+def test_a_repr_stays_short():
+    assert repr(tf.GradientTape()).startswith("<retrograde.core.tape.GradientTape object at ")
