@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 import weakref
 from collections import OrderedDict
@@ -99,7 +100,7 @@ class Watcher(Recorder):
             birth = Birth(given, way=[step])
         else:
             birth = Birth(step, [raw(x) for x in inputs], step.array)
-        at = lines.here()
+        at = lines.place_of(sys._getframe(1))
         head = (
             f"Detected Infinity or NaN in output {place} of eagerly-executing op "
             f'"{primitive.name}" (# of outputs: {len(outputs)})'
