@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
+from retrograde.core import waiting
+
 NAME = "retrograde"
 _OURS = "retrograde.keras_backend"
 _SEAT = "keras.src.backend.numpy"
@@ -86,6 +88,9 @@ def _import_keras() -> ModuleType:
         raise
     sys.modules["keras.src.backend.config"]._BACKEND = NAME
     _teach(backend_utils.DynamicBackend, sys.modules["keras.src.backend"])
+    sys.modules["keras.src.saving.keras_saveable"].KerasSaveable.__setattr__ = _set_attribute
+    seeds = sys.modules["keras.src.random.seed_generator"].SeedGenerator
+    seeds._trackable_children = lambda self: {"state": self.state}
     _keep_64_bits(sys.modules["keras.src.backend.common.dtypes"])
     additions.make(view)
     return view
@@ -117,6 +122,12 @@ def _without(module: str) -> Iterator[None]:
         yield
     finally:
         del sys.modules[module]
+
+
+def _set_attribute(self: Any, name: str, value: Any) -> None:
+    """Gives a layer, optimizer or metric an attribute. Values of a checkpoint may wait for it."""
+    object.__setattr__(self, name, value)
+    waiting.notice(self)
 
 
 def _teach(dynamic_backend: Any, backend: ModuleType) -> None:

@@ -280,6 +280,29 @@ def test_values_wait_where_the_file_is_deleted_meanwhile(tmp_path):
     assert float(module.a) == 1.0
 
 
+def test_values_wait_for_attributes_of_the_root(tmp_path):
+    saved = model(1.0)
+    path = Checkpoint(saved, x=tf.Variable(2.0)).write(tmp_path / "a")
+    root = Layer()
+    root.l = []
+    checkpoint = Checkpoint(root)
+    status = checkpoint.read(path)
+    root.a = tf.Variable(0.0)
+    root.l.append(tf.Variable(0.0))
+    checkpoint.x = tf.Variable(0.0)
+    assert [float(v) for v in (root.a, root.l[0], checkpoint.x)] == [1.0, 2.0, 2.0]
+    status.expect_partial()
+
+
+def test_lists_in_lists_wait(tmp_path):
+    path = Checkpoint(l=[[tf.Variable(1.0), tf.Variable(2.0)]]).write(tmp_path / "a")
+    checkpoint = Checkpoint(l=[[]])
+    status = checkpoint.read(path)
+    checkpoint.l[0].extend([tf.Variable(0.0), tf.Variable(0.0)])
+    assert [float(v) for v in checkpoint.l[0]] == [1.0, 2.0]
+    status.assert_consumed()
+
+
 def test_the_last_restoration_counts(tmp_path):
     first = Checkpoint(m=model(1.0)).write(tmp_path / "a")
     second = Checkpoint(m=model(50.0)).write(tmp_path / "b")
@@ -436,14 +459,16 @@ def test_names_of_the_root_are_not_given_twice():
     )
 
 
-def test_keys_are_strings(tmp_path):
+def test_keys_are_strings_or_whole_numbers(tmp_path):
     v = tf.Variable(1.0)
-    checkpoint = Checkpoint(d={1: [v], 2: []})
+    path = Checkpoint(d={1: v, "a": [v], (): []}).write(tmp_path / "a")
+    assert names(path)[1:] == [f"d/1{VALUE}"]
+    checkpoint = Checkpoint(d={(): [v]})
     assert_raises(
         lambda: checkpoint.write(tmp_path / "a"),
         ValueError,
-        f"Unable to save the dict { {1: [v], 2: []}!r}: its key 1 is no string, and what it leads "
-        "to has values to be saved. Use strings for keys.",
+        f"Unable to save the dict { {(): [v]}!r}: its key () is no string, and what it leads to "
+        "has values to be saved. Use strings for keys.",
     )
 
 

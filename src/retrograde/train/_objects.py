@@ -74,18 +74,23 @@ def parts_of(value: Any) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if is_trackable(part)}
 
 
+def owners_of(value: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Whose parts the parts of `value` are: those of a `Checkpoint` may have two owners."""
+    if hasattr(type(value), "_owners"):
+        return value._owners()
+    return [(value, parts_of(value))]
+
+
 def _items_by_name(value: Mapping) -> dict[str, Any]:
+    """The items of a dict. Whole numbers are names, too; what other keys lead to has no name."""
     parts = {name: part for name, part in value.items() if is_trackable(part)}
-    if all(isinstance(name, str) for name in parts):
-        return parts
-    kept = {name: part for name, part in parts.items() if isinstance(name, str)}
     for name, part in parts.items():
-        if name not in kept and any(value_name(node.value) for node in graph_of(part)):
+        if not isinstance(name, (str, int)) and any(value_name(n.value) for n in graph_of(part)):
             raise ValueError(
                 f"Unable to save the dict {value!r}: its key {name!r} is no string, and what it "
                 "leads to has values to be saved. Use strings for keys."
             )
-    return kept
+    return {str(name): part for name, part in parts.items() if isinstance(name, (str, int))}
 
 
 @dataclasses.dataclass(eq=False)

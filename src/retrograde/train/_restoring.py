@@ -9,10 +9,12 @@ from typing import Any
 
 from retrograde.core import dtypes, waiting
 from retrograde.core.errors import invalid
+from retrograde.module import Module
 from retrograde.train._files import CheckpointReader
 from retrograde.train._objects import (
     graph_of,
     is_container,
+    owners_of,
     parts_of,
     value_name,
     variable_in,
@@ -51,14 +53,15 @@ class Restoration:
 
     def _matches(self, value: Any, place: int) -> Iterator[tuple[Any, int]]:
         """Objects and their places in the checkpoint, from one of them on."""
-        queue, seen = deque([(value, place)]), set()
+        queue, seen = deque([(value, place, _is_ours(value))]), set()
         while queue:
-            value, place = queue.popleft()
+            value, place, ours = queue.popleft()
             if (id(value), place) in seen or not self._bind(value, place):
                 continue
             seen.add((id(value), place))
             yield value, place
-            queue.extend(self._parts(value, place))
+            for part, at in self._parts(value, place, ours):
+                queue.append((part, at, ours if is_container(part) else _is_ours(part)))
 
     def _bind(self, value: Any, place: int) -> bool:
         """Whether `value` is the object that belongs at `place`. The first that comes there is."""
@@ -74,35 +77,47 @@ class Restoration:
         self._places[id(value)] = place
         return True
 
-    def _parts(self, value: Any, place: int) -> list[tuple[Any, int]]:
+    def _parts(self, value: Any, place: int, ours: bool) -> list[tuple[Any, int]]:
+        """The parts that the checkpoint knows. For those that are missing, `value` waits."""
         children = self.nodes[place]["children"]
-        parts = parts_of(value) if children else {}
-        found = []
-        for name, at in children.items():
-            if name in parts:
-                part = self._watched(parts[name], at, lambda new, n=name: _replace(value, n, new))
-                found.append((part, at))
-        if is_container(value):
-            return found
-        if len(found) < len(children):
-            waiting.wait(value, lambda: self._look(place))
-        else:
-            waiting.stop(value)
-        return found
+        found = {}
+        for owner, parts in owners_of(value) if children else ():
+            for name in children.keys() & parts.keys() - found.keys():
+                found[name] = parts[name]
+                if ours and (is_container(owner) or _is_ours(owner)):
+                    found[name] = self._watched(owner, name, parts[name], children[name])
+        pairs = [(found[name], at) for name, at in children.items() if name in found]
+        if not is_container(value):
+            missing = len(pairs) < len(children) or any(self._lacks_items(*pair) for pair in pairs)
+            for owner, _ in owners_of(value):
+                if missing:
+                    waiting.wait(owner, lambda: self._look(place))
+                else:
+                    waiting.stop(owner)
+        return pairs
 
-    def _watched(self, part: Any, place: int, replace: Callable[[Any], None]) -> Any:
-        """A list or dict that lacks items, replaced by one that tells when it gets more."""
-        kind = {list: WaitingList, dict: WaitingDict}.get(type(part), type(part))
-        if kind not in (WaitingList, WaitingDict):
-            return part
+    def _lacks_items(self, part: Any, place: int) -> bool:
+        """Whether a list or dict, or one in it, has fewer items than in the checkpoint."""
+        if not is_container(part):
+            return False
+        children, parts = self.nodes[place]["children"], parts_of(part)
+        return any(
+            name not in parts or (at != place and self._lacks_items(parts[name], at))
+            for name, at in children.items()
+        )
+
+    def _watched(self, owner: Any, name: str, part: Any, place: int) -> Any:
+        """A part. A list or dict that lacks items becomes one that tells when it gets more."""
+        waits = isinstance(part, (WaitingList, WaitingDict))
+        kind = {list: WaitingList, dict: WaitingDict}.get(type(part))
         if self.nodes[place]["children"].keys() <= parts_of(part).keys():
-            vars(part).clear() if kind is type(part) else None
-            return part
-        watched = part if kind is type(part) else kind(part)
-        watched._look = lambda: self.settle(watched, place)
-        if watched is not part:
-            replace(watched)
-        return watched
+            if waits:
+                part._look = WaitingList._look
+        elif waits or kind is not None:
+            part = part if waits else kind(part)
+            part._look = lambda: self.settle(part, place)
+            _put_back(owner, name, part)
+        return part
 
     def _look(self, place: int) -> None:
         owner = self._objects.get(place)
@@ -111,7 +126,8 @@ class Restoration:
         try:
             self.settle(owner, place)
         except BaseException:
-            waiting.stop(owner)  # it hears of a mistake once
+            for one, _ in owners_of(owner):
+                waiting.stop(one)  # it hears of a mistake once
             raise
 
     # Values
@@ -183,13 +199,18 @@ def _warn_of_rest(nodes: list[dict], restored: set[int]) -> None:
     )
 
 
-def _replace(owner: Any, name: str, new: Any) -> None:
+def _is_ours(value: Any) -> bool:
+    """Whether lists in its attributes may be replaced. Other libraries may hold on to theirs."""
+    return isinstance(value, Module) or hasattr(type(value), "_owners")
+
+
+def _put_back(owner: Any, name: str, part: Any) -> None:
     if isinstance(owner, list):
-        owner[int(name)] = new
+        list.__setitem__(owner, int(name), part)
     elif isinstance(owner, dict):
-        owner[name] = new
+        dict.__setitem__(owner, name, part)
     elif not isinstance(owner, tuple):
-        object.__setattr__(owner, name, new)
+        object.__setattr__(owner, name, part)
 
 
 def _telling(method: Callable) -> Callable:

@@ -92,13 +92,19 @@ class Checkpoint:
         super().__setattr__(name, value)
         waiting.notice(self)
 
-    def _trackable_children(self) -> dict[str, Any]:
-        own = {k: v for k, v in vars(self).items() if k not in ("_root", "_save_counter")}
-        parts = {} if self._root is None else parts_of(self._root)
-        parts |= {name: part for name, part in own.items() if is_trackable(part)}
+    def _owners(self) -> list[tuple[Any, dict[str, Any]]]:
+        hidden = ("_root", "_save_counter")
+        own = {k: v for k, v in vars(self).items() if k not in hidden and is_trackable(v)}
         if self._save_counter is not None:
-            parts["save_counter"] = self._save_counter
-        return parts
+            own["save_counter"] = self._save_counter
+        return (
+            [(self, own)]
+            if self._root is None
+            else [(self, own), (self._root, parts_of(self._root))]
+        )
+
+    def _trackable_children(self) -> dict[str, Any]:
+        return {name: part for _, parts in reversed(self._owners()) for name, part in parts.items()}
 
     @property
     def save_counter(self) -> Variable:
