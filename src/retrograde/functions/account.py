@@ -71,7 +71,7 @@ class Entry:
 
     def changed(self, before: list[Entry]) -> tuple[str, ...]:
         """What is new against the nearest of those `before`."""
-        differences = [_differences(entry, self) for entry in before]
+        differences = [_differences(entry, self) for entry in reversed(before)]
         return tuple(min(differences, key=len, default=()))
 
 

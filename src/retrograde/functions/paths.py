@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -46,14 +47,11 @@ class Results:
 
     def forget(self) -> None:
         """Lets go of the tensors of the call that was recorded."""
+        self.tensors = []
         if self.single:
             self._structure = None
-        else:
-            leaves = nest.leaves(self._structure, expand_composites=True)
-            self._structure = nest.packed(
-                self._structure, iter([None for _ in leaves]), expand_composites=True
-            )
-        self.tensors = []
+        elif not any(isinstance(x, CompositeTensor) for x in nest.leaves(self._structure)):
+            self._structure = nest.packed(self._structure, itertools.repeat(None))
 
 
 def _tensor(leaf: Any) -> Any:

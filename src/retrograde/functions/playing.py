@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -107,8 +106,7 @@ def rule_of(recording: Recording, tie: Tie) -> tuple[Recording, int, list]:
     """
     key = tie.outputs
     if key not in recording.rules:
-        backward = copy.copy(recording)
-        backward.entries, backward.constants = [], {}
+        backward = recording.branched()
         specs = [recording.specs[n] for n in tie.outputs]
         cotangents = [Tensor(np.ones(spec.shape, spec.dtype)[()]) for spec in specs]
         first = backward.begin(cotangents)

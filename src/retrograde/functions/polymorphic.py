@@ -54,7 +54,7 @@ class Function:
         self._parameters = Parameters(python_function)
         self._signatures: dict[Any, Paths] = {}
         self._bound: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-        self._created_variables = False
+        self._made_variables = False
         self._entries: list[Entry] = []
         self._expected: int | None = None
         self._reached: dict[int, bool] = {}
@@ -236,10 +236,9 @@ class Function:
                 if kind is not None:
                     raise kind(str(error)) from error
                 raise
-            self._check_created(recording)
-            path = Path(recording, results, self._jit_compile)
-            entry = Entry(path, where, told, time.perf_counter() - begun)
             if not recording.created:
+                path = Path(recording, results, self._jit_compile)
+                entry = Entry(path, where, told, time.perf_counter() - begun)
                 self._check_expected(entry, recording)
                 paths.add(path)
                 self._entries.append(entry)
@@ -248,22 +247,27 @@ class Function:
                 recording.undo()
             outcome = results.around([wrap(x._array) for x in results.tensors])
             results.forget()
+            made = recording.created
             recording.close()
+            self._check_made(made)
         if not heard:
             return outcome
         log.rewind()
+        if made:  # is recorded once more, without that
+            return self._record(paths, args, kwargs, inputs, variables, log, keep)
         return path.call(inputs, variables, log)
 
-    def _check_created(self, recording: Recording) -> None:
-        if not recording.created:
+    def _check_made(self, variables: list[weakref.ref]) -> None:
+        """Refuses to make variables in every call. Those of the first must still be there."""
+        if not variables:
             return
-        gone = any(reference() is None for reference in recording.created)
-        if gone or self._created_variables:
+        gone = any(reference() is None for reference in variables)
+        if gone or self._made_variables:
             raise ValueError(
                 "tf.function only supports singleton tf.Variables created on the first call. Make "
                 "sure the tf.Variable is only created once or created outside tf.function."
             )
-        self._created_variables = True
+        self._made_variables = True
 
     def _lose_patience(self, paths: Paths, recording: Recording) -> None:
         if len(paths.all) < _PATIENCE:

@@ -81,7 +81,7 @@ class Log:
     __slots__ = ("_state", "answers", "place")
 
     def __init__(self) -> None:
-        self.answers: list[tuple[str, Any]] = []
+        self.answers: list[tuple[str, Any, Exception | None]] = []
         self.place = 0
         self._state: Any = None
 
@@ -97,17 +97,23 @@ class Log:
             if self._state is None:
                 self._state = random_state.state()
             return host.f(*arrays)
-        if self.place < len(self.answers):
-            name, answer = self.answers[self.place]
-            if name == host.name:
-                self.place += 1
-                return answer
+        if self.place < len(self.answers) and self.answers[self.place][0] != host.name:
             del self.answers[self.place :]
-        with alone():
-            answer = host.f(*arrays)
-        self.answers.append((host.name, answer))
+        if self.place == len(self.answers):
+            self.answers.append((host.name, *_answer(host, arrays)))
+        _, answer, error = self.answers[self.place]
         self.place += 1
+        if error is not None:
+            raise error
         return answer
+
+
+def _answer(host: Host, arrays: list) -> tuple[Any, Exception | None]:
+    with alone():
+        try:
+            return host.f(*arrays), None
+        except Exception as error:
+            return None, error
 
 
 # Escapes that are followed by an event of their own, or by none that matters
@@ -161,11 +167,19 @@ class Recording(Recorder):
         """The numbers of what is handed in: the inputs, then the variables that are read."""
         return [*range(self.count), *(n for n in self.first_values if n >= 0)]
 
+    def branched(self) -> Recording:
+        """A recording that knows all tensors of this one, and goes on by itself."""
+        branch = copy.copy(self)
+        branch.entries, branch.constants = [], {}
+        branch.specs, branch._changing = list(self.specs), list(self._changing)
+        branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
+        branch._versions = {key: list(pairs) for key, pairs in self._versions.items()}
+        branch._guarded = set(self._guarded)
+        return branch
+
     def continued(self, tensors: dict[int, Tensor]) -> Recording:
         """A recording that numbers on from here, and knows `tensors` by the numbers they have."""
-        derived = copy.copy(self)
-        derived.entries, derived.specs = [], list(self.specs)
-        derived._changing = list(self._changing)
+        derived = self.branched()
         derived._numbers = {x._id: n for n, x in self.constants.items()}
         derived._versions, derived._arrays, derived._guarded = {}, {}, set()
         derived.constants = dict(self.constants)
@@ -190,6 +204,8 @@ class Recording(Recorder):
         """Lets go of all tensors but constants, once nothing more is to be heard."""
         self.inputs = self.inputs[:0]
         self.variables[: self.handed_in] = [None] * self.handed_in
+        if self.created:
+            self.variables = []
         self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}
         if not any(type(entry) is Tie for entry in self.entries):
             self._numbers, self._versions = {}, {}

@@ -1,0 +1,134 @@
+"""The account of a function, and functions that are compared with Python."""
+
+import logging
+
+import pytest
+
+import retrograde as tf
+
+
+def changes(f):
+    return [r.changed for r in f.recordings()]
+
+
+def test_what_changed_against_the_nearest():
+    f = tf.function(lambda x, lr, options=None: x * lr if options is None else x)
+    f(tf.ones([32, 784]), 0.1)
+    f(tf.ones([32, 784]), 0.05)
+    f(tf.ones([17, 784]), 0.1)
+    f(tf.ones([17, 784], tf.float64), tf.constant(0.1, tf.float64))
+    f(tf.ones([17, 784]), 0.05, {"a": [1]})
+
+    assert changes(f) == [
+        (),
+        ("lr: Python float 0.1 → 0.05",),
+        ("x: (32, 784) → (17, 784)",),
+        ("x: (17, 784) float32 → (17, 784) float64", "lr: Python float 0.1 → () float64"),
+        (
+            "lr: Python float 0.1 → 0.05",
+            "options: Python NoneType None → absent",
+            "options['a'][0]: absent → Python int 1",
+        ),
+    ]
+
+
+def test_what_a_guard_saw():
+    f = tf.function(lambda x: x if x > 0.0 else -x)
+    for v in (1.0, -1.0, 2.0, -3.0):
+        f(tf.constant(v))
+
+    first, second = f.recordings()
+    assert first.changed == ()
+    assert second.changed[0].startswith("bool of a tensor at ")
+    assert second.changed[0].endswith(": True → False")
+    assert __file__ in second.changed[0]
+    assert (first.replays, second.replays) == (1, 1)
+
+
+def test_where_and_how_often():
+    f = tf.function(lambda x: x + 1.0)
+    for _ in range(5):
+        f(tf.constant(1.0))
+
+    (account,) = f.recordings()
+    assert account.where.filename == __file__
+    assert account.replays == 4
+    assert account.seconds > 0
+    assert "replayed 4 times" in str(account)
+
+
+def test_more_than_expected_is_an_error_and_changes_nothing():
+    v = tf.Variable(0.0)
+    f = tf.function(lambda x: v.assign_add(tf.reduce_sum(x))).expect(recordings=1)
+    f(tf.constant([1.0]))
+    f(tf.constant([1.0]))
+
+    with pytest.raises(RuntimeError, match=r"would make another. What is new: x: \(1,\) → \(2,\)"):
+        f(tf.constant([1.0, 2.0]))
+
+    assert v.numpy() == 2.0
+    f(tf.constant([1.0]))
+    assert v.numpy() == 3.0
+
+
+def test_recording_again_and_again_is_spoken_of(caplog):
+    f = tf.function(lambda x, n: x * n)
+    with caplog.at_level(logging.WARNING, "retrograde"):
+        for n in range(10):
+            f(tf.constant(1.0), float(n))
+
+    assert "was recorded 10 times and replayed 0 times" in caplog.text
+    assert "n: Python float 8.0 → 9.0" in caplog.text
+
+
+def test_the_source_can_be_read():
+    f = tf.function(lambda x: (tf.sin(x) * 2.0 + tf.sin(x), tf.cos(x))[0])
+    f(tf.constant(1.0))
+
+    # `sin` once, `cos` never
+    assert f.source() == (
+        "def replay(x0, log):\n"
+        "    a1 = np.sin(x0)\n"
+        "    a3 = np.multiply(a1, c2)\n"
+        "    a5 = np.add(a3, a1)\n"
+        "    return (a5,), ()\n"
+    )
+    with pytest.raises(ValueError, match="has no recordings yet"):
+        tf.function(lambda x: x).source()
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
+def test_strict_functions_find_what_python_hides(compiled):
+    scale, v = [1.0], tf.Variable(1.0)
+
+    def body(x):
+        v.assign_add(x * tf.random.normal([]))
+        return x * scale[0] + v
+
+    f = tf.function(body, strict=True, jit_compile=compiled)
+    for _ in range(2):
+        f(tf.constant(1.0))
+    scale[0] = 2.0
+    before = v.numpy()
+
+    with pytest.raises(RuntimeError, match="differs from the Python function in result 0"):
+        f(tf.constant(1.0))
+
+    assert v.numpy() == before
+
+
+def test_strict_functions_leave_the_state_of_one_call():
+    v = tf.Variable(0.0)
+
+    def body(x):
+        v.assign_add(x)
+        return v + tf.random.normal([])
+
+    f = tf.function(body, strict=True)
+    tf.random.set_seed(1)
+    expected = [body(tf.constant(1.0)).numpy() for _ in range(5)]
+    v.assign(0.0)
+    tf.random.set_seed(1)
+
+    assert [f(tf.constant(1.0)).numpy() for _ in range(5)] == expected
+    assert v.numpy() == 5.0

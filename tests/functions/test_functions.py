@@ -1,0 +1,344 @@
+"""function(): what it takes, what it returns, and when it records."""
+
+import functools
+import threading
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from tests.namespaces.helpers import assert_raises
+
+
+def counted(f, **options):
+    """A function of `f`, and a list that grows each time its Python code runs."""
+    runs = []
+
+    @functools.wraps(f)
+    def body(*args, **kwargs):
+        runs.append(1)
+        return f(*args, **kwargs)
+
+    return tf.function(body, **options), runs
+
+
+class TestRecording:
+    def test_python_code_runs_once_for_each_signature(self):
+        f, runs = counted(lambda x: x * 2.0)
+
+        results = [f(tf.constant(v)) for v in (1.0, 2.0, [1.0, 2.0], [3.0, 4.0], 5.0)]
+
+        assert len(runs) == 2
+        assert [r.numpy().tolist() for r in results] == [2.0, 4.0, [2.0, 4.0], [6.0, 8.0], 10.0]
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [(1, 2), (1, 1.0), (0.0, -0.0), (True, 1), ("a", "b"), (None, 0), ([1], [1, 1]), ((), [])],
+        ids=repr,
+    )
+    def test_python_values_are_told_apart(self, first, second):
+        f, runs = counted(lambda x, _: x)
+        x = tf.constant(1.0)
+
+        for value in (first, second, first, second):
+            f(x, value)
+
+        assert len(runs) == 2
+
+    def test_nan_is_itself(self):
+        f, runs = counted(lambda x, _: x)
+
+        for _ in range(3):
+            f(tf.constant(1.0), float("nan"))
+
+        assert len(runs) == 1
+
+    def test_objects_count_as_themselves(self):
+        class Thing:
+            pass
+
+        f, runs = counted(lambda x, _: x)
+        things = [Thing(), Thing()]
+
+        for thing in things * 2:
+            f(tf.constant(1.0), thing)
+
+        assert len(runs) == 2
+
+    def test_numpy_arrays_are_tensors(self):
+        f, runs = counted(lambda x: x + 1.0)
+
+        assert f(np.float32(1)).numpy() == 2.0
+        assert f(np.float32(5)).numpy() == 6.0
+        assert len(runs) == 1
+
+    def test_the_same_tensor_twice_is_two_arguments(self):
+        f = tf.function(lambda a, b: a - b)
+        x = tf.constant(3.0)
+
+        assert f(x, x).numpy() == 0.0
+        assert f(x, tf.constant(1.0)).numpy() == 2.0
+
+    def test_an_argument_is_not_the_tensor_of_the_same_name_outside(self):
+        x = tf.constant(3.0)
+        f = tf.function(lambda y: x * y)
+
+        assert f(x).numpy() == 9.0
+        assert f(tf.constant(2.0)).numpy() == 6.0
+
+    def test_variables_as_arguments_share_a_recording(self):
+        f, runs = counted(lambda v, x: v.assign_add(x))
+        a, b = tf.Variable(1.0), tf.Variable(10.0)
+
+        for variable in (a, b, a):
+            f(variable, tf.constant(1.0))
+
+        assert len(runs) == 1
+        assert (a.numpy(), b.numpy()) == (3.0, 11.0)
+
+    def test_a_variable_that_is_also_in_the_closure_is_not_mistaken(self):
+        a, b = tf.Variable(1.0), tf.Variable(10.0)
+        f = tf.function(lambda v: v + a)
+
+        assert [f(v).numpy() for v in (a, b, a, b)] == [2.0, 11.0, 2.0, 11.0]
+
+    def test_the_same_variable_twice_is_told_from_two(self):
+        f = tf.function(lambda v, w: v.assign_add(w))
+        a, b = tf.Variable(1.0), tf.Variable(10.0)
+
+        f(a, a)
+        f(b, a)
+
+        assert (a.numpy(), b.numpy()) == (2.0, 12.0)
+
+
+class TestArguments:
+    def test_defaults_and_keywords(self):
+        f, runs = counted(lambda x, k=2.0, *, n=1: x * k + float(n))
+        x = tf.constant(3.0)
+
+        assert f(x).numpy() == 7.0
+        assert f(x, 2.0).numpy() == 7.0
+        assert f(k=2.0, x=x).numpy() == 7.0
+        assert f(x, n=5).numpy() == 11.0
+        assert len(runs) == 2
+
+    def test_structures_keep_their_types(self):
+        from collections import namedtuple
+
+        Pair = namedtuple("Pair", "first second")
+        f = tf.function(lambda d: {"s": d["a"] + d["b"][0], "t": Pair(d["a"], [d["b"][1], None])})
+
+        for _ in range(2):
+            r = f({"a": tf.constant(1.0), "b": [tf.constant(2.0), tf.constant(3.0)]})
+            assert r["s"].numpy() == 3.0
+            assert type(r["t"]) is Pair
+            assert r["t"].second[1] is None
+
+    def test_python_values_come_back_as_tensors(self):
+        f = tf.function(lambda: (1, 2.5, True, "a", None))
+
+        for _ in range(2):
+            assert [None if r is None else r.dtype.name for r in f()] == [
+                "int32",
+                "float32",
+                "bool",
+                "string",
+                None,
+            ]
+
+    def test_composite_tensors_go_in_and_out(self):
+        f = tf.function(lambda s: tf.sparse.map_values(tf.square, s))
+
+        for value in (2.0, 3.0):
+            s = tf.SparseTensor([[0, 1]], [value], [2, 2])
+            assert tf.sparse.to_dense(f(s)).numpy()[0, 1] == value**2
+
+    def test_bound_methods_have_recordings_of_their_own(self):
+        class Scale:
+            def __init__(self, k):
+                self.k = k
+                self.runs = 0
+
+            @tf.function
+            def __call__(self, x):
+                self.runs += 1
+                return self.k * x
+
+        a, b = Scale(2.0), Scale(3.0)
+
+        results = [scale(tf.constant(v)).numpy() for scale in (a, b) for v in (1.0, 2.0)]
+
+        assert results == [2.0, 4.0, 3.0, 6.0]
+        assert (a.runs, b.runs) == (1, 1)
+
+    def test_input_signature(self):
+        f = tf.function(lambda x: x * 2.0, input_signature=[tf.TensorSpec([None], tf.float32)])
+
+        assert f([1.0, 2.0]).numpy().tolist() == [2.0, 4.0]
+        assert f(tf.constant([1.0])).numpy().tolist() == [2.0]
+        assert_raises(
+            lambda: f(tf.constant([[1.0]])),
+            TypeError,
+            "Argument 'x' does not fit the input_signature. Received: TensorSpec(shape=(1, 1), "
+            "dtype=tf.float32, name=None). Expected: TensorSpec(shape=(None,), dtype=tf.float32, "
+            "name=None).",
+        )
+        assert_raises(
+            lambda: f(tf.constant([1.0]), tf.constant([1.0])),
+            TypeError,
+            "The function has an input_signature of 1 arguments. Received: 2.",
+        )
+
+    def test_concrete_functions(self):
+        power = tf.function(lambda x, n: x**n)
+
+        cube = power.get_concrete_function(tf.TensorSpec([None]), 3.0)
+
+        assert cube(tf.constant([2.0])).numpy().tolist() == [8.0]
+        assert cube.structured_input_signature == ((tf.TensorSpec([None]), 3.0), {})
+        with pytest.raises(TypeError, match="expected TensorSpec"):
+            cube(tf.constant([[2.0]]))
+        with pytest.raises(TypeError, match="an argument is missing"):
+            cube()
+
+    def test_a_concrete_function_leaves_variables_as_they_are(self):
+        v = tf.Variable(1.0)
+        f = tf.function(lambda x: v.assign_add(x))
+
+        concrete = f.get_concrete_function(tf.TensorSpec([]))
+
+        assert v.numpy() == 1.0
+        assert concrete.variables == (v,) or concrete.variables[0] is v
+        assert concrete(tf.constant(2.0)).numpy() == 3.0
+
+
+class TestScopes:
+    def test_inside_and_outside(self):
+        found = []
+        f = tf.function(lambda: found.append((tf.executing_eagerly(), tf.inside_function())))
+
+        f()
+
+        assert found == [(False, True)]
+        assert (tf.executing_eagerly(), tf.inside_function()) == (True, False)
+
+    def test_run_functions_eagerly(self):
+        f, runs = counted(lambda x: x + 1.0)
+        f(tf.constant(1.0))
+        f(tf.constant(1.0))
+        tf.config.run_functions_eagerly(True)
+        try:
+            assert f(tf.constant(1.0)).numpy() == 2.0
+        finally:
+            tf.config.run_functions_eagerly(False)
+
+        assert len(runs) == 2
+
+    def test_nested_and_recursive_functions(self):
+        @tf.function
+        def factorial(n, total):
+            return total if n == 0 else factorial(n - 1, total * tf.cast(n, tf.float32))
+
+        for _ in range(2):
+            assert factorial(5, tf.constant(1.0)).numpy() == 120.0
+        outer = tf.function(lambda x: factorial(3, x) + 1.0)
+        assert [outer(tf.constant(v)).numpy() for v in (1.0, 2.0)] == [7.0, 13.0]
+
+    def test_init_scope_is_not_part_of_the_function(self):
+        v = tf.Variable(0.0)
+
+        @tf.function
+        def f(x):
+            with tf.init_scope():
+                v.assign_add(1.0)
+            return x
+
+        for _ in range(3):
+            f(tf.constant(1.0))
+
+        assert v.numpy() == 1.0
+
+    def test_threads_share_recordings(self):
+        v = tf.Variable(0.0)
+        f, _ = counted(lambda x: v * 0.0 + tf.reduce_sum(tf.sin(x)))
+        arrays = [tf.constant(np.full(100, k, np.float32)) for k in range(8)]
+        found = {}
+
+        def work(k):
+            for _ in range(20):
+                found[k] = f(arrays[k]).numpy()
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        np.testing.assert_allclose(
+            [found[k] for k in range(8)], [100 * np.sin(k) for k in range(8)], rtol=1e-5
+        )
+
+
+class TestErrors:
+    def test_shapes_and_dtypes_as_in_tensorflows_functions(self):
+        f = tf.function(lambda x: x + tf.ones([3]))
+        with pytest.raises(ValueError, match="incompatible shapes"):
+            f(tf.ones([2]))
+        g = tf.function(lambda x: x + tf.constant(1))
+        with pytest.raises(TypeError, match="was expected to be a float32 tensor"):
+            g(tf.constant(1.0))
+
+    def test_a_failing_replay_says_what_is_wrong(self):
+        f = tf.function(lambda x: tf.debugging.check_numerics(x, "x"))
+        f(tf.constant([1.0]))
+        f(tf.constant([1.0]))
+
+        with pytest.raises(tf.errors.InvalidArgumentError, match="x : Tensor had NaN values"):
+            f(tf.constant([np.nan]))
+
+    def test_a_tensor_left_behind_says_so(self):
+        left = []
+
+        @tf.function
+        def f(x):
+            left.append(x * 2.0)
+            return x
+
+        f(tf.constant(1.0))
+
+        with pytest.raises(TypeError, match="out of scope"):
+            _ = left[0] + 1.0
+        with pytest.raises(TypeError, match="out of scope"):
+            tf.function(lambda: left[0] + 1.0)()
+        assert repr(left[0]) == "<tf.Tensor: out of scope, made inside a tf.function>"
+
+    def test_variables_are_made_once(self):
+        class Once:
+            v = None
+
+            @tf.function
+            def __call__(self, x):
+                if self.v is None:
+                    self.v = tf.Variable(5.0)
+                return self.v * x
+
+        once = Once()
+        assert [once(tf.constant(x)).numpy() for x in (2.0, 3.0, 4.0)] == [10.0, 15.0, 20.0]
+
+        f = tf.function(lambda x: tf.Variable(1.0) + x)
+        with pytest.raises(ValueError, match="only supports singleton"):
+            f(tf.constant(1.0))
+
+    def test_without_jax_the_error_names_what_to_install(self, monkeypatch):
+        import sys
+
+        monkeypatch.setitem(sys.modules, "jax", None)
+        f = tf.function(lambda x: x, jit_compile=True)
+
+        assert_raises(
+            lambda: f(tf.constant(1.0)),
+            ImportError,
+            "function(jit_compile=True) compiles with XLA, for which JAX is needed. Install it "
+            "with: pip install 'retrograde[xla]'.",
+        )

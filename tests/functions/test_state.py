@@ -1,0 +1,280 @@
+"""Functions that change something, or depend on more than their arguments."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+
+BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
+
+
+class TestVariables:
+    @BOTH
+    def test_reads_and_writes_in_order(self, compiled):
+        v = tf.Variable(1.0)
+
+        @tf.function(jit_compile=compiled)
+        def f(x):
+            before = v.value()
+            v.assign(x)
+            v.assign_add(2.0 * v)
+            v.assign_sub(before)
+            return before, v.value()
+
+        results = [[float(r) for r in f(tf.constant(x))] for x in (1.0, 2.0, 3.0)]
+
+        assert results == [[1.0, 2.0], [2.0, 4.0], [4.0, 5.0]]
+        assert v.numpy() == 5.0
+
+    @BOTH
+    def test_a_value_that_was_handed_out_does_not_change(self, compiled):
+        v = tf.Variable([1.0, 2.0])
+        f = tf.function(lambda: v.assign_add([1.0, 1.0]), jit_compile=compiled)
+
+        seen = [f().numpy() for _ in range(4)]
+        held = v.value()
+        f()
+
+        assert [s.tolist() for s in seen] == [[2, 3], [3, 4], [4, 5], [5, 6]]
+        assert held.numpy().tolist() == [5.0, 6.0]
+
+    @BOTH
+    def test_what_is_assigned_outside_is_seen_inside(self, compiled):
+        v = tf.Variable(1.0)
+        f = tf.function(lambda x: v * x, jit_compile=compiled)
+
+        assert f(tf.constant(2.0)).numpy() == 2.0
+        v.assign(5.0)
+        assert f(tf.constant(2.0)).numpy() == 10.0
+        v.assign_add(1.0)
+        assert f(tf.constant(2.0)).numpy() == 12.0
+
+    @BOTH
+    def test_scattering(self, compiled):
+        v, w = tf.Variable(tf.zeros([4, 2])), tf.Variable(tf.zeros([4, 2]))
+
+        def body(variable, i, x):
+            variable.scatter_add(tf.IndexedSlices(x, i))
+            variable.scatter_nd_update([[3]], x[:1] * 7.0)
+            variable[0].assign([9.0, 9.0])
+            return tf.reduce_sum(variable)
+
+        f = tf.function(lambda i, x: body(v, i, x), jit_compile=compiled)
+        for k in range(3):
+            i, x = tf.constant([k, 1]), tf.constant([[1.0, k], [k, 2.0]])
+            assert f(i, x).numpy() == body(w, i, x).numpy()
+        assert np.array_equal(v, w)
+
+    def test_variables_of_open_shape(self):
+        v = tf.Variable([1.0], shape=tf.TensorShape([None]))
+        f = tf.function(lambda: tf.reduce_sum(v))
+
+        for values in ([1.0], [1.0, 2.0], [3.0], [4.0, 5.0]):
+            v.assign(values)
+            assert f().numpy() == sum(values)
+        assert len(f.recordings()) == 2
+
+    @pytest.mark.parametrize("at", [1, 2, 3], ids=["first", "second", "third"])
+    def test_a_call_that_fails_changes_nothing(self, at):
+        v, n = tf.Variable(1.0), [0]
+
+        def check(x):
+            n[0] += 1
+            if n[0] == at:
+                raise ValueError("enough")
+            return x
+
+        @tf.function
+        def f(x):
+            v.assign_add(x)
+            return tf.numpy_function(check, [v * 2.0], tf.float32)
+
+        for _ in range(at - 1):
+            f(tf.constant(1.0))
+        with pytest.raises(ValueError, match="enough"):
+            f(tf.constant(1.0))
+
+        assert v.numpy() == at
+
+
+DRAWING = {
+    "normal": lambda: tf.random.normal([3]),
+    "with a seed": lambda: tf.random.uniform([3], seed=7),
+    "integers": lambda: tf.random.uniform([3], 0, 100, tf.int32),
+    "truncated": lambda: tf.random.truncated_normal([3]),
+    "shuffle": lambda: tf.random.shuffle(tf.range(20)),
+    "gamma": lambda: tf.random.gamma([3], 2.0),
+    "poisson": lambda: tf.random.poisson([3], 50.0),
+    "categorical": lambda: tf.random.categorical(tf.zeros([2, 50]), 5),
+    "dropout": lambda: tf.nn.dropout(tf.ones([20]), 0.5),
+    "two": lambda: tf.random.normal([2]) + tf.random.normal([2]),
+}
+
+
+class TestRandomNumbers:
+    @BOTH
+    @pytest.mark.parametrize("name", DRAWING)
+    def test_each_call_draws_as_eager_code_would(self, name, compiled):
+        body = DRAWING[name]
+        f = tf.function(body, jit_compile=compiled)
+        tf.random.set_seed(3)
+        expected = [body().numpy() for _ in range(4)]
+        tf.random.set_seed(3)
+
+        found = [f().numpy() for _ in range(4)]
+
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert not np.array_equal(found[1], found[2])
+        assert len(f.recordings()) == 1
+
+    def test_generators_go_on_and_stateless_seeds_count(self):
+        a, b = (tf.random.Generator.from_seed(1) for _ in range(2))
+        f = tf.function(lambda: a.normal([2]))
+        g = tf.function(lambda seed: tf.random.stateless_normal([2], seed))
+
+        for k in range(3):
+            assert np.array_equal(f(), b.normal([2]))
+            seed = tf.constant([k, 1])
+            assert np.array_equal(g(seed), tf.random.stateless_normal([2], seed))
+        assert len(f.recordings()) == len(g.recordings()) == 1
+
+    def test_draws_are_not_spent_by_a_replay_that_diverged(self):
+        def body(x):
+            y = tf.random.normal([])
+            return y + tf.random.normal([]) if x > 0.0 else y
+
+        f = tf.function(body)
+        signs = [1.0, -1.0, 1.0, 1.0, -1.0, -1.0]
+        tf.random.set_seed(3)
+        expected = [body(tf.constant(s)).numpy() for s in signs]
+        tf.random.set_seed(3)
+
+        assert [f(tf.constant(s)).numpy() for s in signs] == expected
+
+    def test_recomputed_gradients_see_the_same_draws(self):
+        block = tf.recompute_grad(lambda x: x * tf.nn.dropout(x, 0.5))
+
+        def body(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(block(x))
+            return y, tape.gradient(y, x)
+
+        f, x = tf.function(body), tf.constant(np.arange(1.0, 20.0, dtype=np.float32))
+        for _ in range(3):
+            y, g = f(x)
+            np.testing.assert_allclose(2 * y, np.sum(g * x), rtol=1e-6)
+
+
+class TestPythonCode:
+    def test_print_prints_in_every_call(self, capsys):
+        @tf.function
+        def f(x):
+            tf.print("x:", x, {"twice": 2.0 * x})
+            return x
+
+        for v in (1.0, 2.0):
+            f(tf.constant(v))
+
+        assert capsys.readouterr().err == "x: 1 {'twice': 2}\nx: 2 {'twice': 4}\n"
+
+    @BOTH
+    def test_numpy_functions_are_called_anew(self, compiled):
+        calls = []
+
+        def count(x):
+            calls.append(1)
+            return np.float32(x * len(calls))
+
+        f = tf.function(
+            lambda x: tf.numpy_function(count, [x * 1.0], tf.float32) + 1.0, jit_compile=compiled
+        )
+
+        assert [f(tf.constant(1.0)).numpy() for _ in range(3)] == [2.0, 3.0, 4.0]
+        assert len(calls) == 3
+
+    def test_py_functions_are_followed_inside_and_outside(self):
+        scale = [1.0]
+
+        def body(x):
+            return tf.py_function(lambda t: t * t * scale[0], [x], tf.float32)
+
+        def both(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = body(x)
+            return y, tape.gradient(y, x)
+
+        f, g = tf.function(body), tf.function(both)
+        x = tf.constant(3.0)
+        for scale[0] in (1.0, 2.0, 3.0):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            assert (float(y), float(tape.gradient(y, x))) == (9 * scale[0], 6 * scale[0])
+            assert [float(v) for v in g(x)] == [9 * scale[0], 6 * scale[0]]
+
+    def test_numpy_results_of_another_shape_are_another_recording(self):
+        size = [2]
+        f = tf.function(lambda: tf.numpy_function(lambda: np.ones(size[0]), [], tf.float64) * 2.0)
+
+        for size[0] in (2, 2, 3, 2, 3):
+            assert f().numpy().tolist() == [2.0] * size[0]
+        assert len(f.recordings()) == 2
+
+
+class TestDatasets:
+    @BOTH
+    def test_an_iterator_goes_on(self, compiled):
+        elements = iter(tf.data.Dataset.range(5).repeat())
+        f = tf.function(lambda: next(elements) * 10, jit_compile=compiled)
+
+        assert [int(f()) for _ in range(7)] == [0, 10, 20, 30, 40, 0, 10]
+
+    def test_a_loop_over_a_dataset_sees_its_elements_of_now(self):
+        count = [3]
+
+        def generate():
+            yield from range(count[0])
+
+        data = tf.data.Dataset.from_generator(
+            generate, output_signature=tf.TensorSpec([], tf.int32)
+        )
+
+        @tf.function
+        def total():
+            result = 0
+            for x in data:
+                result += x
+            return result
+
+        for count[0] in (3, 3, 5, 1, 5):
+            assert int(total()) == sum(range(count[0]))
+
+    def test_a_shuffled_dataset_is_shuffled_anew(self):
+        data = tf.data.Dataset.range(20).shuffle(20)
+        f = tf.function(lambda: tf.stack(list(data)))
+
+        orders = [tuple(f().numpy()) for _ in range(4)]
+
+        assert len(set(orders)) == 4
+        assert all(sorted(order) == list(range(20)) for order in orders)
+
+    def test_the_end_is_an_error_as_outside(self):
+        elements = iter(tf.data.Dataset.range(2))
+        f = tf.function(elements.get_next)
+
+        assert [int(f()), int(f())] == [0, 1]
+        for _ in range(2):
+            with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
+                f()
+
+    def test_nothing_is_lost_when_a_replay_diverges(self):
+        elements = iter(tf.data.Dataset.range(8))
+
+        @tf.function
+        def f():
+            x = next(elements)
+            return x * 100 if x % 3 == 0 else x
+
+        assert [int(f()) for _ in range(8)] == [0, 1, 2, 300, 4, 5, 600, 7]

@@ -1,0 +1,237 @@
+"""Tapes around functions: one call, differentiable to any order."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core.recorders import Recorder
+
+BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
+
+RNG = np.random.default_rng(0)
+W = tf.Variable(RNG.normal(size=(3, 3)) * 0.5)
+CAPTURED = tf.constant([1.0, 2.0, 3.0], tf.float64)
+
+
+def network(x):
+    h = tf.tanh(tf.linalg.matvec(W, x)) + CAPTURED * tf.nn.dropout(x, 0.5)
+    return tf.reduce_sum(h**3), h
+
+
+def three_orders(f, x):
+    """Values and derivatives by the input, a variable, and a tensor of the closure."""
+    tf.random.set_seed(3)
+    sources = [x, W, CAPTURED]
+    with tf.GradientTape() as third:
+        third.watch([x, CAPTURED])
+        with tf.GradientTape() as second:
+            second.watch([x, CAPTURED])
+            with tf.GradientTape() as first:
+                first.watch([x, CAPTURED])
+                y, _ = f(x)
+            g = first.gradient(y, sources)
+            s = tf.add_n([tf.reduce_sum(tf.sin(part)) for part in g])
+        gg = second.gradient(s, sources)
+        ss = tf.add_n([tf.reduce_sum(part**2) for part in gg])
+    return [y, *g, *gg, *third.gradient(ss, sources)]
+
+
+@BOTH
+def test_three_orders(compiled):
+    f = tf.function(network, jit_compile=compiled)
+    for _ in range(3):
+        x = tf.constant(RNG.normal(size=3))
+        expected, found = three_orders(network, x), three_orders(f, x)
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-9)
+    assert len(f.recordings()) == 1
+
+
+@BOTH
+@pytest.mark.parametrize("persistent", [False, True])
+def test_jacobians_and_forward_mode(compiled, persistent):
+    f, x = tf.function(network, jit_compile=compiled), tf.constant(RNG.normal(size=3))
+
+    def jacobian(g):
+        tf.random.set_seed(1)
+        with tf.GradientTape(persistent=persistent) as tape:
+            tape.watch(x)
+            _, h = g(x)
+        return tape.jacobian(h, [x, W])
+
+    def pushed(g):
+        tf.random.set_seed(1)
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            y, _ = g(x)
+        return [accumulator.jvp(y)]
+
+    for what in (jacobian, pushed):
+        for _ in range(2):
+            for a, b in zip(what(network), what(f), strict=True):
+                np.testing.assert_allclose(b, a, rtol=1e-12)
+
+
+def test_a_tape_hears_one_call():
+    heard = []
+
+    class Tape(tf.GradientTape):
+        def record(self, primitive, inputs, attrs, y):
+            heard.append(primitive.name)
+            super().record(primitive, inputs, attrs, y)
+
+    f, x = tf.function(network), tf.constant(RNG.normal(size=3))
+    for _ in range(2):
+        heard.clear()
+        with Tape() as tape:
+            tape.watch(x)
+            y, _ = f(x)
+        assert heard == ["function"]
+        assert tape.gradient(y, x) is not None
+
+
+def test_other_recorders_hear_everything():
+    heard = []
+
+    class Listener(Recorder):
+        def record(self, primitive, *_):
+            heard.append(primitive.name)
+
+    from retrograde.core.recorders import listening
+
+    f = tf.function(lambda x: tf.sin(x) + 1.0)
+    for _ in range(2):
+        heard.clear()
+        with listening([Listener()]):
+            f(tf.constant(1.0))
+        assert heard == ["sin", "add"]
+
+
+def test_no_way_is_none():
+    f = tf.function(lambda x, w: (x * tf.stop_gradient(w), tf.constant(2.0)))
+    x, w = tf.constant(3.0), tf.constant(5.0)
+    for _ in range(2):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch([x, w])
+            y, c = f(x, w)
+        assert [g if g is None else g.numpy() for g in tape.gradient(y, [x, w])] == [5.0, None]
+        assert tape.gradient(c, x) is None
+
+
+@BOTH
+def test_rows_of_a_table(compiled):
+    table = tf.Variable(RNG.normal(size=(10, 2)).astype(np.float32))
+    f = tf.function(lambda i: tf.reduce_sum(tf.gather(table, i) ** 2), jit_compile=compiled)
+    for rows in ([1, 2], [3, 3]):
+        with tf.GradientTape() as tape:
+            y = f(tf.constant(rows))
+        g = tape.gradient(y, table)
+        expected = np.zeros((10, 2), np.float32)
+        np.add.at(expected, rows, 2 * table.numpy()[rows])
+        assert isinstance(g, tf.IndexedSlices)
+        np.testing.assert_allclose(tf.convert_to_tensor(g), expected, rtol=1e-6)
+
+
+@BOTH
+def test_custom_gradients_see_the_values_of_the_call(compiled):
+    @tf.custom_gradient
+    def twice(x):
+        e = tf.exp(x)
+        return e * 2.0, lambda g: g * e * 5.0
+
+    f = tf.function(lambda x: twice(x) + x, jit_compile=compiled)
+    for v in (1.0, 2.0, 0.5):
+        x = tf.constant(v)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            d = inner.gradient(y, x)
+        np.testing.assert_allclose(d, 5 * np.exp(v) + 1, rtol=1e-6)
+        np.testing.assert_allclose(outer.gradient(d, x), 5 * np.exp(v), rtol=1e-6)
+
+
+def test_updates_under_a_tape_happen_once():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def f(x):
+        v.assign_add(1.0)
+        return v * x
+
+    x = tf.constant(2.0)
+    for k in range(3):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        assert (float(v), float(y), float(tape.gradient(y, x))) == (k + 2, 2 * (k + 2), k + 2)
+
+
+@BOTH
+def test_gradients_and_hessians_inside(compiled):
+    @tf.function(jit_compile=compiled)
+    def f(x):
+        y = tf.reduce_sum(x**3)
+        z = tf.sin(y) * x[0]
+        (g,) = tf.gradients(z, x)
+        return tf.gradients(g, x)[0], tf.hessians(y, [x])[0], tf.gradients(z, [y, x])
+
+    for values in ([1.0, 2.0], [0.5, 0.25]):
+        x = tf.constant(values, tf.float64)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(x**3)
+                z = tf.sin(y) * x[0]
+            g = tape.gradient(z, x)
+        second, hessian, (by_y, by_x) = f(x)
+        np.testing.assert_allclose(second, outer.gradient(g, x))
+        np.testing.assert_allclose(hessian, np.diag(6 * x.numpy()))
+        np.testing.assert_allclose(by_y, np.cos(y) * values[0])
+        np.testing.assert_allclose(by_x, g)
+
+
+def test_gradients_inside_of_custom_ones_and_of_stopped_ones():
+    @tf.custom_gradient
+    def times_seven(x):
+        return x * x, lambda g: g * 7.0
+
+    @tf.function
+    def f(x):
+        y = 2.0 * x
+        z = y + times_seven(x)
+        return tf.gradients(z, [x, y]), tf.gradients(z, [x, y], stop_gradients=[y])
+
+    for _ in range(2):
+        a, b = f(tf.constant(3.0))
+        assert [float(g) for g in (*a, *b)] == [9.0, 1.0, 7.0, 1.0]
+
+
+def test_gradients_outside_is_an_error():
+    x = tf.constant(1.0)
+    for what in (tf.gradients, tf.hessians):
+        with pytest.raises(RuntimeError, match="not supported when eager execution is enabled"):
+            what(x * x, x)
+
+
+def test_what_a_call_keeps_is_freed_with_the_tape():
+    f, x = tf.function(network), tf.constant(RNG.normal(size=3))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y, _ = f(x)
+    tape.gradient(y, x)
+    gc.collect()
+    gc.disable()
+    try:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y, h = f(x)
+        reference = weakref.ref(h)
+        del h, y, tape
+        assert reference() is None
+    finally:
+        gc.enable()
