@@ -11,10 +11,16 @@ from pathlib import Path
 from benchmarks import import_time, machine, memory, rounds
 from benchmarks.environments import python_of
 from benchmarks.goals import GOALS
-from benchmarks.peers import COMPILERS, PEER_BY_NAME, PEERS, ROOT
+from benchmarks.peers import COMPILERS, LOADERS, PEER_BY_NAME, PEERS, ROOT
 from benchmarks.processes import PeerError, WorkerProcess
 from benchmarks.report import Report, disagreements, page
-from benchmarks.workloads import COMPILED, DERIVATIVES, DESCRIPTIONS, IMPORTS, MEMORY, STEPS
+from benchmarks.workloads import (
+    COMPILED,
+    DESCRIPTIONS,
+    IMPORTS,
+    MEMORY,
+    PIPELINES,
+)
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 
@@ -98,12 +104,19 @@ def those_of(peers, values):
     return {peer.name: values[peer.name] for peer in peers if peer.name in values}
 
 
+def group_of(workload):
+    """The peers that take part in a workload."""
+    if workload in COMPILED:
+        return COMPILERS
+    return LOADERS if workload in PIPELINES else PEERS
+
+
 def measure_all(names, pythons, workers, step_effort, import_effort):
     """A result for each workload. The workers end before memory and imports are measured."""
     results = []
     for name in names:
-        if name in STEPS | DERIVATIVES | COMPILED:
-            peers = those_of(COMPILERS if name in COMPILED else PEERS, workers)
+        if name not in MEMORY | IMPORTS:
+            peers = those_of(group_of(name), workers)
             results.append(rounds.measure(name, peers, step_effort, say))
     for worker in workers.values():
         worker.stop()
@@ -116,9 +129,8 @@ def measure_all(names, pythons, workers, step_effort, import_effort):
 
 def peers_for(options):
     """The names of the peers that have something to do."""
-    compiled = {name in COMPILED for name in options.only}
-    groups = [COMPILERS if c else PEERS for c in sorted(compiled)]
-    return [peer.name for group in groups for peer in group if peer.name in options.peers]
+    wanted = {peer.name for name in options.only for peer in group_of(name)}
+    return [name for name in PEER_BY_NAME if name in wanted and name in options.peers]
 
 
 def run(options, step_effort, import_effort):

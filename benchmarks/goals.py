@@ -59,6 +59,7 @@ GOALS = (
     Goal("conv_small", "tensorflow", "retrograde", 1),
     Goal("conv_64", "torch", "retrograde", 0.67),
     Goal("max_pool", "torch", "retrograde", 0.5),
+    Goal("shuffled_batches", "tensorflow", "retrograde", 1),
     Goal("small_mlp_step", "retrograde_eager", "retrograde_function", 2),
     Goal("small_mlp_step", "tensorflow_function", "retrograde_function", 2),
     Goal("elementwise_step", "torch_compile", "retrograde_function", 1),

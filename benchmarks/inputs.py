@@ -121,3 +121,9 @@ def transformer_weights():
 def convolution_weights():
     """The filters of a small convolution, and a bias for each of its results."""
     return [filters(*CONV_SMALL), _normal(np.random.default_rng(11), CONV_SMALL[1], 0.1)]
+
+
+def rows_and_labels():
+    generator = np.random.default_rng(11)
+    x = generator.random((60_000, 784), dtype=np.float32)
+    return x, generator.integers(0, 10, len(x), dtype=np.int32)

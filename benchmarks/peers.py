@@ -34,6 +34,8 @@ PEERS = (
     Peer("autograd", ("autograd",), "benchmarks.workloads_autograd"),
 )
 
+LOADERS = tuple(peer for peer in PEERS if peer.name in ("retrograde", "tensorflow", "torch"))
+
 
 def _way(name, library, module, way):
     requirements = next(peer.requirements for peer in PEERS if peer.name == library)

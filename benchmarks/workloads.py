@@ -5,6 +5,8 @@ To add a workload, add a line here and a function of that name to each `workload
 set-up, and returns a step: a function without arguments that does the work and returns a list of
 results. The driver compares the results of the first two steps over all peers.
 
+`PIPELINES` have their functions in `pipelines_*.py`, for the peers that have such a thing.
+
 What is `COMPILED` has its functions in `compiled_*.py`; they take the way to compile as well, and
 are compared with each other.
 """
@@ -31,6 +33,10 @@ DERIVATIVES = {
     "per_example": "gradients of each example, 16-32-32-4 network, batch of 256",
 }
 
+PIPELINES = {
+    "shuffled_batches": "pass over 60,000 rows of 784 floats and labels, shuffled, batches of 128",
+}
+
 MEMORY = {
     "memory_50_layers": "peak memory of 50 layers `tanh(h @ w)`, 1024 x 1024, and all gradients",
 }
@@ -50,4 +56,4 @@ COMPILED = {
     "conv_step": "training step of a 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
 }
 
-DESCRIPTIONS = STEPS | DERIVATIVES | COMPILED | MEMORY | IMPORTS
+DESCRIPTIONS = STEPS | DERIVATIVES | PIPELINES | COMPILED | MEMORY | IMPORTS

@@ -1,9 +1,9 @@
 """The workloads as programs for TensorFlow; retrograde runs the same lines."""
 
-from benchmarks import derivatives_tf, inputs
+from benchmarks import derivatives_tf, inputs, pipelines_tf
 from benchmarks.registry import Registry
 
-workload = Registry(derivatives_tf.workload)
+workload = Registry(derivatives_tf.workload | pipelines_tf.workload)
 
 
 def to_numpy(value):

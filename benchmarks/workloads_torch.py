@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from benchmarks import derivatives_torch, inputs
+from benchmarks import derivatives_torch, inputs, pipelines_torch
 from benchmarks.registry import Registry
 
-workload = Registry(derivatives_torch.workload)
+workload = Registry(derivatives_torch.workload | pipelines_torch.workload)
 
 
 def to_numpy(value):

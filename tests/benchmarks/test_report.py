@@ -8,9 +8,16 @@ import pytest
 import benchmarks
 from benchmarks import environments, processes, report
 from benchmarks.goals import GOALS, Goal, Limit
-from benchmarks.peers import COMPILERS, PEER_BY_NAME, PEERS
+from benchmarks.peers import COMPILERS, LOADERS, PEER_BY_NAME, PEERS
 from benchmarks.report import Report, Result
-from benchmarks.workloads import COMPILED, DERIVATIVES, DESCRIPTIONS, MEMORY, STEPS
+from benchmarks.workloads import (
+    COMPILED,
+    DERIVATIVES,
+    DESCRIPTIONS,
+    MEMORY,
+    PIPELINES,
+    STEPS,
+)
 
 FOLDER = Path(benchmarks.__file__).parent
 
@@ -34,6 +41,13 @@ def test_every_module_has_every_workload(module):
 
     assert workloads_of(FOLDER / name) == set(STEPS | MEMORY)
     assert workloads_of(FOLDER / name.replace("workloads", "derivatives")) == set(DERIVATIVES)
+
+
+@pytest.mark.parametrize("module", sorted({peer.workloads for peer in LOADERS}))
+def test_every_module_of_a_peer_with_pipelines_has_every_one(module):
+    name = f"{module.removeprefix('benchmarks.')}.py"
+
+    assert workloads_of(FOLDER / name.replace("workloads", "pipelines")) == set(PIPELINES)
 
 
 @pytest.mark.parametrize("module", sorted({peer.workloads for peer in COMPILERS}))
