@@ -25,7 +25,7 @@ def numpy_dtype(dtype):
 
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     """`x` as a tensor of `dtype`, cast if it has another; without `dtype`, of its own."""
-    if type(x) is not Tensor:
+    if not isinstance(x, Tensor):
         if sparse:
             raise ValueError("`sparse=True` is not supported with the retrograde backend")
         if ragged:

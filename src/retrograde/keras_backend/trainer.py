@@ -1,5 +1,7 @@
 """Training, evaluation and prediction: what `fit`, `evaluate` and `predict` do with each batch."""
 
+import functools
+import importlib.util
 import warnings
 
 import numpy as np
@@ -36,6 +38,10 @@ class RetrogradeTrainer(base_trainer.Trainer):
         self.train_function = None
         self.test_function = None
         self.predict_function = None
+
+    def _resolve_auto_jit_compile(self):
+        """Whether steps are compiled by XLA if the user leaves that open: if JAX is installed."""
+        return _has_jax() and super()._resolve_auto_jit_compile()
 
     # One batch
 
@@ -97,7 +103,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
     def _compiled(self, step):
         """`step` on tensors, compiled unless the model is to run eagerly."""
         if not self.run_eagerly:
-            step = _function(step, self.jit_compile)
+            step = retrograde.function(step, jit_compile=self.jit_compile)
         return lambda batch: step(tree.map_structure(_tensor, batch))
 
     # Many batches
@@ -353,9 +359,9 @@ def _batch_size(x):
     return next(leaf for leaf in tree.flatten(x) if leaf is not None).shape[0]
 
 
-def _function(step, jit_compile):
-    function = getattr(retrograde, "function", None)
-    return step if function is None else function(step, jit_compile=jit_compile)
+@functools.cache
+def _has_jax():
+    return importlib.util.find_spec("jax") is not None
 
 
 def _last_of(step):

@@ -81,7 +81,7 @@ class Variable(KerasVariable):
     def _is_plain(self, value):
         """Whether `value` can be added in place, with nothing to convert."""
         return (
-            type(value) is Tensor
+            isinstance(value, Tensor)
             and _scope("stateless_scope") is None
             and value._array.shape == self._shape
             and value._array.dtype is self._value._array.dtype
