@@ -398,6 +398,7 @@ class GradientTape(Recorder):
     autopsy = Later("retrograde.testimony.autopsy")
     memory = Later("retrograde.testimony.ledger")
     verify = Later("retrograde.testimony.verifying")
+    graph = Later("retrograde.testimony.graph")
     __str__ = Later("retrograde.testimony.listing")
     _repr_html_ = Later("retrograde.testimony.listing")
 

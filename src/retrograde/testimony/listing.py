@@ -5,10 +5,9 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from retrograde.core import dtypes
 from retrograde.testimony.calls import Call, calls_of
 from retrograde.testimony.holding import owner_of
-from retrograde.testimony.telling import bytes_in_words, shown, table
+from retrograde.testimony.telling import bytes_in_words, described, shown, table
 
 _SHOWN = 40  # calls that are listed: half of them from the start, half from the end
 
@@ -59,8 +58,7 @@ def _shapes(calls: list[Call], tape: Any) -> dict[int, str]:
     found = {}
     for call in calls:
         for key, value in (*call.specs.items(), *call.saved.items()):
-            array = value._array
-            found[key] = f"{dtypes.of(array.dtype).name}{list(array.shape)}"
+            found[key] = described(value._array)
     for key, variable in tape._variables.items():
         found[key] = variable.name
     return found

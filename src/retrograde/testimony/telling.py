@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core import dtypes
 from retrograde.core.lines import Place
 
 _INDENT = {"head": 0, "line": 2, "fact": 2, "element": 4, "step": 4, "why": 2, "cure": 2}
@@ -69,6 +70,11 @@ def shown(place: Place) -> str:
     """A place, by a path from here if the file lies below."""
     path = os.path.relpath(place.filename) if os.path.isabs(place.filename) else place.filename
     return f"{place.filename if path.startswith('..') else path}:{place.line}"
+
+
+def described(array: Any) -> str:
+    """The dtype and shape of an array, or of one that is gone."""
+    return f"{dtypes.of(array.dtype).name}{list(array.shape)}"
 
 
 def number(value: Any) -> str:
