@@ -196,6 +196,9 @@ HOMES = {
             assert_integer assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in
             assert_same_float_dtype assert_scalar assert_shapes assert_type is_numeric_tensor
         """,
+        "retrograde.debugging.growth": """
+            no_growth
+        """,
         "retrograde.debugging.numerics": """
             assert_all_finite check_numerics disable_check_numerics enable_check_numerics
             nonfinite

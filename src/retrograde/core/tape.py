@@ -399,6 +399,7 @@ class GradientTape(Recorder):
     memory = Later("retrograde.testimony.ledger")
     verify = Later("retrograde.testimony.verifying")
     graph = Later("retrograde.testimony.graph")
+    profile = Later("retrograde.testimony.profiling")
     __str__ = Later("retrograde.testimony.listing")
     _repr_html_ = Later("retrograde.testimony.listing")
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         assert_type,
         is_numeric_tensor,
     )
+    from retrograde.debugging.growth import no_growth
     from retrograde.debugging.numerics import (
         assert_all_finite,
         check_numerics,
@@ -81,6 +82,7 @@ __all__ = [
     "get_log_device_placement",
     "is_numeric_tensor",
     "is_traceback_filtering_enabled",
+    "no_growth",
     "nonfinite",
     "record_lines",
     "set_log_device_placement",
