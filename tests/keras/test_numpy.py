@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde import keras
 from retrograde.keras_backend.ops import numpy as backend
 from tests.namespaces.helpers import assert_gradients, gradient
 
@@ -298,6 +299,24 @@ def test_division_by_zero_is_no_number_nor_is_its_gradient():
     assert by_x.tolist() == [0.5, 0, 0.25]
     assert by_y.tolist() == [-0.25, 0, -3 / 16]
     assert_gradients(backend.divide_no_nan, distinct(3), distinct(3))
+
+
+def test_whatever_stands_for_a_tensor_takes_part():
+    v = tf.Variable([1.0, 2.0])
+    for x in (v, v[:], keras.Variable([1.0, 2.0]), [1.0, 2.0], np.float64(3)):
+        for y in (tf.constant([1.0, 1.0]), v[:], 2, 2.5, np.float64(2)):
+            result = backend.add(x, y)
+            assert result.dtype == "float32"
+            np.testing.assert_array_equal(result.numpy(), np.asarray(x) + np.asarray(y))
+
+
+def test_numbers_of_numpy_weigh_as_little_as_those_of_python():
+    half = tf.constant([1.0], tf.float16)
+
+    for number in (2, 2.5, np.float64(2.5)):
+        assert backend.multiply(half, number).dtype == "float16"
+        assert backend.multiply(number, half).dtype == "float16"
+    assert backend.add(tf.constant([1]), np.float64(2)).dtype == "float32"
 
 
 def test_every_function_that_has_a_gradient_is_in_a_table():

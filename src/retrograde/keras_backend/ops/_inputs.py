@@ -59,7 +59,7 @@ def summed_dtype(dtype: np.dtype) -> np.dtype:
 
 def tensor(x: Any) -> Tensor:
     """`x` as a tensor."""
-    return x if isinstance(x, Tensor) else convert_to_tensor(x)
+    return x if type(x) is Tensor else convert_to_tensor(x)
 
 
 def of_dtype(x: Any, dtype: np.dtype) -> Tensor:
@@ -77,7 +77,7 @@ def _kind(x: Any) -> Any:
 
 
 def _tensor_or_number(x: Any) -> Any:
-    return x if isinstance(x, (Tensor, int, float)) else convert_to_tensor(x)
+    return x if type(x) is Tensor or isinstance(x, (int, float)) else convert_to_tensor(x)
 
 
 def promoted(*xs: Any) -> list[Tensor]:
@@ -94,12 +94,13 @@ def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     """Two values as tensors of one dtype; nearly always they are such already."""
     x1, x2 = _tensor_or_number(x1), _tensor_or_number(x2)
     if isinstance(x1, Tensor):
+        dtype = x1._array.dtype
         if isinstance(x2, Tensor):
-            if x1._array.dtype is x2._array.dtype:
+            if x2._array.dtype is dtype:
                 return x1, x2
-        elif type(x2) is not bool and x1._array.dtype in dtypes.FLOATING:
-            return x1, wrap(x1._array.dtype.type(x2))
-    elif isinstance(x2, Tensor) and type(x1) is not bool and x2._array.dtype in dtypes.FLOATING:
+        elif dtype in dtypes.FLOATING:
+            return x1, wrap(dtype.type(x2))
+    elif isinstance(x2, Tensor) and x2._array.dtype in dtypes.FLOATING:
         return wrap(x2._array.dtype.type(x1)), x2
     x1, x2 = promoted(x1, x2)
     return x1, x2

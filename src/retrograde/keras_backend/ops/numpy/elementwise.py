@@ -92,7 +92,10 @@ def fmod(x1, x2):
 
 
 def negative(x):
-    return -tensor(x)
+    x = tensor(x)
+    if x._array.dtype.kind == "u":
+        return apply(ar.subtract, (arrays.zeros_like(x), x))
+    return apply(ar.negative, (x,))
 
 
 def reciprocal(x):

@@ -42,19 +42,19 @@ _INT8 = np.dtype(np.int8)
 
 def _factors(*xs):
     """Tensors of one dtype in which to multiply and add up; int8 as int32, and bool too."""
-    xs = promoted(*map(tensor, xs))
+    given = [tensor(x) for x in xs]
+    xs = promoted(*given)
     dtype = xs[0]._array.dtype
-    if dtype == _INT8:
+    if dtype == _INT8 and all(x._array.dtype == _INT8 for x in given):
         dtype = INT32
         xs = [to_dtype(x, dtype) for x in xs]
     return ([to_dtype(x, INT32) for x in xs] if dtype == BOOL else xs), dtype
 
 
 def matmul(x1, x2):
-    x1, x2 = pair(x1, x2)
-    a1, a2 = x1._array, x2._array
-    if a1.ndim >= 2 <= a2.ndim and a1.dtype in dtypes.INEXACT:
-        return apply(product, (x1, x2))
+    a, b = pair(x1, x2)
+    if a._array.ndim >= 2 <= b._array.ndim and a._array.dtype in dtypes.INEXACT:
+        return apply(product, (a, b))
     (x1, x2), dtype = _factors(x1, x2)
     return to_dtype(ours.matmul(x1, x2), dtype)
 
