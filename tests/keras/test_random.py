@@ -46,6 +46,26 @@ def test_the_same_seed_gives_the_same_numbers(name):
     assert (x == same).all() and (x != other).any()
 
 
+@pytest.mark.parametrize("name", [*DRAWS, *WHOLE])
+def test_a_seed_generator_goes_on(name):
+    draw = (DRAWS | WHOLE)[name]
+    first, second = (keras.random.SeedGenerator(9) for _ in range(2))
+    xs = [np.asarray(draw(seed=generator)) for generator in (first, first, second, second)]
+
+    assert (xs[0] == xs[2]).all() and (xs[1] == xs[3]).all()
+    assert (xs[0] != xs[1]).any()
+
+
+def test_the_seed_of_the_process_fixes_what_has_none_of_its_own():
+    xs = []
+    for _ in range(2):
+        keras.utils.set_random_seed(4)
+        xs.append([np.asarray(random.normal((3,))) for _ in range(2)])
+
+    np.testing.assert_array_equal(xs[0], xs[1])
+    assert (xs[0][0] != xs[0][1]).any()
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("name", DRAWS)
 def test_numbers_have_the_dtype_asked_for(name, dtype):

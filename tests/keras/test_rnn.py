@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde import keras
 from retrograde.keras_backend.rnn import rnn
 from tests.namespaces.helpers import assert_gradients
 
@@ -107,3 +108,26 @@ def test_masks_may_have_a_last_axis():
 def test_no_time_to_unroll_is_an_error():
     with pytest.raises(ValueError, match="Unrolling requires a fixed number of timesteps"):
         rnn(step(W, U), X[:, :0], [H], unroll=True)
+
+
+LAYERS = {
+    "LSTM": lambda **options: keras.layers.LSTM(3, **options),
+    "GRU": lambda **options: keras.layers.GRU(3, **options),
+    "GRU_reset_before": lambda **options: keras.layers.GRU(3, reset_after=False, **options),
+    "SimpleRNN": lambda **options: keras.layers.SimpleRNN(3, **options),
+}
+
+
+@pytest.mark.parametrize("unroll", [False, True])
+@pytest.mark.parametrize("name", LAYERS)
+def test_recurrent_layers_have_gradients_by_inputs_and_weights(name, unroll):
+    layer = LAYERS[name](dtype="float64", return_sequences=True, unroll=unroll)
+    layer.build(X.shape)
+    weights = [rng.normal(size=w.shape) / 2 for w in layer.weights]
+
+    def call(x, *weights):
+        pairs = zip(layer.trainable_variables, weights, strict=True)
+        with keras.StatelessScope(state_mapping=list(pairs)):
+            return layer(x, mask=tf.constant(MASK))
+
+    assert_gradients(call, X, *weights)

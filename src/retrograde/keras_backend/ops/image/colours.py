@@ -4,8 +4,8 @@ from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
 from retrograde.image import colour
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
+from retrograde.keras_backend.ops._inputs import inexact
 from retrograde.keras_backend.ops.image._inputs import Images
-from retrograde.keras_backend.ops.nn._inputs import floats
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import reduction
 from retrograde.ops.casting import identity
@@ -26,7 +26,7 @@ def rgb_to_grayscale(images, data_format=None):
         )
     if count == 1:
         return identity(x)
-    colours = floats(x)
+    colours = inexact(x)
     weights = convert_to_tensor(_GREY, colours.dtype.name)
     weights = reshape(weights, shape=tuple(3 if i == axis else 1 for i in range(x.ndim)))
     grey = apply(reduction.sum, (colours * weights,), {"axis": (axis,), "keepdims": True})

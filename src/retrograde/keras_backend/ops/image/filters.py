@@ -6,8 +6,8 @@ from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
 from retrograde.image._weights import sobel
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
+from retrograde.keras_backend.ops._inputs import inexact, single
 from retrograde.keras_backend.ops.image._inputs import Images
-from retrograde.keras_backend.ops.nn._inputs import single
 from retrograde.ops import convolution, reduction
 from retrograde.ops import elementary as el
 from retrograde.ops._windows import Windows
@@ -19,7 +19,7 @@ def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None
     """Images blurred by windows of `kernel_size`, width and height; beyond the edges is black."""
     images = Images(images, data_format)
     dtype = images.x.dtype.name
-    x = single(images.batch())
+    x = single(inexact(images.batch()))
     size = [int(n) for n in np.asarray(kernel_size)]
     sigma = convert_to_tensor(sigma, x.dtype.name)
     for axis, which in ((0, 1), (1, 0)):

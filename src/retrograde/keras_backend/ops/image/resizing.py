@@ -8,8 +8,8 @@ from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
 from retrograde.image._weights import resizing
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
+from retrograde.keras_backend.ops._inputs import promoted
 from retrograde.keras_backend.ops.image._inputs import Images
-from retrograde.keras_backend.ops.nn._inputs import promoted
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import reduction

@@ -5,7 +5,7 @@ import math
 
 from retrograde.core.dispatch import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops.nn._inputs import single
+from retrograde.keras_backend.ops._inputs import inexact, single
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import indexing
@@ -53,7 +53,7 @@ def sampled(x, places, order, fill_mode, fill_value):
     has the dtype of `x`; integers are rounded.
     """
     batch, *space, channels = x._array.shape
-    flat = single(reshape(x, shape=(batch, math.prod(space), channels)))
+    flat = single(inexact(reshape(x, shape=(batch, math.prod(space), channels))))
     dtype, wide = x.dtype.name, flat.dtype.name
     if any(p.shape[0] != batch for p in places):
         places = [broadcast_to(p, shape=(batch, *p._array.shape[1:])) for p in places]

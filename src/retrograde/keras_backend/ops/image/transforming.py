@@ -5,10 +5,10 @@ from keras.src.random.seed_generator import draw_seed
 
 from retrograde.core.dispatch import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
+from retrograde.keras_backend.ops._inputs import inexact, promoted, single
 from retrograde.keras_backend.ops.image._inputs import Images
 from retrograde.keras_backend.ops.image.filters import gaussian_blur
 from retrograde.keras_backend.ops.image.sampling import sampled
-from retrograde.keras_backend.ops.nn._inputs import floats, promoted, single
 from retrograde.linalg import solve
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.random_numbers import random_normal
@@ -107,7 +107,7 @@ def compute_homography_matrix(start_points, end_points):
 
     Each pair of points gives two linear equations for them.
     """
-    start, end = (floats(points) for points in promoted(start_points, end_points))
+    start, end = (inexact(points) for points in promoted(start_points, end_points))
     dtype = start.dtype.name
     start, end = single(start), single(end)
     batch = start.shape[0]

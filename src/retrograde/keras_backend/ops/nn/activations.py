@@ -2,7 +2,7 @@
 
 from retrograde.core.dispatch import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops.nn._inputs import floats, from_front
+from retrograde.keras_backend.ops._inputs import axis_of, inexact
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import normalising
@@ -21,83 +21,83 @@ def relu6(x):
 
 def sigmoid(x):
     """`1 / (1 + exp(-x))`."""
-    return apply(el.sigmoid, (floats(x),))
+    return apply(el.sigmoid, (inexact(x),))
 
 
 def tanh(x):
     """The hyperbolic tangent."""
-    return apply(el.tanh, (floats(x),))
+    return apply(el.tanh, (inexact(x),))
 
 
 def softplus(x):
     """`log(1 + exp(x))`."""
-    return apply(el.softplus, (floats(x),))
+    return apply(el.softplus, (inexact(x),))
 
 
 def softsign(x):
     """`x / (1 + |x|)`."""
-    return apply(el.softsign, (floats(x),))
+    return apply(el.softsign, (inexact(x),))
 
 
 def silu(x):
     """`x * sigmoid(x)`."""
-    return apply(el.silu, (floats(x),))
+    return apply(el.silu, (inexact(x),))
 
 
 def gelu(x, approximate=True):
     """`x` times the probability that a normal variate is below it, by a tanh if `approximate`."""
-    return apply(el.gelu, (floats(x),), {"approximate": bool(approximate)})
+    return apply(el.gelu, (inexact(x),), {"approximate": bool(approximate)})
 
 
 def selu(x):
     """`elu`, scaled so that it keeps mean 0 and variance 1."""
-    return apply(el.selu, (floats(x),))
+    return apply(el.selu, (inexact(x),))
 
 
 def leaky_relu(x, negative_slope=0.2):
     """`x` where it is positive, else `negative_slope * x`."""
-    return apply(el.leaky_relu, (floats(x),), {"alpha": float(negative_slope)})
+    return apply(el.leaky_relu, (inexact(x),), {"alpha": float(negative_slope)})
 
 
 def elu(x, alpha=1.0):
     """`alpha * (exp(x) - 1)` below 0, `x` above."""
-    x = floats(x)
+    x = inexact(x)
     y = apply(el.elu, (x,))
     return y if alpha == 1 else apply(ar.select, (x > 0, y, y * alpha))
 
 
 def celu(x, alpha=1.0):
     """`alpha * (exp(x / alpha) - 1)` below 0, `x` above."""
-    x = floats(x)
+    x = inexact(x)
     return apply(ar.select, (x > 0, x, apply(el.elu, (x / alpha,)) * alpha))
 
 
 def log_sigmoid(x):
     """`log(sigmoid(x))`."""
-    return -apply(el.softplus, (-floats(x),))
+    return -apply(el.softplus, (-inexact(x),))
 
 
 def squareplus(x, b=4):
     """`(x + sqrt(x ** 2 + b)) / 2`."""
-    x = floats(x)
+    x = inexact(x)
     b = convert_to_tensor(b, x.dtype.name)
     return (x + apply(el.sqrt, (x * x + b,))) / 2
 
 
 def tanh_shrink(x):
     """`x - tanh(x)`."""
-    x = floats(x)
+    x = inexact(x)
     return x - apply(el.tanh, (x,))
 
 
 def hard_sigmoid(x):
     """A sigmoid of three straight lines, `x / 6 + 1 / 2` between -3 and 3."""
-    return apply(el.relu6, (floats(x) + 3,)) / 6
+    return apply(el.relu6, (inexact(x) + 3,)) / 6
 
 
 def hard_silu(x):
     """`x * hard_sigmoid(x)`."""
-    x = floats(x)
+    x = inexact(x)
     return x * hard_sigmoid(x)
 
 
@@ -113,14 +113,14 @@ def _number(value, like):
 
 def sparse_sigmoid(x):
     """A sigmoid of three straight lines, `(x + 1) / 2` between -1 and 1."""
-    x = floats(x)
+    x = inexact(x)
     middle = apply(ar.mask, ((x + 1) * 0.5, (x > -1) & (x < 1)))
     return middle + cast(x >= 1, x.dtype.name)
 
 
 def sparse_plus(x):
     """0 up to -1, `x` from 1 on, and a parabola in between."""
-    x = floats(x)
+    x = inexact(x)
     raised = x + 1
     parabola = apply(ar.mask, (raised * raised * 0.25, x > -1))
     return apply(ar.select, (x < 1, parabola, x))
@@ -128,14 +128,14 @@ def sparse_plus(x):
 
 def soft_shrink(x, threshold=0.5):
     """`x`, nearer to 0 by `threshold`, or 0."""
-    x = floats(x)
+    x = inexact(x)
     above = apply(ar.mask, (x - threshold, x > threshold))
     return above + apply(ar.mask, (x + threshold, x < -threshold))
 
 
 def hard_shrink(x, threshold=0.5):
     """`x` where it is further from 0 than `threshold`, else 0."""
-    x = floats(x)
+    x = inexact(x)
     return apply(ar.mask, (x, apply(ar.absolute, (x,)) > threshold))
 
 
@@ -147,13 +147,13 @@ def threshold(x, threshold, default_value):
 
 def glu(x, axis=-1):
     """The first half of `x` along `axis`, gated by the second."""
-    x = floats(x)
+    x = inexact(x)
     size = x.shape[axis]
     if size % 2:
         raise ValueError(
             f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}"
         )
-    first, second = split(x, sizes=(size // 2, size // 2), axis=from_front(axis, x.ndim))
+    first, second = split(x, sizes=(size // 2, size // 2), axis=axis_of(axis, x.ndim, "glu"))
     return first * apply(el.sigmoid, (second,))
 
 
@@ -173,8 +173,8 @@ def sparsemax(x, axis=-1):
 
 
 def _along(primitive, x, axis):
-    x = floats(x)
+    x = inexact(x)
     if axis is None:
         flat = reshape(x, shape=(x._array.size,))
         return reshape(apply(primitive, (flat,), {"axis": 0}), shape=x._array.shape)
-    return apply(primitive, (x,), {"axis": from_front(axis, x.ndim)})
+    return apply(primitive, (x,), {"axis": axis_of(axis, x.ndim, primitive.name)})

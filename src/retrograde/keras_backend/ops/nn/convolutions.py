@@ -7,7 +7,7 @@ from keras.src.backend.common.backend_utils import (
 )
 
 from retrograde.core.dispatch import apply
-from retrograde.keras_backend.ops.nn._inputs import promoted
+from retrograde.keras_backend.ops._inputs import pair
 from retrograde.keras_backend.ops.nn._windows import Space
 from retrograde.ops import convolution
 from retrograde.ops._windows import Windows
@@ -19,7 +19,7 @@ def conv(inputs, kernel, strides=1, padding="valid", data_format=None, dilation_
 
     If `kernel` has fewer channels than `inputs`, these are in groups convolved each by itself.
     """
-    x, w = promoted(inputs, kernel)
+    x, w = pair(inputs, kernel)
     space = Space(x, data_format)
     return _convolved(space, w, strides, padding, dilation_rate, _groups(space.channels, w))
 
@@ -51,7 +51,7 @@ def _convolved(space, w, strides, padding, dilation_rate, groups):
 
 def depthwise_conv(inputs, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1):
     """Each channel convolved by itself, with `kernel` of `(*taps, channels, results of each)`."""
-    x, w = promoted(inputs, kernel)
+    x, w = pair(inputs, kernel)
     space = Space(x, data_format)
     check_conv_input_channels(x, w, space.data_format)
     *taps, channels, results = w._array.shape
@@ -83,7 +83,7 @@ def conv_transpose(
     dilation_rate=1,
 ):
     """The transpose of `conv`, with `kernel` of `(*taps, results, channels)`."""
-    x, w = promoted(inputs, kernel)
+    x, w = pair(inputs, kernel)
     space = Space(x, data_format)
     check_conv_transpose_input_channels(x, w, space.data_format)
     taps, strides = w._array.shape[:-2], space.along_axes(strides)

@@ -7,7 +7,7 @@ from keras.src.backend.config import epsilon
 
 from retrograde.core.dispatch import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
-from retrograde.keras_backend.ops.nn._inputs import floats, from_front, promoted
+from retrograde.keras_backend.ops._inputs import axis_of, inexact, promoted
 from retrograde.nn.losses import sigmoid_cross_entropy_with_logits
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
@@ -22,14 +22,14 @@ def _logits_of(output, from_logits, function, activation):
     """
     logits = getattr(output, "_keras_logits", None)
     if logits is None:
-        return floats(output), from_logits
+        return inexact(output), from_logits
     if from_logits:
         warnings.warn(
             f"`{function}` received `from_logits=True`, but the `output` argument was produced by "
             f"a {activation} activation and thus does not represent logits. Was this intended?",
             stacklevel=3,
         )
-    return floats(logits), True
+    return inexact(logits), True
 
 
 def _clipped(p):
@@ -67,7 +67,7 @@ def categorical_crossentropy(target, output, from_logits=False, axis=-1):
             f"target.shape={target.shape}, output.shape={shown.shape}"
         )
     output, from_logits = _logits_of(shown, from_logits, "categorical_crossentropy", "softmax")
-    axis = from_front(axis, output.ndim)
+    axis = axis_of(axis, output.ndim, "categorical_crossentropy")
     target = cast(target, output.dtype.name)
     if from_logits:
         pair = _last(target, axis), _last(output, axis)
@@ -94,7 +94,7 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
     output, from_logits = _logits_of(
         shown, from_logits, "sparse_categorical_crossentropy", "softmax"
     )
-    axis = from_front(axis, output.ndim)
+    axis = axis_of(axis, output.ndim, "sparse_categorical_crossentropy")
     if not from_logits:
         output = apply(el.log, (_clipped(output / _total(output, axis, keepdims=True)),))
     return apply(normalising.sparse_softmax_cross_entropy, (target, _last(output, axis)))
@@ -120,7 +120,7 @@ def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
     x = x if x.dtype.is_integer else cast(x, "int64")
     attrs = {"depth": int(num_classes), "dtype": numpy_dtype(dtype or "float32")}
     y = apply(indexing.one_hot, (x,), attrs)
-    axis = from_front(axis, y.ndim)
+    axis = axis_of(axis, y.ndim, "one_hot")
     if axis == y.ndim - 1:
         return y
     return transpose(y, perm=(*range(axis), y.ndim - 1, *range(axis, y.ndim - 1)))
@@ -139,7 +139,7 @@ def psnr(x1, x2, max_val):
     x1, x2 = promoted(x1, x2)
     if x1._array.shape != x2._array.shape:
         raise ValueError(f"Input shapes {x1.shape} and {x2.shape} must match for PSNR calculation.")
-    x1, x2 = floats(x1), floats(x2)
+    x1, x2 = inexact(x1), inexact(x2)
     squares = apply(ar.squared_difference, (x1, x2))
     everywhere = {"axis": tuple(range(x1.ndim)), "keepdims": False}
     peak = apply(el.log, (convert_to_tensor(max_val, x1.dtype.name),))

@@ -4,7 +4,7 @@ import numpy as np
 
 from retrograde.core.dispatch import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops.nn._inputs import floats, from_front, single
+from retrograde.keras_backend.ops._inputs import axes_of, inexact, single
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import reduction
@@ -17,10 +17,9 @@ def moments(x, axes, keepdims=False, synchronized=False):
         raise NotImplementedError(
             "Argument synchronized=True is not supported with the retrograde backend."
         )
-    given = floats(x)
+    given = inexact(x)
     dtype, x = given.dtype.name, single(given)
-    axes = (axes,) if isinstance(axes, int) else range(x.ndim) if axes is None else axes
-    axis = tuple(sorted(from_front(a, x.ndim) for a in axes))
+    axis = axes_of(axes, x.ndim, "moments")
     over = {"axis": axis, "keepdims": True}
     mean = apply(reduction.mean, (x,), over)
     variance = apply(reduction.mean, (apply(ar.squared_difference, (x, mean)),), over)

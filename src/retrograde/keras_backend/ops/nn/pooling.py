@@ -7,7 +7,7 @@ import numpy as np
 from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import convert_to_tensor
-from retrograde.keras_backend.ops.nn._inputs import floats
+from retrograde.keras_backend.ops._inputs import inexact
 from retrograde.keras_backend.ops.nn._windows import Space
 from retrograde.ops import pooling, reduction
 from retrograde.ops.indexing import gather
@@ -23,7 +23,7 @@ def max_pool(inputs, pool_size, strides=None, padding="valid", data_format=None)
 
 def average_pool(inputs, pool_size, strides=None, padding="valid", data_format=None):
     """The average of the cells in each window; padding does not count."""
-    return _pooled(pooling.average_pool, floats(inputs), pool_size, strides, padding, data_format)
+    return _pooled(pooling.average_pool, inexact(inputs), pool_size, strides, padding, data_format)
 
 
 def _pooled(primitive, x, size, strides, padding, data_format):
@@ -34,7 +34,7 @@ def _pooled(primitive, x, size, strides, padding, data_format):
 
 def adaptive_average_pool(inputs, output_size, data_format=None):
     """Averages over windows such that there are `output_size` of them along the axes of space."""
-    return _adapted(_average_along, floats(inputs), output_size, data_format)
+    return _adapted(_average_along, inexact(inputs), output_size, data_format)
 
 
 def adaptive_max_pool(inputs, output_size, data_format=None):

@@ -5,7 +5,7 @@ import numpy as np
 from retrograde.core.dispatch import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops.nn._inputs import single
+from retrograde.keras_backend.ops._inputs import inexact, single
 from retrograde.nn import ctc, decoding
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
@@ -19,7 +19,7 @@ def ctc_loss(target, output, target_length, output_length, mask_index=0):
     """
     return ctc.ctc_loss(
         cast(target, "int32"),
-        single(output),
+        single(inexact(output)),
         cast(target_length, "int32"),
         cast(output_length, "int32"),
         logits_time_major=False,
@@ -40,7 +40,7 @@ def ctc_decode(
 
     The labels are `(paths, batch, time)`, filled up with -1.
     """
-    x = single(inputs)
+    x = single(inexact(inputs))
     lengths = cast(sequence_lengths, "int32")
     mask_index = x.shape[-1] - 1 if mask_index is None else mask_index
     if strategy == "greedy":
