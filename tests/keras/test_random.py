@@ -160,3 +160,40 @@ def test_gradients_flow_to_the_shape_of_gamma_numbers():
 
     slope = gradient(lambda a: random.gamma((1,), a, dtype="float64", seed=4), np.float64(alpha))[0]
     np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-5)
+
+
+def every_kind(generator):
+    x = tf.ones([4, 5])
+    return [
+        random.normal((3,), seed=generator),
+        random.truncated_normal((3,), seed=generator),
+        random.uniform((3,), seed=generator),
+        random.randint((3,), 0, 100, seed=generator),
+        random.gamma((3,), 2.0, seed=generator),
+        random.beta((3,), 2.0, 3.0, seed=generator),
+        random.binomial((3,), 10, 0.3, seed=generator),
+        random.categorical(np.ones((2, 4), "float32"), 5, seed=generator),
+        random.dropout(x, 0.5, seed=generator),
+        random.shuffle(tf.range(6.0), seed=generator),
+    ]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True], ids=["replayed", "compiled"])
+def test_a_function_draws_what_it_would_draw_eagerly(jit_compile):
+    ours, other = (random.SeedGenerator(3) for _ in range(2))
+    draw = tf.function(lambda: every_kind(ours), jit_compile=jit_compile)
+
+    for _ in range(3):
+        for actual, expected in zip(draw(), every_kind(other), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_compiled_draws_need_no_64_bits():
+    layer = keras.layers.Dropout(0.5, seed=4)
+    same = keras.layers.Dropout(0.5, seed=4)
+    compiled = tf.function(lambda x: layer(x, training=True), jit_compile=True)
+
+    for _ in range(3):
+        np.testing.assert_array_equal(
+            compiled(tf.ones([6, 7])), same(tf.ones([6, 7]), training=True)
+        )

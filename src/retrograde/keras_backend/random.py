@@ -118,7 +118,7 @@ def shuffle(x, axis=0, seed=None):
     """`x` with its slices along `axis` in random order."""
     x = convert_to_tensor(x)
     axis %= x.ndim
-    keys = _drawn(rn.random_uniform, seed, (x.shape[axis],), "float64")
+    keys = _drawn(rn.random_uniform, seed, (x.shape[axis],), "float32")
     order = apply(argsort, (keys,), {"axis": 0, "descending": False})
     return apply(gather, (x, order), {"axis": axis})
 

@@ -1,7 +1,7 @@
 """Random numbers as functions of a seed, the same on NumPy and under XLA.
 
 The generator is Philox with words of 64 bits, as in `numpy.random.Philox`: a block of four words is
-a function of a key, the seed, and of a counter. NumPy computes it in C; `_blocks` is the same
+a function of a key, the seed, and of a counter. NumPy computes it in C; `_philox` is the same
 arithmetic for XLA. Numbers that are rejected and drawn again, as gamma variates are, come from
 NumPy in both.
 
@@ -20,15 +20,10 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.rules import Spec
 from retrograde.ops._arrays import on_host, special, wide
+from retrograde.ops._philox import halves
 from retrograde.ops.shaping import align, everywhere
 
 STATELESS = 1 << 62  # the last word of the counter keeps these streams apart from all others
-
-_MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
-_STEPS = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B  # from the key of one round to that of the next
-_ROUNDS = 10
-_LOW = np.uint64(0xFFFFFFFF)
-_HALF_WORD = np.uint64(32)
 
 
 class _Thread(threading.local):
@@ -49,54 +44,20 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def _words(xp, seed, count):
-    """`count` words of 64 bits for each seed, along a last axis."""
+def _integers(xp, seed, shape, bits):
+    """Unsigned integers of 32 or 64 bits, of `shape` for each seed."""
+    batch, count = seed.shape[:-1], math.prod(shape) * bits // 32
     if xp is np:
         keys = seed.astype(np.uint64).reshape(-1, 2)
-        rows = [_thread.restarted(key).random_raw(count) for key in keys]
-        return np.array(rows, np.uint64).reshape((*seed.shape[:-1], count))
-    blocks = -(-count // 4)
-    words = _blocks(xp, seed.astype(np.uint64), blocks)
-    return xp.stack(words, -1).reshape((*seed.shape[:-1], 4 * blocks))[..., :count]
-
-
-def _blocks(xp, key, count):
-    """The four words of each block, by the rounds of Philox."""
-    zero = xp.zeros((*key.shape[:-1], count), np.uint64)
-    words = (zero + xp.arange(1, count + 1, dtype=np.uint64), zero, zero, zero + STATELESS)
-    keys = key[..., :1], key[..., 1:]
-    for number in range(_ROUNDS):
-        k0, k1 = (
-            k + np.uint64(number * step % (1 << 64)) for k, step in zip(keys, _STEPS, strict=True)
-        )
-        high0, low0 = _product(words[0], _MULTIPLIERS[0])
-        high1, low1 = _product(words[2], _MULTIPLIERS[1])
-        words = (high1 ^ words[1] ^ k0, low1, high0 ^ words[3] ^ k1, low0)
-    return words
-
-
-def _product(x, number):
-    """The high and the low word of a product of words."""
-    high, low = np.uint64(number >> 32), np.uint64(number & 0xFFFFFFFF)
-    x_high, x_low = x >> _HALF_WORD, x & _LOW
-    middle = high * x_low + (low * x_low >> _HALF_WORD)
-    carried = low * x_high + (middle & _LOW)
-    top = high * x_high + (middle >> _HALF_WORD) + (carried >> _HALF_WORD)
-    return top, x * np.uint64(number)
-
-
-def _integers(xp, seed, shape, dtype):
-    """Random unsigned integers, as wide as a float of `dtype`; and how many bits they have."""
-    count = math.prod(shape)
-    if dtype.itemsize == 8:
-        return _words(xp, seed, count).reshape((*seed.shape[:-1], *shape)), 64
-    words = _words(xp, seed, -(-count // 2))
-    if xp is np:
-        halves = words.astype("<u8", copy=False).view("<u4")
+        rows = [_thread.restarted(key).random_raw(-(-count // 2)) for key in keys]
+        words = np.array(rows, "<u8").reshape((*batch, -(-count // 2)))
+        numbers = words if bits == 64 else words.view("<u4")[..., :count]
     else:
-        halves = xp.stack([words & _LOW, words >> _HALF_WORD], -1).astype(np.uint32)
-        halves = halves.reshape((*seed.shape[:-1], 2 * words.shape[-1]))
-    return halves[..., :count].reshape((*seed.shape[:-1], *shape)), 32
+        numbers = halves(xp, seed, count, STATELESS)
+        if bits == 64:
+            low, high = (numbers[..., i::2].astype(np.uint64) for i in range(2))
+            numbers = high << np.uint64(32) | low
+    return numbers.reshape((*batch, *shape))
 
 
 _FRACTION = {  # how many bits after the point are exact
@@ -109,8 +70,8 @@ _FRACTION = {  # how many bits after the point are exact
 
 def _uniform_kernel(xp, seed, *, shape, dtype):
     """From 0 up to but without 1."""
-    whole, bits = _integers(xp, seed, shape, wide(dtype))
-    places = _FRACTION[dtype]
+    bits, places = 8 * wide(dtype).itemsize, _FRACTION[dtype]
+    whole = _integers(xp, seed, shape, bits)
     y = (whole >> whole.dtype.type(bits - places)).astype(wide(dtype)) * 2.0**-places
     return y.astype(dtype, copy=False)
 
@@ -120,9 +81,9 @@ def _tail(xp, seed, shape, dtype, least):
 
     One bit is the sign; the others are a probability below one half.
     """
-    whole, bits = _integers(xp, seed, shape, dtype)
+    bits, places = 8 * dtype.itemsize, _FRACTION[dtype] - 1
+    whole = _integers(xp, seed, shape, bits)
     one = whole.dtype.type(1)
-    places = _FRACTION[dtype] - 1
     rest = (whole >> whole.dtype.type(bits - places)).astype(dtype) + dtype.type(0.5)
     p = rest * dtype.type((0.5 - least) * 2.0**-places) + dtype.type(least)
     size = -special(xp, "ndtri")(p)
@@ -173,7 +134,7 @@ def _with_parameters(name, kernel):
 
 def _random_integers_kernel(xp, seed, low, high, *, shape, dtype):
     """From `low` up to but without `high`, which are 64 bits wide."""
-    words = _words(xp, seed, math.prod(shape)).reshape((*seed.shape[:-1], *shape))
+    words = _integers(xp, seed, shape, 64)
     span = (high - low).astype(np.uint64)
     return ((words % span).astype(np.int64) + low).astype(dtype)
 
