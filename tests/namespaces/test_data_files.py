@@ -1,9 +1,11 @@
 """tf.data: elements in files."""
 
+import gzip
 import json
 import pathlib
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -264,3 +266,78 @@ def test_files_come_in_another_order_each_time(tmp_path):
     assert sorted(first) == sorted(second)
     assert first != second
     assert listed(Dataset.list_files(str(tmp_path / "*"), seed=3)) == first
+
+
+# Lines and records
+
+
+@pytest.fixture
+def texts(tmp_path):
+    contents = {"a": b"a\nb\r\n\nlast", "empty": b"", "b": b"x\ny\n"}
+    for name, text in contents.items():
+        (tmp_path / f"{name}.txt").write_bytes(text)
+    return {name: str(tmp_path / f"{name}.txt") for name in contents}
+
+
+def test_lines_of_text(texts):
+    dataset = tf.data.TextLineDataset(texts["a"])
+    assert listed(dataset) == listed(dataset) == [b"a", b"b", b"", b"last"]
+    assert isinstance(dataset, Dataset)
+    assert dataset.element_spec == tf.TensorSpec([], tf.string)
+    assert int(dataset.cardinality()) == -2
+    several = [texts["a"], texts["empty"], texts["b"]]
+    assert listed(tf.data.TextLineDataset(several)) == [b"a", b"b", b"", b"last", b"x", b"y"]
+    in_turn = tf.data.TextLineDataset([texts["a"], texts["b"]], num_parallel_reads=2)
+    assert listed(in_turn) == [b"a", b"x", b"b", b"y", b"", b"last"]
+    assert listed(tf.data.TextLineDataset([])) == []
+    named = Dataset.from_tensor_slices([texts["b"]])
+    assert listed(tf.data.TextLineDataset(named)) == [b"x", b"y"]
+    assert listed(named.flat_map(tf.data.TextLineDataset)) == [b"x", b"y"]
+    assert listed(dataset.skip(1).batch(2)) == [[b"b", b""], [b"last"]]
+
+
+def test_compressed_lines(tmp_path):
+    packed = {"GZIP": gzip.compress(b"g\nh"), "ZLIB": zlib.compress(b"g\nh"), "": b"g\nh"}
+    for kind, data in packed.items():
+        (tmp_path / "file").write_bytes(data)
+        assert listed(tf.data.TextLineDataset(str(tmp_path / "file"), kind)) == [b"g", b"h"]
+
+
+def test_records_of_one_length(tmp_path):
+    (tmp_path / "file").write_bytes(b"HHaabbccF")
+    path = str(tmp_path / "file")
+    assert (
+        listed(tf.data.FixedLengthRecordDataset([path] * 2, 2, 2, 1)) == [b"aa", b"bb", b"cc"] * 2
+    )
+    whole = tf.data.FixedLengthRecordDataset(path, record_bytes=3)
+    assert listed(whole.map(lambda r: tf.io.decode_raw(r, tf.uint8)))[0] == [72, 72, 97]
+
+
+def test_files_that_cannot_be_read_are_named(texts, tmp_path):
+    read = tf.data.TextLineDataset
+    assert_raises(
+        lambda: listed(read(str(tmp_path / "none"))),
+        tf.errors.NotFoundError,
+        f"{tmp_path / 'none'}; No such file or directory",
+    )
+    assert_raises(
+        lambda: listed(read(texts["a"], "LZ4")),
+        tf.errors.InvalidArgumentError,
+        "Unsupported compression_type: 'LZ4'. Expected 'GZIP', 'ZLIB' or nothing.",
+    )
+    assert_raises(
+        lambda: read(3),
+        TypeError,
+        "The `filenames` argument must contain `tf.string` elements. Got `tf.int32` elements.",
+    )
+    assert_raises(
+        lambda: listed(tf.data.FixedLengthRecordDataset(texts["b"], 3, 2, 1)),
+        tf.errors.InvalidArgumentError,
+        f'Excluding the header (2 bytes) and footer (1 bytes), input file "{texts["b"]}" has body '
+        "length 1 bytes, which is not an exact multiple of the record length (3 bytes).",
+    )
+    assert_raises(
+        lambda: tf.data.FixedLengthRecordDataset(texts["b"], 0),
+        tf.errors.InvalidArgumentError,
+        "record_bytes must be greater than zero. Received: 0.",
+    )

@@ -8,6 +8,7 @@ from retrograde.data._nodes import UNKNOWN as UNKNOWN_CARDINALITY
 from retrograde.data.dataset import Dataset, DatasetSpec
 from retrograde.data.iterator import Iterator, NumpyIterator
 from retrograde.data.options import Options, ThreadingOptions
+from retrograde.data.readers import FixedLengthRecordDataset, TextLineDataset
 
 __all__ = [
     "AUTOTUNE",
@@ -15,9 +16,11 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "Dataset",
     "DatasetSpec",
+    "FixedLengthRecordDataset",
     "Iterator",
     "NumpyIterator",
     "Options",
+    "TextLineDataset",
     "ThreadingOptions",
     "experimental",
 ]

@@ -8,12 +8,15 @@ from typing import Any
 
 from retrograde.core import scoping
 from retrograde.core.effects import Host, perform
+from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.scopes import name_scope
 from retrograde.summary import _events, writer
 
 __all__ = ["get_step", "set_step", "summary_scope", "write_raw_pb"]
+
+__getattr__ = speaking(__name__)
 
 
 def get_step() -> Any:

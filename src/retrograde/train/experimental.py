@@ -5,7 +5,11 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 
+from retrograde.core.lazily import speaking
+
 __all__ = ["PythonState"]
+
+__getattr__ = speaking(__name__)
 
 
 class PythonState(abc.ABC):

@@ -1,0 +1,139 @@
+"""Datasets of what files hold: lines of text, or records of one length."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from retrograde.arrays._arguments import integer
+from retrograde.core import dtypes
+from retrograde.core.errors import NotFoundError, invalid
+from retrograde.core.spec import TensorSpec
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.data import _nodes
+from retrograde.data.dataset import Dataset
+from retrograde.ops.conversion import as_tensor
+
+_STRING = TensorSpec([], dtypes.string)
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files, without what ends them.
+
+    `filenames` is a name, or a tensor or dataset of names. `compression_type` is "GZIP", "ZLIB" or
+    nothing. `num_parallel_reads` files are read in turn, ahead of time; one after the other
+    without it.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: str | None = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        read = lambda path: _lines(_opened(path, compression_type))  # noqa: E731
+        super().__init__(_in_files(filenames, read, num_parallel_reads, "TextLine"))
+
+
+class FixedLengthRecordDataset(Dataset):
+    """The records of files, `record_bytes` each, between a header and a footer.
+
+    The other arguments are those of `TextLineDataset`.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: Any,
+        header_bytes: Any = None,
+        footer_bytes: Any = None,
+        buffer_size: Any = None,
+        compression_type: str | None = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        size = integer(record_bytes, "record_bytes")
+        _nodes.check_positive(size, "record_bytes")
+        header, footer = (
+            0 if value is None else integer(value, what)
+            for value, what in ((header_bytes, "header_bytes"), (footer_bytes, "footer_bytes"))
+        )
+        read = lambda path: _records(  # noqa: E731
+            path, _opened(path, compression_type), size, header, footer
+        )
+        super().__init__(_in_files(filenames, read, num_parallel_reads, "FixedLengthRecord"))
+
+
+def _in_files(
+    filenames: Any, read: Callable[[str], Iterator[bytes]], parallel: Any, name: str
+) -> _nodes.Node:
+    """All that `read` finds in files."""
+    if isinstance(filenames, Dataset):
+        files = filenames
+    else:
+        files = Dataset.from_tensor_slices(np.atleast_1d(_names(filenames)))
+
+    def contents(path: Tensor) -> Dataset:
+        text = path.numpy()
+        make = lambda _run: (wrap(np.asarray(part, object)) for part in read(text.decode()))  # noqa: E731
+        return Dataset(_nodes.Made(make, _STRING, _nodes.UNKNOWN, name))
+
+    if parallel is None:
+        node = files.flat_map(contents)._node
+    else:
+        node = files.interleave(contents, parallel, num_parallel_calls=parallel)._node
+    node.name, node.find_spec, node.tries = name, lambda: _STRING, False
+    return node
+
+
+def _names(filenames: Any) -> np.ndarray:
+    tensor = as_tensor(filenames, None if np.size(filenames) else dtypes.string.numpy_dtype)
+    if tensor.dtype != dtypes.string:
+        raise TypeError(
+            "The `filenames` argument must contain `tf.string` elements. Got "
+            f"`{tensor.dtype!r}` elements."
+        )
+    return np.asarray(tensor._array).reshape(-1)
+
+
+def _opened(path: str, compression: str | None) -> BinaryIO:
+    try:
+        if compression == "GZIP":
+            return gzip.open(path)
+        if compression == "ZLIB":
+            with open(path, "rb") as file:
+                return io.BytesIO(zlib.decompress(file.read()))
+        if not compression:
+            return open(path, "rb")
+    except FileNotFoundError:
+        raise NotFoundError(None, None, f"{path}; No such file or directory") from None
+    raise invalid(
+        f"Unsupported compression_type: {compression!r}. Expected 'GZIP', 'ZLIB' or nothing."
+    )
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        for line in file:
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _records(path: str, file: BinaryIO, size: int, header: int, footer: int) -> Iterator[bytes]:
+    with file:
+        length = file.seek(0, io.SEEK_END) - header - footer
+        if length < 0 or length % size:
+            raise invalid(
+                f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
+                f'"{path}" has body length {length} bytes, which is not an exact multiple of the '
+                f"record length ({size} bytes)."
+            )
+        file.seek(header)
+        for _ in range(length // size):
+            yield file.read(size)
