@@ -26,8 +26,6 @@ REASONS = {
     "tf.autograph.to_graph": _NO_REWRITING,
     "tf.compat.v1": "It is TensorFlow 1's interface of graphs and sessions. Write the program for "
     "TensorFlow 2.",
-    "tf.data.FixedLengthRecordDataset": "Read the file with NumPy, and pass arrays to "
-    "tf.data.Dataset.from_tensor_slices.",
     "tf.data.TFRecordDataset": _NO_RECORDS,
     "tf.data.experimental.service": _ONE_DEVICE,
     "tf.debugging.experimental": "Look into a program with tf.print, tf.debugging and Python's "
@@ -61,6 +59,7 @@ REASONS = {
     "tf.saved_model": "A model is saved by tf.keras.Model.save, variables by tf.train.Checkpoint; "
     "TensorFlow's format of graphs is neither written nor read.",
     "tf.sets": "Use sets of Python, or tf.unique and tf.sparse.",
+    "tf.summary.graph": "There are no graphs to be drawn.",
     "tf.sysconfig.get_compile_flags": _NO_HEADERS,
     "tf.sysconfig.get_include": _NO_HEADERS,
     "tf.sysconfig.get_link_flags": _NO_HEADERS,
