@@ -32,7 +32,9 @@ OTHERWISE = {
 }
 
 TAPES = ("tf.GradientTape", "tf.autodiff.GradientTape")
-BEYOND = {tape: {"lines"} for tape in TAPES}  # keywords of our own, which TensorFlow does not have
+BEYOND = {
+    tape: {"lines", "on_none"} for tape in TAPES
+}  # keywords of our own, which TensorFlow does not have
 
 
 def find(name):

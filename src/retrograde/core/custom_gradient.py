@@ -14,6 +14,7 @@ from retrograde.core.batching import Batched, Level, innermost, of_all, reenteri
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, boxed
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.notes import CustomName
 from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.rules import Plan
 from retrograde.core.tape import GradientTape
@@ -165,7 +166,7 @@ def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
         recording.tie(CustomCall(name, rule), sources, values, outputs)
     if inexact and len(thread.recorders) > (recording is not None):
         sources = tuple([_source(x) for x in inputs])
-        outputs = _tied(CustomCall(name, rule), sources, outputs)
+        outputs = _tied(CustomCall(CustomName(name), rule), sources, outputs)
     return pack(outputs)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from retrograde.core import dtypes, namespaces
 from retrograde.core.batching import Level, apply_batch, innermost, run_batch
 from retrograde.core.errors import OpError, invalid
-from retrograde.core.recorders import thread
+from retrograde.core.recorders import next_id, thread
 from retrograde.core.rules import ALIGNED, Plan, Rule, plan_for
 from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Tensor, next_id, wrap
+from retrograde.core.tensor import Tensor, wrap
 
 PRIMITIVES: dict[str, Primitive] = {}
 

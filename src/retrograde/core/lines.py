@@ -59,17 +59,23 @@ class Place(NamedTuple):
 _make = tuple.__new__
 
 
-def place_of(frame: FrameType | None) -> Place | None:
-    """The place where `frame`, or the first of its callers that is the user's own, is now."""
+def users(frame: FrameType | None) -> FrameType | None:
+    """`frame`, or the first of its callers that is the user's own."""
     while frame is not None:
-        code = frame.f_code
-        library = _IS_LIBRARY.get(code.co_filename)
+        filename = frame.f_code.co_filename
+        library = _IS_LIBRARY.get(filename)
         if library is None:
-            library = _IS_LIBRARY[code.co_filename] = _is_library(code.co_filename)
+            library = _IS_LIBRARY[filename] = _is_library(filename)
         if not library:
-            return _make(Place, (code, frame.f_lasti))
+            return frame
         frame = frame.f_back
     return None
+
+
+def place_of(frame: FrameType | None) -> Place | None:
+    """The place where `frame`, or the first of its callers that is the user's own, is now."""
+    frame = users(frame)
+    return None if frame is None else _make(Place, (frame.f_code, frame.f_lasti))
 
 
 def here() -> Place | None:

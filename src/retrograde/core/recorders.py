@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -15,8 +17,10 @@ class Recorder:
     """Watches finished calls and changes nothing.
 
     `record` hears every applied primitive; `read`, every variable that a call reads; `escape`,
-    every value that leaves for Python or NumPy, where it can no longer be followed. One that
-    `records_functions` writes down all that happens in a call of a `function`, to do it again.
+    every value that leaves for Python or NumPy, where it can no longer be followed; `store`, every
+    value that is put into a variable, which is such a way out as well; `create`, every new
+    variable. One that `records_functions` writes down all that happens in a call of a `function`,
+    to do it again.
     """
 
     __slots__ = ()
@@ -31,6 +35,12 @@ class Recorder:
 
     def escape(self, tensor: Any, how: str) -> None:
         """Hears that the value of `tensor` leaves, by `bool`, `numpy`, `assign` and the like."""
+
+    def store(self, variable: Any, tensor: Any) -> None:
+        """Hears that the value of `tensor` is about to be assigned to `variable`, or to a part."""
+
+    def create(self, variable: Any) -> None:
+        """Hears that `variable` was made."""
 
 
 def quiet_context() -> contextvars.Context:
@@ -63,9 +73,18 @@ class Recorders(list):
         self.recording = self[0] if self and self[0].records_functions else None
 
 
+# The newest threads that computed something: their names, and the time of their first look here.
+threads: deque[tuple[str, int]] = deque(maxlen=256)
+
+# Ids are given in order, so they tell the time: what has a smaller one was made before.
+clock = itertools.count(1)
+next_id = clock.__next__
+
+
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.recorders = Recorders()
+        threads.append((threading.current_thread().name, next_id()))
 
 
 thread = _Thread()

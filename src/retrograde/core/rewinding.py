@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograde.core import indexed_slices
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.notes import CustomName
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Plan, passed_on
 from retrograde.core.tensor import Tensor
@@ -131,10 +132,12 @@ def _run_joint(plan: Plan, needed: tuple, g: Any, saved: tuple, attrs: dict, run
     boxed = run is _run
     if not plan.user_code:
         return run(plan.joint, needed, g, *(saved if boxed else map(_array_of, saved)), **attrs)
-    if boxed:
-        return plan.joint(needed, g, *saved, **attrs)
-    g = tuple(map(Tensor, g)) if type(g) is tuple else Tensor(g)
-    return [_unboxed(result) for result in plan.joint(needed, g, *saved, **attrs)]
+    if not boxed:
+        g = tuple(map(Tensor, g)) if type(g) is tuple else Tensor(g)
+    results = plan.joint(needed, g, *saved, **attrs)
+    if type(plan.name) is CustomName:
+        plan.name.withheld = tuple([i for i, result in enumerate(results) if result is None])
+    return results if boxed else [_unboxed(result) for result in results]
 
 
 def _unboxed(result: Any) -> Any:

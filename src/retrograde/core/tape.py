@@ -15,8 +15,9 @@ from retrograde.core.derivatives import MEMORY_LIMIT, Recorded
 from retrograde.core.dispatch import Primitive
 from retrograde.core.lazily import Later
 from retrograde.core.lines import LinedEntries, Place, switch
+from retrograde.core.notes import Moment, Notes, Pause, place_above
 from retrograde.core.per_example import gradients_by_row, norms
-from retrograde.core.recorders import Recorder, thread
+from retrograde.core.recorders import clock, thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
 from retrograde.core.rules import (
     ALIGNED,
@@ -40,17 +41,21 @@ from retrograde.core.tape_arguments import (
     weights_for,
 )
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.core.testifying import Testifying, on_none_from
 
 _ONLY = (CONNECTED,)
 _NEITHER = (False, False)
 
 
-class GradientTape(Recorder):
+class GradientTape(Testifying):
     """Records operations inside a `with` block, for differentiation afterwards.
 
     Trainable variables are watched when they are read, unless `watch_accessed_variables` is
     false; other tensors have to be watched by hand. A tape gives gradients once, and lets go of
     what it holds while it does; a `persistent` tape may be asked again.
+
+    `on_none` says what a gradient that is `None` leads to: "explain", a warning with the reason;
+    "raise", an error with it; "zeros", zeros in its place.
 
     With `lines`, the tape notes for each call the line of your program that made it, and keeps all
     values that went in and came out, also after it gave its gradients, for questions like
@@ -66,8 +71,13 @@ class GradientTape(Recorder):
     __slots__ = (
         "__weakref__",
         "_asked",
+        "_began",
         "_connected",
+        "_ended",
         "_entries",
+        "_names",
+        "_notes",
+        "_on_none",
         "_persistent",
         "_places",
         "_recording",
@@ -82,11 +92,13 @@ class GradientTape(Recorder):
         persistent: bool = False,
         watch_accessed_variables: bool = True,
         *,
+        on_none: str | None = None,
         lines: bool | None = None,
     ) -> None:
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
         self._recording = False
+        self._on_none = on_none and on_none_from(on_none)
         # The place of each call, by the id of its output; `None` if lines are not kept.
         self._places: dict[int, Place] | None = (
             {} if (switch.on if lines is None else lines) else None
@@ -99,11 +111,14 @@ class GradientTape(Recorder):
         else:
             self._places = {}
             self._entries = LinedEntries(self._places)
-        self._connected: set[int] = set()  # ids of all tensors that a root leads to
+        # Ids of all tensors that a root leads to, each with those that it was made of.
+        self._connected: dict[int, tuple[int, ...] | None] = {}
         self._roots: set[int] = set()  # ids of what is watched
         self._variables: dict[int, Any] = {}
         self._spent_at: tuple[str, int] | None = None
         self._asked: Asked | None = None
+        self._notes: Notes | None = None
+        self._began = 0  # when the block began, by the ids of tensors
 
     def __enter__(self) -> GradientTape:
         if self._recording:
@@ -115,6 +130,10 @@ class GradientTape(Recorder):
             self._clear()
         thread.recorders.append(self)
         self._recording = True
+        if not self._began:
+            self._began = next(clock)
+        else:
+            self._note().pauses.append(Pause("between", self._ended, next(clock), None))
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -122,6 +141,7 @@ class GradientTape(Recorder):
 
     def _stop(self) -> None:
         self._recording = False
+        self._ended = next(clock)
         recorders = thread.recorders
         if self in recorders:  # not if gradient() took it off, or runs in another thread
             recorders.remove(self)
@@ -136,11 +156,14 @@ class GradientTape(Recorder):
         >>> tape.gradient(y, x).numpy()
         np.float32(27.0)
         """
+        watched, moment = self._note().watched, Moment(next(clock), place_above(1))
         for x in flat(tensor, "watch")[0]:
             if x.dtype.numpy_dtype not in dtypes.INEXACT:
                 warn_of_dtype("tensor", x.dtype)
                 continue
-            self._connected.add(x._id)
+            if x._id not in self._connected:
+                self._connected[x._id] = None
+                watched[x._id] = moment
             self._roots.add(x._id)
             if not isinstance(x, Tensor):
                 self._variables[x._id] = x
@@ -166,17 +189,22 @@ class GradientTape(Recorder):
         position = recorders.index(self)
         del recorders[position]
         self._recording = False
+        start, place = next(clock), place_above(2)
         try:
             yield
         finally:
             recorders.insert(position, self)
             self._recording = True
+            self._note().pauses.append(Pause("stop_recording", start, next(clock), place))
 
     def reset(self) -> None:
         """Forgets all that was recorded and watched, and goes on recording."""
         if not self._recording:
             raise ValueError("Tape is not recording: reset() belongs inside its `with` block.")
+        forgotten = Pause("reset", self._began, next(clock), place_above(1))
         self._clear()
+        self._began = next(clock)
+        self._note().pauses.append(forgotten)
 
     # Recording
 
@@ -186,7 +214,7 @@ class GradientTape(Recorder):
         if key in self._connected or not (self._watch_accessed_variables and variable._trainable):
             return
         if variable._array.dtype in dtypes.INEXACT:
-            self._connected.add(key)
+            self._connected[key] = None
             self._roots.add(key)
             self._variables[key] = variable
 
@@ -197,7 +225,7 @@ class GradientTape(Recorder):
             (x,) = inputs
             ids = (x._id,)
             if x._id not in connected:
-                return
+                return self._pass_by(primitive, ids, y)
             key = _ONLY
             values = (NOTHING, y, x)
         elif len(inputs) == 2:
@@ -205,7 +233,7 @@ class GradientTape(Recorder):
             ids = id1, id2 = (x1._id, x2._id)
             key = (id1 in connected, id2 in connected)
             if key == _NEITHER:
-                return
+                return self._pass_by(primitive, ids, y)
             if primitive.partials is not None:
                 shape = y._array.shape
                 key = (
@@ -215,22 +243,26 @@ class GradientTape(Recorder):
             values = (NOTHING, y, x1, x2)
         else:
             ids = tuple([x._id for x in inputs])
-            if connected.isdisjoint(ids):
-                return
+            if connected.keys().isdisjoint(ids):
+                return self._pass_by(primitive, ids, y)
             key = tuple([_state(primitive, x, y, x._id in connected) for x in inputs])
             values = (NOTHING, y, *inputs)
         plan = primitive.plans.get(key)
         if plan is None:
             plan = primitive.plan(key)
         if plan is False or self._entries is None:  # spent by another thread
-            return
+            return self._pass_by(primitive, ids, y, place_above(1))
         if type(y) is tuple:
             values = (NOTHING, Outputs(y), *inputs)
             out = tuple([(t._id, Spec.of(t)) for t in y])
-            connected.update([i for i, spec in out if spec.dtype in dtypes.INEXACT])
+            inexact = [i for i, spec in out if spec.dtype in dtypes.INEXACT]
+            if not inexact:
+                return self._pass_by(primitive, ids, y, place_above(1))
+            for i in inexact:
+                connected[i] = ids
         else:
             out = y._id
-            connected.add(out)
+            connected[out] = ids
         saved = plan.save(values) if self._places is None else save_all(plan, values)
         self._entries.append((plan, ids, out, saved, attrs))
 
@@ -271,21 +303,31 @@ class GradientTape(Recorder):
         weights = weights_for(output_gradients, target, len(targets))
         boxed = bool(thread.recorders) and self._is_heard()
         cotangents = Cotangents(boxed)
-        for x, weight in zip(targets, weights, strict=True):
+        for i, x in enumerate(targets):
             if x._array.dtype in dtypes.INEXACT:
-                cotangents.deposit(x._id, seed(x, weight, boxed))
+                cotangents.deposit(x._id, seed(x, weights[i], boxed))
         entries = self._entries.copy() if self._persistent else self._spend(sys._getframe(1))
         kept = self._persistent or self._places is not None
         if kept or not all([is_sound(x._array) for x in targets]):
             read = [v._current() for v in self._variables.values()]
             self._asked = Asked(list(entries), targets, weights, held, read)
-        wanted = {x._id for x in held}
+        wanted = set()
+        for x in held:
+            wanted.add(x._id)
         leads = None if self._roots <= wanted else leading_to(wanted, entries)
         rewind(entries, cotangents, wanted, leads)
+        if self._on_none is not None and self._on_none == "zeros":
+            unconnected = UnconnectedGradients.ZERO
         results = []
+        complete = True
         for x in held:
             g = cotangents.get(x._id)
+            if g is None:
+                complete = False
             results.append(wrap(g) if type(g) is np.ndarray else result(g, x, unconnected))
+        if not complete:
+            missing = [x for x in held if x._id not in cotangents]
+            self._miss(targets, missing, unconnected is UnconnectedGradients.NONE)
         return pack(results)
 
     def _per_example(self, target: Any, sources: Any, weights: Any, how: bool | str) -> Any:
@@ -344,6 +386,11 @@ class GradientTape(Recorder):
             found = derivatives.jacobian_by_loop(recorded, target, held)
         else:
             found = derivatives.jacobian(recorded, target, held, memory_limit, _silent_tape())
+        if self._on_none == "zeros":
+            unconnected = UnconnectedGradients.ZERO
+        missing = [x for g, x in zip(found, held, strict=True) if g is None]
+        if missing:
+            self._miss([target], missing, unconnected is UnconnectedGradients.NONE)
         shape = target._array.shape
         return pack([result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)])
 
@@ -395,6 +442,7 @@ class GradientTape(Recorder):
 
     # Beyond TensorFlow: what a tape tells of itself
 
+    explain = Later("retrograde.testimony.explaining")
     autopsy = Later("retrograde.testimony.autopsy")
     memory = Later("retrograde.testimony.ledger")
     verify = Later("retrograde.testimony.verifying")
@@ -537,7 +585,7 @@ class GradientTape(Recorder):
         """A persistent tape that holds what this one does, so that it can go on from there."""
         self._check_not_spent()
         tape = GradientTape(persistent=True, watch_accessed_variables=False)
-        tape._connected, tape._roots = set(self._connected), set(self._roots)
+        tape._connected, tape._roots = dict(self._connected), set(self._roots)
         tape._entries = self._entries.copy() if self._persistent else self._spend(frame)
         return tape
 
@@ -566,7 +614,9 @@ class GradientTape(Recorder):
         if self._recording:
             self._stop()
         entries, self._entries = self._entries, None
-        self._connected = set()
+        self._names = names = []  # of the calls, for those who ask after the walk
+        for entry in entries:
+            names.append(entry[0].name)
         self._spent_at = (frame.f_code.co_filename, frame.f_lineno)
         return entries
 

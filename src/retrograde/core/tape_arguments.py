@@ -125,7 +125,7 @@ def weights_for(output_gradients: Any, target: Any, count: int) -> list:
     """One output gradient, or `None` for ones, for each target."""
     if output_gradients is None:
         return [None] * count
-    if not isinstance(target, (list, tuple, dict)):
+    if count == 1 and not isinstance(target, (list, tuple, dict)):
         return [output_gradients]
     weights = nest.flatten(output_gradients)
     if len(weights) != count:

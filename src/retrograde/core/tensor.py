@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +9,8 @@ import numpy as np
 
 from retrograde.core import dtypes, namespaces
 from retrograde.core.dtypes import DType
-from retrograde.core.recorders import escape
+from retrograde.core.recorders import escape, next_id
 from retrograde.core.shapes import TensorShape
-
-next_id = itertools.count(1).__next__
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 

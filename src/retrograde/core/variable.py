@@ -18,9 +18,9 @@ from retrograde.core.dtypes import DType
 from retrograde.core.effects import Host, perform
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices, dense
-from retrograde.core.recorders import alone, escape, thread
+from retrograde.core.recorders import alone, escape, next_id, thread
 from retrograde.core.shapes import TensorShape, broadcast
-from retrograde.core.tensor import Holder, Reference, Tensor, next_id, readable, representation
+from retrograde.core.tensor import Holder, Reference, Tensor, readable, representation
 
 
 class VariableSynchronization(enum.Enum):
@@ -143,9 +143,8 @@ class Variable(Holder, metaclass=_Creating):
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
-        recording = thread.recorders.recording
-        if recording is not None:
-            recording.create(self)
+        for recorder in thread.recorders:
+            recorder.create(self)
 
     @property
     def name(self) -> str:
@@ -338,7 +337,10 @@ class Variable(Holder, metaclass=_Creating):
             value = dense(value)
         held = held_by(value)
         if held is not None:
-            escape(held._read(), how)
+            tensor = held._read()
+            escape(tensor, how)
+            for recorder in thread.recorders:
+                recorder.store(self, tensor)
         return as_array(value, self._array.dtype)
 
     def _shape_message(self, shape: tuple) -> str:

@@ -1,0 +1,146 @@
+"""Findings: what was found out about each source, as objects, as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from retrograde.testimony.source_code import Line
+
+_WIDTH = 96
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What `explain` found out about one source.
+
+    `cause` is one of the short phrases in `retrograde.testimony.causes`, "connected" among them.
+    `meaning` says in a sentence what happened, `cure` what to write instead, `line` where. `way`
+    names the calls between the source and the target, as far as they are known. `further` holds
+    the obstacles that wait behind the first. Where `certain` is false, the tape could not see it
+    itself, and this is what fits best.
+    """
+
+    source: str
+    target: str
+    cause: str
+    meaning: str
+    cure: str = ""
+    line: Line | None = None
+    way: tuple[str, ...] = ()
+    certain: bool = True
+    further: tuple[Finding, ...] = field(default=())
+
+    @property
+    def connected(self) -> bool:
+        """Whether a gradient flows from the target to the source."""
+        return self.cause == "connected"
+
+    @property
+    def filename(self) -> str | None:
+        """The file of `line`."""
+        return None if self.line is None else self.line.filename
+
+    @property
+    def headline(self) -> str:
+        """The answer in one line."""
+        if self.connected:
+            return f"d {self.target} / d {self.source}: connected"
+        likely = "" if self.certain else "most likely "
+        return f"d {self.target} / d {self.source} is None: {likely}{self.cause}"
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield self.headline
+        if self.line is not None:
+            yield f"  {self.line}: {self.line.text}" if self.line.text else f"  {self.line}"
+        yield from _wrapped(_sentence(self.meaning))
+        if self.cure:
+            yield from _wrapped("Instead: " + _sentence(self.cure, capital=False))
+        for another in self.further:
+            where = "" if another.line is None else f" ({another.line})"
+            yield from _wrapped(f"Then also, {another.cause}{where}: {_sentence(another.meaning)}")
+
+    def _html(self) -> str:
+        answer = "connected" if self.connected else f"None: {self.cause}"
+        if not self.certain:
+            answer = f"None, most likely: {self.cause}"
+        where = ""
+        if self.line is not None:
+            code = f" <code>{html.escape(self.line.text)}</code>" if self.line.text else ""
+            where = f"<br>{html.escape(str(self.line))}{code}"
+        cells = [
+            f"<code>{html.escape(self.source)}</code>",
+            html.escape(answer),
+            _marked_up(_sentence(self.meaning)) + where,
+            _marked_up(_sentence(self.cure)) if self.cure else "",
+        ]
+        for another in self.further:
+            cells[2] += f"<br>Then also, {html.escape(another.cause)}: "
+            cells[2] += _marked_up(_sentence(another.meaning))
+        colour = "#e7f4e4" if self.connected else "#fdebe7"
+        style = "text-align: left; vertical-align: top; padding: 0.4em"
+        row = "".join(f'<td style="{style}">{cell}</td>' for cell in cells)
+        return f'<tr style="background: {colour}; color: black">{row}</tr>'
+
+    def _repr_html_(self) -> str:
+        return Explanation([self])._repr_html_()
+
+
+class Explanation(Sequence):
+    """What `tape.explain` returns: a finding for each source, in their order."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self._findings = tuple(findings)
+
+    def __getitem__(self, index):
+        return self._findings[index]
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    @property
+    def connected(self) -> bool:
+        """Whether all sources are connected."""
+        return all(finding.connected for finding in self)
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        heads = "".join(
+            f'<th style="text-align: left">{head}</th>'
+            for head in ("source", "gradient", "why", "what to write instead")
+        )
+        rows = "".join(finding._html() for finding in self)
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _sentence(text: str, capital: bool = True) -> str:
+    """`text` with a full stop, and a capital unless it begins with a name."""
+    text = text if text.endswith((".", "?")) else f"{text}."
+    starts_with_word = text.split(maxsplit=1)[0].strip(",:").isalpha()
+    return text[0].upper() + text[1:] if capital and starts_with_word else text
+
+
+def _marked_up(text: str) -> str:
+    """`text` as HTML, where what stands between backticks is code."""
+    return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text, quote=False))
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
