@@ -303,6 +303,22 @@ def test_lists_in_lists_wait(tmp_path):
     status.assert_consumed()
 
 
+@pytest.mark.parametrize("made_inside", [True, False])
+def test_a_function_restores_what_it_attaches_only_once(made_inside, tmp_path):
+    path = Checkpoint(m=model(1.0)).write(tmp_path / "a")
+    module, outside = Layer(), tf.Variable(0.0)
+    Checkpoint(m=module).read(path).expect_partial()
+
+    @tf.function
+    def step(x):
+        if not hasattr(module, "a"):
+            module.a = tf.Variable(0.0) if made_inside else outside
+        module.a.assign_add(x)
+        return module.a + 0.0
+
+    assert [float(step(tf.constant(1.0))) for _ in range(3)] == [2.0, 3.0, 4.0]
+
+
 def test_the_last_restoration_counts(tmp_path):
     first = Checkpoint(m=model(1.0)).write(tmp_path / "a")
     second = Checkpoint(m=model(50.0)).write(tmp_path / "b")

@@ -63,8 +63,7 @@ def _parts(value: Any) -> list:
     if isinstance(value, types.MethodType):
         return [value.__func__, value.__self__]
     if isinstance(value, types.FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-        return [value.__code__, value.__defaults__, value.__kwdefaults__, *cells]
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, *_contents(value)]
     if isinstance(value, types.CodeType):
         return [value.co_code, value.co_consts, value.co_names]
     if isinstance(value, Mapping):
@@ -76,11 +75,13 @@ def _parts(value: Any) -> list:
     return [v for v in getattr(value, "__dict__", {}).values() if not callable(v) or _is_plain(v)]
 
 
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None or True
-    except ValueError:
-        return False
+def _contents(function: types.FunctionType) -> Iterator[Any]:
+    """What a function refers to in the scopes around it."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # nothing yet
+            continue
 
 
 def _is_plain(value: Any) -> bool:

@@ -83,9 +83,14 @@ def _fill(fill: Any, dtype: np.dtype, leaf: Tensor) -> Any:
     return np.asarray(value._array).item() if dtype.kind == "O" else value._array
 
 
+def asked_shapes(shapes: Any, spec: Any, leaves: Sequence[Any]) -> list[TensorShape]:
+    """The shapes to pad to, for each leaf of a spec: those of the elements if none are given."""
+    return [leaf.shape for leaf in leaves] if shapes is None else list(_shapes(shapes, spec))
+
+
 def padded_spec(spec: Any, shapes: Any, size: int | None) -> Any:
     """What padded batches of `size` elements look like."""
     flat, pack = nest.flatten_with_pack(spec)
-    asked = [leaf.shape for leaf in flat] if shapes is None else _asked(shapes, spec, len(flat))
+    asked = asked_shapes(shapes, spec, flat)
     leaves = [TensorSpec(s, leaf.dtype) for s, leaf in zip(asked, flat, strict=True)]
     return pack([batched_spec(leaf, size) for leaf in leaves])

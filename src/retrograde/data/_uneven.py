@@ -13,7 +13,8 @@ from retrograde.core.errors import DataLossError, invalid
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.data._structure import batched_spec, call, map_specs, stacked
+from retrograde.data._padding import asked_shapes
+from retrograde.data._structure import batched_spec, map_specs, stacked
 from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import RaggedTensor
@@ -130,8 +131,7 @@ class Buckets:
 
     def key(self, *element: Any) -> np.int64:
         """The number of the bucket for an element."""
-        arguments = element if len(element) > 1 else element[0]
-        length = int(as_tensor(call(self._length, arguments)))
+        length = int(as_tensor(self._length(*element)))
         return np.int64(bisect.bisect_right(self._boundaries, length))
 
     def size(self, key: Any) -> int:
@@ -147,19 +147,13 @@ class Buckets:
                 f"max(bucket_boundaries), which is {self._boundaries[-1]}."
             )
         longest = self._boundaries[place] - 1
-        asked = map_specs(lambda leaf: leaf.shape, spec) if shapes is None else shapes
         flat, pack = nest.flatten_with_pack(spec)
-        leaves = _shapes_like(asked, spec) if nest.is_nested(spec) else [asked]
-        assert len(leaves) == len(flat)
-        closed = [[longest if n is None else n for n in TensorShape(leaf)] for leaf in leaves]
-        return pack([TensorShape(sizes) for sizes in closed])
-
-
-def _shapes_like(shapes: Any, spec: Any) -> list:
-    if not nest.is_nested(spec):
-        return [shapes]
-    pairs = zip(nest.children(shapes), nest.children(spec), strict=True)
-    return [leaf for part, inner in pairs for leaf in _shapes_like(part, inner)]
+        return pack(
+            [
+                TensorShape([longest if size is None else size for size in shape])
+                for shape in asked_shapes(shapes, spec, flat)
+            ]
+        )
 
 
 # Classes

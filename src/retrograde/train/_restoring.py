@@ -9,6 +9,7 @@ from typing import Any
 
 from retrograde.core import dtypes, waiting
 from retrograde.core.errors import invalid
+from retrograde.core.recorders import alone
 from retrograde.module import Module
 from retrograde.train._files import CheckpointReader
 from retrograde.train._objects import (
@@ -47,8 +48,10 @@ class Restoration:
             for part, at in self._matches(value, place)
             if at not in self.restored and value_name(part) in self.nodes[at]["values"]
         ]
-        for put in [self._put(part, at) for part, at in found]:
-            put()
+        puts = [self._put(part, at) for part, at in found]
+        with alone():  # a function that is being recorded must not do this each time
+            for put in puts:
+                put()
         self.restored.update(at for _, at in found)
 
     def _matches(self, value: Any, place: int) -> Iterator[tuple[Any, int]]:
@@ -111,8 +114,7 @@ class Restoration:
         waits = isinstance(part, (WaitingList, WaitingDict))
         kind = {list: WaitingList, dict: WaitingDict}.get(type(part))
         if self.nodes[place]["children"].keys() <= parts_of(part).keys():
-            if waits:
-                part._look = WaitingList._look
+            vars(part).clear() if waits else None
         elif waits or kind is not None:
             part = part if waits else kind(part)
             part._look = lambda: self.settle(part, place)
