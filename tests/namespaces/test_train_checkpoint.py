@@ -355,6 +355,34 @@ def test_a_value_that_does_not_fit_what_comes_later_is_refused_once(tmp_path):
     module.other = 3
 
 
+def test_what_is_refused_leaves_nothing_waiting(tmp_path):
+    first = Checkpoint(m=model(1.0)).write(tmp_path / "a")
+    second = Checkpoint(m=model(50.0), v=tf.Variable(1)).write(tmp_path / "b")
+    module = Layer()
+    module.l = []
+    kept = module.l
+    checkpoint = Checkpoint(m=module, v=tf.Variable(0.5))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        checkpoint.read(second)
+    assert module.l is kept
+    module.other = tf.Variable(0.0)
+    checkpoint.read(first).expect_partial()
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        checkpoint.read(second)
+    module.a = tf.Variable(0.0)
+    assert float(module.a) == 1.0  # the checkpoint before is still waited for
+
+
+def test_a_list_hears_of_a_mistake_once(tmp_path):
+    path = Checkpoint(l=[tf.Variable(1.0), tf.Variable(2.0)]).write(tmp_path / "a")
+    checkpoint = Checkpoint(l=[])
+    checkpoint.read(path).expect_partial()
+    with pytest.raises(ValueError, match="incompatible"):
+        checkpoint.l.append(tf.Variable([0.0]))
+    checkpoint.l.append(tf.Variable(0.0))
+    assert [v.numpy().tolist() for v in checkpoint.l] == [[0.0], 0.0]
+
+
 # What the status says
 
 
@@ -479,13 +507,14 @@ def test_keys_are_strings_or_whole_numbers(tmp_path):
     v = tf.Variable(1.0)
     path = Checkpoint(d={1: v, "a": [v], (): []}).write(tmp_path / "a")
     assert names(path)[1:] == [f"d/1{VALUE}"]
-    checkpoint = Checkpoint(d={(): [v]})
-    assert_raises(
-        lambda: checkpoint.write(tmp_path / "a"),
-        ValueError,
-        f"Unable to save the dict { {(): [v]}!r}: its key () is no string, and what it leads to "
-        "has values to be saved. Use strings for keys.",
-    )
+    for parts, key in (({(): [v]}, "()"), ({1: v, "1": tf.Variable(2.0)}, "'1'")):
+        checkpoint = Checkpoint(d=parts)
+        assert_raises(
+            lambda checkpoint=checkpoint: checkpoint.write(tmp_path / "a"),
+            ValueError,
+            f"Unable to save the dict {parts!r}: its key {key} makes no name of its own, and what "
+            "it leads to has values to be saved. Use strings for keys.",
+        )
 
 
 def test_callbacks_are_called_after_writing(tmp_path):

@@ -83,14 +83,18 @@ def owners_of(value: Any) -> list[tuple[Any, dict[str, Any]]]:
 
 def _items_by_name(value: Mapping) -> dict[str, Any]:
     """The items of a dict. Whole numbers are names, too; what other keys lead to has no name."""
-    parts = {name: part for name, part in value.items() if is_trackable(part)}
-    for name, part in parts.items():
-        if not isinstance(name, (str, int)) and any(value_name(n.value) for n in graph_of(part)):
+    named: dict[str, Any] = {}
+    for key, part in value.items():
+        if not is_trackable(part):
+            continue
+        if isinstance(key, (str, int)) and str(key) not in named:
+            named[str(key)] = part
+        elif any(value_name(node.value) for node in graph_of(part)):
             raise ValueError(
-                f"Unable to save the dict {value!r}: its key {name!r} is no string, and what it "
-                "leads to has values to be saved. Use strings for keys."
+                f"Unable to save the dict {value!r}: its key {key!r} makes no name of its own, and "
+                "what it leads to has values to be saved. Use strings for keys."
             )
-    return {str(name): part for name, part in parts.items() if isinstance(name, (str, int))}
+    return named
 
 
 @dataclasses.dataclass(eq=False)

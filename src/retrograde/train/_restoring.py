@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from retrograde.core import dtypes, waiting
@@ -43,9 +44,10 @@ class Restoration:
 
     def settle(self, value: Any, place: int) -> None:
         """Restores whatever can be, of an object and its parts. Either all of it or nothing."""
+        afterwards: list[Callable[[], None]] = []
         found = [
             (part, at)
-            for part, at in self._matches(value, place)
+            for part, at in self._matches(value, place, afterwards)
             if at not in self.restored and value_name(part) in self.nodes[at]["values"]
         ]
         puts = [self._put(part, at) for part, at in found]
@@ -53,18 +55,35 @@ class Restoration:
             for put in puts:
                 put()
         self.restored.update(at for _, at in found)
+        for act in afterwards:
+            act()
 
-    def _matches(self, value: Any, place: int) -> Iterator[tuple[Any, int]]:
-        """Objects and their places in the checkpoint, from one of them on."""
-        queue, seen = deque([(value, place, _is_ours(value))]), set()
+    def _matches(self, value: Any, place: int, afterwards: list) -> Iterator[tuple[Any, int]]:
+        """Objects and their places in the checkpoint, from one of them on.
+
+        What has to be done so that they hear of missing parts comes into `afterwards`.
+        """
+        queue, seen = deque([(value, place, False)]), set()
+        replaced: dict[int, Any] = {}
         while queue:
             value, place, ours = queue.popleft()
             if (id(value), place) in seen or not self._bind(value, place):
                 continue
             seen.add((id(value), place))
             yield value, place
-            for part, at in self._parts(value, place, ours):
-                queue.append((part, at, ours if is_container(part) else _is_ours(part)))
+            children = self.nodes[place]["children"]
+            for owner, parts in owners_of(value) if children else ():
+                for name in [name for name in children if name in parts]:
+                    part, at = parts[name], children[name]
+                    if not is_container(part):
+                        queue.append((part, at, False))
+                        continue
+                    may_replace = ours or _is_ours(owner)
+                    queue.append((part, at, may_replace))
+                    if may_replace:
+                        afterwards.append(partial(self._watch, owner, name, part, at, replaced))
+            if not is_container(value):
+                afterwards.append(partial(self._await_parts, value, place))
 
     def _bind(self, value: Any, place: int) -> bool:
         """Whether `value` is the object that belongs at `place`. The first that comes there is."""
@@ -80,57 +99,47 @@ class Restoration:
         self._places[id(value)] = place
         return True
 
-    def _parts(self, value: Any, place: int, ours: bool) -> list[tuple[Any, int]]:
-        """The parts that the checkpoint knows. For those that are missing, `value` waits."""
-        children = self.nodes[place]["children"]
-        found = {}
-        for owner, parts in owners_of(value) if children else ():
-            for name in children.keys() & parts.keys() - found.keys():
-                found[name] = parts[name]
-                if ours and (is_container(owner) or _is_ours(owner)):
-                    found[name] = self._watched(owner, name, parts[name], children[name])
-        pairs = [(found[name], at) for name, at in children.items() if name in found]
-        if not is_container(value):
-            missing = len(pairs) < len(children) or any(self._lacks_items(*pair) for pair in pairs)
-            for owner, _ in owners_of(value):
-                if missing:
-                    waiting.wait(owner, lambda: self._look(place))
-                else:
-                    waiting.stop(owner)
-        return pairs
+    # Waiting
 
-    def _lacks_items(self, part: Any, place: int) -> bool:
-        """Whether a list or dict, or one in it, has fewer items than in the checkpoint."""
-        if not is_container(part):
-            return False
-        children, parts = self.nodes[place]["children"], parts_of(part)
+    def _await_parts(self, value: Any, place: int) -> None:
+        """Lets an object wait, if it lacks parts or a list of it lacks items."""
+        lacks = self._lacks(value, place)
+        for owner, _ in owners_of(value):
+            if lacks:
+                waiting.wait(owner, lambda: self._look(self._objects.get(place), place))
+            else:
+                waiting.stop(owner)
+
+    def _lacks(self, value: Any, place: int) -> bool:
+        """Whether a part, or an item of a list or dict in it, is missing."""
+        parts = parts_of(value)
         return any(
-            name not in parts or (at != place and self._lacks_items(parts[name], at))
-            for name, at in children.items()
+            name not in parts
+            or (at != place and is_container(parts[name]) and self._lacks(parts[name], at))
+            for name, at in self.nodes[place]["children"].items()
         )
 
-    def _watched(self, owner: Any, name: str, part: Any, place: int) -> Any:
-        """A part. A list or dict that lacks items becomes one that tells when it gets more."""
-        waits = isinstance(part, (WaitingList, WaitingDict))
-        kind = {list: WaitingList, dict: WaitingDict}.get(type(part))
-        if self.nodes[place]["children"].keys() <= parts_of(part).keys():
-            vars(part).clear() if waits else None
-        elif waits or kind is not None:
-            part = part if waits else kind(part)
-            part._look = lambda: self.settle(part, place)
-            _put_back(owner, name, part)
-        return part
-
-    def _look(self, place: int) -> None:
-        owner = self._objects.get(place)
-        if owner is None:
+    def _watch(self, owner: Any, name: str, part: Any, place: int, replaced: dict) -> None:
+        """Puts a list or dict that tells when it gets more in the place of one that lacks items."""
+        kind = {list: WaitingList, dict: WaitingDict}.get(type(part), type(part))
+        if kind not in (WaitingList, WaitingDict):
             return
-        try:
-            self.settle(owner, place)
-        except BaseException:
-            for one, _ in owners_of(owner):
-                waiting.stop(one)  # it hears of a mistake once
-            raise
+        if self.nodes[place]["children"].keys() <= parts_of(part).keys():
+            _stop(part)
+            return
+        watched = part if kind is type(part) else kind(part)
+        watched._look = lambda: self._look(watched, place)
+        replaced[id(part)] = watched
+        _put_back(replaced.get(id(owner), owner), name, watched)
+
+    def _look(self, value: Any, place: int) -> None:
+        """Called when something was added to an object or a list that waits."""
+        if value is not None:
+            try:
+                self.settle(value, place)
+            except BaseException:
+                _stop(value)  # it hears of a mistake once
+                raise
 
     # Values
 
@@ -204,6 +213,15 @@ def _warn_of_rest(nodes: list[dict], restored: set[int]) -> None:
 def _is_ours(value: Any) -> bool:
     """Whether lists in its attributes may be replaced. Other libraries may hold on to theirs."""
     return isinstance(value, Module) or hasattr(type(value), "_owners")
+
+
+def _stop(value: Any) -> None:
+    """Lets an object or a list wait no longer."""
+    if isinstance(value, (WaitingList, WaitingDict)):
+        vars(value).clear()
+    elif not is_container(value):
+        for owner, _ in owners_of(value):
+            waiting.stop(owner)
 
 
 def _put_back(owner: Any, name: str, part: Any) -> None:
