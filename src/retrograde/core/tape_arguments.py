@@ -86,8 +86,20 @@ def _tensor_or_variable(leaf: Any, role: str) -> Any:
         )
     raise TypeError(
         f"A {role} of gradient() must be a tensor or a variable. Received: {leaf!r} of type "
-        f"{type(leaf).__name__!r}."
+        f"{type(leaf).__name__!r}.{_advice(leaf)}"
     )
+
+
+def _advice(leaf: Any) -> str:
+    """What those meant, most likely, who passed a part of a model."""
+    if hasattr(leaf, "_keras_history"):
+        return (
+            " It is symbolic, a place in a model without a value: watch a real tensor, call the "
+            "model on it, and derive by that tensor, or by what the model returns."
+        )
+    if hasattr(leaf, "trainable_variables"):
+        return " Pass its variables, as its attribute `trainable_variables` has them."
+    return ""
 
 
 def _followed(composite: CompositeTensor, role: str) -> Tensor:

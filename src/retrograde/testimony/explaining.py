@@ -18,6 +18,7 @@ from retrograde.core.lines import Place, users
 from retrograde.core.notes import CustomName
 from retrograde.core.recorders import alone, threads
 from retrograde.core.tensor import Tensor
+from retrograde.core.testifying import last_silent
 from retrograde.testimony import causes
 from retrograde.testimony.findings import Explanation, Finding
 from retrograde.testimony.history import History, Stretch
@@ -70,6 +71,28 @@ def answer_none(tape: Any, targets: list, missing: list, frame: FrameType | None
     while frame is not None and frame is not users_own:
         frame, levels = frame.f_back, levels + 1
     warnings.warn(f"There is no gradient.\n\n{explanation}", stacklevel=levels + 1)
+
+
+_SHOWN = 3  # findings that a message of Keras carries: a model may have hundreds of variables
+
+
+def reasons_for(variables: list, frame: FrameType | None) -> str:
+    """Why the last gradients taken in this thread were `None` for `variables`, to end a message.
+
+    It is empty if no tape is left that could tell.
+    """
+    tape = last_silent.tape and last_silent.tape()
+    missing = None if tape is None or tape._notes is None else tape._notes.missing
+    if missing is None:
+        return ""
+    targets = [target for target in _alive(missing.targets) if target is not None]
+    asked = _alive(missing.sources)
+    known = [v for v in variables if _held(v) in asked]
+    if not targets or not known:
+        return ""
+    findings = explanation_for(tape, targets, known[:_SHOWN], frame)
+    more = len(known) - len(findings)
+    return f"\n\n{findings}" + (f"\n\n… and {more} more." if more else "")
 
 
 class _Inquiry:

@@ -116,7 +116,9 @@ class Program:
             spaces.append(self._frame.f_globals)
         named = [(n, v) for space in spaces for n, v in list(space.items()) if _is_plain(n)]
         direct = [name for name, held in named if held is value]
-        return direct or [whole for name, held in named for whole in _inside(name, held, value)]
+        if direct or hasattr(value, "path"):  # Keras gives its variables better names
+            return direct
+        return [whole for name, held in named for whole in _inside(name, held, value)]
 
     def name_of_id(self, tensor_id: int) -> str | None:
         """The name of the tensor or variable with an id, if the program still holds it."""
@@ -172,7 +174,8 @@ def _inside(name: str, held: Any, value: Any) -> list[str]:
     attributes = getattr(held, "__dict__", None)
     if type(attributes) is not dict or isinstance(held, type(os)):
         return []
-    return [f"{name}.{key}" for key, element in attributes.items() if element is value]
+    public = [(key, held) for key, held in attributes.items() if _is_plain(key)]
+    return [f"{name}.{key}" for key, element in public if element is value]
 
 
 def _function_at(module: ast.Module, frame: FrameType) -> ast.AST | None:

@@ -1,0 +1,155 @@
+"""Gradients that are None in Keras: what tapes tell of models, and what optimizers say."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde import keras
+from retrograde.testimony import causes
+
+X = tf.constant(np.linspace(-1.0, 1.0, 8, dtype=np.float32).reshape(4, 2))
+
+
+def two_headed():
+    """A model one of whose layers does not enter its output."""
+    inputs = keras.Input((2,))
+    hidden = keras.layers.Dense(3, name="hidden")(inputs)
+    return keras.Model(inputs, keras.layers.Dense(1, name="head")(hidden))
+
+
+def test_a_symbolic_tensor_is_no_source():
+    model = two_headed()
+    with tf.GradientTape() as tape:
+        y = model(X)
+    hidden = model.get_layer("hidden").output
+
+    assert [f.cause for f in tape.explain(y, [hidden, *model.inputs])] == [causes.SYMBOLIC] * 2
+    with pytest.raises(TypeError, match=r"It is symbolic, a place in a model without a value: "):
+        tape.gradient(y, hidden)
+
+
+def test_a_model_or_layer_is_no_source():
+    model = two_headed()
+    with tf.GradientTape() as tape:
+        y = model(X)
+    finding, _ = tape.explain(y, [model, model.get_layer("hidden")])
+
+    assert finding.cause == causes.MODEL
+    assert finding.cure == "pass its variables: `model.trainable_variables`"
+    with pytest.raises(TypeError, match=r"Pass its variables, as its attribute `trainable_vari"):
+        tape.gradient(y, model)
+
+
+def test_variables_of_a_model_are_connected_and_go_by_their_path():
+    model = two_headed()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(X) ** 2)
+    explanation = tape.explain(loss, model.trainable_variables)
+
+    assert explanation.connected
+    assert [f.source for f in explanation][:2] == ["hidden/kernel", "hidden/bias"]
+
+
+def test_a_frozen_layer_is_not_trainable():
+    model = two_headed()
+    model.get_layer("hidden").trainable = False
+    kernel = model.get_layer("hidden").kernel
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(X) ** 2)
+
+    assert tape.gradient(loss, kernel) is None
+    assert tape.explain(loss, kernel)[0].cause == causes.NOT_TRAINABLE
+
+
+def test_the_output_of_a_layer_in_a_nested_model_called_apart():
+    base = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="conv")], name="base")
+    model = keras.Sequential([base, keras.layers.Dense(1)])
+    features = keras.Model(base.inputs, base.get_layer("conv").output)
+    with tf.GradientTape() as tape:
+        conv = features(X)  # here
+        score = tf.reduce_sum(model(X))
+
+    assert tape.gradient(score, conv) is None
+    (finding,) = tape.explain(score, conv)
+    assert finding.cause == causes.COMPUTED_APART
+    assert "from the same beginnings (kernel, bias)" in finding.meaning
+    assert finding.line.text.endswith("# here")
+
+
+def test_the_warning_of_optimizers_carries_the_reason():
+    used, unused = keras.layers.Dense(1, name="used"), keras.layers.Dense(1, name="unused")
+    used(X), unused(X)
+    variables = used.trainable_variables + unused.trainable_variables
+    optimizer = keras.optimizers.SGD()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(used(X))
+    gradients = tape.gradient(loss, variables)
+
+    with pytest.warns(UserWarning) as record:
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+    (warning,) = record
+    message = str(warning.message)
+    assert message.startswith(
+        "Gradients do not exist for variables ['unused/kernel', 'unused/bias'"
+    )
+    assert "d loss / d unused/kernel is None: independent" in message
+    assert "The block did not use `unused/bias` at all." in message
+    assert "d loss / d used/kernel" not in message
+
+
+def test_the_error_of_optimizers_carries_the_reason():
+    layer = keras.layers.Dense(1, name="layer")
+    optimizer = keras.optimizers.SGD()
+    with tf.GradientTape() as tape:
+        predictions = layer(X).numpy()  # here
+        loss = tf.reduce_mean(predictions)
+    gradients = tape.gradient(loss, layer.trainable_variables)
+
+    with pytest.raises(ValueError) as error:
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+    message = str(error.value)
+    assert message.startswith("No gradients provided for any variable.\n\nd loss / d layer/kernel")
+    assert "predictions = layer(X).numpy()  # here" in message
+
+
+def test_a_message_names_three_variables_and_counts_the_others():
+    layers = [keras.layers.Dense(1) for _ in range(4)]
+    for layer in layers:
+        layer(X)
+    variables = [v for layer in layers for v in layer.trainable_variables]
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(layers[0](X))
+    gradients = tape.gradient(loss, variables)
+
+    with pytest.warns(UserWarning) as record:
+        keras.optimizers.SGD().apply(gradients, variables)
+    assert str(record[0].message).count("is None") == 3
+    assert str(record[0].message).endswith("… and 3 more.")
+
+
+def test_without_a_tape_keras_says_what_it_always_says():
+    layer = keras.layers.Dense(1)
+    layer(X)
+
+    with pytest.raises(ValueError) as error:
+        keras.optimizers.SGD().apply([None, None], layer.trainable_variables)
+    assert str(error.value) == "No gradients provided for any variable."
+
+
+@pytest.mark.parametrize("run_eagerly", [True, False])
+def test_fit_names_the_reason(run_eagerly):
+    class Model(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(1, name="dense")
+
+        def call(self, x):
+            return tf.round(self.dense(x))  # here
+
+    model = Model()
+    model.compile("sgd", "mse", run_eagerly=run_eagerly, jit_compile=False)
+
+    with pytest.raises(ValueError, match=r"No gradients provided for any variable") as error:
+        model.fit(np.ones((4, 2), np.float32), np.ones((4, 1), np.float32), verbose=0)
+    assert "no slope" in str(error.value)
+    assert "return tf.round(self.dense(x))  # here" in str(error.value)
