@@ -142,13 +142,13 @@ def main(arguments: list[str] | None = None) -> int:
         FOLDER.mkdir(parents=True, exist_ok=True)
         copy_keras(python)
         say(f"Keras's tests on {options.backend}")
-        results = FOLDER / "last.json"
+        results = FOLDER / "last.jsonl"
         results.unlink(missing_ok=True)
         status = run(python, options, results)
         if results.exists():
             found = Results.read(results)
             print(found.table())
-            Results.read(FOLDER / f"{options.backend}.json").updated(found).write()
+            Results.read(FOLDER / f"{options.backend}.jsonl").updated(found).write()
     if options.write or options.only_write:
         PAGE.write_text(page(PAGE.read_text(), FOLDER))
     return status

@@ -68,30 +68,26 @@ def pytest_runtest_call():
         pytest.skip(f"needs {error.name}, which is not installed")
 
 
-_outcomes = {}
-
-
 def pytest_runtest_logreport(report):
     if report.outcome != "passed":
-        _note(report.nodeid, "excluded" if _is_excluded(report) else report.outcome, report)
+        _note(report, "excluded" if _is_excluded(report) else report.outcome)
     elif report.when == "call":
-        _outcomes.setdefault(short_name(report.nodeid), ["passed", ""])
+        _note(report, "passed")
 
 
 def pytest_collectreport(report):
     if report.outcome != "passed" and "::" not in report.nodeid:
-        _note(report.nodeid, report.outcome, report)
+        _note(report, report.outcome)
 
 
 def _is_excluded(report):
     return report.outcome == "skipped" and "excluded: " in str(report.longrepr)
 
 
-def _note(nodeid, outcome, report):
-    why = getattr(report.longrepr, "reprcrash", report.longrepr)
-    _outcomes[short_name(nodeid)] = [outcome, str(why)[-300:]]
-
-
-def pytest_sessionfinish(session):
-    if not hasattr(session.config, "workerinput"):
-        pathlib.Path(os.environ["SUITE_RESULTS"]).write_text(json.dumps(_outcomes, indent=0))
+def _note(report, outcome):
+    """Appends a line to the results: they are of use even if the run does not come to its end."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return  # the process that reports come to writes them down
+    why = getattr(report.longrepr, "reprcrash", report.longrepr) or ""
+    with open(os.environ["SUITE_RESULTS"], "a") as file:
+        file.write(json.dumps([short_name(report.nodeid), outcome, str(why)[-300:]]) + "\n")

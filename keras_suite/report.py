@@ -20,8 +20,9 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> Results:
-        """What a file holds; nothing, if it is not there."""
-        return cls(path, json.loads(path.read_text()) if path.exists() else {})
+        """What a file holds, the last line about a test; nothing, if it is not there."""
+        lines = path.read_text().splitlines() if path.exists() else ()
+        return cls(path, {name: rest for name, *rest in map(json.loads, lines)})
 
     def updated(self, newer: Results) -> Results:
         """These results with those of a newer run in their place, file by file."""
@@ -31,7 +32,8 @@ class Results:
 
     def write(self) -> None:
         """Keeps them."""
-        self.path.write_text(json.dumps(self.outcomes, indent=0))
+        lines = [json.dumps([name, *rest]) for name, rest in self.outcomes.items()]
+        self.path.write_text("\n".join(lines) + "\n")
 
     def passed(self) -> set[str]:
         """The names of the tests that passed."""
@@ -63,7 +65,7 @@ def page(text: str, folder: Path) -> str:
     """The page `text` with the counts between its two marks."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    ours, torchs = (Results.read(folder / f"{b}.json") for b in ("retrograde", "torch"))
+    ours, torchs = (Results.read(folder / f"{b}.jsonl") for b in ("retrograde", "torch"))
     return f"{before}{START}\n\n{_comparison(ours, torchs)}\n\n{END}{after}"
 
 

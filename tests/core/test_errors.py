@@ -64,3 +64,10 @@ def test_an_error_keeps_no_trace_of_the_failed_kernel():
 
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__
+
+
+def test_a_message_alone_makes_an_error():
+    error = errors.InvalidArgumentError("what happened")
+
+    assert str(error) == error.message == "what happened"
+    assert error.node_def is None

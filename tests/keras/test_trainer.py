@@ -433,3 +433,12 @@ def test_other_dtypes_train(policy, way):
 
     assert history["loss"][-1] < history["loss"][0]
     assert model.layers[0].kernel.dtype == ("float64" if policy == "float64" else "float32")
+
+
+def test_errors_of_ours_keep_their_class_and_message_on_their_way_through_keras():
+    layer = keras.layers.Lambda(lambda x: tf.matmul(x, x))
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        layer(tf.ones((2, 3)))
+
+    assert "matmul: the inner dimensions differ, 3 and 2." in str(caught.value)
+    assert "Exception encountered when calling Lambda.call()." in str(caught.value)

@@ -7,13 +7,16 @@ class OpError(Exception):
     """The base of the errors that operations raise.
 
     The constructor is TensorFlow's, so that programs which raise these errors themselves
-    keep working; `node_def` and `op` belong to graphs and are `None` here.
+    keep working; `node_def` and `op` belong to graphs and are `None` here. A message alone will do
+    too, as for any exception of Python's: Keras makes them anew that way.
     """
 
     error_code: int | None = None
     in_function: type[Exception] | None = None  # what a `function` raises in its place, if another
 
     def __init__(self, node_def=None, op=None, message: str = "", error_code=None) -> None:
+        if isinstance(node_def, str) and op is None and not message:
+            node_def, message = None, node_def
         super().__init__(message)
         self.node_def = node_def
         self.op = op

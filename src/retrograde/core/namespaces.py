@@ -44,6 +44,18 @@ def _count_batches(step: int) -> None:
         foreign = _admitted or _batches > 0
 
 
+@contextlib.contextmanager
+def visiting() -> Iterator[None]:
+    """A block in which tensors may hold arrays that are not NumPy's, none of which outlives it."""
+    global foreign, _admitted
+    before = _admitted
+    with expecting_batches():
+        try:
+            yield
+        finally:
+            _admitted = before
+
+
 def batches_are_expected() -> bool:
     """Whether any thread is in such a block."""
     return _batches > 0

@@ -1,0 +1,81 @@
+"""Shapes of results, found out without the inputs: on small ones, or by JAX without any."""
+
+import pytest
+
+import retrograde as tf
+from retrograde import keras
+from retrograde.core import namespaces
+from retrograde.keras_backend.symbolic import compute_output_spec
+
+SMALL, LARGE = 4, 1 << 40  # of the large ones no machine could make an array
+both = pytest.mark.parametrize("width", [SMALL, LARGE], ids=["on small inputs", "by JAX"])
+
+
+def symbol(*shape, dtype="float32"):
+    return keras.KerasTensor(shape, dtype)
+
+
+@both
+def test_shapes_dtypes_and_what_is_no_tensor(width):
+    def f(x, scale=1.0):
+        y = keras.ops.sum(x * scale, -1)
+        return {
+            "rows": y,
+            "where": keras.ops.argmax(x, 1),
+            "wide": keras.ops.cast(y, "float64"),
+            1: "f",
+        }
+
+    found = compute_output_spec(f, symbol(None, 3, width), scale=2.0)
+
+    assert (found["rows"].shape, found["rows"].dtype) == ((None, 3), "float32")
+    assert (found["where"].shape, found["where"].dtype) == ((None, width), "int32")
+    assert found["wide"].dtype == "float64" and found[1] == "f"
+
+
+@both
+def test_layers_and_models_of_users(width):
+    class Twice(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(5)
+
+        def call(self, x):
+            return keras.ops.concatenate([self.dense(x[..., :2]), self.dense(x[..., :2])], -1)
+
+    model = Twice()
+
+    assert model(symbol(None, 7, width)).shape == (None, 7, 10)
+    assert model.dense.kernel.shape == (2, 5)
+    assert model(tf.ones((3, 7, 2))).shape == (3, 7, 10)
+
+
+def test_sizes_that_are_not_known_may_have_to_be_the_same():
+    assert compute_output_spec(keras.ops.matmul, symbol(4, None), symbol(None, 4)).shape == (4, 4)
+    assert compute_output_spec(lambda x: x @ x, symbol(None, None)).shape == (None, None)
+
+
+def test_a_function_that_needs_values_gets_some():
+    def f(x):
+        return x[: int(keras.ops.sum(x[0, :2]))]
+
+    assert compute_output_spec(f, symbol(9, 5000)).shape == (2, 5000)
+
+
+@both
+def test_nothing_is_left_behind(width):
+    v = keras.Variable(1.0)
+
+    def f(x):
+        v.assign_add(keras.ops.sum(x[..., 0]))
+        return x * v
+
+    with tf.GradientTape() as tape:
+        compute_output_spec(f, symbol(2, width))
+    assert v.numpy() == 1.0 and not namespaces.foreign
+    assert tape.watched_variables() == ()
+
+
+def test_errors_say_what_was_wrong():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="incompatible shapes"):
+        compute_output_spec(keras.ops.add, symbol(None, 3), symbol(None, 4))
