@@ -98,7 +98,7 @@ class TensorFile:
     def __init__(self, path: str, kind: str) -> None:
         from safetensors import SafetensorError, safe_open
 
-        self.path, self._kind = path, kind
+        self.path, self._kind, self._error = path, kind, SafetensorError
         try:
             self._file = safe_open(path, framework="np").__enter__()
         except (SafetensorError, OSError) as error:
@@ -110,8 +110,8 @@ class TensorFile:
             raise self.unreadable(f"its version is {metadata.get('version')}, not {_VERSION}")
         try:
             self.description = json.loads(metadata["description"])
-            self._encoded = json.loads(metadata["encoded"])
-        except (KeyError, ValueError):
+            self._encoded = dict(json.loads(metadata["encoded"]))
+        except (KeyError, TypeError, ValueError):
             raise self.unreadable("its description is damaged") from None
         self.keys = [key for key in self._file.keys() if not key.endswith(_LENGTHS)]  # noqa: SIM118
 
@@ -121,7 +121,12 @@ class TensorFile:
 
     def array(self, key: str) -> np.ndarray:
         """The tensor of this name."""
-        array = self._file.get_tensor(key)
+        try:
+            return self._decoded(key, self._file.get_tensor(key))
+        except (KeyError, TypeError, ValueError, self._error) as error:
+            raise self.unreadable(f"its tensor {key} is damaged ({error})") from None
+
+    def _decoded(self, key: str, array: np.ndarray) -> np.ndarray:
         if key not in self._encoded:
             return array
         shape = self._encoded[key]["shape"]

@@ -168,6 +168,29 @@ def test_tensors_of_others_are_no_checkpoint(metadata, problem, tmp_path):
     )
 
 
+def test_a_damaged_description_is_refused_or_does_no_harm(tmp_path):
+    """Bytes of the header are changed at random: an error comes, or all goes on as usual."""
+
+    def objects(v, s, c):
+        return {"v": tf.Variable([v, v]), "s": tf.Variable([s, s]), "c": tf.Variable(c)}
+
+    path = Checkpoint(**objects(1.0, "ab", 1j)).write(tmp_path / "a")
+    data = pathlib.Path(f"{path}.safetensors").read_bytes()
+    header = 8 + int.from_bytes(data[:8], "little")
+    chance, refused = random.Random(1), 0
+    for _ in range(300):
+        place = chance.randrange(header)
+        byte = chance.choice('0123456789"[]{}:,ax ').encode()
+        damaged(path, data[:place] + byte + data[place + 1 :])
+        other = objects(0.0, "", 0j)
+        try:
+            Checkpoint(**other).read(path).expect_partial()
+        except (tf.errors.DataLossError, tf.errors.InvalidArgumentError, ValueError):
+            refused += 1
+            assert [v.numpy().tolist() for v in other.values()] == [[0.0, 0.0], [b"", b""], 0j]
+    assert refused > 100
+
+
 def test_what_is_not_there_is_said(tmp_path):
     path = str(tmp_path / "c")
     missing = (

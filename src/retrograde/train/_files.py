@@ -64,12 +64,14 @@ class CheckpointReader:
 
 def _is_sound(nodes: Any, keys: set[str]) -> bool:
     """Whether a description of objects leads to objects and tensors that are there."""
-    return isinstance(nodes, list) and all(
-        isinstance(node, dict)
-        and all(child in range(len(nodes)) for child in node["children"].values())
-        and keys.issuperset(node["values"].values())
-        for node in nodes
-    )
+    try:
+        return all(
+            all(child in range(len(nodes)) for child in node["children"].values())
+            and keys.issuperset(node["values"].values())
+            for node in nodes
+        ) and bool(nodes)
+    except (AttributeError, KeyError, TypeError):
+        return False
 
 
 def _opened(prefix: str) -> TensorFile:
