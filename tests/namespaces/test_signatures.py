@@ -32,9 +32,8 @@ OTHERWISE = {
 }
 
 TAPES = ("tf.GradientTape", "tf.autodiff.GradientTape")
-BEYOND = {
-    tape: {"lines", "on_none"} for tape in TAPES
-}  # keywords of our own, which TensorFlow does not have
+OWN = {"lines", "memory_limit", "on_none"}  # keywords that TensorFlow does not have
+BEYOND = dict.fromkeys(TAPES, OWN)
 
 
 def find(name):

@@ -14,6 +14,7 @@ from retrograde.core import derivatives, dtypes, taylor
 from retrograde.core.derivatives import MEMORY_LIMIT, Recorded
 from retrograde.core.dispatch import Primitive
 from retrograde.core.lazily import Later
+from retrograde.core.limiting import Ledger, LimitedEntries, bytes_from
 from retrograde.core.lines import LinedEntries, Place, switch
 from retrograde.core.notes import Moment, Notes, Pause, place_above
 from retrograde.core.per_example import gradients_by_row, norms
@@ -61,6 +62,11 @@ class GradientTape(Testifying):
     values that went in and came out, also after it gave its gradients, for questions like
     `autopsy()`. By default it does so inside `tf.debugging.record_lines()`.
 
+    With a `memory_limit`, in bytes or as "2GB", the tape holds no more than that besides the values
+    of variables: it lets go of what is cheapest to compute again, and does that in the walk back.
+    Gradients are the same to the bit. `memory()` tells what it took. A limit that cannot be met is
+    a `ResourceExhaustedError`.
+
     >>> x = tf.Variable(3.0)
     >>> with tf.GradientTape() as tape:
     ...     y = x * x
@@ -75,6 +81,7 @@ class GradientTape(Testifying):
         "_connected",
         "_ended",
         "_entries",
+        "_ledger",
         "_names",
         "_notes",
         "_on_none",
@@ -82,6 +89,7 @@ class GradientTape(Testifying):
         "_places",
         "_recording",
         "_roots",
+        "_saves_all",
         "_spent_at",
         "_variables",
         "_watch_accessed_variables",
@@ -94,27 +102,40 @@ class GradientTape(Testifying):
         *,
         on_none: str | None = None,
         lines: bool | None = None,
+        memory_limit: int | str | None = None,
     ) -> None:
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
         self._recording = False
         self._on_none = on_none and on_none_from(on_none)
         # The place of each call, by the id of its output; `None` if lines are not kept.
-        self._places: dict[int, Place] | None = (
-            {} if (switch.on if lines is None else lines) else None
-        )
+        self._places: dict[int, Place] | None = None
+        # What a tape with a limit of memory holds and lets go.
+        self._ledger: Ledger | None = None
+        self._saves_all = False
+        if memory_limit is not None:
+            if lines:
+                raise ValueError("GradientTape: `lines` keep all values: no `memory_limit` then.")
+            self._ledger = Ledger(bytes_from(memory_limit), {})
+            self._saves_all = True
+        elif switch.on if lines is None else lines:
+            self._places = {}
+            self._saves_all = True
         self._clear()
 
     def _clear(self) -> None:
-        if self._places is None:
-            self._entries: list[tuple] | None = []
-        else:
+        self._variables: dict[int, Any] = {}
+        if self._places is not None:
             self._places = {}
-            self._entries = LinedEntries(self._places)
+            self._entries: list[tuple] | None = LinedEntries(self._places)
+        elif self._ledger is not None:
+            self._ledger = Ledger(self._ledger.limit, self._variables)
+            self._entries = LimitedEntries(self._ledger)
+        else:
+            self._entries = []
         # Ids of all tensors that a root leads to, each with those that it was made of.
         self._connected: dict[int, tuple[int, ...] | None] = {}
         self._roots: set[int] = set()  # ids of what is watched
-        self._variables: dict[int, Any] = {}
         self._spent_at: tuple[str, int] | None = None
         self._asked: Asked | None = None
         self._notes: Notes | None = None
@@ -263,7 +284,7 @@ class GradientTape(Testifying):
         else:
             out = y._id
             connected[out] = ids
-        saved = plan.save(values) if self._places is None else save_all(plan, values)
+        saved = save_all(plan, values) if self._saves_all else plan.save(values)
         self._entries.append((plan, ids, out, saved, attrs))
 
     # Rewinding
@@ -308,7 +329,7 @@ class GradientTape(Testifying):
                 cotangents.deposit(x._id, seed(x, weights[i], boxed))
         entries = self._entries.copy() if self._persistent else self._spend(sys._getframe(1))
         kept = self._persistent or self._places is not None
-        if kept or not all([is_sound(x._array) for x in targets]):
+        if self._ledger is None and (kept or not all([is_sound(x._array) for x in targets])):
             read = [v._current() for v in self._variables.values()]
             self._asked = Asked(list(entries), targets, weights, held, read)
         wanted = set()
@@ -587,6 +608,8 @@ class GradientTape(Testifying):
         tape = GradientTape(persistent=True, watch_accessed_variables=False)
         tape._connected, tape._roots = dict(self._connected), set(self._roots)
         tape._entries = self._entries.copy() if self._persistent else self._spend(frame)
+        if self._ledger is not None:
+            tape._entries = list(tape._entries)  # what comes now is under no limit
         return tape
 
     def _check_not_spent(self) -> None:

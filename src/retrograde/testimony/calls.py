@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.limiting import Dropped
 from retrograde.core.namespaces import namespace_of
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
@@ -43,7 +44,9 @@ def _call(number: int, entry: tuple) -> Call:
     kept = {}
     for value, key in zip(saved, (None, *ids), strict=False):
         for part in value if type(value) is Outputs else (value,):
-            if isinstance(part, Tensor):
+            if isinstance(part, Dropped):
+                specs[part._id] = part.spec
+            elif isinstance(part, Tensor):
                 kept[part._id] = part
             elif isinstance(part, Spec) and key is not None:
                 specs[key] = part

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.limiting import Dropped
 from retrograde.core.rules import Outputs
 from retrograde.core.tensor import Tensor
 
@@ -24,7 +25,7 @@ def tensors_in(saved: tuple) -> Iterator[Tensor]:
     """The tensors that a tape kept of a call."""
     for value in saved:
         for part in value if type(value) is Outputs else (value,):
-            if isinstance(part, Tensor):
+            if isinstance(part, Tensor) and not isinstance(part, Dropped):
                 yield part
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,18 @@ def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
         held, _ = flat(sources, "source") if sources is not None else ([], None)
         wanted = {x._id for x in held} or tape._roots
         peak = _peak(entries, items, flat(target, "target")[0], wanted, keeps)
-    return _report(calls, items, tape._places or {}, peak, keeps)
+    places = tape._places or getattr(tape._entries, "places", {})
+    report = _report(calls, items, places, peak, keeps)
+    limited = tape._ledger
+    if limited is None:
+        return report
+    return replace(
+        report,
+        limit=limited.limit,
+        dropped=limited.dropped,
+        recomputed=limited.recomputed,
+        seconds=limited.seconds,
+    )
 
 
 @dataclass
@@ -129,6 +140,9 @@ class Memory(Told):
     lets go of that: nothing, if the tape is persistent or keeps lines. `peak` is the most that the
     tape alone and the cotangents hold at a time in the walk back; `None` if no target was named.
     `by_primitive` and `by_line` say who made what was made.
+
+    Of a tape with a `limit`, `dropped` are the bytes that it let go; `recomputed` is how many calls
+    it has run again so far, in `seconds`.
     """
 
     calls: int
@@ -141,6 +155,10 @@ class Memory(Told):
     peak: int | None = None
     by_primitive: dict[str, int] = field(default_factory=dict)
     by_line: dict[str, int] = field(default_factory=dict)
+    limit: int | None = None
+    dropped: int = 0
+    recomputed: int = 0
+    seconds: float = 0.0
 
     def _lines(self) -> list[tuple[str, str]]:
         words = bytes_in_words
@@ -154,6 +172,12 @@ class Memory(Told):
         ]
         if self.peak is not None:
             lines.append(("fact", f"peak of the walk     {words(self.peak)}"))
+        if self.limit is not None:
+            lines += [
+                ("fact", f"memory_limit         {words(self.limit)}"),
+                ("fact", f"dropped              {words(self.dropped)}"),
+                ("fact", f"computed again       {self.recomputed} calls, {self.seconds:.3f} s"),
+            ]
         for title, found in (("By primitive:", self.by_primitive), ("By line:", self.by_line)):
             if found:
                 lines.append(("fact", title))
