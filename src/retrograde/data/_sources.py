@@ -16,6 +16,7 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes, _rows, _steps
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import (
+    common_spec,
     element_of,
     map_specs,
     row_counts,
@@ -30,6 +31,26 @@ def one(tensors: Any) -> _nodes.Node:
     flat, pack = element_of(tensors)
     element = pack(flat)
     return _nodes.Made(lambda _run: [element], spec_of_element(element), 1, "Tensor")
+
+
+def listed(elements: Any) -> _nodes.Node:
+    """The elements of a list."""
+    if not isinstance(elements, list):
+        raise ValueError(f"Invalid `elements`. `elements` must be a list. Got {type(elements)}.")
+    if not elements:
+        raise ValueError(
+            "Invalid `elements`. `elements` should not be empty. If you want an empty dataset, use "
+            "`tf.data.Dataset.range(0)`."
+        )
+    made = [pack(flat) for flat, pack in map(element_of, elements)]
+    spec = spec_of_element(made[0])
+    for element in made[1:]:
+        other = spec_of_element(element)
+        wider = common_spec(spec, other)
+        if wider is None:
+            raise TypeError(f"Invalid `elements`. {other} does not fit with {spec}.")
+        spec = wider
+    return _nodes.Made(lambda _run: made, spec, len(made), "List")
 
 
 def slices(tensors: Any) -> _nodes.Node:

@@ -1,29 +1,62 @@
-"""tf.data.experimental: the number of elements, and no element."""
+"""tf.data.experimental: older names of methods of `Dataset`, most of them for `Dataset.apply`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from retrograde.core import dtypes
 from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
+from retrograde.data import _sources
 from retrograde.data._nodes import AUTOTUNE
 from retrograde.data._nodes import INFINITE as INFINITE_CARDINALITY
 from retrograde.data._nodes import UNKNOWN as UNKNOWN_CARDINALITY
 from retrograde.data._steps import counted_exactly
 from retrograde.data.dataset import Dataset
-from retrograde.data.iterator import Optional
+from retrograde.data.iterator import Iterator, Optional
 
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "Counter",
     "Optional",
     "assert_cardinality",
+    "bucket_by_sequence_length",
     "cardinality",
+    "choose_from_datasets",
+    "copy_to_device",
+    "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
+    "enumerate_dataset",
+    "from_list",
+    "get_next_as_optional",
+    "get_single_element",
+    "get_structure",
+    "group_by_window",
+    "ignore_errors",
+    "load",
+    "map_and_batch",
+    "parallel_interleave",
+    "prefetch_to_device",
+    "rejection_resample",
+    "sample_from_datasets",
+    "save",
+    "scan",
+    "shuffle_and_repeat",
+    "snapshot",
+    "take_while",
+    "unbatch",
+    "unique",
 ]
 
 __path__: list[str] = []  # of TensorFlow's, modules can be imported
 __getattr__ = speaking(__name__)
+
+Transformation = Callable[[Dataset], Dataset]
+
+# About datasets and iterators
 
 
 def cardinality(dataset: Dataset) -> Tensor:
@@ -31,15 +64,213 @@ def cardinality(dataset: Dataset) -> Tensor:
     return dataset.cardinality()
 
 
-def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset]:
-    """For `Dataset.apply`: says how many elements there are, and checks it in each whole pass."""
+def get_single_element(dataset: Dataset) -> Any:
+    """The only element, as `dataset.get_single_element()`."""
+    return dataset.get_single_element()
+
+
+def get_structure(dataset_or_iterator: Dataset | Iterator) -> Any:
+    """What elements look like."""
+    return dataset_or_iterator.element_spec
+
+
+def get_next_as_optional(iterator: Iterator) -> Optional:
+    """The next element or nothing."""
+    return iterator.get_next_as_optional()
+
+
+# Datasets
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
+    """`start`, `start + step` and so on without end."""
+    return Dataset.counter(start, step, dtype)
+
+
+def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
+    """The elements of a list. Their shapes may differ, their structures and dtypes not."""
+    return Dataset(_sources.listed(elements))
+
+
+def choose_from_datasets(
+    datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
+) -> Dataset:
+    """The next element of that dataset, each time, whose number `choice_dataset` gives."""
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def sample_from_datasets(
+    datasets: Sequence[Dataset],
+    weights: Any = None,
+    seed: Any = None,
+    stop_on_empty_dataset: bool = False,
+) -> Dataset:
+    """The next element, each time, of a dataset drawn at random with chances `weights`."""
+    return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+
+
+def save(
+    dataset: Dataset,
+    path: Any,
+    compression: str | None = None,
+    shard_func: Callable | None = None,
+    checkpoint_args: Any = None,
+) -> None:
+    """Writes all elements to a directory."""
+    dataset.save(path, compression, shard_func, checkpoint_args)
+
+
+def load(
+    path: Any,
+    element_spec: Any = None,
+    compression: str | None = None,
+    reader_func: Callable | None = None,
+) -> Dataset:
+    """The elements that `save` wrote to a directory."""
+    return Dataset.load(path, element_spec, compression, reader_func)
+
+
+# For `Dataset.apply`: each is a method of `Dataset` of that name unless it says more
+
+
+def assert_cardinality(expected_cardinality: int) -> Transformation:
+    """Says how many elements there are, and checks it in each whole pass."""
     expected = int(expected_cardinality)
+    return lambda dataset: dataset._stream(
+        lambda elements, _run: counted_exactly(elements, expected),
+        "AssertCardinality",
+        cardinality=lambda _n: expected,
+    )
 
-    def transformation(dataset: Dataset) -> Dataset:
-        return dataset._stream(
-            lambda elements, _run: counted_exactly(elements, expected),
-            "AssertCardinality",
-            cardinality=lambda _n: expected,
-        )
 
-    return transformation
+def bucket_by_sequence_length(
+    element_length_func: Callable,
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Transformation:
+    """Padded batches of elements of similar length."""
+    return lambda dataset: dataset.bucket_by_sequence_length(
+        element_length_func,
+        bucket_boundaries,
+        bucket_batch_sizes,
+        padded_shapes,
+        padding_values,
+        pad_to_bucket_boundary,
+        no_padding,
+        drop_remainder,
+    )
+
+
+def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
+    """The dataset itself: elements are on the CPU until something computes with them."""
+    return lambda dataset: dataset
+
+
+def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+    """`prefetch`: elements are on the CPU until something computes with them."""
+    return lambda dataset: dataset.prefetch(buffer_size)
+
+
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+) -> Transformation:
+    """`ragged_batch`."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """`sparse_batch`."""
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
+def enumerate_dataset(start: Any = 0) -> Transformation:
+    """`enumerate`."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def group_by_window(
+    key_func: Callable,
+    reduce_func: Callable,
+    window_size: Any = None,
+    window_size_func: Callable | None = None,
+) -> Transformation:
+    """Windows of elements that share a key."""
+    return lambda dataset: dataset.group_by_window(
+        key_func, reduce_func, window_size, window_size_func
+    )
+
+
+def ignore_errors(log_warning: bool = False) -> Transformation:
+    """The elements that can be made without an error."""
+    return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+def map_and_batch(
+    map_func: Callable,
+    batch_size: Any,
+    num_parallel_batches: Any = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """`map` and then `batch`, ahead of time."""
+    calls = AUTOTUNE if num_parallel_calls is None else num_parallel_calls
+    return lambda dataset: dataset.map(map_func, calls).batch(batch_size, drop_remainder)
+
+
+def parallel_interleave(
+    map_func: Callable,
+    cycle_length: Any,
+    block_length: Any = 1,
+    sloppy: bool | None = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Transformation:
+    """`interleave`, ahead of time."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
+
+
+def rejection_resample(
+    class_func: Callable, target_dist: Any, initial_dist: Any = None, seed: Any = None
+) -> Transformation:
+    """Pairs of class and element, with classes as often as `target_dist` says."""
+    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
+
+
+def scan(initial_state: Any, scan_func: Callable) -> Transformation:
+    """What `scan_func` returns beside the next state."""
+    return lambda dataset: dataset.scan(initial_state, scan_func)
+
+
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+    """`shuffle` and then `repeat`."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def snapshot(
+    path: Any,
+    compression: str = "AUTO",
+    reader_func: Callable | None = None,
+    shard_func: Callable | None = None,
+) -> Transformation:
+    """What the first whole pass yields, kept in a directory."""
+    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
+
+
+def take_while(predicate: Callable) -> Transformation:
+    """The elements before the first for which `predicate` is false."""
+    return lambda dataset: dataset.take_while(predicate)
+
+
+def unbatch() -> Transformation:
+    """The rows of elements."""
+    return lambda dataset: dataset.unbatch()
+
+
+def unique() -> Transformation:
+    """Each element once."""
+    return lambda dataset: dataset.unique()
