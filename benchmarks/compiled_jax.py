@@ -1,6 +1,7 @@
 """The compiled functions for JAX, under `jit`.
 
-A training step gives its weights away, and gets new ones: `jit` may write over the old.
+A training step gives its weights away, and gets new ones: `jit` may write over the old. A step
+looks at its first result, and so waits for its work to be done.
 """
 
 import numpy as np
@@ -20,7 +21,9 @@ def _step(jax, _way, f, *arguments):
     arguments = [jax.numpy.asarray(a) for a in arguments]
 
     def step():
-        return jax.block_until_ready(compiled(*arguments))
+        results = compiled(*arguments)
+        np.asarray(results[0])
+        return results
 
     return step
 
@@ -37,7 +40,8 @@ def _training(jax, _way, loss_of, weights, *data):
 
     def step():
         loss, state[0] = compiled(state[0], *data)
-        return jax.block_until_ready([loss])
+        np.asarray(loss)
+        return [loss]
 
     return step
 

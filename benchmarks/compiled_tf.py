@@ -14,7 +14,7 @@ def to_numpy(value):
 
 
 def _step(tf, way, f, *arguments):
-    """A step that calls `f`; where it may return before its work is done, it waits for it."""
+    """A step that calls `f`. Under XLA it looks at the first result: it may not be there yet."""
     if way == "eager":
         return lambda: f(*arguments)
     if way == "function":

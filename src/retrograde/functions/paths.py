@@ -12,13 +12,14 @@ from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
-from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.tensor import Tensor
 from retrograde.functions.calling import Piece
 from retrograde.functions.playing import Divergence
+from retrograde.functions.quick import quick_call
 from retrograde.functions.recording import Call, Guard, Log, Recording
 from retrograde.functions.replaying import Replay
 from retrograde.functions.simplifying import simplified
-from retrograde.functions.xla_replay import on_device
+from retrograde.functions.xla_replay import on_device, to_give_away
 
 
 class Results:
@@ -45,6 +46,18 @@ class Results:
         leaves = iter([next(given) if place else leaf for place, leaf in pairs])
         return nest.packed(self._structure, leaves, expand_composites=True)
 
+    def expression(self) -> str:
+        """Python for the structure around tensors `y0`, `y1` and so on; `around` makes others."""
+        names = [f"y{i}" for i in range(len(self.numbers))]
+        if self.single:
+            return names[0]
+        pairs = zip(self._places, self._leaves, strict=True)
+        if any(not place and leaf is not None for place, leaf in pairs):
+            return f"around([{', '.join(names)}])"
+        given = iter(names)
+        leaves = iter([next(given) if place else "None" for place in self._places])
+        return _literal(self._structure, leaves) or f"around([{', '.join(names)}])"
+
     def forget(self) -> None:
         """Lets go of the tensors of the call that was recorded."""
         self.tensors = []
@@ -52,6 +65,19 @@ class Results:
             self._structure = None
         elif not any(isinstance(x, CompositeTensor) for x in nest.leaves(self._structure)):
             self._structure = nest.packed(self._structure, itertools.repeat(None))
+
+
+def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
+    """Python for lists and tuples, one in the other, around `leaves`; `None` for others."""
+    if structure is None or isinstance(structure, Tensor):
+        return next(leaves)
+    if type(structure) not in (list, tuple):
+        return None
+    parts = [_literal(part, leaves) for part in structure]
+    if None in parts:
+        return None
+    inner = "".join(f"{part}, " for part in parts)
+    return f"[{inner}]" if type(structure) is list else f"({inner})"
 
 
 def _tensor(leaf: Any) -> Any:
@@ -94,6 +120,7 @@ class Path:
             if x._id < recording.start and x._array.dtype in dtypes.INEXACT
         ]
         self._piece: Piece | None = None
+        self.turn = threading.RLock()  # of threads, where variables give their memory away
         self._compiles = compiles
 
     def variables(self, arguments: list[Any]) -> list[Any]:
@@ -121,8 +148,14 @@ class Path:
 
     def run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         """Does again what was recorded, to other `inputs`. Nothing is kept before all is done."""
+        if not self.replay.compiles:
+            return self._run(inputs, arguments, log)
+        with self.turn:
+            return self._run(inputs, arguments, log)
+
+    def _run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         variables = self.variables(arguments)
-        tensors = [*inputs, *[variables[place]._current() for place in self._read]]
+        tensors = [*inputs, *[self._held(place, variables[place]) for place in self._read]]
         outcome = self.replay.run(tensors, log)
         if type(outcome) is Divergence:
             return outcome
@@ -132,45 +165,22 @@ class Path:
         self.replays += 1
         return self.results.around([on_device(value) for value in values])
 
-    def quick(self) -> Callable | None:
-        """A function that does as `run` for calls with tensors alone; `None` if it cannot be.
+    def _held(self, place: int, variable: Any) -> Tensor:
+        """The tensor of a variable, or one that may be written over."""
+        number = self._recording.first_values[place]
+        if self.replay.compiles and number in self.replay.program().parameters[1]:
+            return on_device(to_give_away(variable))
+        return variable._current()
 
-        It is for what needs no log and cannot diverge. Most of the time of a small function is
-        spent around its kernels, so this is written out for each path: no loops, no lists.
-        """
-        if self.guards or self._open or self.replay.calls_python or self.replay.compiles:
+    def quick(self) -> Callable | None:
+        """A function that does as `run` for calls with tensors alone; `None` if it cannot be."""
+        if self.guards or self._open or self.replay.calls_python:
+            return None
+        if self.replay.compiles and not self.replay.program().makes_all:
             return None
         variables = self._recording.variables
-        names = [f"x{i}" for i in range(self._recording.count)]
-        given = [f"{name}._array" for name in names]
-        namespace: dict[str, Any] = {"replay": self.replay.code(), "path": self, "Tensor": Tensor}
-        namespace |= {"new": object.__new__, "next_id": next_id}
-        lines = [f"def call(quietly, {', '.join(names)}):"]
-        for place in self._read:
-            namespace[f"v{place}"] = variables[place]
-            lines += [
-                f"t{place} = v{place}._tensor",
-                f"if t{place} is None: t{place} = v{place}._current()",
-            ]
-            given.append(f"t{place}._array")
-        results = [f"r{i}" for i in range(len(self.results.numbers))]
-        writes = [f"w{place}" for place in self._written]
-        outcome = f"({''.join(r + ', ' for r in results)}), ({''.join(w + ', ' for w in writes)})"
-        lines.append(f"{outcome} = quietly(replay, {', '.join([*given, 'None'])})")
-        for place in self._written:
-            namespace[f"v{place}"] = variables[place]
-            lines.append(f"v{place}._put(Tensor(w{place}, v{place}._id))")
-        for r in results:
-            lines += [f"y{r} = new(Tensor)", f"y{r}._array = {r}", f"y{r}._id = next_id()"]
-        lines.append("path.replays += 1")
-        returned = ", ".join(f"y{r}" for r in results)
-        if self.results.single:
-            lines.append(f"return {returned}")
-        else:
-            namespace["around"] = self.results.around
-            lines.append(f"return around([{returned}])")
-        exec(compile("\n    ".join(lines), "<call>", "exec"), namespace)
-        return namespace["call"]
+        read, written = ({p: variables[p] for p in ps} for ps in (self._read, self._written))
+        return quick_call(self, self._recording.count, read, written)
 
     def call(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         """The same for recorders that listen."""

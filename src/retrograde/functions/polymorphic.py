@@ -22,7 +22,7 @@ from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Log, Recording
 from retrograde.functions.signature import Parameters, describe, fitted, reaches, with_inputs
-from retrograde.functions.xla_replay import required_jax
+from retrograde.functions.xla_replay import OnDevice, required_jax
 from retrograde.runtime import get_logger
 
 _NOBODY = Recorder()  # hears everything and does nothing
@@ -82,9 +82,12 @@ class Function:
         if not (recorders or kwargs or namespaces.foreign or settings["run_functions_eagerly"]):
             key = []
             for x in args:
-                if type(x) is not Tensor:
+                if type(x) is Tensor:
+                    array = x._array
+                elif type(x) is OnDevice:
+                    array = x._device
+                else:
                     break
-                array = x._array
                 key += (array.shape, array.dtype)
             else:
                 quick = self._quick.get(tuple(key))
@@ -125,7 +128,9 @@ class Function:
 
     def _shorten(self, path: Path, args: tuple, kwargs: dict) -> None:
         """Makes calls like this one take the quick way."""
-        if kwargs or self._input_signature is not None or any(type(x) is not Tensor for x in args):
+        if kwargs or self._input_signature is not None:
+            return
+        if any(type(x) not in (Tensor, OnDevice) for x in args):
             return
         if self._strict and path.replays < _COMPARED:
             return

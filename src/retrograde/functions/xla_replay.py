@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import functools
+import sys
+import weakref
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from retrograde.core.effects import Host
 from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.variable import Variable
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Call, Guard, Log, Reading, key_of
 from retrograde.functions.simplifying import Plain
@@ -89,14 +93,26 @@ class Program:
         self._large = [n for n in large if n in needed]
         self._given = [n for n in sorted(given) if n in needed]
         donated = set() if self._guards else set(given_away)
+        donated -= {*plain.results, *plain.writes.values()}  # which are handed on as they are
         self._donated = [n for n in self._given if n in donated]
         self._plain_arguments = [n for n in self._given if n not in donated]
         outputs = [*plain.results, *plain.writes.values(), *(g.value for _, g in self._guards)]
-        self._outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
-        self._large_arrays = [self._put(plain.constants[n]) for n in self._large]
+        self.outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
+        self.large = tuple([self._put(plain.constants[n]) for n in self._large])
         used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
-        self._wide = any(_is_wide(self._specs[n].dtype) for n in used)
-        self._program = self._jax.jit(self._compute, donate_argnums=(1,))
+        self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
+        self.jitted = self._jax.jit(self._compute, donate_argnums=(1,))
+
+    @property
+    def parameters(self) -> tuple[list[int], list[int]]:
+        """The values that are handed in, and those that are given away."""
+        return self._plain_arguments, self._donated
+
+    @property
+    def makes_all(self) -> bool:
+        """Whether all results come out of the program, and nothing is done but run it."""
+        wanted = {*self._plain.results, *self._plain.writes.values()}
+        return not (self._before or self._guards) and wanted <= set(self.outputs) != set()
 
     def _partition(self) -> None:
         """Parts what Python does before the program runs from the program itself."""
@@ -126,10 +142,10 @@ class Program:
         return {n for call in self._calls for n in call.inputs}
 
     def _put(self, array: Any) -> Any:
-        with self._precision(_is_wide(array.dtype)):
+        with self.precision(_is_wide(array.dtype)):
             return self._jax.numpy.asarray(array)
 
-    def _precision(self, wide: bool) -> Any:
+    def precision(self, wide: bool = True) -> Any:
         """Where 64 bits are 64 bits. It costs, so it is done only if there are any."""
         return self._jax.enable_x64(True) if wide else contextlib.nullcontext()
 
@@ -147,7 +163,7 @@ class Program:
             else:
                 y = call.primitive.kernel(jnp, *arrays, **call.attrs)
             values |= zip(call.outputs, y if call.primitive.outputs else (y,), strict=True)
-        return [values[n] for n in self._outputs]
+        return [values[n] for n in self.outputs]
 
     def _called_back(self, call: Call, arrays: list) -> Any:
         """A pure Python function in the middle of a program."""
@@ -164,7 +180,7 @@ class Program:
     def run(self, tensors: list[Tensor], log: Log) -> Any:
         """The values of the results and of the writes, or where the call went another way."""
         values: dict[int, Any] = dict(
-            zip(self._plain.arguments, map(_device_array, tensors), strict=True)
+            zip(self._plain.arguments, map(device_array, tensors), strict=True)
         )
         for place, entry in self._before:
             divergence = self._do_before(place, entry, values, log)
@@ -172,10 +188,10 @@ class Program:
                 return divergence
         plain = tuple([values[n] for n in self._plain_arguments])
         donated = tuple([values[n] for n in self._donated])
-        if self._outputs:
-            with self._precision(self._wide):
-                made = self._program(plain, donated, tuple(self._large_arrays))
-            values.update(zip(self._outputs, made, strict=True))
+        if self.outputs:
+            with self.precision(self.is_wide):
+                made = self.jitted(plain, donated, self.large)
+            values.update(zip(self.outputs, made, strict=True))
         for place, guard in self._guards:
             array = np.asarray(values[guard.value])
             key = bool(array) if guard.truth else key_of(array)
@@ -188,7 +204,7 @@ class Program:
 
     def _do_before(self, place: int, entry: Any, values: dict, log: Log) -> Divergence | None:
         if type(entry) is Reading:
-            values[entry.value] = _device_array(self._variables[entry.variable]._current())
+            values[entry.value] = device_array(self._variables[entry.variable]._current())
             return None
         if type(entry) is Guard:
             array = np.asarray(self._value(entry.value, values))
@@ -209,9 +225,9 @@ class Program:
         def shaped(numbers: list[int]) -> tuple:
             return tuple([self._jax.ShapeDtypeStruct(*self._specs[n]) for n in numbers])
 
-        with self._precision(self._wide):
-            lowered = self._program.lower(
-                shaped(self._plain_arguments), shaped(self._donated), tuple(self._large_arrays)
+        with self.precision(self.is_wide):
+            lowered = self.jitted.lower(
+                shaped(self._plain_arguments), shaped(self._donated), self.large
             )
         if stage == "optimized_hlo":
             return lowered.compile().as_text()
@@ -222,8 +238,35 @@ def _is_wide(dtype: np.dtype) -> bool:
     return (dtype.kind in "iuf" and dtype.itemsize == 8) or dtype.itemsize == 16
 
 
-def _device_array(tensor: Tensor) -> Any:
-    return tensor._device if type(tensor) is OnDevice else tensor._array
+class _Kept(NamedTuple):
+    """The array of a tensor, and the same on JAX's device."""
+
+    tensor: weakref.ref
+    array: Any  # held, so that no variable writes into it
+    device: Any
+
+
+_kept: dict[int, _Kept] = {}  # by the id of the Python object
+
+
+def device_array(tensor: Tensor) -> Any:
+    """What a program gets for `tensor`.
+
+    One of NumPy's that is used a second time stays on the device from then on, for as long as the
+    tensor lives: copying it there takes longer than a small program.
+    """
+    if type(tensor) is OnDevice:
+        return tensor._device
+    key, array = id(tensor), tensor._array
+    known = _kept.get(key)
+    if known is None or known.tensor() is not tensor:
+        _kept[key] = _Kept(weakref.ref(tensor, lambda _: _kept.pop(key, None)), None, None)
+        return array
+    if known.array is not array:
+        jax = required_jax()
+        with jax.enable_x64(True):
+            known = _kept[key] = _Kept(known.tensor, array, jax.device_put(array))
+    return known.device
 
 
 def on_device(value: Any, tensor_id: int | None = None) -> Tensor:
@@ -231,3 +274,39 @@ def on_device(value: Any, tensor_id: int | None = None) -> Tensor:
     if isinstance(value, (np.ndarray, np.generic)):
         return Tensor(value, tensor_id)
     return OnDevice(value, tensor_id)
+
+
+def to_give_away(variable: Any) -> Any:
+    """The array of a variable, for a program to write over; a copy if somebody else holds it.
+
+    Where NumPy holds or looks at it, JAX sees to that by itself.
+    """
+    if type(variable._current()) is not OnDevice:
+        return variable._array
+    device, *counts = _references(variable)
+    return device if counts == _references_if_alone() else required_jax().numpy.copy(device)
+
+
+def _references(variable: Any) -> tuple[Any, int, int]:
+    """The array of a variable, and how many hold its tensor or the array."""
+    tensor = variable._current()
+    device = tensor._device
+    return device, sys.getrefcount(tensor), sys.getrefcount(device)
+
+
+@functools.cache
+def _references_if_alone() -> list[int]:
+    """What is counted if nobody but the variable has them."""
+    return list(_references(held_alone())[1:]) if counts_are_true() else []
+
+
+def counts_are_true() -> bool:
+    """Whether references are counted at once; without the global lock they are not."""
+    return getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def held_alone() -> Variable:
+    """A variable on the device that nobody else knows."""
+    variable = Variable(0.0)
+    variable._put(OnDevice(np.zeros(2)))
+    return variable
