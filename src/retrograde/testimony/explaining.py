@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import warnings
@@ -331,9 +332,11 @@ class _Inquiry:
             )
         reasons = (
             self._unheard_target(),
+            self._constant_derivative(source),
             self._made_anew(source),
             self._unheard_part(source),
             self._computed_apart(source),
+            self._part_of_another_thread(source),
         )
         for reason in reasons:
             if reason is not None:
@@ -413,13 +416,27 @@ class _Inquiry:
         """Whether a tensor that appeared in the block may come from a thread of the user's."""
         history = self._history
         in_block = history.began < tensor and (history.ended is None or tensor < history.ended)
-        return in_block and tensor not in history.origins and bool(_other_threads(tensor))
+        return in_block and tensor not in history.origins and bool(self._other_threads(tensor))
+
+    def _other_threads(self, before: int) -> list[str]:
+        """Threads that may have made a tensor: not this one, nor those of datasets."""
+        here = threading.current_thread().name
+        alive = {thread.name for thread in threading.enumerate()}
+        return [
+            name
+            for name, began in threads
+            if began < before
+            and (began > self._history.began or name in alive)
+            and name != here
+            and not name.startswith("retrograde")
+        ]
 
     def _other_thread(self, name: str, tensor: int, line: Any) -> tuple:
+        thread = self._other_threads(tensor)[-1]
         return (
             causes.ANOTHER_THREAD,
-            f"`{name}` seems to come from another thread ({_other_threads(tensor)[-1]}): a tape "
-            "hears only the thread that opened it",
+            f"`{name}` seems to come from another thread ({thread}): a tape hears only the thread "
+            "that opened it",
             "compute it in the thread of the tape, or open a tape and take the gradient in that "
             "thread",
             line,
@@ -458,11 +475,17 @@ class _Inquiry:
                 line = None if binding is None else binding.line
                 return self._unheard(part, name or "a part of it", line, name is not None)
             before = binding is not None and part < history.began
-            if before and any(program.is_made_from(name, n) for n in source.names):
+            if before and any(program.is_made_from(name, n) for n in source.roots):
                 return self._unheard(part, name, binding.line, True)
-        for part in parts:
-            if self._is_from_another_thread(part):
-                name = program.name_of_id(part) or f"a part of {self._target}"
+        return None
+
+    def _part_of_another_thread(self, source: _Source) -> tuple | None:
+        history = self._history
+        if history.uses_of(source.held._id):
+            return None
+        for part in sorted(history.ancestors(self._ids)):
+            if part not in history.variables and self._is_from_another_thread(part):
+                name = self._program.name_of_id(part) or f"a part of {self._target}"
                 return self._other_thread(name, part, self._target_line())
         return None
 
@@ -486,17 +509,20 @@ class _Inquiry:
             True,
         )
 
+    def _constant_derivative(self, source: _Source) -> tuple | None:
+        if not self._is_gradient(self._target):
+            return None
+        return (
+            causes.LINEAR,
+            f"`{self._target}` is a first derivative that does not depend on `{source.name}`: what "
+            "was derived is linear in it, and its second derivative is zero everywhere",
+            "use unconnected_gradients='zero' if a zero is what you want",
+            self._target_line(),
+            True,
+        )
+
     def _independent(self, source: _Source) -> tuple:
         history, name, target = self._history, source.name, self._target
-        if self._is_gradient(target):
-            return (
-                causes.LINEAR,
-                f"`{target}` is a first derivative that does not depend on `{name}`: what was "
-                f"derived is linear in it, and its second derivative is zero everywhere",
-                "use unconnected_gradients='zero' if a zero is what you want",
-                self._target_line(),
-                True,
-            )
         uses = history.uses_of(source.held._id)
         if not isinstance(self._targets[0], Tensor):
             meaning = f"`{target}` is a variable, which is not computed from anything"
@@ -556,6 +582,12 @@ class _Source:
         else:
             self.name = f"sources[{position}]" if count > 1 else "source"
 
+    @property
+    def roots(self) -> set[str]:
+        """The names of all that holds the source: a list, an object, a model."""
+        roots = {re.match(r"\w+", name)[0] for name in self.names}
+        return roots | set(self._program.holders_of(self.leaf, self.held))
+
     def made_at(self) -> Line | None:
         """The line that gave the source its name."""
         bindings = [self._program.last_binding(name) for name in self.names]
@@ -596,16 +628,6 @@ class _ById(list):
 
 def _is_custom(stretch: Stretch) -> bool:
     return stretch.call is not None and isinstance(stretch.call.name, CustomName)
-
-
-def _other_threads(before: int) -> list[str]:
-    """Threads other than this one, and than those of datasets, that had begun by then."""
-    here = threading.current_thread().name
-    return [
-        name
-        for name, began in threads
-        if began < before and name != here and not name.startswith("retrograde")
-    ]
 
 
 def _way_in_words(way: tuple[str, ...]) -> str:

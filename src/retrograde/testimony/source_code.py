@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from retrograde.core.lines import Place
+from retrograde.core.tensor import Holder
 
 
 class Line(NamedTuple):
@@ -109,26 +110,33 @@ class Program:
 
     def names_of(self, value: Any) -> list[str]:
         """Expressions that stand for `value` in the program: names first, then what they hold."""
-        if self._frame is None:
-            return []
-        spaces = [self._frame.f_locals]
-        if self._frame.f_globals is not self._frame.f_locals:
-            spaces.append(self._frame.f_globals)
-        named = [(n, v) for space in spaces for n, v in list(space.items()) if _is_plain(n)]
+        named = self._named()
         direct = [name for name, held in named if held is value]
         if direct or hasattr(value, "path"):  # Keras gives its variables better names
             return direct
         return [whole for name, held in named for whole in _inside(name, held, value)]
 
+    def holders_of(self, *values: Any) -> list[str]:
+        """The names of models, layers and modules that have one of `values` as a variable."""
+        return [
+            name
+            for name, held in self._named()
+            if any(own is value for own in _variables_of(held) for value in values)
+        ]
+
     def name_of_id(self, tensor_id: int) -> str | None:
         """The name of the tensor or variable with an id, if the program still holds it."""
+        named = self._named()
+        return next((name for name, held in named if _id_of(held) == tensor_id), None)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """Names and what they stand for; those of the function come first."""
         if self._frame is None:
-            return None
-        for space in (self._frame.f_locals, self._frame.f_globals):
-            for name, held in list(space.items()):
-                if _is_plain(name) and getattr(held, "_id", None) == tensor_id:
-                    return name
-        return None
+            return []
+        spaces = [self._frame.f_locals]
+        if self._frame.f_globals is not self._frame.f_locals:
+            spaces.append(self._frame.f_globals)
+        return [(n, v) for space in spaces for n, v in list(space.items()) if _is_plain(n)]
 
     def bindings_of(self, name: str) -> list[Binding]:
         """All statements that bind `name`, in their order."""
@@ -158,6 +166,17 @@ class Program:
             seen |= ahead
             ahead = {n for one in ahead for b in self.bindings_of(one) for n in b.reads} - seen
         return source in seen - {name}
+
+
+def _id_of(value: Any) -> int | None:
+    return value._id if isinstance(value, Holder) else None
+
+
+def _variables_of(value: Any) -> list:
+    """The variables of a model, layer or module, if `value` is one."""
+    if isinstance(value, type) or not hasattr(type(value), "trainable_variables"):
+        return []
+    return list(value.trainable_variables)
 
 
 def _is_plain(name: str) -> bool:
