@@ -89,7 +89,7 @@ class Merging:
             if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
                 self.known.update(zip(call.outputs, values, strict=True))
                 return
-        key = None if hosted else (call.primitive.name, call.inputs, _hashable(call.attrs))
+        key = None if hosted else (call.primitive.name, call.inputs, hashable(call.attrs))
         if key is not None and key[2] is not None:
             before = self._seen.setdefault(key, call.outputs)
             if before is not call.outputs:
@@ -108,16 +108,16 @@ class Merging:
         return tuple(value) if call.primitive.outputs else (value,)
 
 
-def _hashable(value: Any) -> Any:
+def hashable(value: Any) -> Any:
     """Something that tells attributes apart; `None` if they cannot be told."""
     if isinstance(value, dict):
-        parts = [(k, _hashable(v)) for k, v in value.items()]
+        parts = [(k, hashable(v)) for k, v in value.items()]
         return None if any(p is None for _, p in parts) else tuple(sorted(parts))
     if isinstance(value, (list, tuple)):
-        parts = [_hashable(v) for v in value]
+        parts = [hashable(v) for v in value]
         return None if any(p is None for p in parts) else (type(value).__name__, *parts)
     if isinstance(value, slice):
-        return _hashable((value.start, value.stop, value.step))
+        return hashable((value.start, value.stop, value.step))
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.dtype)):
         return type(value).__name__, repr(value)
     return None

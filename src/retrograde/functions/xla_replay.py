@@ -15,7 +15,9 @@ from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable import Variable
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Call, Guard, Log, Reading, key_of
+from retrograde.functions.rolling import rolled
 from retrograde.functions.simplifying import Plain
+from retrograde.functions.xla_loops import Values, compute
 
 _SMALL = 1 << 12  # bytes: constants up to this size become part of the program
 
@@ -152,17 +154,13 @@ class Program:
     def _compute(self, plain: tuple, donated: tuple, large: tuple) -> list:
         """What is traced: the calls, on JAX's arrays."""
         jnp = self._jax.numpy
-        values = {n: jnp.asarray(x) for n, x in self._inside.items() if x.dtype.kind != "O"}
-        values |= zip(self._plain_arguments, plain, strict=True)
-        values |= zip(self._donated, donated, strict=True)
-        values |= zip(self._large, large, strict=True)
-        for call in self._calls:
-            arrays = [values[n] for n in call.inputs]
-            if type(call.primitive) is Host:
-                y = self._called_back(call, arrays)
-            else:
-                y = call.primitive.kernel(jnp, *arrays, **call.attrs)
-            values |= zip(call.outputs, y if call.primitive.outputs else (y,), strict=True)
+        inside = [(n, jnp.asarray(x)) for n, x in self._inside.items() if x.dtype.kind != "O"]
+        values = Values(jnp, inside)
+        values.put(self._plain_arguments, plain)
+        values.put(self._donated, donated)
+        values.put(self._large, large)
+        entries = rolled(self._calls, self._specs, set(self.outputs))
+        compute(self._jax, entries, values, self._called_back)
         return [values[n] for n in self.outputs]
 
     def _called_back(self, call: Call, arrays: list) -> Any:

@@ -198,7 +198,7 @@ reciprocal = elementwise(
 )
 squared_difference = elementwise(
     "squared_difference",
-    lambda _, x1, x2: (x1 - x2) * conj(x1 - x2),
+    lambda xp, x1, x2: (x1 - x2) * xp.conj(x1 - x2),
     lambda g, _y, x1, x2: guarded(g, x1 - x2) * 2,
     lambda g, _y, x1, x2: guarded(g, x2 - x1) * 2,
     holomorphic=False,

@@ -1,0 +1,173 @@
+"""Loops found again in recordings, so that XLA compiles one turn and not a thousand."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.functions.rolling import Loop, rolled
+
+RNG = np.random.default_rng(0)
+W, U = (tf.Variable(RNG.normal(size=(n, 4)) * 0.4) for n in (3, 4))
+B = tf.Variable(RNG.normal(size=4) * 0.1)
+STEPS = 24
+X = tf.constant(RNG.normal(size=(STEPS, 2, 3)))
+
+
+def cell(h, x):
+    return tf.tanh(x @ W + h @ U + B)
+
+
+def by_scan(x):
+    return tf.scan(cell, x, initializer=tf.zeros([2, 4], tf.float64))
+
+
+def by_fold(x):
+    return tf.foldl(cell, x, initializer=tf.zeros([2, 4], tf.float64))
+
+
+def by_map(x):
+    return tf.map_fn(lambda row: tf.tanh(row @ W) * 2.0, x)
+
+
+def by_range(x):
+    h, found = tf.zeros([2, 4], tf.float64), []
+    for k in range(STEPS):
+        h = cell(h, x[k])
+        found.append(h)
+    return tf.stack(found, axis=1)
+
+
+def by_while(x):
+    def body(i, h):
+        return i + 1, cell(h, x[0]) * 0.9
+
+    start = (tf.constant(0), tf.zeros([2, 4], tf.float64))
+    return tf.while_loop(lambda i, _: i < STEPS, body, start)[1]
+
+
+def by_two_states(x):
+    h = c = tf.zeros([2, 4], tf.float64)
+    for row in tf.unstack(x):
+        gate = tf.sigmoid(row @ W + h @ U)
+        c = gate * c + (1.0 - gate) * cell(h, row)
+        h = tf.tanh(c)
+    return h + c
+
+
+def from_behind(x):
+    return tf.scan(cell, x, initializer=tf.zeros([2, 4], tf.float64), reverse=True)
+
+
+def over_columns(x):
+    h = tf.zeros([2, 4], tf.float64)
+    y = tf.transpose(x, [1, 0, 2])
+    for k in range(STEPS):
+        h = cell(h, y[:, k])
+    return h
+
+
+def with_a_lag_of_two(x):
+    before, h = tf.zeros([2, 4], tf.float64), tf.ones([2, 4], tf.float64)
+    for row in tf.unstack(x):
+        before, h = h, cell(before, row) + 0.1 * h
+    return h
+
+
+PROGRAMS = {
+    f.__name__: f
+    for f in (
+        by_scan,
+        by_fold,
+        by_map,
+        by_range,
+        by_while,
+        by_two_states,
+        from_behind,
+        over_columns,
+        with_a_lag_of_two,
+    )
+}
+
+
+def trained(program):
+    """The value of a program and its gradients, by the input too."""
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_mean(program(x) ** 2)
+        return y, *tape.gradient(y, [x, W, U, B], unconnected_gradients="zero")
+
+    return step
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_same_numbers_as_without(name):
+    step = trained(PROGRAMS[name])
+    f = tf.function(step, jit_compile=True)
+    for scale in (1.0, 0.5):
+        x = X * tf.constant(scale, tf.float64)
+        f(x)
+        for a, b in zip(step(x), f(x), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-14)
+
+
+def calls_of(step, x):
+    """What XLA is given: the calls of the first recording, as they are and rolled up."""
+    f = tf.function(step, jit_compile=True)
+    f(x)
+    f(x)
+    program = f._entries[0].path.replay.program()
+    return program._calls, rolled(program._calls, program._specs, set(program.outputs))
+
+
+@pytest.mark.parametrize("name", ["by_scan", "by_fold", "by_two_states"])
+def test_few_calls_are_left(name):
+    calls, left = calls_of(trained(PROGRAMS[name]), X)
+    loops = [entry for entry in left if type(entry) is Loop]
+
+    assert len(calls) > 8 * STEPS
+    assert len(left) < 80
+    assert {loop.turns for loop in loops} <= set(range(STEPS - 3, STEPS + 1))
+    assert len(loops) == 2
+
+
+def test_a_thousand_steps():
+    x = tf.constant(RNG.normal(size=(1000, 2, 3)))
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            h = tf.foldl(cell, x, initializer=tf.zeros([2, 4], tf.float64))
+            y = tf.reduce_mean(h**2)
+        return y, *tape.gradient(y, [W, U, B])
+
+    calls, left = calls_of(step, x)
+    f = tf.function(step, jit_compile=True)
+    f(x)
+
+    assert len(calls) > 8000
+    assert len(left) < 60
+    for a, b in zip(step(x), f(x), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-14)
+
+
+def test_tapes_around_a_loop():
+    f = tf.function(lambda x: tf.reduce_sum(by_fold(x) ** 2), jit_compile=True)
+
+    def second(g):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = g(X)
+            d = inner.gradient(y, U)
+            s = tf.reduce_sum(d**2)
+        return outer.gradient(s, [U, B])
+
+    expected = second(lambda x: tf.reduce_sum(by_fold(x) ** 2))
+    for a, b in zip(expected, second(f), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9)
+
+
+def test_what_is_short_stays_as_it_is():
+    calls, left = calls_of(lambda x: tf.sin(x) * 2.0, X)
+
+    assert left == calls
