@@ -69,6 +69,23 @@ def test_arrows_carry_bytes(network):
     assert {n for (a, _), n in graph.arrows.items() if a == start} == {w._array.nbytes}
 
 
+def test_exits_are_marked():
+    w = tf.Variable([1.0, 2.0], name="w")
+    total = tf.Variable(0.0)
+    with tf.GradientTape(lines=True) as tape:
+        h = tf.exp(w)
+        for _ in range(2):
+            h.numpy()
+        loss = tf.reduce_sum(h)
+        total.assign(loss)
+    graph = tape.graph(loss)
+
+    exits = [box.rows for box in graph.boxes.values() if box.kind == "exit"]
+    assert [rows[0] for rows in exits] == ["h.numpy()", "total.assign(loss)"]
+    assert [rows[2] for rows in exits] == ["leaves by numpy", "leaves by assign"]
+    assert ("h = tf.exp(w)", "h.numpy()") in by_title(graph)
+
+
 def test_sources_choose_what_is_shown(network):
     tape, loss, _, v = network
     graph = tape.graph(loss, v)

@@ -92,6 +92,14 @@ def test_a_variable_that_is_spoilt_already_is_named():
     assert "The variable 'weights:0' held nan before the tape saw it." in str(caught.value)
 
 
+def test_raise_does_so_each_time():
+    x = tf.constant([np.inf])
+    with tf.debugging.nonfinite("raise"):
+        for _ in range(2):
+            with pytest.raises(Invalid, match="An input held an infinity"):
+                x * 2.0
+
+
 def test_output_gradients_are_looked_at():
     x = tf.Variable([1.0])
     with tf.debugging.nonfinite("raise"):

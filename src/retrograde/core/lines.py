@@ -10,10 +10,14 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """A place in a program. It is worked out only when someone asks for its line."""
+    """A place in a program. It is worked out only when someone asks for its line.
+
+    `layer` is the name of the Keras layer that was at work there, if it was one.
+    """
 
     code: CodeType
     instruction: int
+    layer: str | None = None
 
     @property
     def filename(self) -> str:
@@ -75,7 +79,7 @@ def users(frame: FrameType | None) -> FrameType | None:
 def place_of(frame: FrameType | None) -> Place | None:
     """The place where `frame`, or the first of its callers that is the user's own, is now."""
     frame = users(frame)
-    return None if frame is None else _make(Place, (frame.f_code, frame.f_lasti))
+    return None if frame is None else _make(Place, (frame.f_code, frame.f_lasti, None))
 
 
 def here() -> Place | None:
@@ -139,9 +143,20 @@ class LinedEntries(list):
     def append(self, entry: tuple) -> None:
         """Adds an entry, and the place that led to it."""
         super().append(entry)
-        place = place_of(sys._getframe(2))
+        frame = sys._getframe(2)
+        place = place_of(frame)
         if place is not None:
-            self.places[first_output(entry[2])] = place
+            layer = _layer_of(frame) if "keras" in sys.modules else None
+            self.places[first_output(entry[2])] = place._replace(layer=layer)
+
+
+def _layer_of(frame: FrameType | None) -> str | None:
+    """The name of the innermost Keras layer that is being called."""
+    while frame is not None:
+        if frame.f_code.co_qualname == "Layer.__call__":
+            return frame.f_locals["self"].name
+        frame = frame.f_back
+    return None
 
 
 def first_output(out: int | tuple) -> int:

@@ -20,8 +20,11 @@ _COLOURS = {
     "source": ("#e6f4ea", "#2e7d32", "#1b5e20"),
     "calls": ("#ffffff", "#5f6b7a", "#1f2933"),
     "dead end": ("#f4f4f4", "#b5b5b5", "#8a8a8a"),
+    "exit": ("#fdecea", "#c62828", "#8e1b1b"),
     "target": ("#e3edfb", "#1a5fb4", "#123f7a"),
 }
+
+_ASIDE = ("dead end", "exit")  # kinds that do not lead to the target
 
 
 def svg(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
@@ -41,7 +44,7 @@ def svg(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
         f'<g transform="translate({_MARGIN:.0f} {_MARGIN:.0f})">',
     ]
     for edge, points in placed.arrows.items():
-        parts.append(_curve(points, arrows[edge], boxes[edge[1]].kind == "dead end"))
+        parts.append(_curve(points, arrows[edge], boxes[edge[1]].kind in _ASIDE))
     for key, box in boxes.items():
         parts.append(_drawn(box, rows[key], placed.boxes[key]))
     return "\n".join([*parts, "</g>", "</svg>"])
@@ -78,7 +81,7 @@ def _curve(points: list[tuple[float, float]], nbytes: int, faint: bool) -> str:
 def _drawn(box: Any, rows: list[str], corner: tuple[float, float, float, float]) -> str:
     x, y, width, height = corner
     fill, border, text = _COLOURS[box.kind]
-    dashes = ' stroke-dasharray="4 3"' if box.kind == "dead end" else ""
+    dashes = ' stroke-dasharray="4 3"' if box.kind in _ASIDE else ""
     rounding = 12 if box.kind in ("variable", "source", "target") else 4
     parts = [
         f'<g><title>{html.escape(chr(10).join(box.rows))}</title><rect x="{x:.1f}" y="{y:.1f}" '
@@ -99,7 +102,7 @@ def dot(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
     lines = ["digraph tape {", '  node [shape=box, fontname="monospace", fontsize=10];']
     for key, box in boxes.items():
         fill, border, text = _COLOURS[box.kind]
-        style = "filled,dashed" if box.kind == "dead end" else "filled"
+        style = "filled,dashed" if box.kind in _ASIDE else "filled"
         label = _quoted("\n".join(box.rows))
         lines.append(
             f'  {_quoted(_id(key))} [label={label}, style="{style}", fillcolor="{fill}", '

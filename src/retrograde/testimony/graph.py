@@ -24,10 +24,10 @@ def graph(tape: Any, target: Any, sources: Any = None, by: str | None = None) ->
     """A picture of the way from `sources`, or all that is watched, to `target`.
 
     A box stands for the calls of one line (`by="line"`), of one function (`by="function"`) or for
-    a single one (`by="call"`). By default it is the line, if the tape keeps lines, or the function
-    if these were too many. Arrows are as thick as what goes along them is large. Notebooks show the
-    picture; `save("way.svg")` or `save("way.dot")` writes it to a file, `svg` and `dot` are its
-    text.
+    a single one (`by="call"`), and in Keras models of one layer. By default it is the line, if the
+    tape keeps lines, or the function if these were too many. Arrows are as thick as what goes along
+    them is large. Notebooks show the picture; `save("way.svg")` or `save("way.dot")` writes it to a
+    file, `svg` and `dot` are its text.
 
     >>> x = tf.Variable([1.0, 2.0], name="x")
     >>> with tf.GradientTape() as tape:
@@ -45,10 +45,10 @@ def graph(tape: Any, target: Any, sources: Any = None, by: str | None = None) ->
 
 @dataclass
 class Box:
-    """A box of the picture, of the kind "variable", "source", "calls", "dead end" or "target".
+    """A box of the picture: a "variable", "source", "calls", a "dead end", an "exit" or a "target".
 
     `rows` are the lines in it, the first of them its title. Calls at a dead end were recorded and
-    do not lead to the target.
+    do not lead to the target; at an exit a value left for Python or NumPy, or into a variable.
     """
 
     kind: str
@@ -131,6 +131,7 @@ class _Builder:
                     start = box_of.get(i, ("root", i))
                     if start in picture.boxes and start != key:
                         self._arrow(picture, start, key, i)
+        self._add_exits(picture, box_of)
         for number, x in enumerate(self._targets):
             end = ("target", number)
             picture.boxes[end] = Box("target", ["target", *self._described(x._id)])
@@ -138,6 +139,22 @@ class _Builder:
             if start in picture.boxes:
                 self._arrow(picture, start, end, x._id)
         return picture
+
+    def _add_exits(self, picture: Graph, box_of: dict[int, Hashable]) -> None:
+        """Where values left, each place once."""
+        notes = self._tape._notes
+        seen = set()
+        for way_out in () if notes is None else notes.exits:
+            start = box_of.get(way_out.tensor)
+            if start is None or (start, way_out.place) in seen:
+                continue
+            seen.add((start, way_out.place))
+            rows = [f"leaves by {way_out.how}"]
+            if way_out.place is not None:
+                rows = [way_out.place.text, shown(way_out.place), *rows]
+            end = ("exit", len(seen))
+            picture.boxes[end] = Box("exit", rows, way_out.place)
+            self._arrow(picture, start, end, way_out.tensor)
 
     def _arrow(self, picture: Graph, start: Hashable, end: Hashable, key: int) -> None:
         array = self._known.get(key)
@@ -167,7 +184,7 @@ class _Builder:
         for call in self._calls:
             place = self._places.get(call.outputs[0])
             key = (key_of(call, place), call.number in self._on_the_way)
-            now = 0 if place is None else place.line
+            now = 0 if place is None or place.layer else place.line
             if key != last or now < line:
                 groups[call.number] = current = []
             current.append(call)
@@ -192,7 +209,7 @@ class _Builder:
         rows = []
         if place is not None:
             same = len({str(self._places.get(c.outputs[0])) for c in group}) == 1
-            rows.append(place.text if same else f"{place.function}()")
+            rows.append(place.layer or (place.text if same else f"{place.function}()"))
             rows.append(shown(place))
         rows.append(", ".join(_counted(names)))
         rows += [f"{self._name(key)}  {' '.join(self._described(key))}" for key in variables]
@@ -215,8 +232,8 @@ class _Builder:
 
 _KEYS: dict[str, Callable] = {
     "call": lambda call, _place: call.number,
-    "line": lambda call, place: call.number if place is None else (place.filename, place.line),
-    "function": lambda call, place: call.number if place is None else place.code,
+    "line": lambda call, place: call.number if place is None else place.layer or str(place),
+    "function": lambda call, place: call.number if place is None else place.layer or place.code,
 }
 
 

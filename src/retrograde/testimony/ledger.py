@@ -14,7 +14,7 @@ from retrograde.core.rewinding import Cotangents, leading_to
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.testimony.calls import Call, calls_of
 from retrograde.testimony.holding import held_alone, owner_of
-from retrograde.testimony.telling import Told, bytes_in_words, shown, table
+from retrograde.testimony.telling import Told, bytes_in_words, line_of, table
 from retrograde.testimony.walking import raw, walk
 
 _SHOWN = 10  # rows of each table
@@ -197,7 +197,7 @@ def _report(
         by_primitive[item.maker.name] += item.nbytes
         place = places.get(item.maker.outputs[0])
         if place is not None:
-            by_line[f"{shown(place)}: {place.text}"] += item.nbytes
+            by_line[line_of(place)] += item.nbytes
     total, of_calls = (sum(item.nbytes for item in part) for part in (items, made))
     alone = sum(item.nbytes for item in items if item.alone)
     return Memory(

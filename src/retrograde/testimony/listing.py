@@ -69,7 +69,7 @@ def _row(call: Call, shapes: dict[int, str], tape: Any, kept: int) -> tuple[str,
         ", ".join(shapes.get(i, "?") for i in ids) for ids in (call.inputs, call.outputs)
     )
     place = (tape._places or {}).get(call.outputs[0])
-    line = "" if place is None else f"{shown(place)}: {place.marked}"
+    line = "" if place is None else f"{shown(place)}: {place.layer or place.marked}"
     words = bytes_in_words(kept) if kept else ""
     return str(call.number), call.name, inputs, outputs, words, line
 

@@ -18,7 +18,7 @@ from retrograde.core.rewinding import Cotangents, leading_to, rewind_unseen
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.testimony.calls import Call, Values
 from retrograde.testimony.evidence import calls_between, values_of
-from retrograde.testimony.telling import Told, shown, table
+from retrograde.testimony.telling import Told, line_of, table
 
 _SHOWN = 12  # rows of each table
 
@@ -135,7 +135,7 @@ class Profile(Told):
     @property
     def by_line(self) -> dict[str, tuple[float, float]]:
         """Seconds forwards and backwards, by line."""
-        return self._sums(lambda call: call.place and f"{shown(call.place)}: {call.place.text}")
+        return self._sums(lambda call: call.place and line_of(call.place))
 
     def _sums(self, key_of: Callable) -> dict[str, tuple[float, float]]:
         ahead: Counter = Counter()

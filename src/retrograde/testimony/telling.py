@@ -62,8 +62,13 @@ def _wrapped(role: str, words: str) -> str:
 
 def the_line(place: Place) -> list[tuple[str, str]]:
     """A line of the user's program, as it is shown in an answer."""
-    text = place.text
-    return [("line", f"{shown(place)}{': ' + text if text else ''}")]
+    return [("line", line_of(place))]
+
+
+def line_of(place: Place) -> str:
+    """A line of the user's program in words: where, what, and in which layer."""
+    words = f"{shown(place)}: {place.text}" if place.text else shown(place)
+    return words if place.layer is None else f"{words}  (layer {place.layer})"
 
 
 def shown(place: Place) -> str:

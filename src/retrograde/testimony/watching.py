@@ -85,7 +85,7 @@ class Watcher(Recorder):
         spoilt = [x for x in inputs if not is_finite(x)]
         known = any(x._id in self._spoilt for x in spoilt)
         self._remember(outputs)
-        if known:
+        if known and self._mode != "raise":
             return
         ids = tuple([x._id for x in inputs])
         known_as = PRIMITIVES.get(primitive.name)
