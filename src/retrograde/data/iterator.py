@@ -90,7 +90,7 @@ class Iterator:
         if recorders.thread.recorders.recording is not None:
             return self._next_in_function()
         try:
-            element = self._quietly(lambda: next(self._elements))
+            element = self._quietly(self._elements.__next__)
         except StopIteration:
             self._run.close()
             raise
