@@ -233,6 +233,7 @@ def test_conditions_decide(tmp_path):
                 assert not tf.summary.should_record_summaries()
                 assert not tf.summary.scalar("a", 0.0)
                 assert not tf.summary.write("a", lambda: 1 / 0)
+                assert not tf.summary.image("a", "no image")  # which nobody looks at
                 assert not tf.summary.experimental.write_raw_pb(b"")
         with tf.summary.record_if(lambda: tf.constant(True)):
             assert tf.summary.scalar("a", 1.0)

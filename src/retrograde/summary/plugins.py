@@ -19,13 +19,19 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.summary import _events, writer
 from retrograde.summary.experimental import summary_scope
 
+# What is to be recorded is converted and checked only if it is recorded.
+
 
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:
     """Records a number. Returns whether it was recorded."""
-    tensor = as_tensor(data)
-    if tensor.shape.rank:
-        raise ValueError(f"Expected scalar shape, saw shape: {tensor.shape}.")
-    return _record(name, lambda: cast(tensor, dtypes.float32), step, "scalars", description)
+
+    def made() -> Tensor:
+        tensor = as_tensor(data)
+        if tensor.shape.rank:
+            raise ValueError(f"Expected scalar shape, saw shape: {tensor.shape}.")
+        return cast(tensor, dtypes.float32)
+
+    return _record(name, made, step, "scalars", description)
 
 
 def histogram(
@@ -37,10 +43,9 @@ def histogram(
 ) -> Tensor:
     """Records how the elements of `data` are spread over `buckets` intervals of one width (30)."""
     count = 30 if buckets is None else integer(buckets, "buckets")
-    tensor = as_tensor(data)
-    counted = lambda array: _buckets(np.asarray(array).reshape(-1), count)  # noqa: E731
-    float64 = lambda: cast(tensor, dtypes.float64)  # noqa: E731
-    return _record(name, float64, step, "histograms", description, counted)
+    made = lambda: cast(as_tensor(data), dtypes.float64)  # noqa: E731
+    counted = lambda array: _buckets(array.reshape(-1), count)  # noqa: E731
+    return _record(name, made, step, "histograms", description, counted)
 
 
 def _buckets(values: np.ndarray, count: int) -> np.ndarray:
@@ -72,17 +77,24 @@ def image(
     Floats are from 0 to 1, uint8 from 0 to 255; beyond that they are cut off. There are one to four
     channels: grey, or colours, with transparency or without.
     """
+    few = integer(max_outputs, "max_outputs")
+
+    def made() -> Tensor:
+        images = _batch(data, 4, "image: expected a batch of images")
+        if images.shape[-1] not in (1, 2, 3, 4):
+            raise invalid(f"image must have 1, 2, 3, or 4 channels, got {images.shape[-1]}")
+        return convert_image_dtype(images[:few], dtypes.uint8, saturate=True)
+
+    return _record(name, made, step, "images", description, _as_png)
+
+
+def _batch(data: Any, rank: int, what: str) -> Tensor:
     tensor = as_tensor(data)
-    if tensor.shape.rank != 4:
+    if tensor.shape.rank != rank:
         raise ValueError(
-            f"image: expected a batch of images, of rank 4. Received: rank {tensor.shape.rank}, "
-            f"shape {tensor.shape}."
+            f"{what}, of rank {rank}. Received: rank {tensor.shape.rank}, shape {tensor.shape}."
         )
-    if tensor.shape[-1] not in (1, 2, 3, 4):
-        raise invalid(f"image must have 1, 2, 3, or 4 channels, got {tensor.shape[-1]}")
-    few = tensor[: integer(max_outputs, "max_outputs")]
-    uint8 = lambda: convert_image_dtype(few, dtypes.uint8, saturate=True)  # noqa: E731
-    return _record(name, uint8, step, "images", description, _as_png)
+    return tensor
 
 
 def _as_png(images: np.ndarray) -> np.ndarray:
@@ -94,10 +106,14 @@ def _as_png(images: np.ndarray) -> np.ndarray:
 
 def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:
     """Records strings, of any shape, in Markdown."""
-    tensor = as_tensor(data)
-    if tensor.dtype != dtypes.string:
-        raise TypeError(f"tensor must be of type tf.string; got {tensor.dtype!r}")
-    return _record(name, lambda: tensor, step, "text", description)
+
+    def made() -> Tensor:
+        tensor = as_tensor(data)
+        if tensor.dtype != dtypes.string:
+            raise TypeError(f"tensor must be of type tf.string; got {tensor.dtype!r}")
+        return tensor
+
+    return _record(name, made, step, "text", description)
 
 
 def audio(
@@ -115,18 +131,14 @@ def audio(
     """
     if encoding not in (None, "wav"):
         raise ValueError(f"Unknown encoding: {encoding!r}. Expected 'wav'.")
-    tensor = as_tensor(data)
-    if tensor.shape.rank != 3:
-        raise ValueError(
-            f"audio: expected a batch of sounds, of rank 3. Received: rank {tensor.shape.rank}, "
-            f"shape {tensor.shape}."
-        )
-    rate = integer(sample_rate, "sample_rate")
-    few = tensor[: integer(max_outputs, "max_outputs")]
+    rate, few = integer(sample_rate, "sample_rate"), integer(max_outputs, "max_outputs")
+
+    def made() -> Tensor:
+        return cast(_batch(data, 3, "audio: expected a batch of sounds")[:few], dtypes.float32)
+
     in_files = lambda sounds: np.array([[_wav(x, rate), b""] for x in sounds], object)  # noqa: E731
-    samples = lambda: cast(few, dtypes.float32)  # noqa: E731
     is_wav = bytes([2 << 3, 11])  # field 2, the encoding
-    return _record(name, samples, step, "audio", description, in_files, is_wav)
+    return _record(name, made, step, "audio", description, in_files, is_wav)
 
 
 def _wav(sound: np.ndarray, rate: int) -> bytes:
@@ -153,7 +165,7 @@ def write(
     """
     data = b"" if metadata is None else metadata
     data = data if isinstance(data, bytes) else data.SerializeToString()
-    made = (lambda: as_tensor(tensor())) if callable(tensor) else lambda: as_tensor(tensor)
+    made = lambda: as_tensor(tensor() if callable(tensor) else tensor)  # noqa: E731
     return _write(tag, made, step, data, lambda array: array)
 
 
