@@ -643,3 +643,48 @@ def test_numpy_behaviour_has_two_modes():
     for mode in ("safe", "all"):
         with pytest.raises(NotImplementedError, match="'legacy' or 'off'"):
             enable(dtype_conversion_mode=mode)
+
+
+# Functions
+
+
+def test_tensors_have_values_inside_a_function():
+    @tf.function
+    def f(n):
+        y = 0
+        for _ in tf.range(n):
+            y = y + 0.5
+        return y + n.numpy()
+
+    assert [float(f(tf.constant(n))) for n in (3, 2, 3)] == [4.5, 3.0, 4.5]
+
+
+def test_shapes_are_those_of_the_call():
+    shapes = []
+
+    @tf.function(reduce_retracing=True)
+    def f(x):
+        shapes.append(x.shape.as_list())
+        return x
+
+    for size in (1, 2, 1):
+        f(tf.ones([size]))
+    assert shapes == [[1], [2]]
+
+
+def test_the_branch_not_taken_is_not_there():
+    f = tf.function(lambda x, w: tf.cond(x > 0.0, lambda: x * x, lambda: w * w))
+    x, w = tf.constant(3.0), tf.constant(5.0)
+    with tf.GradientTape() as tape:
+        tape.watch([x, w])
+        y = f(x, w)
+    g = tape.gradient(y, [x, w])
+    assert (g[0].numpy(), g[1]) == (6.0, None)
+
+
+def test_a_function_inside_a_recorded_one_is_part_of_it():
+    inner = tf.function(lambda x: tf.sin(x), jit_compile=True)
+    outer = tf.function(lambda x: inner(x) + 1.0)
+    outer(tf.constant(1.0))
+    assert not outer.recordings()[0].compiled
+    assert "np.sin" in outer.source()
