@@ -11,13 +11,15 @@ from pathlib import Path
 from benchmarks import import_time, machine, memory, rounds
 from benchmarks.environments import python_of
 from benchmarks.goals import GOALS
-from benchmarks.peers import COMPILERS, LOADERS, PEER_BY_NAME, PEERS, ROOT
+from benchmarks.peers import BACKENDS, COMPILERS, LOADERS, PEER_BY_NAME, PEERS, ROOT, TAPES
 from benchmarks.processes import PeerError, WorkerProcess
 from benchmarks.report import Report, disagreements, page
 from benchmarks.workloads import (
     COMPILED,
     DESCRIPTIONS,
     IMPORTS,
+    KERAS,
+    KERAS_LOOPS,
     MEMORY,
     PIPELINES,
 )
@@ -106,8 +108,9 @@ def those_of(peers, values):
 
 def group_of(workload):
     """The peers that take part in a workload."""
-    if workload in COMPILED:
-        return COMPILERS
+    for group, peers in ((COMPILED, COMPILERS), (KERAS, BACKENDS), (KERAS_LOOPS, TAPES)):
+        if workload in group:
+            return peers
     return LOADERS if workload in PIPELINES else PEERS
 
 

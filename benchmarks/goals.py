@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from benchmarks.workloads import COMPILED, DERIVATIVES
+from benchmarks.workloads import COMPILED, DERIVATIVES, KERAS
 
 PROGRAMS = tuple(name for name in COMPILED if name != "call")
 SMALL = ("square", "add8", "chain", "small_mlp")
@@ -66,6 +66,13 @@ GOALS = (
     Goal("elementwise_step", "torch_compile", "retrograde_function", 1),
     *(Goal(workload, "retrograde_xla", "jax_jit", 1.1, at_most=True) for workload in PROGRAMS),
     *(Goal(workload, "tensorflow_xla", "retrograde_xla", 1) for workload in PROGRAMS),
+    *(
+        Goal(workload, "keras_xla", peer, 1.1, at_most=True)
+        for workload in KERAS
+        for peer in ("tensorflow_keras", "jax_keras", "torch_keras")
+    ),
+    Goal("keras_loop", "tensorflow_keras_eager", "keras_eager", 4),
+    Goal("fit_mlp_32", "keras_eager", "keras_replayed", 3),
     Limit("call", "retrograde_function", 5),
     Goal("memory_50_layers", "retrograde", "torch", 1, at_most=True),
     Goal("import", "retrograde", "numpy", 1.5, at_most=True),

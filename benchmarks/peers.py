@@ -27,10 +27,10 @@ class Peer:
 
 
 PEERS = (
-    Peer("retrograde", ("-e", ".[xla]"), "benchmarks.workloads_tf"),
+    Peer("retrograde", ("-e", ".[xla,keras]"), "benchmarks.workloads_tf"),
     Peer("tensorflow", ("tensorflow-cpu",), "benchmarks.workloads_tf"),
-    Peer("torch", ("torch==2.13.0", "numpy"), "benchmarks.workloads_torch"),
-    Peer("jax", ("jax",), "benchmarks.workloads_jax"),
+    Peer("torch", ("torch==2.13.0", "numpy", "keras"), "benchmarks.workloads_torch"),
+    Peer("jax", ("jax", "keras"), "benchmarks.workloads_jax"),
     Peer("autograd", ("autograd",), "benchmarks.workloads_autograd"),
 )
 
@@ -52,4 +52,18 @@ COMPILERS = (
     _way("torch_compile", "torch", "compiled_torch", "compile"),
 )
 
-PEER_BY_NAME = {peer.name: peer for peer in PEERS + COMPILERS}
+# Keras, on each of its backends
+TAPES = (
+    _way("keras_eager", "retrograde", "keras_models", "eager"),
+    _way("keras_replayed", "retrograde", "keras_models", "replayed"),
+    _way("keras_xla", "retrograde", "keras_models", "xla"),
+    _way("tensorflow_keras_eager", "tensorflow", "keras_models", "eager"),
+    _way("tensorflow_keras", "tensorflow", "keras_models", "default"),
+)
+BACKENDS = (
+    *TAPES,
+    _way("jax_keras", "jax", "keras_models", "default"),
+    _way("torch_keras", "torch", "keras_models", "default"),
+)
+
+PEER_BY_NAME = {peer.name: peer for peer in PEERS + COMPILERS + BACKENDS}

@@ -3,8 +3,8 @@
 import statistics
 from dataclasses import dataclass, field
 
-from benchmarks.peers import COMPILERS, PEERS
-from benchmarks.workloads import COMPILED, DESCRIPTIONS
+from benchmarks.peers import BACKENDS, COMPILERS, PEERS
+from benchmarks.workloads import COMPILED, DESCRIPTIONS, KERAS, KERAS_LOOPS
 
 OURS = "retrograde"
 TOLERANCE = 1e-3
@@ -99,10 +99,10 @@ def _value_row(result, others):
     return row
 
 
-def compiled_table(results, peers):
-    """A row for each compiled function: the value of each library and way."""
+def ways_table(heading, results, peers):
+    """A row for each workload: the value of each library and way."""
     rows = [[result.workload, *map(result.value_text, peers)] for result in results]
-    return markdown_table(["compiled", *peers], rows)
+    return markdown_table([heading, *peers], rows)
 
 
 def goal_table(goals, results):
@@ -137,7 +137,7 @@ def differing(checksums):
 
     The reference is the first peer other than retrograde; without one, nothing is compared.
     """
-    others = [name for name in checksums if not name.startswith(OURS)]
+    others = [name for name in checksums if not name.startswith((OURS, "keras_"))]
     if not others:
         return None, []
     reference = others[0]
@@ -233,13 +233,16 @@ class Report:
         return "\n\n".join(part for part in parts if part)
 
     def _values(self):
-        compiled = [result for result in self.results if result.workload in COMPILED]
-        others = [result for result in self.results if result.workload not in COMPILED]
+        groups = (("compiled", COMPILED, COMPILERS), ("Keras", KERAS | KERAS_LOOPS, BACKENDS))
+        with_ways = COMPILED | KERAS | KERAS_LOOPS
+        others = [result for result in self.results if result.workload not in with_ways]
         if others:
             yield value_table(others, self._among(PEERS))
             yield "Ratio: the peer's value divided by retrograde's; above 1 retrograde is better."
-        if compiled:
-            yield compiled_table(compiled, self._among(COMPILERS))
+        for heading, workloads, peers in groups:
+            results = [result for result in self.results if result.workload in workloads]
+            if results:
+                yield ways_table(heading, results, self._among(peers))
 
     def _among(self, peers):
         return [peer.name for peer in peers if peer.name in self.peers]

@@ -7,6 +7,9 @@ results. The driver compares the results of the first two steps over all peers.
 
 `PIPELINES` have their functions in `pipelines_*.py`, for the peers that have such a thing.
 
+`KERAS` and `KERAS_LOOPS` have theirs in `keras_models.py`, for all backends of Keras; the peers of
+loops are those with tapes.
+
 What is `COMPILED` has its functions in `compiled_*.py`; they take the way to compile as well, and
 are compared with each other.
 """
@@ -56,4 +59,15 @@ COMPILED = {
     "conv_step": "training step of a 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
 }
 
-DESCRIPTIONS = STEPS | DERIVATIVES | PIPELINES | COMPILED | MEMORY | IMPORTS
+KERAS = {
+    "fit_mlp_32": "`fit` over 20 batches of 32, a 784-32-32-10 network, Adam",
+    "fit_mlp_512": "`fit` over 20 batches of 32, a 784-512-512-10 network, Adam",
+    "fit_cnn": "`fit` over 20 batches of 64 images, 28 x 28, two convolutions, Adam",
+    "fit_lstm": "`fit` over 20 batches of 32, LSTM of 64 units over 50 steps, Adam",
+}
+
+KERAS_LOOPS = {
+    "keras_loop": "a training step on a tape, 784-32-32-10 network, batch of 32, Adam",
+}
+
+DESCRIPTIONS = STEPS | DERIVATIVES | PIPELINES | COMPILED | KERAS | KERAS_LOOPS | MEMORY | IMPORTS

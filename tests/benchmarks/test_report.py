@@ -8,12 +8,14 @@ import pytest
 import benchmarks
 from benchmarks import environments, processes, report
 from benchmarks.goals import GOALS, Goal, Limit
-from benchmarks.peers import COMPILERS, LOADERS, PEER_BY_NAME, PEERS
+from benchmarks.peers import BACKENDS, COMPILERS, LOADERS, PEER_BY_NAME, PEERS
 from benchmarks.report import Report, Result
 from benchmarks.workloads import (
     COMPILED,
     DERIVATIVES,
     DESCRIPTIONS,
+    KERAS,
+    KERAS_LOOPS,
     MEMORY,
     PIPELINES,
     STEPS,
@@ -53,6 +55,11 @@ def test_every_module_of_a_peer_with_pipelines_has_every_one(module):
 @pytest.mark.parametrize("module", sorted({peer.workloads for peer in COMPILERS}))
 def test_every_module_has_every_compiled_function(module):
     assert workloads_of(FOLDER / f"{module.removeprefix('benchmarks.')}.py") == set(COMPILED)
+
+
+def test_the_models_of_keras_are_all_there():
+    assert workloads_of(FOLDER / "keras_models.py") == set(KERAS | KERAS_LOOPS)
+    assert {peer.workloads for peer in BACKENDS} == {"benchmarks.keras_models"}
 
 
 def test_goals_name_known_workloads():
