@@ -15,11 +15,9 @@ from benchmarks.peers import ROOT, Peer
 from benchmarks.processes import child_environment
 from keras_suite.report import Results, page
 
-SUITE = Peer(
-    "keras-suite",
-    ("-e", ".[keras,xla]", "tensorflow-cpu", "torch==2.13.0", "pytest", "pytest-xdist"),
-    "",
-)
+# Its tests import these; of TensorFlow, PyTorch and JAX, whatever the backend.
+WANTED = "tensorflow-cpu torch==2.13.0 grain orbax-checkpoint tensorboard pandas pillow"
+SUITE = Peer("keras-suite", ("-e", ".[keras,xla]", *WANTED.split(), "pytest", "pytest-xdist"), "")
 FOLDER = HOME / "keras-suite-tests"
 PAGE = ROOT / "docs" / "keras.md"
 
