@@ -104,3 +104,12 @@ def test_64_bits_stay_as_in_keras_on_tensorflow():
     assert meet("uint32", "int32") == "int32" and meet("int64", "uint64") == "float32"
     both = [keras.KerasTensor((2,), "float64")] * 2
     assert keras.ops.add(*both).dtype == "float64"
+
+
+def test_layers_of_the_older_api_compute_without_tensorflow():
+    x = tf.ones([2, 6, 5, 3])
+
+    assert keras.layers.ThresholdedReLU(2.0)(x).shape == x.shape
+    assert keras.layers.RandomHeight((0.5, 0.5))(x, training=True).shape == (2, 9, 5, 3)
+    assert keras.layers.RandomWidth((0.4, 0.4))(x, training=True).shape == (2, 6, 7, 3)
+    assert keras.layers.AlphaDropout(0.5)(x, training=True).shape == x.shape

@@ -6,6 +6,7 @@ import keras
 from keras.src import ops
 from keras.src.callbacks import tensorboard
 from keras.src.legacy import backend as legacy_backend
+from keras.src.legacy import layers as legacy_layers
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
 from keras.src.saving import serialization_lib
 
@@ -19,7 +20,7 @@ def make(view):
     """Puts them there. `view` is what is `tf.keras`."""
     view.saving = keras.saving  # where guides take `register_keras_serializable` from
     # These modules use TensorFlow where it is installed, whatever the backend. Ours has the names.
-    legacy_backend.tf = retrograde
+    legacy_backend.tf = legacy_layers.tf = retrograde
     serialization_lib.tf = _Ours(retrograde, available=True)
     summaries = _Ours(retrograde.summary, scalar=_scalar)
     tensorboard.TensorBoard.summary = property(lambda _: summaries)

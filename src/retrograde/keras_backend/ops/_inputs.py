@@ -59,7 +59,7 @@ def summed_dtype(dtype: np.dtype) -> np.dtype:
 
 def tensor(x: Any) -> Tensor:
     """`x` as a tensor."""
-    return x if type(x) is Tensor else convert_to_tensor(x)
+    return x if isinstance(x, Tensor) else convert_to_tensor(x)
 
 
 def of_dtype(x: Any, dtype: np.dtype) -> Tensor:
@@ -77,7 +77,7 @@ def _kind(x: Any) -> Any:
 
 
 def _tensor_or_number(x: Any) -> Any:
-    return x if type(x) is Tensor or isinstance(x, (int, float)) else convert_to_tensor(x)
+    return x if isinstance(x, (Tensor, int, float)) else convert_to_tensor(x)
 
 
 def promoted(*xs: Any) -> list[Tensor]:

@@ -162,7 +162,7 @@ def digitize(x, bins):
     if count < 2:
         return ascending
     descending = Tensor(np.int32(count)) - searchsorted(
-        shaping.reverse(bins, axis=(0,)), x, side="left"
+        shaping.reverse(bins, axis=(0,)), x, side="right"
     )
     return ar.select(bins[0] <= bins[-1], ascending, descending)
 
