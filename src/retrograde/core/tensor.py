@@ -53,7 +53,7 @@ class Tensor(Holder):
     (TensorShape([1, 2]), tf.float32, array([[5.]], dtype=float32))
     """
 
-    __slots__ = ("__weakref__", "_array", "_id", "_keras_logits", "_keras_mask")
+    __slots__ = ("__weakref__", "_array", "_id", "_keras_logits", "_keras_mask", "trainable")
     __array_priority__ = 100
 
     def __init__(self, array: Any, tensor_id: int | None = None) -> None:
