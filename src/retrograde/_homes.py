@@ -492,6 +492,9 @@ HOMES = {
             checkpoints_iterator get_checkpoint_state latest_checkpoint list_variables
             load_checkpoint load_variable
         """,
+        "retrograde.train.averages": """
+            ExponentialMovingAverage
+        """,
         "retrograde.train.checkpoint": """
             Checkpoint CheckpointOptions
         """,

@@ -1,4 +1,4 @@
-"""tf.train: checkpoints."""
+"""tf.train: checkpoints, and averages of variables."""
 
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         load_checkpoint,
         load_variable,
     )
+    from retrograde.train.averages import ExponentialMovingAverage
     from retrograde.train.checkpoint import Checkpoint, CheckpointOptions
     from retrograde.train.manager import CheckpointManager
 
@@ -24,6 +25,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointManager",
     "CheckpointOptions",
+    "ExponentialMovingAverage",
     "checkpoints_iterator",
     "experimental",
     "get_checkpoint_state",

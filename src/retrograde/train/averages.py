@@ -1,0 +1,95 @@
+"""ExponentialMovingAverage: smoothed copies of variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from retrograde.arrays import cast
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.math import minimum
+from retrograde.ops.conversion import as_tensor
+from retrograde.train._objects import variable_in
+
+
+class ExponentialMovingAverage:
+    """Keeps averages of variables, in which each value counts `decay` times less than the next.
+
+    With `num_updates`, a number or a variable, the decay is `(1 + n) / (10 + n)` while that is
+    smaller. `zero_debias` is accepted; averages begin at the values of the variables.
+
+    >>> v = tf.Variable(1.0)
+    >>> ema = tf.train.ExponentialMovingAverage(decay=0.9)
+    >>> ema.apply([v])
+    >>> _ = v.assign(2.0)
+    >>> ema.apply([v])
+    >>> ema.average(v).numpy()
+    np.float32(1.1)
+    """
+
+    def __init__(
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
+    ) -> None:
+        self._decay, self._num_updates, self._name = decay, num_updates, name
+        self._averages: dict[int, tuple[Variable, Variable]] = {}
+
+    def _trackable_children(self) -> dict[str, Any]:
+        return {"averages": [average for _, average in self._averages.values()]}
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    def apply(self, var_list: Sequence[Any] | None = None) -> None:
+        """Takes the present values of variables into their averages, which are made if need be."""
+        variables = [_checked(value) for value in var_list or ()]
+        decay = self._present_decay()
+        for variable in variables:
+            average = self.average(variable)
+            if average is None:
+                name = self.average_name(variable)
+                average = Variable(variable.value(), trainable=False, name=name)
+                self._averages[id(variable)] = variable, average
+            else:
+                weight = cast(1.0 - decay, average.dtype)
+                average.assign_sub((average - variable) * weight)
+
+    def _present_decay(self) -> Tensor:
+        decay = as_tensor(self._decay)
+        if self._num_updates is None:
+            return decay
+        updates = cast(as_tensor(self._num_updates), decay.dtype)
+        return minimum(decay, (1.0 + updates) / (10.0 + updates))
+
+    def average(self, var: Any) -> Variable | None:
+        """The average of a variable; `None` if there is none yet."""
+        _, average = self._averages.get(id(variable_in(var)), (None, None))
+        return average
+
+    def average_name(self, var: Any) -> str:
+        """What the average of a variable is called."""
+        return f"{variable_in(var).name.removesuffix(':0')}/{self._name}"
+
+    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Variable]:
+        """Variables by the names of their averages: those given, or all that have one."""
+        given = moving_avg_variables
+        known = [v for v, _ in self._averages.values()] if given is None else given
+        return {self.average_name(variable): variable for variable in known}
+
+
+def _checked(value: Any) -> Variable:
+    variable = variable_in(value)
+    if variable is None:
+        raise TypeError(
+            "tf.train.ExponentialMovingAverage does not support non-Variable tensors when eager "
+            f"execution is enabled. Received: {value!r}."
+        )
+    if not variable.dtype.is_floating:
+        raise TypeError(f"The variables must be half, float, or double: {variable.name}")
+    return variable
