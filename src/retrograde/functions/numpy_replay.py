@@ -17,11 +17,13 @@ from retrograde.functions.fusing import fuse
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Call, Guard, Reading, key_of
 from retrograde.functions.simplifying import Plain
+from retrograde.functions.writing import WRITERS
+from retrograde.functions.writing_out import written_out
 
 _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 
 # Kernels that are no ufuncs, and whose results never share memory with their inputs
-_FRESH = frozenset({"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"})
+_FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin", *WRITERS}
 
 
 def generate(plain: Plain, variables: list[Any]) -> Writer:
@@ -104,17 +106,8 @@ class Writer:
 
     def _overwritable(self) -> set[int]:
         """Arrays that were made here, and of which nobody can hold a view."""
-        made, shared = set(), set()
-        for entry in self._entries:
-            if type(entry) is Fused:
-                made.update(entry.outputs)
-            elif type(entry) is not Call:
-                shared.add(entry.value)
-            elif _is_ufunc(entry.primitive) or entry.primitive.name in _FRESH:
-                made.update(entry.outputs)
-            else:
-                shared.update(entry.inputs)
-        large = {n for n in made - shared if _nbytes(self._specs[n]) >= _WORTH_FREEING}
+        ours = _held_by_nobody_else(self._entries)
+        large = {n for n in ours if _nbytes(self._specs[n]) >= _WORTH_FREEING}
         return large - {*self._plain.results, *self._plain.writes.values()}
 
     def _free(self, place: int) -> None:
@@ -155,6 +148,10 @@ class Writer:
             asks = f"{host}.f({given})" if call.primitive.pure else f"log.ask({host}, [{given}])"
             self._lines.append(f"{target} = {asks}" if targets else asks)
             return
+        short = written_out(call, self._specs, arguments)
+        if short is not None:
+            self._lines.append(f"{target} = {short}")
+            return
         kernel, first = self._kernel(call)
         arguments = [*first, *arguments]
         out = self._out(call, place)
@@ -162,7 +159,7 @@ class Writer:
             (n,) = call.outputs
             self._names[n] = target = self._name(out)
             self._names.pop(out)
-            arguments.append(target)
+            arguments.append(f"out={target}")
         arguments += [f"{name}={self._literal(v, name)}" for name, v in call.attrs.items()]
         self._lines.append(f"{target} = {kernel}({', '.join(arguments)})")
 
@@ -221,6 +218,21 @@ def _made(entry: Any) -> tuple[int, ...]:
     return () if type(entry) in (Guard, Reading) else entry.outputs
 
 
+def _held_by_nobody_else(entries: list[Any]) -> set[int]:
+    """The values with an array that was made here, and into which no other looks."""
+    made, shared = set(), set()
+    for entry in entries:
+        if type(entry) is Fused:
+            made.update(entry.outputs)
+        elif type(entry) is not Call:
+            shared.add(entry.value)
+        elif _is_fresh(entry.primitive):
+            made.update(entry.outputs)
+        else:
+            shared.update(entry.inputs)
+    return made - shared
+
+
 def _fused(plain: Plain) -> list[Any]:
     """The entries, with elementwise calls on large arrays put together between all others."""
     parts: list[list[Any]] = [[]]
@@ -230,11 +242,12 @@ def _fused(plain: Plain) -> list[Any]:
         else:
             parts += [[entry], []]
     wanted = {*plain.results, *plain.writes.values()}
+    ours = frozenset(_held_by_nobody_else(plain.entries) - wanted)
     found: list[list[Any]] = []
     for part in reversed(parts):
         used = {n for entry in part for n in _used(entry)}
         if len(part) > 1:
-            part = fuse(part, plain.specs, frozenset(wanted), constants=plain.constants)
+            part = fuse(part, plain.specs, frozenset(wanted), ours - wanted, plain.constants)
         wanted |= used
         found.append(part)
     return [entry for part in reversed(found) for entry in part]
@@ -253,6 +266,11 @@ def _is_simple(value: Any) -> bool:
 
 def _is_ufunc(primitive: Any) -> bool:
     return type(primitive) is Primitive and type(primitive.on_numpy) is np.ufunc
+
+
+def _is_fresh(primitive: Any) -> bool:
+    """Whether its results share no memory with its inputs."""
+    return type(primitive) is Primitive and (_is_ufunc(primitive) or primitive.name in _FRESH)
 
 
 def _size(spec: Spec) -> int:

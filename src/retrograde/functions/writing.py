@@ -31,7 +31,7 @@ def writer_of(primitive: Any, specs: tuple[Spec, ...], attrs: dict[str, Any]) ->
     """What writes the result of `primitive` on inputs of these `specs` into an array, if any."""
     if isinstance(primitive.on_numpy, np.ufunc) and not attrs:
         return Writer(primitive.on_numpy, in_place=True)
-    writer = _WRITERS.get(primitive.name)
+    writer = WRITERS.get(primitive.name)
     return writer if writer is not None and writer.fits(*specs, **attrs) else None
 
 
@@ -152,7 +152,7 @@ def _is_single_or_double(x, *_others, **_attrs):
     return x.dtype in SINGLE_AND_DOUBLE
 
 
-_WRITERS = {
+WRITERS = {
     "cast": Writer(_cast, in_place=False, fits=_is_plain_cast),
     "cast_discrete": Writer(_cast, in_place=False, fits=_is_plain_cast),
     "gate": Writer(_gate, in_place=False, fits=_is_plain_gate),

@@ -1,0 +1,78 @@
+"""Kernels written out: for small arrays, the way through a kernel takes as long as its work.
+
+A kernel looks at what it is given and finds the shortest way to NumPy. A replay knows shapes and
+dtypes beforehand, and takes that way at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from retrograde.core.rules import Spec
+from retrograde.functions.recording import Call
+from retrograde.ops._arrays import SINGLE_AND_DOUBLE
+
+
+def written_out(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str | None:
+    """Python for what the kernel of `call` does to arrays called `names`, where that is short.
+
+    `specs` are those of all values. `None` where the kernel has to be called.
+    """
+    write = _WRITERS.get(getattr(call.primitive, "name", ""))
+    if write is None:
+        return None
+    return write([specs[n] for n in call.inputs], *names, **call.attrs)
+
+
+def _matmul(specs, a, b, *, transpose_a=False, transpose_b=False):
+    if any(spec.ndim != 2 or spec.dtype not in SINGLE_AND_DOUBLE for spec in specs):
+        return None
+    return f"np.dot({a}{'.T' if transpose_a else ''}, {b}{'.T' if transpose_b else ''})"
+
+
+def _sum(specs, x, *, axis, keepdims):
+    if specs[0].dtype not in SINGLE_AND_DOUBLE:
+        return None
+    return f"np.add.reduce({x}, axis={axis}{', keepdims=True' if keepdims else ''})"
+
+
+def _mean(specs, x, *, axis, keepdims):
+    total = _sum(specs, x, axis=axis, keepdims=keepdims)
+    count = math.prod(specs[0].shape[i] for i in axis)
+    return f"{total} / {count}" if total and count else None
+
+
+def _sum_to(specs, x, *, shape):
+    whole = specs[0].shape
+    added = len(whole) - len(shape)
+    stretched = [i for i, n in enumerate(shape, added) if n == 1 and whole[i] != 1]
+    total = _sum(specs, x, axis=(*range(added), *stretched), keepdims=False)
+    return f"{total}.reshape({shape})" if total and stretched else total
+
+
+def _take_slice(_specs, x, *, where):
+    if not where:
+        return None
+    parts = [f"{a}:{'' if b < 0 else b}{'' if s == 1 else f':{s}'}" for a, b, s in where]
+    return f"{x}[{', '.join(parts)}]"
+
+
+def _reshape(_specs, x, *, shape):
+    return f"{x}.reshape({tuple(shape)})"
+
+
+def _transpose(_specs, x, *, perm):
+    return f"{x}.transpose({tuple(perm)})"
+
+
+_WRITERS: dict[str, Any] = {
+    "matmul": _matmul,
+    "mean": _mean,
+    "reshape": _reshape,
+    "sum": _sum,
+    "sum_to": _sum_to,
+    "take_slice": _take_slice,
+    "transpose": _transpose,
+}
