@@ -221,8 +221,36 @@ def test_gradients_inside_functions_are_looked_into():
         return tape.gradient(y, x)
 
     step()
-    with tf.debugging.nonfinite("raise"), pytest.raises(Invalid, match="divide made an infinity"):
+    with tf.debugging.nonfinite("raise"), pytest.raises(Invalid) as caught:
         step()
+    lines = str(caught.value).splitlines()
+
+    assert lines[1] == "On the way back, a rule made an infinity out of finite values."
+    assert lines[2].endswith(": step()")
+    assert lines[4] == "    [1] guarded_divide(1, 0) = inf"
+    assert lines[5].startswith("  Why: The function is finite here; its slope is not")
+    assert lines[-2:] == [
+        "  It is inside of a tf.function, and the line is that of its call. With",
+        "    tf.config.run_functions_eagerly(True) it is the one inside.",
+    ]
+
+
+def test_functions_that_are_run_eagerly_show_their_own_lines():
+    x = tf.Variable([1.0, 0.0])
+
+    @tf.function
+    def f():
+        return tf.math.log(x)
+
+    tf.config.run_functions_eagerly(True)
+    try:
+        with tf.debugging.nonfinite("raise"), pytest.raises(Invalid) as caught:
+            f()
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+    assert str(caught.value).splitlines()[2].endswith(": return tf.math.log(x)")
+    assert "tf.function" not in str(caught.value)
 
 
 def test_gradients_of_functions_are_looked_into():

@@ -98,6 +98,7 @@ class Autopsy(Told):
     cure: str = ""
     turn: str = ""
     way: tuple[str, ...] = ()
+    note: str = ""
 
     def __bool__(self) -> bool:
         return self.direction is not None
@@ -120,6 +121,8 @@ class Autopsy(Told):
         if self.turn:
             lines.append(("why", f"Then: {self.turn}"))
         lines.append(("cure", f"Cure: {self.cure}"))
+        if self.note:
+            lines.append(("why", self.note))
         if self.way:
             lines.append(("fact", "The way from there:"))
             lines += [("step", step) for step in self.way]
@@ -171,6 +174,8 @@ def _what(birth: Birth, array: np.ndarray, variables: Mapping) -> str:
     if step.direction == GIVEN:
         return f"{_holder(step.key, variables)} held {what} before the tape saw it"
     name = step.call.name
+    if name.startswith("guarded_"):  # which only rules call: here, those of a function's gradients
+        return f"On the way back, a rule made {what} out of finite values"
     if step.direction == FORWARDS and any(x is None for x in birth.inputs):
         return f"On the way forwards, {name} gave {what}"
     if step.direction == FORWARDS:

@@ -200,6 +200,7 @@ _FORWARDS: dict[str, list[tuple[Kind, Test]]] = {
         (DIVISION_BY_ZERO, lambda x1, x2: x1 == 0 and x2 < 0),
         (POWER_OF_NEGATIVE, lambda x1, x2: x1 < 0 and x2 != np.round(x2)),
     ],
+    "guarded_divide": [(STEEP, lambda _, x2: x2 == 0)],  # of rules, inside of functions
     "exp": [(EXP_OVERFLOW, _known)],
     "expm1": [(EXP_OVERFLOW, _known)],
     "sinh": [(EXP_OVERFLOW, _known)],

@@ -44,6 +44,10 @@ HANDING_ON = frozenset(
     )
 )
 
+_IN_FUNCTION = (
+    "It is inside of a tf.function, and the line is that of its call. With "
+    "tf.config.run_functions_eagerly(True) it is the one inside."
+)
 _REMEMBERED = 10_000  # values that are known to be spoilt, and not told of again
 
 
@@ -155,7 +159,8 @@ class Watcher(Recorder):
     # Telling
 
     def _tell(self, birth: Birth, places: dict, head: str) -> None:
-        found = replace(report(birth, places, self._variables), way=())  # which is yet to come
+        # The way from there is yet to come.
+        found = replace(report(birth, places, self._variables), way=(), note=_note())
         if self._mode == "raise":
             raise invalid(f"{head}\n{found}")
         key = (found.direction, found.primitive, found.place)
@@ -166,6 +171,16 @@ class Watcher(Recorder):
             print(found)
         else:
             _warn(found)
+
+
+def _note() -> str:
+    """What to add if a function is being replayed: its own lines are not run then."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "retrograde.functions.playing":
+            return _IN_FUNCTION
+        frame = frame.f_back
+    return ""
 
 
 def _warn(found: Autopsy) -> None:
