@@ -326,6 +326,18 @@ def an_argument_without_a_gradient():
     return asked(tape, y, x)
 
 
+@program(causes.NO_GRADIENT)
+def a_function_that_passes_no_gradient():
+    @tf.function
+    def rounded(x):
+        return tf.round(x)
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = rounded(x) + 1.0  # here
+    return asked(tape, y, x)
+
+
 @program(causes.REBOUND)
 def a_name_rebound_between_steps():
     w = tf.Variable(3.0)

@@ -160,6 +160,25 @@ def test_with_lines_each_call_has_its_own():
     assert tape.explain(results[0], unused)[0].line.text == "return tf.reduce_sum(x * x)"
 
 
+def test_inside_a_function_the_line_is_found_when_it_runs_eagerly():
+    @tf.function
+    def rounded(x):
+        return tf.round(x)
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = rounded(x)
+    assert "tf.config.run_functions_eagerly(True)" in tape.explain(y, x)[0].cure
+
+    tf.config.run_functions_eagerly(True)
+    try:
+        with tf.GradientTape() as tape:
+            y = rounded(x)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert tape.explain(y, x)[0].line.text == "return tf.round(x)"
+
+
 def test_a_tape_that_still_records_can_be_asked():
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:

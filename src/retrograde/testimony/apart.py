@@ -32,6 +32,7 @@ class Apart(Question):
             self._made_anew(source),
             self._unheard_part(source),
             self._computed_apart(source),
+            self._inside_a_function(source),
             self._part_of_another_thread(source),
         )
         for reason in reasons:
@@ -173,6 +174,24 @@ class Apart(Question):
             if before and any(program.is_made_from(name, n) for n in source.roots):
                 return self._unheard(part, name, binding.line, True)
         return None
+
+    def _inside_a_function(self, source: Source) -> Obstacle | None:
+        """Tapes hear of a `tf.function` only what a gradient can flow through."""
+        binding = self.program.last_binding(self.target)
+        if binding is None or self.history.uses_of(source.held._id):
+            return None
+        functions = self.program.functions_in(binding)
+        if not functions:
+            return None
+        return Obstacle(
+            causes.NO_GRADIENT,
+            f"nothing that the tf.function `{functions[0]}` does passes a gradient to "
+            f"`{source.name}`",
+            "call `tf.config.run_functions_eagerly(True)` first and ask again: then the tape sees "
+            "into the function, and names the line",
+            binding.line,
+            False,
+        )
 
     def _part_of_another_thread(self, source: Source) -> Obstacle | None:
         history = self.history

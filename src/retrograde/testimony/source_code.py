@@ -138,6 +138,16 @@ class Program:
             spaces.append(self._frame.f_globals)
         return [(n, v) for space in spaces for n, v in list(space.items()) if _is_plain(n)]
 
+    def functions_in(self, binding: Binding) -> list[str]:
+        """The names of all that a statement calls which was made by `tf.function`."""
+        nodes = () if binding.value is None else ast.walk(binding.value)
+        called = {
+            node.func.id
+            for node in nodes
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        return [n for n, v in self._named() if n in called and hasattr(v, "get_concrete_function")]
+
     def bindings_of(self, name: str) -> list[Binding]:
         """All statements that bind `name`, in their order."""
         return self._bindings.get(name, [])
