@@ -83,6 +83,12 @@ def test_a_variable_that_is_held_twice_is_saved_once(tmp_path):
     assert float(w) == 1.0
 
 
+def test_of_two_paths_of_one_length_the_first_by_name_counts(tmp_path):
+    v = tf.Variable(1.0)
+    path = Checkpoint(second=[v], first=[v], z=tf.Variable(2.0)).write(tmp_path / "a")
+    assert names(path)[1:] == [f"first/0{VALUE}", f"z{VALUE}"]
+
+
 # There and back
 
 

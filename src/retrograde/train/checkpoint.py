@@ -85,8 +85,8 @@ class Checkpoint:
                 )
         self._root = root
         self._save_counter: Variable | None = None
-        for name, value in kwargs.items():
-            setattr(self, name, value)
+        for name in sorted(kwargs):  # what two of them lead to is named by the first
+            setattr(self, name, kwargs[name])
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
