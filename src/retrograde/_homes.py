@@ -9,10 +9,10 @@ HOMES = {
             experimental=retrograde.experimental image=retrograde.image io=retrograde.io
             keras=retrograde.keras linalg=retrograde.linalg math=retrograde.math
             nest=retrograde.nest nn=retrograde.nn optimize=retrograde.optimize
-            ragged=retrograde.ragged random=retrograde.random signal=retrograde.signal
-            sparse=retrograde.sparse strings=retrograde.strings summary=retrograde.summary
-            sysconfig=retrograde.sysconfig test=retrograde.test train=retrograde.train
-            types=retrograde.types version=retrograde.version
+            ragged=retrograde.ragged random=retrograde.random saved_model=retrograde.saved_model
+            signal=retrograde.signal sparse=retrograde.sparse strings=retrograde.strings
+            summary=retrograde.summary sysconfig=retrograde.sysconfig test=retrograde.test
+            train=retrograde.train types=retrograde.types version=retrograde.version
         """,
         "retrograde._initializers": """
             constant_initializer ones_initializer random_normal_initializer

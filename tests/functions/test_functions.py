@@ -212,6 +212,18 @@ class TestArguments:
         assert concrete.variables == (v,) or concrete.variables[0] is v
         assert concrete(tf.constant(2.0)).numpy() == 3.0
 
+    def test_stablehlo_for_other_programs(self):
+        v = tf.Variable([2.0, 3.0])
+        f = tf.function(lambda x: (v * x, tf.reduce_sum(x)))
+        concrete = f.get_concrete_function(tf.TensorSpec([2]))
+
+        program = concrete.export()
+
+        assert "stablehlo.multiply" in program.mlir_module()
+        y, total = program.call(np.array([1.0, 2.0], np.float32))
+        assert np.asarray(y).tolist() == [2.0, 6.0]
+        assert float(total) == 3.0
+
 
 class TestScopes:
     def test_inside_and_outside(self):

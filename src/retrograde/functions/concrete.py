@@ -35,8 +35,8 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> tuple[tuple, dict]:
         """The specs of tensors among the arguments, and the other arguments."""
-        args = tuple([_specs_in(value) for value in self._args])
-        return args, {name: _specs_in(value) for name, value in self._kwargs.items()}
+        args = tuple([specs_in(value) for value in self._args])
+        return args, {name: specs_in(value) for name, value in self._kwargs.items()}
 
     @property
     def structured_outputs(self) -> Any:
@@ -52,6 +52,14 @@ class ConcreteFunction:
     def trainable_variables(self) -> tuple:
         """Those of them that are trainable."""
         return tuple([v for v in self.variables if v.trainable])
+
+    def export(self) -> Any:
+        """The function as a `jax.export.Exported`: StableHLO, for other programs.
+
+        Its `mlir_module()` is the text, `serialize()` makes bytes of it that other versions of JAX
+        can read. Variables are in it with the values they have now.
+        """
+        return self._path.exported()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = iter([*args, *kwargs.values()])
@@ -79,12 +87,13 @@ def made_up(value: Any) -> Any:
     return value
 
 
-def _specs_in(value: Any) -> Any:
+def specs_in(value: Any) -> Any:
+    """`value` with the specs of tensors in their place."""
     held = held_by(value)
     if held is not None and not isinstance(held, Variable):
         return TensorSpec.from_tensor(held)
     if nest.is_nested(value):
-        return nest.rebuilt(value, [_specs_in(child) for child in nest.children(value)])
+        return nest.rebuilt(value, [specs_in(child) for child in nest.children(value)])
     return value
 
 

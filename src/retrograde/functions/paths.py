@@ -7,11 +7,14 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from retrograde.core import dtypes, nest
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
+from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
 from retrograde.functions.calling import Piece
 from retrograde.functions.playing import Divergence
@@ -19,7 +22,7 @@ from retrograde.functions.quick import quick_call
 from retrograde.functions.recording import Call, Guard, Log, Recording
 from retrograde.functions.replaying import Replay
 from retrograde.functions.simplifying import simplified
-from retrograde.functions.xla_replay import on_device, to_give_away
+from retrograde.functions.xla_replay import Program, on_device, to_give_away
 
 
 class Results:
@@ -58,12 +61,32 @@ class Results:
         leaves = iter([next(given) if place else "None" for place in self._places])
         return _literal(self._structure, leaves) or f"around([{', '.join(names)}])"
 
+    @classmethod
+    def of(cls, template: Any, numbers: list[int]) -> Results:
+        """What `template()` tells, with values of these numbers."""
+        results = cls.__new__(cls)
+        results._structure = template
+        leaves = list(nest.leaves(template))
+        results._places = [isinstance(x, TensorSpec) for x in leaves]
+        results._leaves = [None if isinstance(x, TensorSpec) else x for x in leaves]
+        results.numbers, results.tensors = numbers, []
+        results.single = isinstance(template, TensorSpec)
+        return results
+
+    def has_composites(self) -> bool:
+        """Whether there are sparse tensors or the like among the results."""
+        return any(isinstance(x, CompositeTensor) for x in nest.leaves(self._structure))
+
+    def template(self) -> Any:
+        """The structure, with a `TensorSpec` in the place of each tensor."""
+        return self.around([TensorSpec([])] * len(self.numbers))
+
     def forget(self) -> None:
         """Lets go of the tensors of the call that was recorded."""
         self.tensors = []
         if self.single:
             self._structure = None
-        elif not any(isinstance(x, CompositeTensor) for x in nest.leaves(self._structure)):
+        elif not self.has_composites():
             self._structure = nest.packed(self._structure, itertools.repeat(None))
 
 
@@ -126,6 +149,12 @@ class Path:
     def variables(self, arguments: list[Any]) -> list[Any]:
         """The variables of a call: those among its arguments, then those of the function."""
         return [*arguments, *self._recording.variables[len(arguments) :]]
+
+    def exported(self) -> Any:
+        """The program for `jax.export`, with the variables as they are now."""
+        program = Program(self.replay.plain, self._recording.variables, ())
+        first, variables = self._recording.first_values, self._recording.variables
+        return program.exported({first[p]: np.asarray(variables[p]) for p in self._read})
 
     def captured_variables(self) -> list[Any]:
         """The variables of the function that are not among its arguments."""
@@ -208,6 +237,7 @@ class Paths:
         self.misses = 0
         self.eager = False
         self.lock = threading.RLock()
+        self.arguments: tuple[tuple, dict] = ((), {})  # of the first call, with specs of tensors
         self._branches: dict[tuple, Path] = {}
 
     def add(self, path: Path) -> None:

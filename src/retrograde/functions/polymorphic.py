@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import time
 import warnings
@@ -17,7 +18,7 @@ from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.functions.account import Entry, RecordingAccount, readable
 from retrograde.functions.comparing import check_alike
-from retrograde.functions.concrete import ConcreteFunction, made_up
+from retrograde.functions.concrete import ConcreteFunction, made_up, specs_in
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Log, Recording
@@ -74,7 +75,10 @@ class Function:
 
     def _for(self, instance: Any) -> Function:
         method = functools.partial(_call_method, weakref.ref(instance), self.python_function)
-        functools.update_wrapper(method, self.python_function.__get__(instance))
+        bound = self.python_function.__get__(instance)
+        functools.update_wrapper(method, bound)
+        method.__signature__ = inspect.signature(bound)
+        del method.__wrapped__  # would keep the object alive
         return Function(method, self._name, self._input_signature, self._jit_compile, self._strict)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -245,6 +249,9 @@ class Function:
                 path = Path(recording, results, self._jit_compile)
                 entry = Entry(path, where, told, time.perf_counter() - begun)
                 self._check_expected(entry, recording)
+                if not paths.all:
+                    named = {name: specs_in(value) for name, value in kwargs.items()}
+                    paths.arguments = tuple(map(specs_in, args)), named
                 paths.add(path)
                 self._entries.append(entry)
                 self._lose_patience(paths, recording)

@@ -340,6 +340,10 @@ class Recording(Recorder):
             versions.append((tensor, number))
         self.entries.append(Write(place, number))
 
+    def add_writes(self, writes: dict[int, int]) -> None:
+        """Lets variables, by their places, end with these values."""
+        self.entries += [Write(place, number) for place, number in writes.items()]
+
     def update(self, variable: Any, primitive: Any, operand: Any) -> None:
         """Gives `variable` what `primitive` makes of its value and `operand`."""
         held = held_by(operand)

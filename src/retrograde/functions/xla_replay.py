@@ -217,6 +217,26 @@ class Program:
     def _value(self, number: int, values: dict) -> Any:
         return values[number] if number in values else self._plain.constants[number]
 
+    def exported(self, fixed: dict[int, Any]) -> Any:
+        """The program for `jax.export`: a function of the arguments that are not `fixed`."""
+        if self._before or self._guards:
+            raise ValueError(
+                "A function that runs Python code or branches on values has no export."
+            )
+        open_arguments = [n for n in self._plain.arguments if n not in fixed]
+
+        def program(*arrays: Any) -> list:
+            values = fixed | dict(zip(open_arguments, arrays, strict=True))
+            kept, given = ([values[n] for n in numbers] for numbers in self.parameters)
+            made = dict(zip(self.outputs, self._compute(kept, given, self.large), strict=True))
+            return [made[n] if n in made else self._value(n, values) for n in self._plain.results]
+
+        from jax import export
+
+        shaped = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in open_arguments]
+        with self.precision(self.is_wide):
+            return export.export(self._jax.jit(program))(*shaped)
+
     def text(self, stage: str = "hlo") -> str:
         """The program in XLA's words: as "stablehlo", as "hlo", or "optimized_hlo"."""
 

@@ -1,0 +1,229 @@
+"""tf.saved_model: functions and variables in a directory, without the Python code behind them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from retrograde import ops
+from retrograde._tensor_files import SUFFIX, TensorFile, write_tensors, write_whole
+from retrograde.core.conversion import held_by
+from retrograde.core.errors import DataLossError
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.functions.concrete import ConcreteFunction
+from retrograde.functions.polymorphic import Function
+from retrograde.functions.saving import Packing, packed_function, unpacked_function
+from retrograde.module import Module
+
+__all__ = ["contains_saved_model", "load", "save"]
+
+_FILE = "saved_model.json"
+_TENSORS = f"tensors{SUFFIX}"
+_KIND = "saved model"
+_VERSION = 1
+_DEFAULT = "serving_default"
+
+
+def save(obj: Any, export_dir: str, signatures: Any = None, options: Any = None) -> None:
+    """Writes the variables and functions of a module into a directory.
+
+    A function is saved as what was recorded of it: for the shapes it was called with, or those of
+    `get_concrete_function`. What loads it needs none of the Python code, and runs none. Functions
+    that run Python code on their way (`py_function`, datasets, random numbers) cannot be saved; nor
+    can the rule of a `custom_gradient`, in whose place the derivative of what it computes comes.
+
+    `signatures` is a function, or a dict of them, to be found under `signatures` after loading.
+
+    >>> import tempfile
+    >>> class Scale(tf.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.k = tf.Variable(3.0)
+    ...
+    ...     @tf.function
+    ...     def __call__(self, x):
+    ...         return self.k * x
+    >>> scale = Scale()
+    >>> _ = scale(tf.ones([2]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tf.saved_model.save(scale, folder)
+    ...     loaded = tf.saved_model.load(folder)
+    >>> loaded(tf.constant([1.0, 2.0])).numpy()
+    array([3., 6.], dtype=float32)
+    """
+    packing = Packing()
+    seen: dict[int, int] = {}
+    objects: list[dict] = []
+    root = _packed(obj, packing, seen, objects)
+    if not isinstance(root, dict) or "object" not in root:
+        raise ValueError(
+            f"saved_model.save takes a tf.Module or another object with attributes. Received: "
+            f"{obj!r}."
+        )
+    description = {
+        "format": "retrograde saved model",
+        "version": _VERSION,
+        "objects": objects,
+        "signatures": {
+            name: packed_function(_function(f), packing) for name, f in _named(signatures).items()
+        },
+        "variables": [_described(variable) for variable in packing.variables],
+    }
+    arrays = {f"variable {i}": v.numpy() for i, v in enumerate(packing.variables)}
+    tensors = packing.tensors | {name: np.asarray(x) for name, x in arrays.items()}
+    os.makedirs(export_dir, exist_ok=True)
+    write_tensors(os.path.join(export_dir, _TENSORS), _KIND, tensors, {"count": len(tensors)})
+    text = json.dumps(description, indent=1)
+    write_whole(os.path.join(export_dir, _FILE), lambda path: _write(path, text))
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _named(signatures: Any) -> dict[str, Any]:
+    if signatures is None:
+        return {}
+    return dict(signatures) if isinstance(signatures, Mapping) else {_DEFAULT: signatures}
+
+
+def _function(f: Any) -> Function:
+    if isinstance(f, ConcreteFunction):
+        return f.function
+    if not isinstance(f, Function):
+        raise TypeError(f"A signature must be a tf.function. Received: {f!r}.")
+    if f._input_signature is not None:
+        f.get_concrete_function()
+    return f
+
+
+def _described(variable: Variable) -> dict:
+    return {
+        "name": variable._name,
+        "trainable": variable.trainable,
+        "shape": None if variable._shape is None else variable._shape.as_list(),
+    }
+
+
+def _packed(value: Any, packing: Packing, seen: dict[int, int], objects: list[dict]) -> Any:
+    """What to write for a value of an attribute; `None` for what is not saved."""
+    held = held_by(value)
+    if isinstance(held, Variable):
+        return {"variable": packing.variable(held)}
+    if isinstance(held, Tensor):
+        return {"tensor": packing.constant(held._array)}
+    if isinstance(value, Function):
+        if value._input_signature is not None:
+            value.get_concrete_function()
+        recorded = any(paths.all for paths in value._signatures.values())
+        return {"function": packed_function(value, packing)} if recorded else None
+    if type(value) in (list, tuple, dict):
+        items = value.values() if type(value) is dict else value
+        parts = [_packed(item, packing, seen, objects) for item in items]
+        if all(part is None for part in parts):
+            return None
+        keys = list(value) if type(value) is dict else None
+        return {type(value).__name__: parts, "keys": keys}
+    if not isinstance(value, Module):
+        return None
+    if id(value) not in seen:
+        seen[id(value)] = len(objects)
+        objects.append({})
+        names = {**dict.fromkeys(_functions_of(type(value))), **vars(value)}
+        found = {n: _packed(getattr(value, n), packing, seen, objects) for n in sorted(names)}
+        objects[seen[id(value)]] |= {n: part for n, part in found.items() if part is not None}
+    return {"object": seen[id(value)]}
+
+
+def _functions_of(kind: type) -> list[str]:
+    return [n for base in kind.__mro__ for n, x in vars(base).items() if isinstance(x, Function)]
+
+
+def contains_saved_model(export_dir: str) -> bool:
+    """Whether there is something to load in a directory."""
+    return os.path.isfile(os.path.join(export_dir, _FILE))
+
+
+def load(export_dir: str, tags: Any = None, options: Any = None) -> Any:
+    """An object with the variables and functions that `save` wrote into a directory.
+
+    Nothing in the files is run as code. The functions replay what was recorded, on NumPy, and can
+    be differentiated. Called with other shapes than those, they raise a `ValueError`.
+    """
+    path = os.path.join(export_dir, _FILE)
+    if not os.path.isfile(path):
+        raise OSError(
+            f"SavedModel file does not exist at: {path}. Expected a directory that save made."
+        )
+    try:
+        with open(path, encoding="utf-8") as file:
+            description = json.load(file)
+        if description["version"] != _VERSION:
+            raise ValueError(f"its version is {description['version']}, not {_VERSION}")
+        return _loaded(description, TensorFile(os.path.join(export_dir, _TENSORS), _KIND))
+    except (KeyError, IndexError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise DataLossError(
+            None, None, f"Cannot read {path} as a saved model: it is damaged ({error!r})."
+        ) from None
+
+
+def _loaded(description: Mapping, file: TensorFile) -> Any:
+    for module in pkgutil.iter_modules(ops.__path__):  # all primitives, by their names
+        importlib.import_module(f"{ops.__name__}.{module.name}")
+    tensors = {key: file.array(key) for key in file.keys}
+    variables = [
+        Variable(
+            Tensor(tensors[f"variable {i}"][()]),
+            trainable=data["trainable"],
+            name=data["name"],
+            shape=data["shape"],
+        )
+        for i, data in enumerate(description["variables"])
+    ]
+    kinds = [_kind(data) for data in description["objects"]]
+    objects = [kind() for kind in kinds]
+    for loaded, data in zip(objects, description["objects"], strict=True):
+        for name, part in data.items():
+            value = _unpacked(part, objects, variables, tensors)
+            if name == "__call__":
+                type(loaded)._call = value
+            elif name not in ("_name", "_name_scope"):
+                setattr(loaded, name, value)
+    root = objects[0]
+    signatures = description["signatures"].items()
+    root.signatures = {n: unpacked_function(f, variables, tensors) for n, f in signatures}
+    return root
+
+
+def _kind(data: Mapping) -> type:
+    """A class for one loaded object, so that it can be called if the saved one could."""
+    methods = {"__call__": lambda self, *a, **k: type(self)._call(*a, **k)}
+    return type("Loaded", (Module,), methods if "__call__" in data else {})
+
+
+def _unpacked(part: Any, objects: list, variables: list, tensors: Mapping) -> Any:
+    if part is None:
+        return None
+    kind = next(iter(part))
+    value = part[kind]
+    match kind:
+        case "variable":
+            return variables[value]
+        case "tensor":
+            return Tensor(tensors[value][()])
+        case "function":
+            return unpacked_function(value, variables, tensors)
+        case "object":
+            return objects[value]
+    parts = [_unpacked(item, objects, variables, tensors) for item in value]
+    if kind == "dict":
+        return dict(zip(part["keys"], parts, strict=True))
+    return {"list": list, "tuple": tuple}[kind](parts)
