@@ -8,7 +8,7 @@ import pytest
 import retrograde as tf
 from retrograde import keras
 from retrograde.keras_backend.rnn import rnn
-from tests.namespaces.helpers import assert_gradients
+from tests.namespaces.helpers import assert_gradients, assert_raises
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(2, 4, 3))  # batch, time, features
@@ -105,9 +105,13 @@ def test_masks_may_have_a_last_axis():
         np.testing.assert_allclose(rnn(step(W, U), X, [H], mask=mask)[1], by_numpy(X, H, MASK)[1])
 
 
-def test_no_time_to_unroll_is_an_error():
-    with pytest.raises(ValueError, match="Unrolling requires a fixed number of timesteps"):
-        rnn(step(W, U), X[:, :0], [H], unroll=True)
+@pytest.mark.parametrize("unroll", [False, True])
+def test_no_time_at_all_is_an_error(unroll):
+    assert_raises(
+        lambda: rnn(step(W, U), X[:, :0], [H], unroll=unroll),
+        ValueError,
+        "A loop over time requires at least one time step. Received: none.",
+    )
 
 
 LAYERS = {

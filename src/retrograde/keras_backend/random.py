@@ -143,6 +143,9 @@ def binomial(shape, counts, probabilities, dtype=None, seed=None):
     return apply(rn.random_binomial, (draw_seed(seed), *parameters), attrs)
 
 
+_OTHER = 1 << 30  # far from the seeds that are drawn before or after
+
+
 def beta(shape, alpha, beta, dtype=None, seed=None):
     """Numbers from beta distributions: the share of one gamma variate in the sum of two."""
     dtype, shape = dtype or floatx(), _sizes(shape)
@@ -151,6 +154,3 @@ def beta(shape, alpha, beta, dtype=None, seed=None):
     first = _gamma(seed, shape, alpha, wide)
     second = _gamma(seed + convert_to_tensor([0, _OTHER], seed.dtype.name), shape, beta, wide)
     return cast(first / (first + second), dtype)
-
-
-_OTHER = 1 << 30  # far from the seeds that are drawn before or after

@@ -35,8 +35,8 @@ def rnn(
     moments = [
         tree.pack_sequence_as(inputs, list(at)) for at in list(zip(*leaves, strict=True))[::order]
     ]
-    if unroll and not moments:
-        raise ValueError("Unrolling requires a fixed number of timesteps.")
+    if not moments:
+        raise ValueError("A loop over time requires at least one time step. Received: none.")
     seen = [None] * len(moments) if mask is None else _masks(mask, axis)[::order]
     constants = tuple(constants or ())
     states, outputs = initial_states, []

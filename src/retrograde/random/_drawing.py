@@ -17,9 +17,10 @@ from retrograde.core.errors import invalid
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.ops.random_numbers import STATELESS
 
 WORD = 1 << 64
-STATELESS, GENERATOR = 1 << 62, 1 << 61  # keep their streams apart from those of threads
+GENERATOR = 1 << 61  # as STATELESS does, keeps its streams apart from those of threads
 
 
 class Algorithm(enum.Enum):

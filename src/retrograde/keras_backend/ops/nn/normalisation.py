@@ -4,7 +4,7 @@ import numpy as np
 
 from retrograde.core.dispatch import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops._inputs import axes_of, inexact, single
+from retrograde.keras_backend.ops._inputs import axes_of, axis_of, inexact, single
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import reduction
@@ -39,10 +39,8 @@ def _within_float16(x):
 def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilon=1e-3):
     """`x` less `mean`, over the square root of `variance`; times `scale`, plus `offset`."""
     x = convert_to_tensor(x)
-    shape = [1] * x.ndim
-    shape[axis] = -1
-    size = x.shape[axis]
-    shape = tuple(size if n < 0 else n for n in shape)
+    axis = axis_of(axis, x.ndim, "batch_normalization")
+    shape = tuple(n if i == axis else 1 for i, n in enumerate(x._array.shape))
 
     def along_axis(value):
         return reshape(convert_to_tensor(value), shape=shape)
