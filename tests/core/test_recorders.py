@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.recorders import Recorder, escape, listening, thread
+from retrograde.core.recorders import Recorder, escape, listening, thread, threads
 
 
 class Diary(Recorder):
@@ -27,6 +27,12 @@ class Diary(Recorder):
 
     def escape(self, tensor, how):
         self.log.append((self.name, "escape", how, tensor))
+
+    def store(self, variable, tensor):
+        self.log.append((self.name, "store", variable, tensor))
+
+    def create(self, variable):
+        self.log.append((self.name, "create", variable))
 
     def heard(self, kind):
         return [entry[2] for entry in self.log if entry[1] == kind]
@@ -278,3 +284,29 @@ def test_threads_do_not_warn_either():
     worker.join()
 
     assert failures == []
+
+
+def test_recorders_hear_of_new_variables_and_of_what_is_put_into_them():
+    diary = Diary()
+    x = tf.constant([1.0, 2.0])
+
+    with listening([diary]):
+        v = tf.Variable([0.0, 0.0])
+        v.assign(x)
+        v.assign_add(x)
+        v[0].assign(x[0])
+        v.assign([3.0, 3.0])
+
+    assert [made is v for made in diary.heard("create")] == [True]
+    assert [held is v for held in diary.heard("store")] == [True] * 3
+    assert diary.heard("escape")[:2] == ["assign", "assign_add"]
+
+
+def test_threads_are_known_by_name_from_their_first_look():
+    before = tf.constant(0.0)
+    worker = threading.Thread(target=lambda: tf.constant(1.0) + 1.0, name="a worker")
+    worker.start()
+    worker.join()
+
+    (began,) = [began for name, began in threads if name == "a worker"]
+    assert before._id < began < tf.constant(0.0)._id

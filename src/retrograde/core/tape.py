@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import linecache
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,9 +33,12 @@ from retrograde.core.tape_arguments import (
     UnconnectedGradients,
     flat,
     is_sound,
+    path,
     result,
+    scalar,
     seed,
     single,
+    spent_message,
     unconnected_from,
     warn_of_dtype,
     weights_for,
@@ -487,7 +489,7 @@ class GradientTape(Testifying):
         array([[16., 24.],
                [24., 12.]], dtype=float32)
         """
-        target = _scalar(single(target, "hessian"), "hessian")
+        target = scalar(single(target, "hessian"), "hessian")
         held, pack = flat(sources, "source")
         tape = self._continued(sys._getframe(1))
         rows = []
@@ -511,7 +513,7 @@ class GradientTape(Testifying):
         >>> tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy()
         array([16., 24.], dtype=float32)
         """
-        target = _scalar(single(target, "hvp"), "hvp")
+        target = scalar(single(target, "hvp"), "hvp")
         held, pack = flat(sources, "source")
         weights = weights_for(vectors, sources, len(held))
         tape = self._continued(sys._getframe(1))
@@ -595,7 +597,7 @@ class GradientTape(Testifying):
         {'t': [54.0, 500.0], 'xx': [18.0, 120.0], 'tx': [54.0, 300.0]}
         """
         target = single(target, "derivatives")
-        paths = [_path(name, where) for name, where in orders.items()]
+        paths = [path(name, where) for name, where in orders.items()]
         tape = self._continued(sys._getframe(1))
         found = taylor.partials(tape, target, paths, _silent_tape)
         zero = UnconnectedGradients.ZERO
@@ -614,7 +616,7 @@ class GradientTape(Testifying):
 
     def _check_not_spent(self) -> None:
         if self._entries is None:
-            raise RuntimeError(_spent_message(*self._spent_at))
+            raise RuntimeError(spent_message(*self._spent_at))
 
     def _is_heard(self) -> bool:
         """Whether someone listens to what a walk over this tape does."""
@@ -644,26 +646,6 @@ class GradientTape(Testifying):
         return entries
 
 
-def _scalar(target: Any, what: str) -> Any:
-    if target._array.size != 1:
-        raise ValueError(
-            f"{what}: the target must have one element. Received: shape {target._array.shape}. Use "
-            "tf.reduce_sum first, or the jacobian of a gradient."
-        )
-    return target
-
-
-def _path(name: str, where: Any) -> tuple:
-    """The tensors to derive by for a name like "xx"."""
-    sources = where if isinstance(where, (list, tuple)) else (where,) * len(name)
-    if not name or len(sources) != len(name):
-        raise ValueError(
-            f"derivatives: {name!r} asks for {len(name)} derivatives. Received: {len(sources)} "
-            "tensors to derive by. Expected one for each letter, or a single one for all."
-        )
-    return tuple(single(x, "derivatives") for x in sources)
-
-
 def _silent_tape() -> GradientTape:
     """A tape that hears only of what it is told to watch."""
     return GradientTape(watch_accessed_variables=False)
@@ -674,14 +656,3 @@ def _state(primitive: Primitive, x: Tensor, y: Any, connected: bool) -> int:
     if connected and primitive.partials is not None and x._array.shape == y._array.shape:
         return ALIGNED
     return CONNECTED if connected else UNCONNECTED
-
-
-def _spent_message(filename: str, line: int) -> str:
-    code = linecache.getline(filename, line).strip()
-    return (
-        "A non-persistent GradientTape can only be used to compute one set of gradients (or "
-        f"jacobians), and this one was used at {filename}:{line}"
-        f"{': ' + code if code else ''}.\n"
-        "Ask for all gradients in one call, gradient(target, [source_1, source_2, ...]), or make "
-        "the tape with tf.GradientTape(persistent=True)."
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import linecache
 import math
 from typing import Any, NamedTuple
 
@@ -120,6 +121,39 @@ def single(value: Any, what: str) -> Any:
             f"{type(value).__name__!r}."
         )
     return held
+
+
+def scalar(target: Any, what: str) -> Any:
+    """`target`, if it has one element."""
+    if target._array.size != 1:
+        raise ValueError(
+            f"{what}: the target must have one element. Received: shape {target._array.shape}. Use "
+            "tf.reduce_sum first, or the jacobian of a gradient."
+        )
+    return target
+
+
+def path(name: str, where: Any) -> tuple:
+    """The tensors to derive by for a name like "xx"."""
+    sources = where if isinstance(where, (list, tuple)) else (where,) * len(name)
+    if not name or len(sources) != len(name):
+        raise ValueError(
+            f"derivatives: {name!r} asks for {len(name)} derivatives. Received: {len(sources)} "
+            "tensors to derive by. Expected one for each letter, or a single one for all."
+        )
+    return tuple(single(x, "derivatives") for x in sources)
+
+
+def spent_message(filename: str, line: int) -> str:
+    """What a tape says that gave its gradients already."""
+    code = linecache.getline(filename, line).strip()
+    return (
+        "A non-persistent GradientTape can only be used to compute one set of gradients (or "
+        f"jacobians), and this one was used at {filename}:{line}"
+        f"{': ' + code if code else ''}.\n"
+        "Ask for all gradients in one call, gradient(target, [source_1, source_2, ...]), or make "
+        "the tape with tf.GradientTape(persistent=True)."
+    )
 
 
 def unconnected_from(value: Any) -> UnconnectedGradients:
