@@ -25,7 +25,7 @@ help:  ## list the targets
 		while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.demo  ## train a small classifier and draw what it learned
-	$(BIN)/python examples/spirals.py $(ARGS)
+	$(BIN)/retrograde run examples/spirals.py $(ARGS)
 
 test: $(VENV)/.dev  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
@@ -45,7 +45,7 @@ docs: $(VENV)/.dev  ## run the examples in the documentation and build it into s
 bench: $(VENV)/.demo  ## measure against TensorFlow, PyTorch, JAX and autograd
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-parity: $(VENV)/.demo  ## compare every function with TensorFlow
+parity: $(VENV)/.dev  ## compare every function and every example with TensorFlow
 	$(BIN)/python parity/run.py $(ARGS)
 
 keras-suite: $(VENV)/.dev  ## run Keras's own tests on this backend (ARGS=--short for a part)

@@ -28,7 +28,7 @@ class Peer:
 
 PEERS = (
     Peer("retrograde", ("-e", ".[xla,keras]"), "benchmarks.workloads_tf"),
-    Peer("tensorflow", ("tensorflow-cpu",), "benchmarks.workloads_tf"),
+    Peer("tensorflow", ("tensorflow-cpu", "scipy"), "benchmarks.workloads_tf"),
     Peer("torch", ("torch==2.13.0", "numpy", "keras"), "benchmarks.workloads_torch"),
     Peer("jax", ("jax", "keras"), "benchmarks.workloads_jax"),
     Peer("autograd", ("autograd",), "benchmarks.workloads_autograd"),

@@ -1,22 +1,19 @@
 """Three spirals, told apart by a small network and a plain GradientTape loop.
 
 Run it with `make demo`. It trains for a few seconds, prints loss and accuracy, and draws the loss
-curve and the regions that the network found. The training code is what one writes for TensorFlow:
-change the import below to `import tensorflow as tf` and it runs there too.
+curve and the regions that the network found. What is taught: a `tf.Module`, an optimizer written by
+hand, and a loop around a tape; nothing else is needed.
 """
 
-import argparse
 import itertools
-import pathlib
 import sys
 import time
 
 import numpy as np
-
-import retrograde as tf
+import tensorflow as tf
+from showing import INK, RED, options_of, picture, report
 
 CLASSES = 3
-WIDTHS = (2, 64, 64, CLASSES)
 REACH = 1.15  # the picture covers [-REACH, REACH] on both axes
 COLOURS = ("#2a6f97", "#e07a1f", "#5b8c3a")
 
@@ -33,10 +30,11 @@ def make_spirals(points, seed):
     return positions[order].astype(np.float32), labels[order]
 
 
-class Network:
+class Network(tf.Module):
     """A multilayer perceptron: tanh between the layers, logits at the end."""
 
     def __init__(self, widths, seed):
+        super().__init__()
         random = np.random.default_rng(seed)
         self.weights = []
         self.biases = []
@@ -45,20 +43,17 @@ class Network:
             self.weights.append(tf.Variable(start, name=f"w{i}"))
             self.biases.append(tf.Variable(np.zeros(fan_out, np.float32), name=f"b{i}"))
 
-    @property
-    def variables(self):
-        return [*self.weights, *self.biases]
-
     def __call__(self, x):
         for w, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = tf.tanh(x @ w + b)
         return x @ self.weights[-1] + self.biases[-1]
 
 
-class Adam:
+class Adam(tf.Module):
     """Adam, written out: two running means for each variable."""
 
     def __init__(self, variables, rate=0.005, decay=0.9, decay_squares=0.999):
+        super().__init__()
         self.rate, self.decay, self.decay_squares = rate, decay, decay_squares
         self.steps = 0
         self.slots = [self._slots(v) for v in variables]
@@ -137,25 +132,16 @@ def regions(network, size=400):
     return tf.nn.softmax(network(tf.constant(grid))).numpy().reshape(size, size, CLASSES)
 
 
-def draw(path, network, curve, points, labels):
+def draw(options, network, curve, points, labels):
     """Draws the loss curve and the regions with the test points in them."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    style = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False}
-    with plt.rc_context(style):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
-        draw_curve(left, np.array(curve))
-        draw_regions(right, regions(network), points, labels)
-        figure.savefig(path, dpi=150)
-        plt.close(figure)
+    with picture(options, "spirals", 1, 2, size=(11, 4.8)) as (_, axes):
+        draw_curve(axes[0, 0], np.array(curve))
+        draw_regions(axes[0, 1], regions(network), points, labels)
 
 
 def draw_curve(axes, curve):
     epochs = np.arange(1, len(curve) + 1)
-    for column, label, colour in ((0, "training", "#22333b"), (1, "test", "#c8553d")):
+    for column, label, colour in ((0, "training", INK), (1, "test", RED)):
         axes.semilogy(epochs, curve[:, column], color=colour, linewidth=1.8, label=label)
     axes.set(title="Loss", xlabel="epoch", ylabel="mean cross entropy", xlim=(0, len(curve)))
     axes.grid(axis="y", which="both", color="#000000", alpha=0.08)
@@ -174,28 +160,27 @@ def draw_regions(axes, probabilities, points, labels):
     axes.spines[:].set_visible(False)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=80, help="passes over the training points")
-    parser.add_argument("--seed", type=int, default=7, help="for the points, the start, the order")
-    parser.add_argument("--out", type=pathlib.Path, default="demo", help="folder for the picture")
-    options = parser.parse_args()
-
-    training = make_spirals(500, options.seed)
-    testing = make_spirals(150, options.seed + 1)
-    network = Network(WIDTHS, options.seed)
+def main(arguments=None):
+    options = options_of(__doc__, arguments, epochs=(80, 2), points=(500, 40), width=(64, 12))
+    training = make_spirals(options.points, options.seed + 6)
+    testing = make_spirals(options.points // 3, options.seed + 7)
+    network = Network((2, options.width, options.width, CLASSES), options.seed + 6)
     print(f"{len(training[1])} training points, {len(testing[1])} test points, {CLASSES} spirals")
 
-    curve = train(network, training, testing, options.epochs, 100, options.seed, show_progress)
+    batch = CLASSES * options.points // 15
+    curve = train(network, training, testing, options.epochs, batch, options.seed, show_progress)
 
-    print(f"final loss         {curve[-1][0]:.4f}")
-    print(f"training accuracy  {float(accuracy_of(network, *training)):.3f}")
-    print(f"test accuracy      {float(accuracy_of(network, *testing)):.3f}")
-
-    options.out.mkdir(parents=True, exist_ok=True)
-    picture = options.out / "spirals.png"
-    draw(picture, network, curve, *testing)
-    print(f"picture            {picture}")
+    if not options.small:
+        draw(options, network, curve, *testing)
+    return report(
+        options,
+        {
+            "loss at the start": curve[0][0],
+            "loss at the end": curve[-1][0],
+            "training accuracy": accuracy_of(network, *training).numpy(),
+            "test accuracy": accuracy_of(network, *testing).numpy(),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.environments import python_in, python_of
 from benchmarks.peers import PEER_BY_NAME, ROOT
 from benchmarks.processes import child_environment
-from parity import recorded
+from parity import examples, recorded
 from parity.calls import all_calls
 from parity.compare import CRASH, DIFFERENT
 from parity.report import Report, page
@@ -39,6 +39,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--seed", type=int, help="for the sources (default: another each time)")
     add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     add("--record", action="store_true", help="keep TensorFlow's answers for the tests")
+    add("--examples", action="store_true", help="only run the examples")
     add(
         "--environments",
         type=Path,
@@ -102,6 +103,13 @@ def main(arguments: list[str] | None = None) -> int:
     if ready is not None and python_in(ready / "retrograde").exists():
         ours_python = str(python_in(ready / "retrograde"))
     with tempfile.TemporaryDirectory() as folder:
+        programs, numbers = examples.compare(theirs_python, ours_python, Path(folder), say)
+        print(examples.table(programs))
+        if options.record:
+            examples.record(numbers)
+            say(f"wrote {examples.FILE.relative_to(ROOT)}")
+        if options.examples:
+            return 1 if any(programs.values()) else 0
         theirs = answers_of("tensorflow", theirs_python, seed, Path(folder))
         ours = answers_of("retrograde", ours_python, seed, Path(folder))
     report = Report(theirs, ours)
@@ -112,12 +120,12 @@ def main(arguments: list[str] | None = None) -> int:
             "date": datetime.date.today().isoformat(),
             "seed": str(seed),
         }
-        PAGE.write_text(page(report, facts))
+        PAGE.write_text(page(report, facts, examples.table(programs)))
         say(f"wrote {PAGE.relative_to(ROOT)}")
     if options.record:
         recorded.write(theirs, seed)
         say(f"wrote {recorded.FILE.relative_to(ROOT)}")
-    return 1 if report.with_kind(DIFFERENT) else 0
+    return 1 if report.with_kind(DIFFERENT) or any(programs.values()) else 0
 
 
 if __name__ == "__main__":

@@ -156,13 +156,16 @@ def anchor_of(words: str) -> str:
     return heading.removeprefix("## ").lower().replace(" ", "-")
 
 
-def page(report: Report, facts: dict[str, str]) -> str:
+def page(report: Report, facts: dict[str, str], programs: str) -> str:
     """docs/parity.md."""
     parts = [
         "# Parity with TensorFlow",
         INTRODUCTION.format(**facts),
         table(HEADINGS, report.rows()),
         EXPLANATION,
+        "## Programs",
+        PROGRAMS,
+        programs,
         "## Unexplained",
         _items(f"`{n}`, {TITLES[s]}: {w}" for n, s, w in report.with_kind(DIFFERENT)),
         "## Different on purpose",
@@ -193,6 +196,11 @@ bfloat16: in dtype, in shape and in number, to 1e-7 of the largest element in fl
 what TensorFlow itself loses there. `None` is the same as `None` alone, and a mistake has to raise
 the same class. Of functions that draw random numbers, dtypes and shapes are compared, and whether
 there is a gradient. A second order is counted where TensorFlow has a gradient to start from."""
+
+
+PROGRAMS = """\
+The [examples](gallery.md) begin with `import tensorflow as tf`. Each is run in a small size by
+TensorFlow and by `retrograde run`, and the numbers that it ends with are compared."""
 
 
 def _linked(name: str, stage: str, words: str) -> str:

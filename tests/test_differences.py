@@ -1,5 +1,6 @@
 """What docs/differences.md says is different from TensorFlow, entry by entry."""
 
+import importlib
 import io
 import threading
 
@@ -8,6 +9,7 @@ import pytest
 import scipy.special
 
 import retrograde as tf
+from retrograde.standin.finder import standing_in
 from retrograde.testing import check_gradients
 
 
@@ -688,3 +690,28 @@ def test_a_function_inside_a_recorded_one_is_part_of_it():
     outer(tf.constant(1.0))
     assert not outer.recordings()[0].compiled
     assert "np.sin" in outer.source()
+# Programs
+
+
+def test_versions():
+    with standing_in():
+        tensorflow = importlib.import_module("tensorflow")
+        assert tensorflow.__version__ == tf.version.VERSION != tf.__version__
+
+
+def test_nothing_is_rewritten():
+    def f(x):
+        return x
+
+    assert tf.autograph.experimental.do_not_convert(f) is f
+    assert not hasattr(tf.autograph, "to_code")
+    assert not hasattr(tf.autograph, "to_graph")
+
+
+def test_files_of_this_machine_only(tmp_path):
+    for name in "cab":
+        (tmp_path / name).touch()
+    assert tf.io.gfile.get_registered_schemes() == [""]
+    assert tf.io.gfile.glob(f"{tmp_path}/*") == [str(tmp_path / name) for name in "abc"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="'ZLIB', 'GZIP' or ''"):
+        tf.io.decode_compressed(b"", "ZSTD")

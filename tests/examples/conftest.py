@@ -1,11 +1,12 @@
-"""The examples as modules."""
+"""The examples as modules, with retrograde in the place of TensorFlow."""
 
 import importlib.util
-import pathlib
+import sys
 
 import pytest
 
-EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+from parity.examples import FOLDER
+from retrograde.standin.finder import standing_in
 
 
 @pytest.fixture(scope="session")
@@ -13,9 +14,12 @@ def example():
     """Loads an example by its name."""
 
     def load(name):
-        spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
-    return load
+    with standing_in():
+        sys.path.insert(0, str(FOLDER))
+        yield load
+        sys.path.remove(str(FOLDER))

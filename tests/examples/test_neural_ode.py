@@ -41,10 +41,13 @@ def test_the_law_is_learned(ode):
     seen = ode.stretches(observed, length=8, every=8)
     reports = []
 
-    losses = ode.train(law, seen, times[1] - times[0], 40, lambda *r: reports.append(r))
+    def note(step, steps, loss):
+        reports.append((step, steps, loss))
+
+    losses = ode.train(law, seen, times[1] - times[0], 40, note)
 
     assert seen.shape == (9, 12, 2)
-    assert len(reports) == len(losses)
+    assert reports == [(step, 40, loss) for step, loss in enumerate(losses, 1)]
     assert losses[-1] < 0.05 * losses[0]
     predicted = ode.follow(law, tf.constant(ode.START), times[1] - times[0], 99).numpy()[:, 0]
     assert np.mean(np.linalg.norm(predicted - orbit, axis=1)) < 1.0
