@@ -84,6 +84,50 @@ def test_a_function_is_tried_no_more_than_needed(name):
         )
 
 
+EMPTY = {
+    "map": (lambda d: d.map(lambda x: x + 1), INT64),
+    "ragged": (
+        lambda d: d.map(tf.range).ragged_batch(2).map(lambda x: x.to_tensor()),
+        tf.TensorSpec([None, None], tf.int64),
+    ),
+    "sparse": (
+        lambda d: d.map(tf.range).sparse_batch(2, [9]).map(tf.sparse.to_dense),
+        tf.TensorSpec([None, 9], tf.int64),
+    ),
+    "windows": (
+        lambda d: d.window(2).flat_map(lambda w: w.batch(2)),
+        tf.TensorSpec([None], tf.int64),
+    ),
+    "groups": (
+        lambda d: d.group_by_window(
+            lambda x: x % 2, lambda _k, w: w.map(tf.range).padded_batch(3), 3
+        ),
+        tf.TensorSpec([None, None], tf.int64),
+    ),
+    "looked_at": (
+        lambda d: d.batch(4, True).map(lambda x: tf.range(tf.reduce_sum(x) % 4)),
+        tf.TensorSpec([None], tf.int64),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_dataset_has_a_spec(name):
+    make, spec = EMPTY[name]
+    dataset = make(Dataset.range(0))
+    assert dataset.element_spec == spec
+    assert list(dataset) == []
+    assert all(spec.is_compatible_with(element) for element in make(Dataset.range(9)))
+
+
+def test_a_function_that_cannot_be_tried_says_why():
+    def refuse(_x):
+        raise KeyError("not today")
+
+    with pytest.raises(KeyError, match="not today"):
+        Dataset.range(0).map(refuse).element_spec  # noqa: B018
+
+
 def test_finding_a_spec_draws_no_random_numbers():
     tf.random.set_seed(1)
     expected = tf.random.uniform([]).numpy()

@@ -160,7 +160,7 @@ class BatchSteps(BaseDataset):
                 elements, key_func, reduce, lambda key: int(size(wrap(np.int64(key)))), run
             ),
             "GroupByWindow",
-            spec=lambda: reduce(0, [self._node.first()]).spec,
+            spec=lambda: reduce(0, []).spec,
             tries=True,
         )
 

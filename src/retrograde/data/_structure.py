@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.shaping import concat as concat_sparse
 from retrograde.sparse.shaping import expand_dims as expand_sparse
 from retrograde.sparse.shaping import slice as slice_sparse
-from retrograde.sparse.tensor import SparseTensor
+from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 
 
 class NoneTensorSpec(TypeSpec):
@@ -163,8 +164,12 @@ def spec_by_trial(function: Callable, spec: Any, first: Callable[[], Any]) -> An
             if not attention.looked and all(map(_is_fixed, nest.flatten(spec))):
                 return found
             other = spec_of_element(function(_sample(spec, 1)))
-        except Exception:
-            return map_specs(_opened, spec_of_element(function(first())))
+        except Exception as error:
+            try:
+                element = first()
+            except StopIteration:
+                raise error from None
+            return map_specs(_opened, spec_of_element(function(element)))
     return common_spec(found, other) or found
 
 
@@ -190,14 +195,40 @@ def _sample(spec: Any, which: int) -> Any:
 def _sample_of(spec: TypeSpec, which: int) -> Any:
     if isinstance(spec, NoneTensorSpec):
         return None
-    if not isinstance(spec, TensorSpec):
-        return spec._sample(which)
-    open_size = 2 + which
-    shape = [open_size] * (1 + which) if spec.shape.rank is None else spec.shape
-    sizes = [open_size if size is None else size for size in shape]
+    if isinstance(spec, RaggedTensorSpec):
+        return _ragged_sample(spec, which)
+    shape = _sizes(spec, which, 1 + which)
+    if isinstance(spec, SparseTensorSpec):
+        place = np.zeros((1, len(shape)), np.int64)
+        return SparseTensor(place, _numbers((1,), spec, which), np.array(shape, np.int64))
+    return _numbers(shape, spec, which) if isinstance(spec, TensorSpec) else spec._sample(which)
+
+
+def _sizes(spec: TypeSpec, which: int, rank: int) -> list[int]:
+    """The shape of a made-up value; of `rank` axes where that is open, too."""
+    shape = getattr(spec, "shape", None) or TensorShape([])
+    sizes = [None] * rank if shape.rank is None else shape
+    return [2 + which if size is None else size for size in sizes]
+
+
+def _numbers(shape: Sequence[int], spec: Any, which: int) -> Tensor:
+    """Zeros, or zeros and ones that are not all alike."""
     dtype = spec.dtype.numpy_dtype
-    value = str(which).encode() if dtype.kind == "O" else which
-    return Tensor(np.full(sizes, value, dtype))
+    if dtype.kind == "O":
+        return Tensor(np.full(shape, str(which).encode(), object))
+    places = np.arange(math.prod(shape)).reshape(shape)
+    return Tensor(np.asarray((places % 3 != 1) * which).astype(dtype))
+
+
+def _ragged_sample(spec: RaggedTensorSpec, which: int) -> Any:
+    sizes = _sizes(spec, which, spec.ragged_rank + 1)
+    inner = spec.ragged_rank + 1
+    flat = _numbers([math.prod(sizes[:inner]), *sizes[inner:]], spec, which)
+    lengths = [
+        np.full(math.prod(sizes[: axis + 1]), sizes[axis + 1], spec.row_splits_dtype.numpy_dtype)
+        for axis in range(spec.ragged_rank)
+    ]
+    return RaggedTensor.from_nested_row_lengths(flat, lengths) if lengths else flat
 
 
 # Many elements as one, and back
