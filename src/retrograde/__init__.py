@@ -127,6 +127,7 @@ if TYPE_CHECKING:
         while_loop,
     )
     from retrograde.core.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
+    from retrograde.core.device_spec import DeviceSpec
     from retrograde.core.dtypes import (
         DType,
         as_dtype,
@@ -164,7 +165,7 @@ if TYPE_CHECKING:
     from retrograde.core.tensor import Tensor
     from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
     from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
-    from retrograde.devices import DeviceSpec, device
+    from retrograde.devices import device
     from retrograde.functions.polymorphic import function
     from retrograde.keras import initializers, losses, metrics, optimizers
     from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot

@@ -41,6 +41,9 @@ HOMES = {
         "retrograde.core.custom_gradient": """
             custom_gradient grad_pass_through recompute_grad
         """,
+        "retrograde.core.device_spec": """
+            DeviceSpec
+        """,
         "retrograde.core.dtypes": """
             DType as_dtype bfloat16 bool=bool_ complex128 complex64 double float16 float32 float64
             half int16 int32 int64 int8 qint16 qint32 qint8 quint16 quint8 resource string uint16
@@ -71,7 +74,7 @@ HOMES = {
             Assert assert_equal assert_greater assert_less assert_rank
         """,
         "retrograde.devices": """
-            DeviceSpec device
+            device
         """,
         "retrograde.functions.polymorphic": """
             function

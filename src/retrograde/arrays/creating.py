@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import MOST_ELEMENTS, integer, integers, shape_from
-from retrograde.core import dtypes
+from retrograde.core import dtypes, namespaces
 from retrograde.core.composites import dispatched
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.errors import invalid
@@ -17,7 +17,7 @@ from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.casting import to_dtype
-from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
+from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Const") -> Tensor:
@@ -63,6 +63,8 @@ def convert_to_tensor(
     """
     tensor = as_tensor(value, numpy_dtype(dtype), numpy_dtype(dtype_hint))
     held = held_by(value)
+    if namespaces.foreign and not holds_tensor(value):
+        return Tensor(namespaces.placed(tensor._array))
     return tensor if held is None or held is tensor else casting.identity(tensor)
 
 
@@ -81,7 +83,7 @@ def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
         if value:
             raise TypeError(f"Cannot convert {value} to a tensor of dtype string.")
         return Tensor(np.full(shape, b"", object))
-    return Tensor(np.zeros(shape, dtype) if not value else np.ones(shape, dtype))
+    return Tensor(namespaces.placed((np.ones if value else np.zeros)(shape, dtype)))
 
 
 @dispatched

@@ -1,4 +1,4 @@
-"""The devices of this machine: the CPU."""
+"""The devices of this machine: the CPU, and what JAX finds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,25 @@ class LogicalDeviceConfiguration(NamedTuple):
 
 
 CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
-LOGICAL_CPU = LogicalDevice("/device:CPU:0", "CPU")
+
+
+def devices_of_jax(device_type: str) -> list:
+    """The devices of one type that JAX has, if it is installed."""
+    try:
+        import jax
+
+        return jax.local_devices(backend=device_type.lower())
+    except (ImportError, RuntimeError):  # RuntimeError: it has none of this type
+        return []
+
+
+def _names(device_type: str | None) -> list[tuple[str, str]]:
+    """Types and places of all devices; the first CPU is NumPy's, and there without JAX."""
+    wanted = ("CPU", "GPU", "TPU") if device_type is None else (device_type,)
+    counts = {kind: len(devices_of_jax(kind)) for kind in wanted}
+    if "CPU" in counts:
+        counts["CPU"] = max(counts["CPU"], 1)
+    return [(kind, f"{kind}:{i}") for kind, count in counts.items() for i in range(count)]
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
@@ -39,12 +57,12 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     >>> tf.config.list_physical_devices("GPU")
     []
     """
-    return [CPU] if device_type in (None, "CPU") else []
+    return [PhysicalDevice(f"/physical_device:{at}", kind) for kind, at in _names(device_type)]
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that operations see, or those of one type."""
-    return [LOGICAL_CPU] if device_type in (None, "CPU") else []
+    return [LogicalDevice(f"/device:{at}", kind) for kind, at in _names(device_type)]
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:

@@ -21,8 +21,8 @@ from retrograde.config.devices import (
 from retrograde.config.devices import (
     set_logical_device_configuration as set_virtual_device_configuration,
 )
+from retrograde.core.device_spec import DeviceSpec
 from retrograde.core.lazily import speaking
-from retrograde.devices import DeviceSpec
 
 __all__ = [
     "VirtualDeviceConfiguration",

@@ -200,11 +200,11 @@ def _run_foreign(primitive: Primitive, arrays: Sequence, attrs: dict) -> Any:
     level = innermost(arrays)
     if level is not None:
         return run_batch(level, primitive, arrays, attrs)
-    xp = namespaces.namespace_of(arrays)
-    if xp is np:
+    arrays = [namespaces.placed(array) for array in arrays]
+    if namespaces.namespace_of(arrays) is np:
         kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
         return kernel(*arrays, **attrs)
-    return primitive.kernel(xp, *arrays, **attrs)
+    return namespaces.run(primitive.kernel, arrays, attrs)
 
 
 def _apply_batch(level: Level, primitive: Primitive, inputs: tuple, attrs: dict) -> Any:

@@ -61,6 +61,47 @@ def batches_are_expected() -> bool:
     return _batches > 0
 
 
+class _Place(threading.local):
+    device: Any = None
+
+
+_place = _Place()
+
+
+@contextlib.contextmanager
+def placing(device: Any) -> Iterator[None]:
+    """A block in which operations run on a device of JAX's; `None` is NumPy's own place."""
+    global foreign, _admitted
+    before = _place.device
+    _place.device = device
+    if device is not None:
+        foreign = _admitted = True
+    try:
+        yield
+    finally:
+        _place.device = before
+
+
+def placed(array: Any) -> Any:
+    """`array` on the device of the block around, if there is one."""
+    device = _place.device
+    is_batch = not isinstance(array, _NUMPY) and not hasattr(array, "__array_namespace__")
+    if device is None or is_batch or array.dtype.kind == "O":
+        return array
+    import jax
+
+    with jax.enable_x64(True):
+        return jax.device_put(array, device)
+
+
+def run(kernel: Any, arrays: list, attrs: dict) -> Any:
+    """A kernel in the namespace of arrays some of which are JAX's, where 64 bits are 64 bits."""
+    import jax
+
+    with jax.enable_x64(True):
+        return kernel(namespace_of(arrays), *arrays, **attrs)
+
+
 def namespace_of(arrays: Iterable[Any]) -> ModuleType:
     """`numpy` if all `arrays` are NumPy's, else the namespace of the first that is not."""
     for array in arrays:

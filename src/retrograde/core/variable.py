@@ -370,6 +370,9 @@ class Variable(Holder, metaclass=_Creating):
             )
             return self if read_value else None
         del now  # what this method holds cannot be written into
+        if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
+            self._replace(lambda old, _: PRIMITIVES[primitive](old, array))
+            return self if read_value else None
         quietly = thread.recorders.quietly
         self._replace(lambda old, out: quietly(ufunc, old, array, out))
         return self if read_value else None
@@ -610,7 +613,7 @@ def _initial_array(value: Any, dtype: Any) -> Any:
     held = held_by(value)
     if held is not None:
         escape(held._read(), "Variable")
-    return as_array(value, wanted)
+    return namespaces.placed(as_array(value, wanted))
 
 
 def _references(tensor: Tensor, array: Any) -> tuple[int, int]:
