@@ -56,8 +56,6 @@ REASONS = {
     "tf.profiler": "Measure with cProfile or time.perf_counter.",
     "tf.queue": "Use the module queue of Python, or tf.data.",
     "tf.raw_ops": "Use the function of the public namespaces that does the same.",
-    "tf.saved_model": "A model is saved by tf.keras.Model.save, variables by tf.train.Checkpoint; "
-    "TensorFlow's format of graphs is neither written nor read.",
     "tf.sets": "Use sets of Python, or tf.unique and tf.sparse.",
     "tf.summary.graph": "There are no graphs to be drawn.",
     "tf.sysconfig.get_compile_flags": _NO_HEADERS,
