@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math as numbers_math
+import builtins
+import math
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from retrograde.keras_backend.ops._inputs import (
     INT64,
     axis_of,
     inexact,
+    number_pair,
+    numbers,
     of_dtype,
     pair,
     promoted,
@@ -85,7 +88,7 @@ def _along_last(x, places):
 
 def unravel_index(indices, shape):
     i, sizes = tensor(indices), wholes(shape)
-    i = apply(indexing.from_front, (i,), {"size": numbers_math.prod(sizes)})
+    i = apply(indexing.from_front, (i,), {"size": math.prod(sizes)})
     places = []
     for n in reversed(sizes):
         n = Tensor(i._array.dtype.type(n))
@@ -118,12 +121,8 @@ def isin(x1, x2, assume_unique=False, invert=False):
 # By order
 
 
-def _sortable(x):
-    return to_dtype(x, INT32) if x._array.dtype.kind == "b" else x
-
-
 def argsort(x, axis=-1):
-    x = _sortable(tensor(x))
+    x = numbers(x)
     if axis is None or not x.ndim:
         x, axis = ravel(x), 0
     at = axis_of(axis, x.ndim, "argsort")
@@ -131,8 +130,7 @@ def argsort(x, axis=-1):
 
 
 def sort(x, axis=-1):
-    own = tensor(x)
-    x, axis = (ravel(own), 0) if axis is None else (own, axis)
+    x, axis = (ravel(x), 0) if axis is None else (tensor(x), axis)
     return take_along_axis(x, argsort(x, axis), axis)
 
 
@@ -142,28 +140,25 @@ def argpartition(x, kth, axis=-1):
 
 
 def searchsorted(sorted_sequence, values, side="left"):
-    sequence, values = pair(sorted_sequence, values)
+    sequence, values = number_pair(sorted_sequence, values)
     if sequence.ndim != 1:
         raise ValueError(
             "`searchsorted` only supports 1-D sorted sequences. You can use "
             "`keras.ops.vectorized_map` to extend it to N-D sequences. Received: "
             f"sorted_sequence.shape={shape_of(sequence)}"
         )
-    attrs = {"side": side, "dtype": INT32}
-    return apply(sorting.insertion_places, (_sortable(sequence), _sortable(values)), attrs)
+    return apply(sorting.insertion_places, (sequence, values), {"side": side, "dtype": INT32})
 
 
 def digitize(x, bins):
     """Which of the intervals between `bins`, which ascend or descend, each element is in."""
-    x, bins = pair(x, bins)
-    x, bins = _sortable(x), _sortable(bins)
+    x, bins = number_pair(x, bins)
     count = bins._array.shape[0]
     ascending = searchsorted(bins, x, side="right")
     if count < 2:
         return ascending
-    descending = Tensor(np.int32(count)) - searchsorted(
-        shaping.reverse(bins, axis=(0,)), x, side="right"
-    )
+    above = searchsorted(shaping.reverse(bins, axis=(0,)), x, side="right")
+    descending = Tensor(np.int32(count)) - above
     return ar.select(bins[0] <= bins[-1], ascending, descending)
 
 
@@ -202,7 +197,7 @@ def unique(
 
 
 def _of_length(array, length, axis, fill):
-    array = array.take(np.arange(np.minimum(length, array.shape[axis])), axis)
+    array = array.take(np.arange(builtins.min(length, array.shape[axis])), axis)
     missing = [(0, 0)] * array.ndim
     missing[axis] = (0, length - array.shape[axis])
     return np.pad(array, missing, constant_values=fill)
@@ -222,13 +217,12 @@ def bincount(x, weights=None, minlength=0, sparse=False):
     shape = shape_of(x)
     w = Tensor(np.ones(shape, INT32)) if weights is None else promoted(x, weights)[1]
     x = to_dtype(x, INT64)
-    length = whole(minlength)
-    if x._array.size:
-        length = np.maximum(length, int(max(x)) + 1)
-    count = numbers_math.prod(shape[:-1])
+    largest = int(max(x)) if x._array.size else -1
+    length = builtins.max(whole(minlength), largest + 1)
+    count = math.prod(shape[:-1])
     starts = Tensor((np.arange(count) * length).reshape((*shape[:-1], 1)))
-    y = indexing.scatter_add(ravel(w), ravel(x + starts), shape=(count * int(length),))
-    return shaping.reshape(y, shape=(*shape[:-1], int(length)))
+    y = indexing.scatter_add(ravel(w), ravel(x + starts), shape=(count * length,))
+    return shaping.reshape(y, shape=(*shape[:-1], length))
 
 
 def histogram(x, bins=10, range=None):
@@ -301,7 +295,7 @@ def _quantile(x, q, axis, method, keepdims, past_nan, of=1):
     spoiled = (all if past_nan else any)(missing, -1, True)
     y = ar.select(spoiled, nan, y)
     y = shaping.reshape(y, shape=(*y._array.shape[:-1], *shape))
-    y = moveaxis(y, tuple(np.arange(last, y.ndim)), tuple(np.arange(len(shape))))
+    y = moveaxis(y, tuple(range(last, y.ndim)), tuple(range(len(shape))))
     if keepdims:
         sizes = [1 if i in over else n for i, n in enumerate(own._array.shape)]
         y = shaping.reshape(y, shape=(*shape, *sizes))
