@@ -37,41 +37,47 @@ from retrograde.ops.elementary import sqrt
 from retrograde.ops.shaping import concat
 
 
-def _matrices(x):
-    """Matrices in a dtype that LAPACK works in, and the dtype to give back."""
+def _full(x):
+    """Matrices in a precision that LAPACK works in."""
+    return single(inexact(x))
+
+
+def _as_given(f, x):
+    """What `f` makes of matrices, in the precision in which they are given."""
     x = inexact(x)
-    return single(x), x._array.dtype
+    return to_dtype(f(single(x)), x._array.dtype)
 
 
 # Decompositions
 
 
 def cholesky(a, upper=False):
-    a, dtype = _matrices(a)
-    y = linalg.cholesky(a)
+    y = _as_given(linalg.cholesky, a)
     if isinstance(y._array, np.ndarray) and np.isnan(y._array).any():  # compiled code cannot look
         raise ValueError(
             "Cholesky decomposition failed. The input might not be a valid positive definite "
             "matrix."
         )
-    return to_dtype(matrices.adjoint(y) if upper else y, dtype)
+    return matrices.adjoint(y) if upper else y
 
 
 def cholesky_inverse(a, upper=False):
     """The inverse of the matrix of which `a` is the Cholesky factor."""
-    a, dtype = _matrices(a)
-    unit = Tensor(np.eye(a._array.shape[-1], dtype=a._array.dtype))
-    inverse = linalg.triangular_solve(a, unit, lower=not upper)
-    y = matrices.product(inverse, inverse, adjoint_a=not upper, adjoint_b=upper)
-    return to_dtype(y, dtype)
+
+    def inverse_of_product(a):
+        unit = Tensor(np.eye(a._array.shape[-1], dtype=a._array.dtype))
+        inverse = linalg.triangular_solve(a, unit, lower=not upper)
+        return matrices.product(inverse, inverse, adjoint_a=not upper, adjoint_b=upper)
+
+    return _as_given(inverse_of_product, a)
 
 
 def eig(a):
-    return linalg.eig(_matrices(a)[0])
+    return linalg.eig(_full(a))
 
 
 def eigh(a):
-    return linalg.eigh(_matrices(a)[0])
+    return linalg.eigh(_full(a))
 
 
 def qr(x, mode="reduced"):
@@ -80,11 +86,11 @@ def qr(x, mode="reduced"):
             "`mode` argument value not supported. Expected one of {'reduced', 'complete'}. "
             f"Received: mode={mode}"
         )
-    return tuple(linalg.qr(_matrices(x)[0], full_matrices=mode == "complete"))
+    return tuple(linalg.qr(_full(x), full_matrices=mode == "complete"))
 
 
 def svd(x, full_matrices=True, compute_uv=True):
-    x = _matrices(x)[0]
+    x = _full(x)
     if not compute_uv:
         return linalg.svd(x, compute_uv=False)
     s, u, v = linalg.svd(x, full_matrices)
@@ -97,7 +103,7 @@ def lu_factor(a):
     The rows are put in order first; a square part of the matrix is decomposed, and what lies
     beside or below it follows from its triangles.
     """
-    x = _matrices(a)[0]
+    x = _full(a)
     rows, columns = x._array.shape[-2:]
     pivots, order = apply(decomposition.pivots, (x,))
     x = take_along_axis(x, expand_dims(order, -1), -2)
@@ -123,10 +129,10 @@ def lu_factor(a):
 
 def _solved(f, a, b):
     """What `f` makes of matrices; a vector is a column on the way."""
-    a, b = (single(x) for x in inexact_pair(a, b))
-    vector = b.ndim == a.ndim - 1
-    y = f(a, expand_dims(b, -1) if vector else b)
-    return squeeze(y, -1) if vector else y
+    a, b = inexact_pair(a, b)
+    dtype, vector = a._array.dtype, b.ndim == a.ndim - 1
+    y = f(single(a), single(expand_dims(b, -1) if vector else b))
+    return to_dtype(squeeze(y, -1) if vector else y, dtype)
 
 
 def solve(a, b):
@@ -142,23 +148,26 @@ def lstsq(a, b, rcond=None):
 
 
 def inv(a):
-    return linalg.inv(_matrices(a)[0])
+    return _as_given(linalg.inv, a)
 
 
 def pinv(x, rcond=None):
-    x = _matrices(x)[0]
+    x = tensor(x)
     _refuse_vectors(x)
-    if rcond is None:
-        rcond = float(builtins.max(x._array.shape[-2:]) * np.finfo(x._array.dtype).eps)
-    return linalg.pinv(x, rcond)
+
+    def pseudo_inverse(x):
+        least = builtins.max(x._array.shape[-2:]) * np.finfo(x._array.dtype).eps
+        return linalg.pinv(x, float(least) if rcond is None else rcond)
+
+    return _as_given(pseudo_inverse, x)
 
 
 def det(a):
-    return linalg.det(_matrices(a)[0])
+    return _as_given(linalg.det, a)
 
 
 def matrix_rank(x, tol=None):
-    x = _matrices(x)[0]
+    x = _full(x)
     _refuse_vectors(x)
     return linalg.matrix_rank(x, tol)
 
