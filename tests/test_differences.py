@@ -690,6 +690,8 @@ def test_a_function_inside_a_recorded_one_is_part_of_it():
     outer(tf.constant(1.0))
     assert not outer.recordings()[0].compiled
     assert "np.sin" in outer.source()
+
+
 # Programs
 
 
