@@ -308,9 +308,9 @@ def test_a_tape_that_let_go_says_what_to_do():
         tape.autopsy,
         RuntimeError,
         "autopsy: this tape let go of what it recorded in the walk back at "
-        f"{__file__}:{line}, and its loss was finite.\nTo be able to ask, make the tape with "
-        "persistent=True or lines=True; or put `with tf.debugging.nonfinite('explain'):` around "
-        "the program, which looks at each value as it is made.",
+        f"{__file__}:{line}.\nTo be able to ask, make the tape with persistent=True or lines=True; "
+        "or put `with tf.debugging.nonfinite('explain'):` around the program, which looks at each "
+        "value as it is made.",
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from retrograde.core import indexed_slices
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.recorders import thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
 from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tensor import Tensor, wrap
@@ -43,7 +44,8 @@ def pull(
         cotangents.deposit(target._id, g)
     wanted = {x._id for x in held}
     leads = None if recorded.roots <= wanted else leading_to(wanted, recorded.entries)
-    rewind(recorded.entries.copy(), cotangents, wanted, leads)
+    walk = thread.recorders.walk or rewind
+    walk(recorded.entries.copy(), cotangents, wanted, leads)
     return [indexed_slices.whole(cotangents.get(x._id)) for x in held]
 
 

@@ -126,7 +126,7 @@ class Ledger:
         return saved
 
     def _keep(self, tensor: Tensor, number: int, fixed: bool) -> None:
-        owner = _owner(tensor._array)
+        owner = owner_of(tensor._array)
         holding = self._holdings.get(id(owner))
         if holding is None:
             holding = self._holdings[id(owner)] = Holding(owner.nbytes)
@@ -201,7 +201,7 @@ class Ledger:
             fresh.update(zip(recipe.outputs, self._run(recipe, fresh), strict=True))
             for k in chosen.intersection(recipe.outputs):
                 self._again[k] = fresh[k]
-                self.held += _owner(fresh[k]).nbytes
+                self.held += owner_of(fresh[k]).nbytes
             for i in set(_made(recipe)):
                 uses[i] -= 1
             for i in [i for i in fresh if not uses[i] and i != key]:
@@ -261,7 +261,7 @@ class Ledger:
     def leave(self, number: int) -> None:
         """Lets go of what no call before the one of this number reads."""
         for key in [k for k in self._again if self.recipes[k].number >= number]:
-            self.held -= _owner(self._again.pop(key)).nbytes
+            self.held -= owner_of(self._again.pop(key)).nbytes
 
     def leave_for_good(self, number: int, outputs: tuple[int, ...]) -> None:
         """As `leave`; and of what the tape itself kept for the call, which is gone now."""
@@ -322,8 +322,8 @@ class LimitedEntries(list):
         return plan, ids, out, saved, attrs
 
 
-def _owner(array: Any) -> Any:
-    """The array that owns the memory."""
+def owner_of(array: Any) -> Any:
+    """The array that owns the memory: what a view is a part of."""
     while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
         array = array.base
     return array

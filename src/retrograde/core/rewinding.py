@@ -25,14 +25,6 @@ def rewind(
     `wanted` are the ids of the sources. Rules are run only for inputs in `leads`; `None` says
     that all of them lead to a source.
     """
-    walk = thread.recorders.walk or rewind_unseen
-    walk(entries, cotangents, wanted, leads)
-
-
-def rewind_unseen(
-    entries: list[tuple], cotangents: Cotangents, wanted: set[int], leads: set | None
-) -> None:
-    """As `rewind`, whoever may want to look."""
     boxed = cotangents.boxed
     run = _run if boxed else thread.recorders.quietly
     take = cotangents.pop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -29,10 +30,10 @@ from retrograde.core.rules import (
     save_all,
 )
 from retrograde.core.tape_arguments import (
+    REAL_SCALARS,
     Asked,
     UnconnectedGradients,
     flat,
-    is_sound,
     path,
     result,
     scalar,
@@ -326,19 +327,23 @@ class GradientTape(Testifying):
         weights = weights_for(output_gradients, target, len(targets))
         boxed = bool(thread.recorders) and self._is_heard()
         cotangents = Cotangents(boxed)
-        for i, x in enumerate(targets):
-            if x._array.dtype in dtypes.INEXACT:
-                cotangents.deposit(x._id, seed(x, weights[i], boxed))
-        entries = self._entries.copy() if self._persistent else self._spend(sys._getframe(1))
         kept = self._persistent or self._places is not None
-        if self._ledger is None and (kept or not all([is_sound(x._array) for x in targets])):
+        for i, x in enumerate(targets):
+            array = x._array
+            if array.dtype in dtypes.INEXACT:
+                cotangents.deposit(x._id, seed(x, weights[i], boxed))
+                if type(array) in REAL_SCALARS and not math.isfinite(array):
+                    kept = True  # for who asks why. What has axes is not looked at: it takes time
+        entries = self._entries.copy() if self._persistent else self._spend(sys._getframe(1))
+        if kept and self._ledger is None:
             read = [v._current() for v in self._variables.values()]
             self._asked = Asked(list(entries), targets, weights, held, read)
         wanted = set()
         for x in held:
             wanted.add(x._id)
         leads = None if self._roots <= wanted else leading_to(wanted, entries)
-        rewind(entries, cotangents, wanted, leads)
+        walk = thread.recorders.walk or rewind
+        walk(entries, cotangents, wanted, leads)
         if self._on_none is not None and self._on_none == "zeros":
             unconnected = UnconnectedGradients.ZERO
         results = []

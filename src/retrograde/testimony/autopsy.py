@@ -52,10 +52,10 @@ def _question(tape: Any) -> Asked:
     if tape._entries is None:
         where = ":".join(map(str, tape._spent_at))
         raise RuntimeError(
-            f"autopsy: this tape let go of what it recorded in the walk back at {where}, and its "
-            "loss was finite.\nTo be able to ask, make the tape with persistent=True or "
-            "lines=True; or put `with tf.debugging.nonfinite('explain'):` around the program, "
-            "which looks at each value as it is made."
+            f"autopsy: this tape let go of what it recorded in the walk back at {where}.\nTo be "
+            "able to ask, make the tape with persistent=True or lines=True; or put `with "
+            "tf.debugging.nonfinite('explain'):` around the program, which looks at each value as "
+            "it is made."
         )
     return Asked(list(tape._entries), [], [], [], [])
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.recorders import listening, thread
+from retrograde.core.recorders import alone
 from retrograde.core.rewinding import Cotangents, leading_to
 from retrograde.core.tape_arguments import Asked, seed
+from retrograde.core.tensor import Tensor
 from retrograde.testimony.calls import Call, Values, calls_of
 from retrograde.testimony.walking import is_finite, raw, walk
 
@@ -56,7 +57,8 @@ class Search:
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self.calls = calls_of(asked.entries)
-        sources = [x for x in asked.sources if hasattr(x, "numpy") and not hasattr(x, "assign")]
+        # Variables may have changed since: `read` has what they were.
+        sources = [x for x in asked.sources if isinstance(x, Tensor)]
         self.values = Values(self.calls, [*asked.targets, *asked.read, *sources])
         self._number = {id(call.entry): call.number for call in self.calls}
         self._spoilt: dict[int, tuple[int, Any]] = {}  # id: the call behind, and the cotangent
@@ -96,8 +98,7 @@ class Search:
                 cotangents.deposit(x._id, seed(x, weight, boxed=False))
         wanted = {x._id for x in asked.sources}
         leads = leading_to(wanted, asked.entries)
-        with listening([]):
-            thread.recorders.walk = None
+        with alone():
             walk(list(asked.entries), cotangents, wanted, leads, self._look)
 
     def _look(self, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:

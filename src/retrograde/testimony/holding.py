@@ -7,18 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
-from retrograde.core.limiting import Dropped
+from retrograde.core.limiting import Dropped, owner_of
 from retrograde.core.rules import Outputs
 from retrograde.core.tensor import Tensor
-
-
-def owner_of(array: Any) -> Any:
-    """The array that owns the memory: what a view is a part of."""
-    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:

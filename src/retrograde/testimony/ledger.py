@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.recorders import listening, thread
+from retrograde.core.limiting import owner_of
+from retrograde.core.recorders import alone
 from retrograde.core.rewinding import Cotangents, leading_to
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.testimony.calls import Call, calls_of
-from retrograde.testimony.holding import held_alone, owner_of
+from retrograde.testimony.holding import held_alone
 from retrograde.testimony.telling import Told, bytes_in_words, line_of, table
 from retrograde.testimony.walking import raw, walk
 
@@ -38,9 +39,9 @@ def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
     asked = tape._asked
     entries = list(tape._entries or (() if asked is None else asked.entries))
     holders = [] if asked is None else [*asked.targets, *asked.sources, *asked.read]
-    alone = held_alone(entries, holders)
+    unshared = held_alone(entries, holders)
     calls = calls_of(entries)
-    items = _items(calls, alone, tape._variables)
+    items = _items(calls, unshared, tape._variables)
     keeps = tape._persistent or tape._places is not None
     peak = None
     if target is not None:
@@ -76,7 +77,7 @@ class Item:
     variable: bool = False
 
 
-def _items(calls: list[Call], alone: set[int], variables: dict) -> list[Item]:
+def _items(calls: list[Call], unshared: set[int], variables: dict) -> list[Item]:
     """The distinct arrays that are kept. A view counts as the whole that it is a part of."""
     makers = {i: call for call in calls for i in call.outputs}
     items: dict[int, Item] = {}
@@ -85,7 +86,7 @@ def _items(calls: list[Call], alone: set[int], variables: dict) -> list[Item]:
             owner = owner_of(tensor._array)
             item = items.get(id(owner))
             if item is None:
-                item = Item(owner.nbytes, call.number, id(owner) in alone)
+                item = Item(owner.nbytes, call.number, id(owner) in unshared)
                 items[id(owner)] = item
             item.maker = item.maker or makers.get(key)
             item.variable |= key in variables
@@ -115,8 +116,7 @@ def _peak(
     cotangents = Cotangents(boxed=False)
     for x in targets:
         cotangents.deposit(x._id, seed(x, None, boxed=False))
-    with listening([]):
-        thread.recorders.walk = None
+    with alone():
         walk(list(entries), cotangents, wanted, leading_to(wanted, entries), look)
     return most
 

@@ -13,8 +13,8 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import MANY
 from retrograde.core.lines import Place
-from retrograde.core.recorders import listening, thread
-from retrograde.core.rewinding import Cotangents, leading_to, rewind_unseen
+from retrograde.core.recorders import alone, thread
+from retrograde.core.rewinding import Cotangents, leading_to, rewind
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.testimony.calls import Call, Values
 from retrograde.testimony.evidence import calls_between, values_of
@@ -43,8 +43,7 @@ def profile(tape: Any, target: Any, sources: Any = None, repeats: int = 3) -> Pr
     values = values_of(tape, calls, targets)
     wanted = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
     places = tape._places or {}
-    with listening([]):
-        thread.recorders.walk = None
+    with alone():
         forwards = [_forwards(call, values, repeats) for call in calls]
         backwards = _backwards(calls, targets, wanted, repeats)
     return Profile(
@@ -79,7 +78,7 @@ def _backwards(calls: list[Call], targets: list, wanted: set[int], repeats: int)
             # A step takes cotangents away and adds to others: all but the last try do it elsewhere.
             here = cotangents if last else _copied(cotangents)
             start = time.perf_counter()
-            rewind_unseen([entry], here, wanted, leads)
+            rewind([entry], here, wanted, leads)
             tries.append(time.perf_counter() - start)
         times.append(min(tries))
     return times[::-1]

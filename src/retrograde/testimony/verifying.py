@@ -13,7 +13,7 @@ from retrograde.core import dtypes, indexed_slices, nest, random_state
 from retrograde.core.conversion import held_by
 from retrograde.core.lines import Place
 from retrograde.core.namespaces import namespace_of
-from retrograde.core.recorders import listening, thread
+from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import passed_on
 from retrograde.core.tensor import Tensor
 from retrograde.testimony.calls import Call, Values
@@ -53,8 +53,7 @@ def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Ve
     values = values_of(tape, calls, targets)
     places = tape._places or {}
     checked, skipped, kinks = 0, [], []
-    with listening([]), np.errstate(all="ignore"):
-        thread.recorders.walk = None
+    with alone(), np.errstate(all="ignore"):
         for call in calls:
             trial = _trial(call, values)
             place = places.get(call.outputs[0])

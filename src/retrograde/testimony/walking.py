@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.batching import Batched
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.rewinding import Cotangents, rewind_unseen
+from retrograde.core.rewinding import Cotangents, rewind
 
 Look = Callable[[tuple, tuple, Cotangents], None]
 
@@ -26,7 +26,7 @@ def walk(
         gs = tuple([cotangents.get(i) for i in outputs_of(entry)])
         if all(g is None for g in gs):
             continue
-        rewind_unseen([entry], cotangents, wanted, leads)
+        rewind([entry], cotangents, wanted, leads)
         look(entry, gs, cotangents)
 
 
