@@ -214,6 +214,45 @@ class TestPythonCode:
             assert (float(y), float(tape.gradient(y, x))) == (9 * scale[0], 6 * scale[0])
             assert [float(v) for v in g(x)] == [9 * scale[0], 6 * scale[0]]
 
+    @BOTH
+    def test_python_code_sees_what_was_assigned_before_it(self, compiled):
+        v, seen = tf.Variable(0.0), []
+
+        def look(x):
+            seen.append(v.numpy().item())
+            v.assign_add(100.0)
+            return x
+
+        @tf.function(jit_compile=compiled)
+        def f(x):
+            v.assign(x * 2.0)
+            y = tf.numpy_function(look, [x + 0.0], tf.float32)
+            return y + v
+
+        assert [f(tf.constant(x)).numpy() for x in (1.0, 2.0, 3.0)] == [103.0, 106.0, 109.0]
+        assert seen == [2.0, 4.0, 6.0]
+        assert v.numpy() == 106.0
+
+    def test_what_python_code_saw_is_taken_back_if_the_call_fails(self):
+        v, fails = tf.Variable(0.0), [False]
+
+        def look(x):
+            if fails[0]:
+                raise ValueError("no")
+            return x
+
+        @tf.function
+        def f(x):
+            v.assign(x)
+            return tf.numpy_function(look, [x], tf.float32)
+
+        for x in (1.0, 2.0):
+            f(tf.constant(x))
+        fails[0] = True
+        with pytest.raises(ValueError, match="no"):
+            f(tf.constant(3.0))
+        assert v.numpy() == 2.0
+
     def test_numpy_results_of_another_shape_are_another_recording(self):
         size = [2]
         f = tf.function(lambda: tf.numpy_function(lambda: np.ones(size[0]), [], tf.float64) * 2.0)

@@ -15,7 +15,7 @@ from retrograde.core.rules import Plan
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.functions.playing import Divergence, play_entries
-from retrograde.functions.recording import Call, Log, Reading, Recording
+from retrograde.functions.recording import Call, Log, Reading, Recording, may_look_around
 from retrograde.functions.replaying import Replay
 from retrograde.functions.simplifying import Merging, Plain, merged, needed
 from retrograde.functions.xla_replay import on_device
@@ -66,7 +66,7 @@ class Piece:
 def _is_for_play_only(entry: Any) -> bool:
     """Whether an entry depends on more than the arguments and random numbers."""
     host = entry.primitive if type(entry) is Call else None
-    return type(entry) is Reading or (type(host) is Host and not (host.pure or host.draws))
+    return type(entry) is Reading or may_look_around(host)
 
 
 def _is_followed(x: Tensor, tapes: list[GradientTape]) -> bool:

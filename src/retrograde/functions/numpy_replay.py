@@ -15,7 +15,7 @@ from retrograde.core.rules import Spec
 from retrograde.functions.fused import Fused
 from retrograde.functions.fusing import fuse
 from retrograde.functions.playing import Divergence
-from retrograde.functions.recording import Call, Guard, Reading, key_of
+from retrograde.functions.recording import Call, Guard, Reading, Write, key_of
 from retrograde.functions.simplifying import Plain
 from retrograde.functions.writing import WRITERS
 from retrograde.functions.writing_out import written_out
@@ -72,6 +72,9 @@ class Writer:
                 self._block(entry)
             elif type(entry) is Guard:
                 self._guard(entry)
+            elif type(entry) is Write:
+                variable = self._object(self._variables[entry.variable], "variable")
+                self._lines.append(f"log.show({variable}, {self._name(entry.value)})")
             else:
                 self._reading(entry)
             self._free(place)
@@ -211,11 +214,11 @@ class Writer:
 
 
 def _used(entry: Any) -> tuple[int, ...]:
-    return (entry.value,) if type(entry) in (Guard, Reading) else entry.inputs
+    return (entry.value,) if type(entry) in (Guard, Reading, Write) else entry.inputs
 
 
 def _made(entry: Any) -> tuple[int, ...]:
-    return () if type(entry) in (Guard, Reading) else entry.outputs
+    return () if type(entry) in (Guard, Reading, Write) else entry.outputs
 
 
 def _held_by_nobody_else(entries: list[Any]) -> set[int]:

@@ -12,7 +12,17 @@ from retrograde.core.dispatch import apply
 from retrograde.core.effects import Host, wrapped
 from retrograde.core.recorders import alone
 from retrograde.core.tensor import Tensor
-from retrograde.functions.recording import Call, Guard, Log, Reading, Recording, Tie, Write, key_of
+from retrograde.functions.recording import (
+    Call,
+    Guard,
+    Log,
+    Reading,
+    Recording,
+    Tie,
+    Write,
+    key_of,
+    may_look_around,
+)
 
 
 class Divergence(NamedTuple):
@@ -47,6 +57,10 @@ def play_entries(
         if kind is Call:
             inputs = tuple([values[n] for n in entry.inputs])
             if type(entry.primitive) is Host:
+                if may_look_around(entry.primitive):
+                    for place, tensor in writes.items():
+                        log.show(recording.variables[place], tensor._array)
+                    writes = {}
                 y = _host(entry.primitive, inputs, log)
                 if heard is not None:
                     heard(entry, y if type(y) is tuple else (y,))

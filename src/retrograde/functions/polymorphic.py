@@ -145,13 +145,13 @@ class Function:
 
     def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         if thread.recorders:
-            return path.call(inputs, variables, log)
+            return _undone_if_it_fails(path.call, inputs, variables, log)
         try:
             return path.run(inputs, variables, log)
         except Exception:
             log.rewind()
-            with alone(_NOBODY):
-                path.call(inputs, variables, log)  # raises what the error means to the user
+            with alone(_NOBODY):  # raises what the error means to the user
+                _undone_if_it_fails(path.call, inputs, variables, log)
             raise
 
     def _compared(
@@ -385,6 +385,14 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<retrograde.function {self._name}>"
+
+
+def _undone_if_it_fails(call: Callable, inputs: list, variables: list, log: Log) -> Any:
+    try:
+        return call(inputs, variables, log)
+    except BaseException:
+        log.undo()
+        raise
 
 
 def _put_all(variables: list[Any], tensors: list[Tensor]) -> None:

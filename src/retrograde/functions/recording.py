@@ -78,16 +78,29 @@ class Log:
     place on.
     """
 
-    __slots__ = ("_state", "answers", "place")
+    __slots__ = ("_before", "_state", "answers", "place")
 
     def __init__(self) -> None:
         self.answers: list[tuple[str, Any, Exception | None]] = []
         self.place = 0
         self._state: Any = None
+        self._before: dict[int, tuple[Any, Tensor]] = {}
+
+    def show(self, variable: Any, array: Any) -> None:
+        """Lets `variable` hold what it is to hold in the end, before Python code looks at it."""
+        self._before.setdefault(variable._id, (variable, variable._current()))
+        variable._put(Tensor(array, variable._id))
+
+    def undo(self) -> None:
+        """Takes back what was shown."""
+        for variable, tensor in self._before.values():
+            variable._put(tensor)
+        self._before = {}
 
     def rewind(self) -> None:
         """Begins again with the first answer."""
         self.place = 0
+        self.undo()
         if self._state is not None:
             random_state.restore(self._state)
 
@@ -388,6 +401,11 @@ class Left(Tensor):
 
     def __repr__(self) -> str:
         return "<tf.Tensor: out of scope, made inside a tf.function>"
+
+
+def may_look_around(host: Any) -> bool:
+    """Whether Python code in a recording may read variables: what only draws does not."""
+    return type(host) is Host and not (host.pure or host.draws)
 
 
 def key_of(array: Any) -> Any:

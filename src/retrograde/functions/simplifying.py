@@ -10,7 +10,15 @@ from retrograde.core.dispatch import MANY
 from retrograde.core.effects import Host
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import Spec
-from retrograde.functions.recording import Call, Guard, Reading, Recording, Tie, Write
+from retrograde.functions.recording import (
+    Call,
+    Guard,
+    Reading,
+    Recording,
+    Tie,
+    Write,
+    may_look_around,
+)
 
 _LARGEST_FOLDED = 1 << 20  # bytes: more than that is quicker computed than carried along
 
@@ -18,9 +26,10 @@ _LARGEST_FOLDED = 1 << 20  # bytes: more than that is quicker computed than carr
 class Plain(NamedTuple):
     """What is left of a recording.
 
-    `entries` are calls, guards and readings in order; `specs`, shapes and dtypes of all values;
-    `constants`, arrays by number. `arguments` are the values that are handed in, `results` those
-    that are returned, and `writes` those that variables hold afterwards.
+    `entries` are calls, guards and readings in order, and writes that Python code may look at;
+    `specs`, shapes and dtypes of all values; `constants`, arrays by number. `arguments` are the
+    values that are handed in, `results` those that are returned, and `writes` those that variables
+    are given at the end.
     """
 
     entries: list[Any]
@@ -69,6 +78,9 @@ class Merging:
         kind = type(entry)
         if kind is Call:
             inputs = tuple([same.get(n, n) for n in entry.inputs])
+            if may_look_around(entry.primitive):
+                self.entries += [Write(*pair) for pair in self.writes.items()]
+                self.writes = {}
             self._call(entry._replace(inputs=inputs))
         elif kind is Tie:
             same.update(
@@ -133,7 +145,7 @@ def needed(entries: list[Any], wanted: set[int]) -> list[Any]:
             if not effect and wanted.isdisjoint(entry.outputs):
                 continue
             wanted.update(entry.inputs)
-        elif kind is Guard:
+        elif kind is Guard or kind is Write:
             wanted.add(entry.value)
         elif kind is Reading and entry.value not in wanted:
             continue

@@ -14,7 +14,7 @@ from retrograde.core.effects import Host
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable import Variable
 from retrograde.functions.playing import Divergence
-from retrograde.functions.recording import Call, Guard, Log, Reading, key_of
+from retrograde.functions.recording import Call, Guard, Log, Reading, Write, key_of
 from retrograde.functions.rolling import rolled
 from retrograde.functions.simplifying import Plain
 from retrograde.functions.xla_loops import Values, compute
@@ -59,6 +59,8 @@ def can_compile(plain: Plain) -> str | None:
     """What Python code in a recording keeps it from being compiled as a whole, if any does."""
     on_host = set(range(len(plain.specs)))
     for entry in plain.entries:
+        if type(entry) is Write:
+            return "Python code that may look at a variable"
         if type(entry) is not Call:
             continue
         if type(entry.primitive) is not Host:
