@@ -35,8 +35,6 @@ SHORT = (
     "layers/core/embedding_test.py",
     "layers/normalization/batch_normalization_test.py",
     "layers/rnn/lstm_test.py",
-    "losses/losses_test.py",
-    "backend/common/variables_test.py",
 )
 
 

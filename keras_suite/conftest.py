@@ -6,9 +6,11 @@ each test ended.
 """
 
 import contextlib
+import importlib.util
 import json
 import os
 import pathlib
+import re
 import tomllib
 
 import pytest
@@ -59,13 +61,20 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="needs more than one device"))
 
 
+MISSING = re.compile(r"No module named '(\w+)|This requires the (\w+) module")
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call():
-    """Skips a test that needs a package which is not installed."""
-    try:
-        return (yield)
-    except ModuleNotFoundError as error:
-        pytest.skip(f"needs {error.name}, which is not installed")
+def pytest_runtest_makereport():
+    """Skips a test that failed for want of a package which is not installed."""
+    report = yield
+    found = report.failed and MISSING.search(str(report.longrepr))
+    package = found and (found[1] or found[2])
+    if package and importlib.util.find_spec(package) is None:
+        report.outcome = "skipped"
+        path, line, _ = report.location
+        report.longrepr = (path, line, f"Skipped: needs {package}, which is not installed")
+    return report
 
 
 def pytest_runtest_logreport(report):
