@@ -254,6 +254,9 @@ def test_masks_and_logits_are_kept_on_tensors():
 
     logits = tf.constant([[1.0, 2.0]])
     assert keras.activations.softmax(logits)._keras_logits is logits
+    assert not hasattr(logits, "trainable")
+    logits.trainable = False  # as quantized layers do with what stands for a weight
+    assert not logits.trainable
 
 
 def test_a_layer_that_is_dropped_frees_its_variables():
