@@ -1,5 +1,6 @@
 """function(): what it takes, what it returns, and when it records."""
 
+import dataclasses
 import functools
 import threading
 
@@ -170,6 +171,22 @@ class TestArguments:
         results = [scale(tf.constant(v)).numpy() for scale in (a, b) for v in (1.0, 2.0)]
 
         assert results == [2.0, 4.0, 3.0, 6.0]
+        assert (a.runs, b.runs) == (1, 1)
+
+    def test_objects_that_cannot_be_keys_have_methods_too(self):
+        @dataclasses.dataclass  # compares by value, and so has no hash
+        class Scale:
+            k: float
+            runs: int = 0
+
+            @tf.function
+            def __call__(self, x):
+                self.runs += 1
+                return self.k * x
+
+        a, b = Scale(2.0), Scale(2.0)
+
+        assert [scale(tf.constant(1.0)).numpy() for scale in (a, b, a, b)] == [2.0] * 4
         assert (a.runs, b.runs) == (1, 1)
 
     def test_input_signature(self):

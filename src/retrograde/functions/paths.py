@@ -234,7 +234,6 @@ class Paths:
     def __init__(self) -> None:
         self.all: list[Path] = []
         self.latest: Path | None = None
-        self.misses = 0
         self.eager = False
         self.lock = threading.RLock()
         self.arguments: tuple[tuple, dict] = ((), {})  # of the first call, with specs of tensors

@@ -54,7 +54,7 @@ class Function:
         self._strict = strict
         self._parameters = Parameters(python_function)
         self._signatures: dict[Any, Paths] = {}
-        self._bound: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._bound: dict[int, Function] = {}  # by the ids of objects that are alive
         self._made_variables = False
         self._entries: list[Entry] = []
         self._expected: int | None = None
@@ -65,12 +65,11 @@ class Function:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        try:
-            found = self._bound.get(instance)
-        except TypeError:  # it cannot be a weak key
-            return self._for(instance)
+        key = id(instance)
+        found = self._bound.get(key)
         if found is None:
-            found = self._bound[instance] = self._for(instance)
+            found = self._bound[key] = self._for(instance)
+            weakref.finalize(instance, self._bound.pop, key, None)
         return found
 
     def _for(self, instance: Any) -> Function:

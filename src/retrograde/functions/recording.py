@@ -379,10 +379,6 @@ class Recording(Recorder):
         key = bool(array) if truth else key_of(array)
         self.entries.append(Guard(number, truth, key, how, here()))
 
-    def changes(self, number: int) -> bool:
-        """Whether a value may be another one in the next call."""
-        return self._changing[number]
-
 
 class Left(Tensor):
     """A tensor that was left behind by the call that was recorded, and means nothing any more.
