@@ -119,10 +119,11 @@ def main(arguments=None):
 def draw(options, outlines, filled, made, history):
     """Draws outlines, what was made of them, and what they should be."""
     with picture(options, "translation", 3, 8, size=(14, 5.4)) as (figure, axes):
-        for column in range(5):
-            image(axes[0, column], outlines[column, ..., 0], "outline" if not column else "")
-            image(axes[1, column], made[column], "made" if not column else "")
-            image(axes[2, column], filled[column], "true" if not column else "")
+        by_colour = np.argsort(filled[..., 2].mean(axis=(1, 2)))  # some of each kind
+        for column, at in enumerate(by_colour[[5, 25, 50, 75, 95]]):
+            image(axes[0, column], outlines[at, ..., 0], "outline" if not column else "")
+            image(axes[1, column], made[at], "made" if not column else "")
+            image(axes[2, column], filled[at], "true" if not column else "")
         for axis in axes[:, 5:].ravel():
             axis.remove()
         axis = figure.add_subplot(axes[0, 0].get_gridspec()[:, 5:])

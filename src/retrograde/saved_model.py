@@ -15,6 +15,7 @@ from retrograde import ops
 from retrograde._tensor_files import SUFFIX, TensorFile, write_tensors, write_whole
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import DataLossError
+from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.functions.concrete import ConcreteFunction
@@ -23,6 +24,9 @@ from retrograde.functions.saving import Packing, packed_function, unpacked_funct
 from retrograde.module import Module
 
 __all__ = ["contains_saved_model", "load", "save"]
+
+__path__: list[str] = []  # of TensorFlow's, modules can be imported
+__getattr__ = speaking(__name__)
 
 _FILE = "saved_model.json"
 _TENSORS = f"tensors{SUFFIX}"

@@ -207,7 +207,7 @@ def test_keras_is_keras_on_retrograde():
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=300,
         )
 
         assert result.stdout == "retrograde True True True True\n"
