@@ -51,10 +51,10 @@ def test_the_page_compares_with_pytorch(tmp_path):
         ["ops/a_test.py::two", "passed", ""],
         ["ops/a_test.py::three", "skipped", ""],
     )
-    text = report.page(f"before\n{report.START}\nold\n{report.END}\nafter", tmp_path)
+    text = report.page(f"before\n{report.START}\nstale\n{report.END}\nafter", tmp_path)
 
     assert "| ops | 1 | 0 | 0 | 1 | 2 | 1 (50.0%) |" in text
-    assert text.startswith("before\n") and text.endswith("\nafter") and "old" not in text
+    assert text.startswith("before\n") and text.endswith("\nafter") and "stale" not in text
 
 
 def test_every_excluded_test_has_a_reason():
