@@ -269,3 +269,13 @@ def test_a_layer_that_is_dropped_frees_its_variables():
     gc.collect()
 
     assert held() is None
+
+
+def test_the_seed_of_keras_is_ours_too():
+    draws = []
+    for _ in range(2):
+        keras.utils.set_random_seed(5)
+        draws.append((tf.random.normal((3,)).numpy(), keras.random.normal((3,)).numpy()))
+
+    for first, second in zip(*draws, strict=True):
+        np.testing.assert_array_equal(first, second)

@@ -9,6 +9,7 @@ from keras.src.legacy import backend as legacy_backend
 from keras.src.legacy import layers as legacy_layers
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
 from keras.src.saving import serialization_lib
+from keras.src.utils import rng_utils
 
 import retrograde
 from retrograde.core.indexed_slices import whole
@@ -21,7 +22,7 @@ def make(view):
     view.saving = keras.saving  # where guides take `register_keras_serializable` from
     # These modules use TensorFlow where it is installed, whatever the backend. Ours has the names.
     legacy_backend.tf = legacy_layers.tf = retrograde
-    serialization_lib.tf = _Ours(retrograde, available=True)
+    serialization_lib.tf = rng_utils.tf = _Ours(retrograde, available=True)
     summaries = _Ours(retrograde.summary, scalar=_scalar)
     tensorboard.TensorBoard.summary = property(lambda _: summaries)
     tensorboard.keras_model_summary = keras_model_summary
