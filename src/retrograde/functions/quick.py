@@ -64,14 +64,14 @@ def _give_away(number: int, name: str) -> list[str]:
     ]
 
 
-_COUNTS = "(count({0}), count({0}._device))"
+_COUNTS = "count({0}) + count({0}._device)"  # neither is less than if nobody else holds them
 
 
 @functools.cache
-def _count_if_alone() -> tuple[int, ...]:
+def _count_if_alone() -> int:
     """How many hold the tensor and the array of a variable there, if nobody else does."""
     if not counts_are_true():
-        return ()
+        return -1
     namespace: dict[str, Any] = {"count": sys.getrefcount}
     text = f"def counts(v):\n    t = v._tensor\n    return {_COUNTS.format('t')}"
     exec(text, namespace)
@@ -121,4 +121,4 @@ def _compiled(
     for name, tensor_id, n in (*results, *writes):
         lines += [f"{name} = new(OnDevice)", f"{name}._device = m{n}"]
         lines += [f"{name}._host = None", f"{name}._id = {tensor_id}"]
-    return [*lines, *(f"v{place}._put(w{place})" for place in written)]
+    return [*lines, *(f"with v{place}._lock: v{place}._tensor = w{place}" for place in written)]
