@@ -71,7 +71,7 @@ def train(model, images, labels, steps, seed):
 
 def grad_cam(model, images, labels):
     """A map for each picture: where the last convolution speaks for the label."""
-    both = tf.keras.Model(model.inputs, [model.get_layer("last").output, model.output])
+    both = tf.keras.Model(model.input, [model.get_layer("last").output, model.output])
     with tf.GradientTape() as tape:
         maps, logits = both(images)
         answers = tf.gather(logits, labels, batch_dims=1)
