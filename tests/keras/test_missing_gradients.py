@@ -76,6 +76,29 @@ def test_the_output_of_a_layer_in_a_nested_model_called_apart():
     assert finding.line.text.endswith("# here")
 
 
+def test_a_layer_made_in_every_call():
+    def model(x):
+        return keras.layers.Dense(3)(x)  # here
+
+    kernel = keras.layers.Dense(3)
+    kernel(X)
+    with tf.GradientTape() as tape:
+        y = model(X)
+
+    (finding,) = tape.explain(y, kernel.kernel)
+    assert finding.cause == causes.MADE_ANEW
+    assert finding.line.text.endswith("# here")
+
+
+def test_a_layer_built_in_its_first_call_is_not_made_anew():
+    used, unused = keras.layers.Dense(3), keras.layers.Dense(3)
+    unused(X)
+    with tf.GradientTape() as tape:
+        y = used(X)
+
+    assert tape.explain(y, unused.kernel)[0].cause == causes.INDEPENDENT
+
+
 def test_the_warning_of_optimizers_carries_the_reason():
     used, unused = keras.layers.Dense(1, name="used"), keras.layers.Dense(1, name="unused")
     used(X), unused(X)

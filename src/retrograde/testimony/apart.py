@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -9,6 +10,9 @@ from retrograde.core.recorders import threads
 from retrograde.core.tensor import Tensor
 from retrograde.testimony import causes
 from retrograde.testimony.questions import Obstacle, Question, Source
+
+# Lines that make a variable, or a layer and call it at once: not those that call one made before.
+_MAKES_VARIABLES = re.compile(r"Variable\(|add_weight\(|\b[A-Z]\w*\(.*\)\(")
 
 
 class Apart(Question):
@@ -80,7 +84,7 @@ class Apart(Question):
                 certain,
             )
         if self.is_from_another_thread(tensor):
-            return self.other_thread(name, tensor, line)
+            return self.other_thread(f"`{name}`", tensor, line)
         return None
 
     def _in_pause(self, pause: Any, name: str, line: Any, certain: bool) -> Obstacle:
@@ -132,7 +136,7 @@ class Apart(Question):
         thread = self._other_threads(tensor)[-1]
         return Obstacle(
             causes.ANOTHER_THREAD,
-            f"`{name}` seems to come from another thread ({thread}): a tape hears only the thread "
+            f"{name} seems to come from another thread ({thread}): a tape hears only the thread "
             "that opened it",
             "compute it in the thread of the tape, or open a tape and take the gradient in that "
             "thread",
@@ -149,7 +153,8 @@ class Apart(Question):
             other = history.variables.get(key)
             if key not in used or other is None or key == held._id:
                 continue
-            if other._array.shape == held._array.shape and other.dtype is held.dtype:
+            alike = other._array.shape == held._array.shape and other.dtype is held.dtype
+            if alike and _MAKES_VARIABLES.search("" if moment.place is None else moment.place.text):
                 return Obstacle(
                     causes.MADE_ANEW,
                     f"the block did not use `{source.name}`, but another variable of the same "
@@ -169,7 +174,7 @@ class Apart(Question):
             binding = None if name is None else program.last_binding(name)
             if any(p.start < part < p.end for p in history.notes.pauses):
                 line = None if binding is None else binding.line
-                return self._unheard(part, name or "a part of it", line, name is not None)
+                return self._unheard(part, name or "what it is made of", line, name is not None)
             before = binding is not None and part < history.began
             if before and any(program.is_made_from(name, n) for n in source.roots):
                 return self._unheard(part, name, binding.line, True)
@@ -199,8 +204,9 @@ class Apart(Question):
             return None
         for part in sorted(history.ancestors(self.ids)):
             if part not in history.variables and self.is_from_another_thread(part):
-                name = self.program.name_of_id(part) or f"a part of {self.target}"
-                return self.other_thread(name, part, self.target_line())
+                name = self.program.name_of_id(part)
+                label = f"a part of `{self.target}`" if name is None else f"`{name}`"
+                return self.other_thread(label, part, self.target_line())
         return None
 
     def _computed_apart(self, source: Source) -> Obstacle | None:

@@ -147,7 +147,7 @@ class Inquiry(Apart):
         if source.rebound is not None:
             return self.rebound(source)
         if self.is_from_another_thread(held._id):
-            return self.other_thread(name, held._id, used_at)
+            return self.other_thread(f"`{name}`", held._id, used_at)
         return Obstacle(
             causes.NOT_WATCHED,
             f"`{name}` is a plain tensor, and nobody watched it: by itself a tape follows only "
