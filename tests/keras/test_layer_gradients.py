@@ -1,18 +1,20 @@
-"""Gradients of all layers by inputs and weights: those of differences, eager and replayed."""
+"""Gradients of all layers by inputs and weights: those of differences, and of Keras on JAX."""
 
 import functools
 import inspect
+import json
 
 import numpy as np
 import pytest
 
 import retrograde as tf
 from retrograde import keras
-from tests.keras.layer_table import Subject, layers
+from tests.keras.layer_table import ANSWERS, Subject, layers
 
 TABLE = layers(keras)
 IN_DOUBLE = [label for label, layer in TABLE.items() if not layer.single]
 TWICE = [label for label, layer in TABLE.items() if layer.second]
+RECORDED = json.loads(ANSWERS.read_text())
 STEP = 1e-6
 
 
@@ -113,6 +115,16 @@ COMPILED = """Dense Embedding Conv2D Conv2DTranspose MaxPooling2D BatchNormaliza
 @pytest.mark.parametrize("label", COMPILED.split())
 def test_compiled_gradients_are_the_same(label):
     assert_recorded_is_the_same(label, True, 1e-9)
+
+
+@pytest.mark.parametrize("label", RECORDED)
+def test_gradients_are_those_of_keras_on_jax(label):
+    subject = subject_of(label, "float32")
+    loss, gradients = loss_and_gradients(
+        subject, *prepared(subject, [*subject.inputs, *subject.weights])
+    )
+    actual = [float(loss), *slopes(subject, gradients)]
+    np.testing.assert_allclose(actual, RECORDED[label], rtol=1e-4, atol=2e-5)
 
 
 ELSEWHERE = {
