@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import MOST_ELEMENTS, integer, integers, shape_from
 from retrograde.core import dtypes, namespaces
-from retrograde.core.composites import dispatched
+from retrograde.core.composites import CompositeTensor, dispatched
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.errors import invalid
 from retrograde.core.shapes import normalise_axis
@@ -63,7 +63,7 @@ def convert_to_tensor(
     """
     tensor = as_tensor(value, numpy_dtype(dtype), numpy_dtype(dtype_hint))
     held = held_by(value)
-    if namespaces.foreign and not holds_tensor(value):
+    if namespaces.has_place() and not (holds_tensor(value) or isinstance(value, CompositeTensor)):
         return Tensor(namespaces.placed(tensor._array))
     return tensor if held is None or held is tensor else casting.identity(tensor)
 

@@ -82,6 +82,11 @@ def placing(device: Any) -> Iterator[None]:
         _place.device = before
 
 
+def has_place() -> bool:
+    """Whether this thread is in such a block."""
+    return _place.device is not None
+
+
 def placed(array: Any) -> Any:
     """`array` on the device of the block around, if there is one."""
     device = _place.device
