@@ -44,7 +44,7 @@ def test_programs_print_what_the_page_says(section):
     assert run(code)[1] == output
 
 
-@pytest.mark.parametrize("cause", set(BY_CAUSE) - {causes.NO_GRADIENT})
+@pytest.mark.parametrize("cause", sorted(set(BY_CAUSE) - {causes.NO_GRADIENT}))
 def test_mended_programs_have_a_gradient(cause):
     _, _, (_, code) = BLOCK.findall(BY_CAUSE[cause])
 
