@@ -9,7 +9,7 @@ from parity.examples import FOLDER
 from retrograde.standin.finder import standing_in
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def example():
     """Loads an example by its name."""
 
