@@ -2,6 +2,7 @@
 
 import logging
 
+import numpy as np
 import pytest
 
 import retrograde as tf
@@ -55,6 +56,15 @@ def test_where_and_how_often():
     assert account.replays == 4
     assert account.seconds > 0
     assert "replayed 4 times" in str(account)
+
+
+def test_what_cannot_be_compiled_is_told():
+    f = tf.function(lambda x: tf.numpy_function(np.sin, [x * 2.0], tf.float32), jit_compile=True)
+    f(tf.constant(1.0))
+
+    (account,) = f.recordings()
+    assert (account.compiled, account.uncompiled) == (False, "numpy_function")
+    assert "NumPy (XLA cannot compile numpy_function)" in str(account)
 
 
 def test_more_than_expected_is_an_error_and_changes_nothing():

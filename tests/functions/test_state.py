@@ -233,6 +233,21 @@ class TestPythonCode:
         assert seen == [2.0, 4.0, 6.0]
         assert v.numpy() == 106.0
 
+    def test_python_code_sees_a_variable_that_was_handed_in(self):
+        def body(v, x):
+            v.assign(x * 2.0)
+            y = tf.numpy_function(lambda x: x + v.numpy(), [x], tf.float32)
+            return y + v
+
+        f = tf.function(body)
+        a, b = tf.Variable(0.0), tf.Variable(10.0)
+        for v, x in ((a, 1.0), (b, 2.0), (a, 3.0)):
+            assert f(v, tf.constant(x)).numpy() == 5 * x
+            with tf.GradientTape() as tape:
+                y = f(v, tf.constant(x))
+            assert (y.numpy(), v.numpy()) == (5 * x, 2 * x)
+            assert tape.gradient(y, v).numpy() == 1.0
+
     def test_what_python_code_saw_is_taken_back_if_the_call_fails(self):
         v, fails = tf.Variable(0.0), [False]
 

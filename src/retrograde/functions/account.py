@@ -19,7 +19,8 @@ class RecordingAccount(NamedTuple):
 
     `changed` tells what was new in the call that made it, against the nearest of those before.
     `seconds` is how long the call took; `compile_seconds`, how long it took to write or compile
-    the replay, once that was needed. `replays` is how often it has been used since.
+    the replay, once that was needed. `replays` is how often it has been used since. `uncompiled`
+    names the Python code that keeps a function with `jit_compile` from being compiled, if any.
     """
 
     made: float
@@ -30,11 +31,14 @@ class RecordingAccount(NamedTuple):
     compile_seconds: float
     replays: int
     compiled: bool
+    uncompiled: str | None
 
     def __str__(self) -> str:
         when = time.strftime("%H:%M:%S", time.localtime(self.made))
         news = "; ".join(self.changed) or "the first"
         how = "XLA" if self.compiled else "NumPy"
+        if self.uncompiled is not None:
+            how += f" (XLA cannot compile {self.uncompiled})"
         return (
             f"{when} at {self.where}: {news}\n    recorded in {1e3 * self.seconds:.1f} ms, made "
             f"ready for {how} in {1e3 * self.compile_seconds:.1f} ms, replayed {self.replays} times"
@@ -67,6 +71,7 @@ class Entry:
             replay.seconds,
             self.path.replays,
             replay.compiles,
+            replay.uncompiled,
         )
 
     def changed(self, before: list[Entry]) -> tuple[str, ...]:

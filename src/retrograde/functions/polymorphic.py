@@ -131,7 +131,7 @@ class Function:
 
     def _shorten(self, path: Path, args: tuple, kwargs: dict) -> None:
         """Makes calls like this one take the quick way."""
-        if kwargs or self._input_signature is not None:
+        if path.guards or kwargs or self._input_signature is not None:
             return
         if any(type(x) not in (Tensor, OnDevice) for x in args):
             return
@@ -254,6 +254,8 @@ class Function:
                 paths.add(path)
                 self._entries.append(entry)
                 self._lose_patience(paths, recording)
+                # A replay could not tell which variable Python code is to see.
+                paths.eager = paths.eager or recording.shows_arguments()
             if heard or not keep:
                 recording.undo()
             outcome = results.around([wrap(x._array) for x in results.tensors])

@@ -213,10 +213,16 @@ class Recording(Recorder):
         found = dict(enumerate(self.inputs)) | self.constants | self.hosted
         return found | {n: x for x, n in versions if n in read}
 
+    def shows_arguments(self) -> bool:
+        """Whether Python code on the way may look at, or change, a variable that was handed in."""
+        calls = [entry for entry in self.entries if type(entry) is Call]
+        return bool(self.handed_in) and any(may_look_around(call.primitive) for call in calls)
+
     def close(self) -> None:
         """Lets go of all tensors but constants, once nothing more is to be heard."""
         self.inputs = self.inputs[:0]
-        self.variables[: self.handed_in] = [None] * self.handed_in
+        if not self.shows_arguments():
+            self.variables[: self.handed_in] = [None] * self.handed_in
         if self.created:
             self.variables = []
         self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}

@@ -118,11 +118,9 @@ def _turns(tokens: np.ndarray, place: int, period: int) -> int:
 
 
 class _Uses:
-    """Where values are made and used."""
+    """Where values are used."""
 
     def __init__(self, calls: Sequence[Call], wanted: set[int]) -> None:
-        self.made = {n: i for i, call in enumerate(calls) for n in call.outputs}
-        self.last: dict[int, int] = {}
         self.users: dict[int, list[int]] = {}
         for i, call in enumerate(calls):
             for n in call.inputs:
