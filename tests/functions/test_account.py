@@ -107,6 +107,35 @@ def test_the_source_can_be_read():
         tf.function(lambda x: x).source()
 
 
+def test_numbers_that_are_spelled_out_more_than_once_are_one_number():
+    step, first, second = tf.Variable(3.0), tf.Variable([1.0]), tf.Variable([2.0])
+
+    @tf.function
+    def f():
+        for v in (first, second):
+            rate = tf.sqrt(1.0 - tf.pow(0.5, step))
+            v.assign_sub(rate * tf.constant([1.0]))
+
+    for _ in range(2):
+        f()
+
+    assert [f.source().count(name) for name in ("np.power", "np.sqrt")] == [1, 1]
+    expected = 2 * np.sqrt(1 - 0.5**3)
+    np.testing.assert_allclose([first[0], second[0]], [1 - expected, 2 - expected], rtol=1e-6)
+
+
+def test_numbers_that_only_look_alike_stay_apart():
+    @tf.function
+    def f(x):
+        return x + tf.cast(1, "float32"), tf.cast(x, "float64") + 1.0, x * -0.0, x * 0.0
+
+    f(tf.constant(2.0))
+    single, double, *zeros = f(tf.constant(2.0))
+
+    assert (single.dtype, double.dtype) == (tf.float32, tf.float64)
+    assert [np.signbit(zero) for zero in zeros] == [True, False]
+
+
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
 def test_strict_functions_find_what_python_hides(compiled):
     scale, v = [1.0], tf.Variable(1.0)

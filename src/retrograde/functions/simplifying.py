@@ -21,6 +21,7 @@ from retrograde.functions.recording import (
 )
 
 _LARGEST_FOLDED = 1 << 20  # bytes: more than that is quicker computed than carried along
+_LARGEST_COMPARED = 64  # bytes: numbers that Python code spells out, once for each variable
 
 
 class Plain(NamedTuple):
@@ -68,10 +69,13 @@ class Merging:
     def __init__(self, constants: dict[int, Any]) -> None:
         self.entries: list[Any] = []
         self.ends: list[int] = []
-        self.known: dict[int, Any] = {n: x._array for n, x in constants.items()}
+        self.known: dict[int, Any] = {}
         self.same: dict[int, int] = {}
         self.writes: dict[int, int] = {}
         self._seen: dict[Any, tuple[int, ...]] = {}
+        self._small: dict[Any, int] = {}
+        for n, x in constants.items():
+            self._know(n, x._array)
 
     def take(self, entry: Any) -> None:
         same = self.same
@@ -93,13 +97,24 @@ class Merging:
         else:
             self.entries.append(entry)
 
+    def _know(self, number: int, array: Any) -> None:
+        """Takes a constant in. A small one that is there already is the same."""
+        if array.nbytes <= _LARGEST_COMPARED and array.dtype.kind != "O":
+            key = (type(array), array.dtype, array.shape, array.tobytes())
+            first = self._small.setdefault(key, number)
+            if first != number:
+                self.same[number] = first
+                return
+        self.known[number] = array
+
     def _call(self, call: Call) -> None:
         hosted = type(call.primitive) is Host
         pure = not hosted or call.primitive.pure
         if pure and all([n in self.known for n in call.inputs]):
             values = self._computed(call)
             if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
-                self.known.update(zip(call.outputs, values, strict=True))
+                for number, value in zip(call.outputs, values, strict=True):
+                    self._know(number, value)
                 return
         key = None if hosted else (call.primitive.name, call.inputs, hashable(call.attrs))
         if key is not None and key[2] is not None:
