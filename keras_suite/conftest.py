@@ -68,12 +68,23 @@ MISSING = re.compile(r"No module named '(\w+)|This requires the (\w+) module")
 def pytest_runtest_makereport():
     """Skips a test that failed for want of a package which is not installed."""
     report = yield
+    return _skipped_if_missing(report, report.location)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """The same for files that cannot be imported."""
+    report = yield
+    return _skipped_if_missing(report, (str(collector.path), 0))
+
+
+def _skipped_if_missing(report, location):
     found = report.failed and MISSING.search(str(report.longrepr))
     package = found and (found[1] or found[2])
     if package and importlib.util.find_spec(package) is None:
         report.outcome = "skipped"
-        path, line, _ = report.location
-        report.longrepr = (path, line, f"Skipped: needs {package}, which is not installed")
+        reason = f"Skipped: needs {package}, which is not installed"
+        report.longrepr = (*location[:2], reason)
     return report
 
 

@@ -22,6 +22,8 @@ STRUCTURES = {
     "nothing": lambda _x: None,
     "empty": lambda x: [[], x + 1.0, ()],
     "mapping": lambda x: {"b": x + 1.0, "a": [x * 2.0]},
+    "nothing in a mapping": lambda x: {"it's": {}, "a": None, "\\": x + 1.0},
+    "numbers as keys": lambda x: {2: x + 1.0, 1: x * 2.0},
     "argument": lambda x: [x, x + 1.0],
     "constant": lambda x: [tf.constant(3.0), x + 1.0, 5],
     "twice": lambda x: [x + 1.0] * 2,
@@ -42,6 +44,9 @@ def test_results_have_the_structure_they_have_in_python(f, options):
     expected, actual = f(x), called(tf.function(f, **options), x)
 
     tf.nest.assert_same_structure(actual, expected)
+    assert type(actual) is type(expected) or isinstance(actual, tf.Tensor)
+    if isinstance(expected, dict):
+        assert list(actual) == list(expected)
     for a, e in zip(tf.nest.flatten(actual), tf.nest.flatten(expected), strict=True):
         if e is None:
             assert a is None

@@ -1,5 +1,7 @@
 """fit, evaluate, predict and their relatives; steps that users write on tapes."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -301,6 +303,95 @@ def test_callbacks_see_live_weights_and_may_use_tapes():
 
     assert {tuple(shape) for shape, _ in sizes} == {(3, 1, 5, 8)}
     assert len({size for _, size in sizes}) == 3
+
+
+@pytest.mark.parametrize("hook", ["on_batch_end", "on_train_batch_end"])
+def test_callbacks_hear_of_batches_in_the_thread_of_the_loop(hook, way):
+    heard = []
+
+    def note(_, batch, logs=None):
+        heard.append((batch, type(logs["loss"]), threading.current_thread()))
+
+    listener = type("Listener", (keras.callbacks.Callback,), {hook: note})()
+    fit(make_model(**way), X, Y, callbacks=[keras.callbacks.Callback(), listener])
+
+    assert heard == [(batch, float, threading.current_thread()) for batch in range(4)]
+
+
+def test_callbacks_that_are_functions_hear_of_evaluation_and_prediction():
+    heard = []
+    hooks = ("on_test_batch_begin", "on_test_batch_end", "on_predict_batch_end")
+    callback = keras.callbacks.Callback()
+    for hook in hooks:
+        setattr(callback, hook, lambda batch, hook=hook, **_: heard.append((hook, batch)))
+    model = make_model()
+    model.evaluate(X, Y, batch_size=64, verbose=0, callbacks=[callback])
+    model.predict(X, batch_size=64, verbose=0, callbacks=[callback])
+
+    assert heard == [(hook, 0) for hook in hooks]
+
+
+def test_metrics_that_no_callback_listens_to_are_not_read():
+    read = set()
+
+    class Loss(tf.Tensor):
+        def __array__(self, *args, **kwargs):
+            read.add(float(self._array))
+            return super().__array__(*args, **kwargs)
+
+    model = make_model(run_eagerly=True)
+    losses = iter(np.arange(8, dtype=np.float32))
+    model.train_step = lambda _data: {"loss": Loss(next(losses))}
+    fit(model, X, Y)
+    assert read == {3.0}  # at the end of the epoch
+    fit(
+        model,
+        X,
+        Y,
+        callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_, **__: 0)],
+    )
+    assert read == {3.0, 4.0, 5.0, 6.0, 7.0}
+
+
+def test_data_that_runs_out_within_an_execution_ends_the_epoch(way):
+    model = make_model(steps_per_execution=3, **way)
+    batches = ((X[i : i + 16], Y[i : i + 16]) for i in range(0, 64, 16))
+    with pytest.warns(UserWarning, match="Your input ran out of data"):
+        fit(model, batches, steps_per_epoch=9, batch_size=None)
+
+    assert int(model.optimizer.iterations) == 4
+
+
+BATCHES = {
+    "x": (X,),
+    "no weights": (X, Y, None),
+    "no targets": (X, None, Y),
+    "all": (X, Y, Y),
+    "two inputs": ({"a": X, "b": Y}, Y),
+    "an array": X,
+    "a list": [X, Y],
+}
+
+
+@pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
+def test_batches_of_every_structure_reach_the_step(batch, way):
+    seen = []
+
+    class Model(keras.Model):
+        def train_step(self, data):
+            seen.append(data)
+            parts = [part for part in tf.nest.flatten(data) if part is not None]
+            return {"loss": tf.add_n([tf.reduce_sum(part) for part in parts])}
+
+    model = Model()
+    model.compile("sgd", **way)
+    function = model.make_train_function()
+    first, second = (float(function([batch])["loss"]) for _ in range(2))
+
+    tf.nest.assert_same_structure(seen[0], batch)
+    parts = [part for part in tf.nest.flatten(batch) if part is not None]
+    np.testing.assert_allclose([first, second], sum(part.sum() for part in parts), rtol=1e-5)
+    assert len(seen) == (2 if "run_eagerly" in way else 1)
 
 
 def test_early_stopping_and_checkpoints(tmp_path):

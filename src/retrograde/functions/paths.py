@@ -91,9 +91,14 @@ class Results:
 
 
 def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
-    """Python for lists and tuples, one in the other, around `leaves`; `None` for others."""
+    """Python for lists, tuples and dicts, one in the other, around `leaves`; `None` for others."""
     if structure is None or isinstance(structure, Tensor):
         return next(leaves)
+    if type(structure) is dict and all(type(key) is str for key in structure):
+        values = {key: _literal(structure[key], leaves) for key in sorted(structure)}
+        if None in values.values():
+            return None
+        return f"{{{''.join(f'{key!r}: {values[key]}, ' for key in structure)}}}"
     if type(structure) not in (list, tuple):
         return None
     parts = [_literal(part, leaves) for part in structure]

@@ -5,25 +5,19 @@ import importlib.util
 import warnings
 
 import numpy as np
-from keras.src import callbacks as callbacks_module
 from keras.src import optimizers as optimizers_module
 from keras.src import tree
 from keras.src.backend import config
+from keras.src.callbacks import CallbackList as KerasCallbackList
 from keras.src.trainers import trainer as base_trainer
-from keras.src.trainers.data_adapters import (
-    array_slicing,
-    data_adapter_utils,
-    raise_unsupported_arg,
-)
-from keras.src.trainers.epoch_iterator import EpochIterator as KerasEpochIterator
+from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import retrograde
-from retrograde.core.tensor import Tensor
-from retrograde.data import Dataset
+from retrograde.keras_backend.batches import EpochIterator, recorded, tensors_in
+from retrograde.keras_backend.callback_list import CallbackList
 from retrograde.keras_backend.conversion import convert_to_numpy
-from retrograde.keras_backend.dataset_adapter import DatasetAdapter
 
 
 class RetrogradeTrainer(base_trainer.Trainer):
@@ -102,9 +96,9 @@ class RetrogradeTrainer(base_trainer.Trainer):
 
     def _compiled(self, step):
         """`step` on tensors, compiled unless the model is to run eagerly."""
-        if not self.run_eagerly:
-            step = retrograde.function(step, jit_compile=self.jit_compile)
-        return lambda batch: step(tree.map_structure(_tensor, batch))
+        if self.run_eagerly:
+            return lambda batch: step(tensors_in(batch))
+        return recorded(step, self.jit_compile)
 
     # Many batches
 
@@ -293,7 +287,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return self._on_batch("test", (x, y, sample_weight), return_dict)
 
     def _on_batch(self, what, batch, return_dict):
-        batch = tree.map_structure(_tensor, batch)
+        batch = tensors_in(batch)
         self._build_for(f"{what}_step", batch=batch)
         function = getattr(self, f"make_{what}_function")()
         self.reset_metrics()
@@ -313,14 +307,16 @@ class RetrogradeTrainer(base_trainer.Trainer):
         A step that the user wrote may use the model otherwise; it makes them when it first runs.
         """
         if getattr(type(self), step) is getattr(RetrogradeTrainer, step):
-            self._symbolic_build(iterator=batches, data_batch=batch)
-            if batches is not None:
+            if batches is None:
+                self._symbolic_build(data_batch=batch)
+            else:
+                self._symbolic_build(iterator=batches.one_by_one())
                 batches.reset()
 
     def _callbacks(self, callbacks, verbose, batches, epochs=1, add_history=False):
-        if isinstance(callbacks, callbacks_module.CallbackList):
+        if isinstance(callbacks, KerasCallbackList):
             return callbacks
-        return callbacks_module.CallbackList(
+        return CallbackList(
             callbacks,
             add_history=add_history,
             add_progbar=verbose != 0,
@@ -329,30 +325,6 @@ class RetrogradeTrainer(base_trainer.Trainer):
             steps=batches.num_batches,
             model=self,
         )
-
-
-class EpochIterator(KerasEpochIterator):
-    """Keras's iterator over the batches of an epoch, which knows retrograde's datasets as well."""
-
-    def __init__(self, x, y=None, sample_weight=None, class_weight=None, **options):
-        if isinstance(x, Dataset):
-            if y is not None:
-                raise_unsupported_arg("y", "the targets", "Dataset")
-            if sample_weight is not None:
-                raise_unsupported_arg("sample_weights", "the sample weights", "Dataset")
-            x, class_weight = DatasetAdapter(x, class_weight), None
-        super().__init__(x, y, sample_weight, class_weight=class_weight, **options)
-
-    def _interrupted_warning(self):
-        if self.steps_per_epoch:  # else an epoch is what there is
-            super()._interrupted_warning()
-
-
-def _tensor(x):
-    """An array of a batch as a tensor, without a copy: a step is over before anyone changes it."""
-    if type(x) is np.ndarray and x.dtype.kind not in "OSU":
-        return Tensor(x)
-    return x
 
 
 def _batch_size(x):
