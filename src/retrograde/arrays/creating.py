@@ -13,6 +13,7 @@ from retrograde.core import dtypes, namespaces
 from retrograde.core.composites import CompositeTensor, dispatched
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
@@ -187,6 +188,12 @@ def range(
     """
     if limit is None:
         start, limit = 0, start
+    if held_by(start) is None and held_by(delta) is None:
+        return _steps(start, limit, delta, dtype)  # the length says all
+    return hosted(_steps, open_shapes=True)(start, limit, delta, dtype)
+
+
+def _steps(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
     ends = [np.asarray(as_tensor(x)) for x in (start, limit, delta)]
     wanted = numpy_dtype(dtype) or _widest(ends)
     for x, what in zip(ends, ("start", "limit", "delta"), strict=True):
@@ -306,10 +313,7 @@ def sequence_mask(
     """
     x = as_tensor(lengths)
     if maxlen is None:
-        values = np.asarray(x)
-        if values.dtype not in dtypes.REAL or not np.isfinite(values).all():
-            raise invalid(f"sequence_mask: lengths must be finite numbers. Received: {lengths!r}.")
-        longest = math.ceil(values.max(initial=0))
+        longest = _up_to_longest(x, lengths)._array.size
     elif np.ndim(as_array(maxlen)):
         raise ValueError(f"sequence_mask: `maxlen` must be a scalar. Received: {maxlen!r}.")
     else:
@@ -317,3 +321,12 @@ def sequence_mask(
     columns = Tensor(np.arange(longest).astype(x._array.dtype))
     column = shaping.reshape(x, shape=(*x._array.shape, 1))
     return to_dtype(arithmetic.less(*one_dtype((columns, column))), numpy_dtype(dtype))
+
+
+@hosted(open_shapes=True)
+def _up_to_longest(x: Tensor, lengths: Any) -> Tensor:
+    """Something as long as the longest of `x`, which were given as `lengths`."""
+    values = np.asarray(x)
+    if values.dtype not in dtypes.REAL or not np.isfinite(values).all():
+        raise invalid(f"sequence_mask: lengths must be finite numbers. Received: {lengths!r}.")
+    return Tensor(np.zeros(math.ceil(values.max(initial=0)), bool))

@@ -18,7 +18,10 @@ from retrograde.arrays._arguments import (
 )
 from retrograde.core import dtypes
 from retrograde.core.composites import dispatched
+from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
+from retrograde.core.recorders import changes
 from retrograde.core.shapes import TensorShape, broadcast, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping, slicing
@@ -33,7 +36,10 @@ def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
     """
     x = as_tensor(input_)
     shape = x._array.shape
-    begins, sizes = (integers(v, "slice", ndim=1) for v in (begin, size))
+    sizes = integers(size, "slice", ndim=1)
+    if -1 not in sizes and len(sizes) == len(shape) and _moves(begin):
+        return _moving_slice(x, as_tensor(begin), sizes)
+    begins = integers(begin, "slice", ndim=1)
     if not len(begins) == len(sizes) == len(shape):
         raise invalid(
             f"slice: expected begin and size with {len(shape)} numbers, one for each axis. "
@@ -48,6 +54,21 @@ def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
             )
         where.append((start, stop, 1))
     return shaping.take_slice(x, where=tuple(where))
+
+
+def _moves(begin: Any) -> bool:
+    """Whether a part of a tensor begins elsewhere in other calls of a function."""
+    parts = begin if isinstance(begin, (list, tuple)) else (begin,)
+    return any([held is not None and changes(held._read()) for held in map(held_by, parts)])
+
+
+def _moving_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """A part that other calls of a function find elsewhere."""
+    x = casting.identity(x)
+    for axis, size in enumerate(sizes):
+        places = begin[axis] + np.arange(size).astype(begin._array.dtype)
+        x = indexing.gather(x, places, axis=axis)
+    return x
 
 
 def strided_slice(
@@ -95,16 +116,17 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_
     >>> tf.boolean_mask([1, 2, 3], [True, False, True]).numpy()
     array([1, 3], dtype=int32)
     """
-    x, keep = as_tensor(tensor), np.asarray(as_tensor(mask)).astype(bool)
+    x, keep = as_tensor(tensor), as_tensor(mask)
     at = 0 if axis is None else integer(axis, "boolean_mask")
-    if not keep.ndim:
+    size = keep._array.shape
+    if not size:
         raise ValueError("boolean_mask: the mask cannot be a scalar.")
     at += x._array.ndim if at < 0 else 0
-    covered = x._array.shape[at : at + keep.ndim]
-    if covered != keep.shape:
+    covered = x._array.shape[at : at + len(size)]
+    if covered != size:
         raise ValueError(
-            f"boolean_mask: shapes {covered}, of the axes that the mask covers, and {keep.shape}, "
-            "of the mask, are incompatible."
+            f"boolean_mask: shapes {covered}, of the axes that the mask covers, and {size}, of the "
+            "mask, are incompatible."
         )
     return slicing.boolean_mask(x, keep, at)
 
@@ -135,6 +157,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Ten
     return arithmetic.select(keep, x1, x2)
 
 
+@hosted(open_shapes=True)
 def _places(condition: Tensor) -> Tensor:
     array = np.asarray(condition)
     if not array.ndim or array.dtype.kind == "O":
@@ -320,21 +343,26 @@ def reverse_sequence(
     ndim = x._array.ndim
     along = normalise_axis(seq_axis, ndim, "reverse_sequence")
     batch = normalise_axis(batch_axis or 0, ndim, "reverse_sequence")
+    places = _reversed_places(seq_lengths, x._array.shape, batch, along)
+    order = (batch, *(i for i in builtins.range(ndim) if i != batch))
+    y = gather_batches(shaping.transpose(x, perm=order), places, order.index(along), 1)
+    return shaping.transpose(y, perm=tuple(order.index(i) for i in builtins.range(ndim)))
+
+
+@hosted
+def _reversed_places(seq_lengths: Any, shape: tuple, batch: int, along: int) -> Tensor:
+    """In each batch, where each element comes from."""
     lengths = integer_array(seq_lengths, "reverse_sequence")
     if lengths.ndim != 1:
         raise invalid(f"reverse_sequence: expected a list of lengths. Received: {seq_lengths!r}.")
-    lengths = lengths[:, None]
-    size = x._array.shape[along]
-    if lengths.shape[0] != x._array.shape[batch] or not ((lengths >= 0) & (lengths <= size)).all():
+    lengths, size = lengths[:, None], shape[along]
+    if lengths.shape[0] != shape[batch] or not ((lengths >= 0) & (lengths <= size)).all():
         raise invalid(
-            f"reverse_sequence: lengths {lengths[:, 0].tolist()} do not fit shape "
-            f"{tuple(x._array.shape)}. Expected one of at most {size} for each batch."
+            f"reverse_sequence: lengths {lengths[:, 0].tolist()} do not fit shape {tuple(shape)}. "
+            f"Expected one of at most {size} for each batch."
         )
     steps = np.arange(size)
-    places = np.where(steps < lengths, lengths - 1 - steps, steps)
-    order = (batch, *(i for i in builtins.range(ndim) if i != batch))
-    y = gather_batches(shaping.transpose(x, perm=order), Tensor(places), order.index(along), 1)
-    return shaping.transpose(y, perm=tuple(order.index(i) for i in builtins.range(ndim)))
+    return Tensor(np.where(steps < lengths, lengths - 1 - steps, steps))
 
 
 @dispatched
@@ -342,24 +370,29 @@ def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: Any = None
 ) -> list[Tensor]:
     """The slices of `data` shared out: slice i goes to the part `partitions[i]`."""
-    x, parts = as_tensor(data), integer_array(partitions, "dynamic_partition")
-    if tuple(x._array.shape[: parts.ndim]) != parts.shape:
+    x, parts = as_tensor(data), as_tensor(partitions)
+    shape, covered = tuple(x._array.shape), parts._array.shape
+    if shape[: len(covered)] != covered:
         raise invalid(
-            f"dynamic_partition: data of shape {tuple(x._array.shape)} must start with the shape "
-            f"{parts.shape} of the partitions."
+            f"dynamic_partition: data of shape {shape} must start with the shape {covered} of the "
+            "partitions."
         )
     count = integer(num_partitions, "dynamic_partition", TypeError)
     if count < 1:
         raise invalid(f"dynamic_partition: expected at least one partition. Received: {count}.")
+    flat = shaping.reshape(x, shape=(parts._array.size, *shape[len(covered) :]))
+    return [indexing.gather(flat, places, axis=0) for places in _shared_out(parts, count)]
+
+
+@hosted(open_shapes=True)
+def _shared_out(partitions: Tensor, count: int) -> list[Tensor]:
+    """The places of each part."""
+    parts = integer_array(partitions, "dynamic_partition")
     if parts.size and not (parts.min() >= 0 and parts.max() < count):
         raise invalid(
             f"dynamic_partition: partitions must be in [0, {count}). Received: {parts.tolist()}."
         )
-    flat = shaping.reshape(x, shape=(parts.size, *x._array.shape[parts.ndim :]))
-    return [
-        indexing.gather(flat, Tensor(np.flatnonzero(parts == i)), axis=0)
-        for i in builtins.range(count)
-    ]
+    return [Tensor(np.flatnonzero(parts == i)) for i in builtins.range(count)]
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None) -> Tensor:
@@ -368,20 +401,27 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None
     >>> tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
     array([10, 20, 30], dtype=int32)
     """
-    places = [integer_array(i, "dynamic_stitch") for i in indices]
+    places = [as_tensor(i) for i in indices]
     xs = one_dtype(data)
     if not places or len(places) != len(xs):
         raise (ValueError if places else invalid)(
             f"dynamic_stitch: {len(places)} lists of indices for {len(xs)} of data. Expected as "
             "many, and at least one."
         )
-    rest = tuple(xs[0]._array.shape[places[0].ndim :])
-    rows = [shaping.reshape(x, shape=(p.size, *rest)) for x, p in zip(xs, places, strict=True)]
-    where_to = np.concatenate([p.reshape(-1) for p in places])
-    size = int(where_to.max(initial=-1)) + 1
-    empty = Tensor(np.zeros((size, *rest), xs[0]._array.dtype))
+    rest = tuple(xs[0]._array.shape[places[0]._array.ndim :])
+    sizes = [p._array.size for p in places]
+    rows = [shaping.reshape(x, shape=(n, *rest)) for x, n in zip(xs, sizes, strict=True)]
+    where_to, marks = _stitched(places)
+    empty = Tensor(np.zeros((*marks._array.shape, *rest), xs[0]._array.dtype))
     values = shaping.concat(*rows, axis=0)
-    return indexing.put_nd(empty, values, Tensor(where_to[:, None]), batch_dims=0)
+    return indexing.put_nd(empty, values, where_to, batch_dims=0)
+
+
+@hosted(open_shapes=True)
+def _stitched(indices: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Where all slices go, and something that is as long as the result."""
+    where_to = np.concatenate([integer_array(i, "dynamic_stitch").reshape(-1) for i in indices])
+    return Tensor(where_to[:, None]), Tensor(np.zeros(where_to.max(initial=-1) + 1, bool))
 
 
 def argsort(
@@ -422,6 +462,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = 
     return shaping.transpose(gather_batches(x, order, last, last), perm=swap)
 
 
+@hosted
 def searchsorted(
     sorted_sequence: Any,
     values: Any,
@@ -475,6 +516,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: Any = None) -> Unique:
     return Unique(*unique_with_counts(x, out_idx)[:2])
 
 
+@hosted(open_shapes=True)
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: Any = None) -> UniqueWithCounts:
     """As `tf.unique`, and how often each element occurs."""
     array = np.asarray(as_tensor(x))
@@ -491,6 +533,7 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: Any = None) ->
     return UniqueWithCounts(*map(Tensor, results))
 
 
+@hosted(open_shapes=True)
 def unravel_index(indices: Any, dims: Any, name: Any = None) -> Tensor:
     """Coordinates in an array of shape `dims` for places in it laid flat.
 

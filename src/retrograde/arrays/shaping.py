@@ -14,8 +14,9 @@ from retrograde.core import dtypes
 from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import UnimplementedError, invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.recorders import escape
+from retrograde.core.recorders import changes, escape
 from retrograde.core.shapes import normalise_axes, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, shaping
@@ -113,6 +114,7 @@ def complex(real: Any, imag: Any, name: Any = None) -> Tensor:
 
 
 @dispatched
+@hosted
 def bitcast(input: Any, type: Any, name: Any = None) -> Tensor:
     """The same bits, read as another dtype. No gradient flows."""
     x, wanted = as_tensor(input), numpy_dtype(type)
@@ -410,14 +412,29 @@ def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
     >>> tf.roll([1, 2, 3, 4], shift=1, axis=0).numpy()
     array([4, 1, 2, 3], dtype=int32)
     """
-    x = as_tensor(input)
-    shifts, axes = integers(shift, "roll"), integers(axis, "roll")
+    x, axes = as_tensor(input), integers(axis, "roll")
+    moved = held_by(shift)
+    if moved is not None and changes(moved._read()):
+        return _moving_roll(x, moved._read(), axes)
+    shifts = integers(shift, "roll")
     if len(shifts) != len(axes):
         raise invalid(f"roll: {len(shifts)} shifts for {len(axes)} axes. Expected as many.")
     y = casting.identity(x)
     for places, along in zip(shifts, axes, strict=True):
         y = _roll_along(y, places, normalise_axis(along, x._array.ndim, "roll"))
     return y
+
+
+def _moving_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """By places that are others in other calls of a function."""
+    shifts = shaping.reshape(shift, shape=(len(axes), 1))
+    for i, along in enumerate(axes):
+        at = normalise_axis(along, x._array.ndim, "roll")
+        size = x._array.shape[at]
+        if size:
+            places = (np.arange(size).astype(shift._array.dtype) - shifts[i]) % size
+            x = gather(casting.identity(x), places, axis=at)
+    return x
 
 
 def _roll_along(x: Tensor, places: int, axis: int) -> Tensor:
@@ -466,14 +483,20 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
     if not -ndim <= axis < ndim:
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
     at = axis % ndim
-    times, size = integers(repeats, "repeat"), x._array.shape[at]
+    places = _repeated_places(repeats, x._array.shape[at])
+    return gather(casting.identity(x), places, axis=at)
+
+
+@hosted(open_shapes=True)
+def _repeated_places(repeats: Any, size: int) -> Tensor:
+    """Where the elements come from."""
+    times = integers(repeats, "repeat")
     if len(times) not in (1, size):
         raise ValueError(f"repeat: {len(times)} repeats for {size} elements. Expected as many.")
     if min(times, default=0) < 0:
         raise invalid(f"repeat: repeats must be >= 0. Received: {times}.")
     shape_from((sum(times) if len(times) == size else size * times[0],), "repeat")
-    places = np.repeat(np.arange(size), times)
-    return gather(casting.identity(x), Tensor(places), axis=at)
+    return Tensor(np.repeat(np.arange(size), times))
 
 
 def broadcast_to(input: Any, shape: Any, name: Any = None) -> Tensor:

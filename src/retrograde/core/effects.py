@@ -10,6 +10,8 @@ import numpy as np
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
 
+NUMPY_CALL = "numpy call"  # how a value leaves for a call that a recording will repeat
+
 
 class Host:
     """A Python function that stands in a recording where a primitive would.

@@ -90,6 +90,12 @@ class _Thread(threading.local):
 thread = _Thread()
 
 
+def changes(tensor: Any) -> bool:
+    """Whether a `function` is being recorded, in other calls of which `tensor` may be another."""
+    recording = thread.recorders.recording
+    return recording is not None and recording.changes(tensor)
+
+
 def escape(tensor: Any, how: str) -> None:
     """Tells the recorders that the value of `tensor` leaves. Those of a batch refuse to."""
     for recorder in thread.recorders:

@@ -13,7 +13,7 @@ from retrograde.core import random_state
 from retrograde.core.conversion import held_by
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.dispatch import apply
-from retrograde.core.effects import Host, wrapped
+from retrograde.core.effects import NUMPY_CALL, Host, wrapped
 from retrograde.core.lines import Place, here
 from retrograde.core.recorders import Recorder, alone
 from retrograde.core.rules import Spec
@@ -130,7 +130,9 @@ def _answer(host: Host, arrays: list) -> tuple[Any, Exception | None]:
 
 
 # Escapes that are followed by an event of their own, or by none that matters
-_FOLLOWED = frozenset({"assign", "assign_add", "assign_sub", "scatter", "Variable", "print"})
+_FOLLOWED = frozenset(
+    {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print", NUMPY_CALL}
+)
 
 
 class Recording(Recorder):
@@ -264,6 +266,10 @@ class Recording(Recorder):
             versions.append((x, number))
         return number
 
+    def changes(self, x: Tensor) -> bool:
+        """Whether another call may see another value of `x`."""
+        return self._changing[self.number(x)]
+
     def _made(self, y: Tensor, changing: bool) -> int:
         number = self._numbers[y._id] = self._new(y._array, changing)
         self.made.append(weakref.ref(y))
@@ -292,11 +298,13 @@ class Recording(Recorder):
         )
         self.entries.append(Tie(call.name, call.rule, numbers, values, made))
 
-    def perform(self, host: Host, inputs: tuple) -> Any:
-        """Runs `host`, and writes it down."""
+    def perform(self, host: Host, inputs: tuple, answer: Any = None) -> Any:
+        """Runs `host`, unless its `answer` is known, and writes it down."""
         numbers = tuple([self.number(x) for x in inputs])
         arrays = [x._array for x in inputs]
-        if host.pure:
+        if answer is not None:
+            pass
+        elif host.pure:
             with alone():
                 answer = host.f(*arrays)
         else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.ops.arithmetic import select
@@ -49,16 +50,22 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     """
     x = as_tensor(images)
     accept(x, ("float16", "float32"), "images", "draw_bounding_boxes")
-    where = np.asarray(as_tensor(boxes, _FLOAT32))
-    shape = x._array.shape
-    _check_drawing(shape, where.shape)
-    table = _colours(colors, shape[3])
+    where = as_tensor(boxes, _FLOAT32)
+    _check_drawing(x._array.shape, where._array.shape)
+    paint, drawn = _painted(where, colors, x._array.shape)
+    return select(drawn, to_dtype(paint, x._array.dtype), stop_gradient(x))
+
+
+@hosted
+def _painted(boxes: Tensor, colors: Any, shape: tuple) -> tuple[Tensor, Tensor]:
+    """The colours of the pixels on the sides of boxes, and which pixels these are."""
+    where, table = np.asarray(boxes), _colours(colors, shape[3])
     paint, drawn = np.zeros(shape, np.float32), np.zeros((*shape[:3], 1), bool)
     for i, k in np.ndindex(where.shape[:2]):
         for line in _lines(where[i, k], shape[1:3]):
             paint[i][line] = table[k % len(table)]
             drawn[i][line] = True
-    return select(Tensor(drawn), to_dtype(Tensor(paint), x._array.dtype), stop_gradient(x))
+    return Tensor(paint), Tensor(drawn)
 
 
 def _check_drawing(images: tuple, boxes: tuple) -> None:
@@ -132,9 +139,9 @@ def sample_distorted_bounding_box(
     for `tf.image.draw_bounding_boxes`.
     """
     ranges = _ranges(aspect_ratio_range, area_range, min_object_covered)
-    objects = _objects(bounding_boxes, use_image_if_no_bounding_boxes)
+    boxes = as_tensor(bounding_boxes, _FLOAT32)
     draws = uniform(_attempts(max_attempts), dtype=dtypes.float64, seed=seed or None)
-    return _sampled(image_size, objects, ranges, np.asarray(draws))
+    return _sampled(image_size, boxes, use_image_if_no_bounding_boxes, ranges, draws)
 
 
 def stateless_sample_distorted_bounding_box(
@@ -150,9 +157,9 @@ def stateless_sample_distorted_bounding_box(
 ) -> DistortedBoundingBox:
     """As `tf.image.sample_distorted_bounding_box`; the same `seed` gives the same part."""
     ranges = _ranges(aspect_ratio_range, area_range, min_object_covered)
-    objects = _objects(bounding_boxes, use_image_if_no_bounding_boxes)
+    boxes = as_tensor(bounding_boxes, _FLOAT32)
     draws = stateless_uniform(_attempts(max_attempts), seed, dtype=dtypes.float64)
-    return _sampled(image_size, objects, ranges, np.asarray(draws))
+    return _sampled(image_size, boxes, use_image_if_no_bounding_boxes, ranges, draws)
 
 
 class _Ranges(NamedTuple):
@@ -177,9 +184,8 @@ def _ranges(aspect_ratio_range: Any, area_range: Any, min_object_covered: Any) -
     return _Ranges(ratios, areas, covered)
 
 
-def _objects(bounding_boxes: Any, use_image: bool | None) -> np.ndarray:
+def _objects(boxes: np.ndarray, use_image: bool | None) -> np.ndarray:
     """The boxes, one of which is to be covered; all of the image if there are none."""
-    boxes = np.asarray(as_tensor(bounding_boxes, _FLOAT32))
     if boxes.ndim != 3 or boxes.shape[2] != 4:
         raise invalid(
             f"{_WHAT}: `bounding_boxes` has shape {boxes.shape}. Expected (batch, boxes, 4)."
@@ -202,10 +208,11 @@ def _attempts(max_attempts: int | None) -> tuple[int, int]:
     return attempts, 4
 
 
+@hosted
 def _sampled(
-    image_size: Any, objects: np.ndarray, ranges: _Ranges, draws: np.ndarray
+    image_size: Any, boxes: Tensor, use_image: bool | None, ranges: _Ranges, draws: Tensor
 ) -> DistortedBoundingBox:
-    size = as_tensor(image_size)
+    objects, size = _objects(np.asarray(boxes), use_image), as_tensor(image_size)
     accept(size, ("uint8", "int8", "int16", "int32", "int64"), "image_size", _WHAT)
     if size._array.shape != (3,):
         raise invalid(
@@ -214,7 +221,7 @@ def _sampled(
         )
     dtype, (height, width, _) = size._array.dtype, np.asarray(size).tolist()
     pixels = objects * np.array([height, width] * 2, np.float32)
-    candidates = (_candidate(height, width, ranges, numbers) for numbers in draws)
+    candidates = (_candidate(height, width, ranges, numbers) for numbers in np.asarray(draws))
     fitting = (part for part in candidates if part and _covers(part, pixels, ranges.covered))
     top, left, rows, columns = next(fitting, (0, 0, height, width))
     with np.errstate(all="ignore"):

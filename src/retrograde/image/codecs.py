@@ -11,6 +11,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.errors import InternalError, invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image import _bmp, _gif, _jpeg, _png
 from retrograde.image._files import Unreadable
@@ -84,6 +85,7 @@ def image_in(data: bytes, kind: str, channels: int, dtype: np.dtype, what: str) 
     return convert_image_dtype(Tensor(np.ascontiguousarray(image)), dtype)
 
 
+@hosted(open_shapes=True)
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
 ) -> Tensor:
@@ -116,6 +118,7 @@ def one_frame(images: Tensor, what: str) -> Tensor:
     return images[0]
 
 
+@hosted(open_shapes=True)
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
     """The image in a BMP file, as uint8: `[height, width, channels]`.
 
@@ -129,6 +132,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     return image_in(data, kind, channels, _UINT8, what)
 
 
+@hosted(open_shapes=True)
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     """The frames of a GIF file, as uint8 in RGB: `[frames, height, width, 3]`.
 
@@ -144,6 +148,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     return image if kind == "GIF" else image[None]
 
 
+@hosted(open_shapes=True)
 def decode_image(
     contents: Any,
     channels: int | None = None,
@@ -167,6 +172,7 @@ def decode_image(
     return image if known else convert_image_dtype(image, wanted)
 
 
+@hosted
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
     """A PNG file with an image of 1 to 4 channels, in uint8 or uint16, as a string.
 

@@ -12,6 +12,7 @@ import numpy as np
 from retrograde.arrays._arguments import integers
 from retrograde.core import dtypes
 from retrograde.core.errors import InternalError, invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image import _jpeg, _jpeg_writer
 from retrograde.image.codecs import decoded, file_bytes, image_in, kind_of, one_frame
@@ -24,6 +25,7 @@ _UINT8 = dtypes.uint8.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype
 
 
+@hosted(open_shapes=True)
 def decode_jpeg(
     contents: Any,
     channels: int = 0,
@@ -66,6 +68,7 @@ def _check_options(ratio: int, dct_method: str, what: str) -> None:
         raise invalid(f"{what}: ratio must be 1, 2, 4 or 8. Received: {ratio}.")
 
 
+@hosted(open_shapes=True)
 def decode_and_crop_jpeg(
     contents: Any,
     crop_window: Any,
@@ -98,6 +101,7 @@ def decode_and_crop_jpeg(
     return image[top : top + height, left : left + width]
 
 
+@hosted
 def encode_jpeg(
     image: Any,
     format: str = "",
@@ -157,6 +161,7 @@ def _encoded(
     return Tensor(np.array(data, object))
 
 
+@hosted
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether files begin as a JPEG does.
 
@@ -168,6 +173,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     return Tensor(np.array(found, bool).reshape(data.shape)[()])
 
 
+@hosted
 def extract_jpeg_shape(
     contents: Any, output_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
@@ -184,6 +190,7 @@ def extract_jpeg_shape(
 # What JPEG makes of images
 
 
+@hosted
 def adjust_jpeg_quality(
     image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
 ) -> Tensor:

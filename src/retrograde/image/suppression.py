@@ -14,6 +14,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
@@ -22,6 +23,7 @@ _FLOAT32 = dtypes.float32.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype
 
 
+@hosted(open_shapes=True)
 def non_max_suppression(
     boxes: Any,
     scores: Any,
@@ -45,6 +47,7 @@ def non_max_suppression(
     return Tensor(_greedy(values, _overlap_of(where), most, overlap, least))
 
 
+@hosted(open_shapes=True)
 def non_max_suppression_with_scores(
     boxes: Any,
     scores: Any,
@@ -72,6 +75,7 @@ def non_max_suppression_with_scores(
     return Tensor(chosen), Tensor(values[chosen])
 
 
+@hosted(open_shapes=True)
 def non_max_suppression_overlaps(
     overlaps: Any,
     scores: Any,
@@ -194,6 +198,7 @@ def _soft(
     return np.array(chosen, np.int32), np.array(values, scores.dtype)
 
 
+@hosted(open_shapes=True)
 def non_max_suppression_padded(
     boxes: Any,
     scores: Any,
@@ -285,6 +290,7 @@ class CombinedNonMaxSuppression(NamedTuple):
     valid_detections: Tensor
 
 
+@hosted(open_shapes=True)
 def combined_non_max_suppression(
     boxes: Any,
     scores: Any,

@@ -12,6 +12,7 @@ import numpy as np
 from retrograde.arrays import convert_to_tensor
 from retrograde.core import dtypes
 from retrograde.core.errors import DataLossError, invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.strings._mapping import each, strings_of
 
@@ -66,6 +67,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
     return each(decoded, bytes)
 
 
+@hosted(open_shapes=True)
 def decode_raw(
     input_bytes: Any,
     out_type: Any,
@@ -131,6 +133,7 @@ _DTYPES = {
 }
 
 
+@hosted
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """A tensor as a string of bytes, as TensorFlow writes it.
 
@@ -149,6 +152,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     return Tensor(np.array(written, object))
 
 
+@hosted(open_shapes=True)
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """What `serialize_tensor` wrote, here or in TensorFlow."""
     written = strings_of(serialized).numpy()

@@ -10,11 +10,13 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.strings._mapping import strings_of
 
 
+@hosted
 def decode_csv(
     records: Any,
     record_defaults: Sequence[Any],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from retrograde.core import dtypes
 from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
+from retrograde.core.recorders import changes
 from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
@@ -243,9 +246,14 @@ def _length(numbers: Tensor, minlength: Any, maxlength: Any) -> int:
     most = None if maxlength is None else integer(maxlength, "bincount: maxlength")
     if least is not None and least == most:
         return least  # whatever the numbers are
-    length = int(np.asarray(numbers).max(initial=-1)) + 1
-    length = length if least is None else max(length, least)
-    return length if most is None else min(length, most)
+    return _classes_in((numbers,), least or 0, most)._array.size
+
+
+@hosted(open_shapes=True)
+def _classes_in(numbers: Sequence[Tensor], least: int, most: int | None) -> Tensor:
+    """Something as long as there are classes up to the largest of `numbers`, within limits."""
+    length = max([int(np.asarray(x).max(initial=-1)) + 1 for x in numbers] + [least])
+    return Tensor(np.zeros(length if most is None else min(length, most), bool))
 
 
 def _counted(numbers: Tensor, weights: Tensor, length: int) -> Tensor:
@@ -308,7 +316,7 @@ def _classes(labels: Tensor, predictions: Tensor, num_classes: Any) -> int:
         return integer(num_classes, "confusion_matrix: num_classes")
     if not labels._array.size:
         raise invalid("confusion_matrix: there are no labels. Pass num_classes.")
-    return int(max(np.asarray(v).max() for v in (labels, predictions))) + 1
+    return _classes_in((labels, predictions), 0, None)._array.size
 
 
 def histogram_fixed_width_bins(
@@ -325,6 +333,12 @@ def histogram_fixed_width_bins(
     >>> tf.histogram_fixed_width_bins([-1.0, 1.5, 5.0], [0.0, 5.0], nbins=5).numpy()
     array([0, 1, 4], dtype=int32)
     """
+    ends = as_tensor(value_range)
+    bins = hosted(_bins_between) if changes(ends) else _bins_between
+    return bins(values, ends, nbins)
+
+
+def _bins_between(values: Any, value_range: Any, nbins: Any) -> Tensor:
     low, high, count = _range(value_range, nbins, "histogram_fixed_width_bins")
     return _bins(as_tensor(values), low, high, count, False)
 
@@ -349,6 +363,12 @@ def histogram_fixed_width(
             "histogram_fixed_width: expected a dtype of int32 or int64. "
             f"Received: {dtypes.of(kind).name}."
         )
+    ends = as_tensor(value_range)
+    histogram = hosted(_histogram, open_shapes=True) if changes(ends) else _histogram
+    return histogram(values, ends, nbins, kind)
+
+
+def _histogram(values: Any, value_range: Any, nbins: Any, kind: np.dtype) -> Tensor:
     low, high, count = _range(value_range, nbins, "histogram_fixed_width")
     if not low < high:
         raise invalid(

@@ -13,6 +13,7 @@ from retrograde.core import dtypes
 from retrograde.core.composites import dispatched
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import dtype_name
 from retrograde.math.arithmetic import maximum, truediv, truncatediv
@@ -157,6 +158,12 @@ def _sorted(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> _Segm
             f"{what}: expected one id for each row of data. Received: segment_ids of shape "
             f"{ids._array.shape} for data of shape {x._array.shape}."
         )
+    return x, ids, _in_order(ids, what)._array.size, False
+
+
+@hosted(open_shapes=True)
+def _in_order(ids: Tensor, what: str) -> Tensor:
+    """Something as long as there are segments, if the ids are sorted."""
     values = np.asarray(ids)
     if values.size and values[0] < 0:
         raise invalid(f"{what}: expected segment_ids >= 0. Received: segment_ids[0] = {values[0]}.")
@@ -167,7 +174,7 @@ def _sorted(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> _Segm
             f"{what}: expected segment_ids in order. Received: segment_ids[{place}] = "
             f"{values[place]} after {values[place - 1]}. Use unsorted_{what} for such ids."
         )
-    return x, ids, int(values[-1]) + 1 if values.size else 0, False
+    return Tensor(np.zeros(values[-1] + 1 if values.size else 0, bool))
 
 
 def _unsorted(

@@ -11,6 +11,7 @@ from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.ops import arithmetic as ar
@@ -101,6 +102,7 @@ def blank_class(blank_index: int, num_classes: int, what: str) -> int:
     return blank_index % num_classes
 
 
+@hosted(open_shapes=True)
 def _rows(labels: SparseTensor, batch: int) -> tuple[Tensor, Tensor]:
     """The labels of each row side by side, and how many there are."""
     rows, values = np.asarray(labels.indices)[:, 0], np.asarray(labels.values)
@@ -170,6 +172,7 @@ def _at_the_end(sums: Tensor, label_length: Tensor, times: Tensor) -> Tensor:
     return apply(reduction.logsumexp, (stack(*ends, axis=0),), {"axis": (0,), "keepdims": False})
 
 
+@hosted
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """For each row of `labels`, the different ones in order, with zeros behind; and where each is.
 
@@ -191,6 +194,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
     return Tensor(unique), Tensor(places.astype(np.int32))
 
 
+@hosted(open_shapes=True)
 def collapse_repeated(
     labels: Any, seq_length: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.errors import FailedPreconditionError, invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.nn.ctc import blank_class
@@ -14,6 +15,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.sparse.tensor import SparseTensor
 
 
+@hosted(open_shapes=True)
 def ctc_greedy_decoder(
     inputs: Any,
     sequence_length: Any,
@@ -44,6 +46,7 @@ def ctc_greedy_decoder(
     return [_sparse([best[new[:, b], b] for b in range(batch)])], Tensor(cost[:, None])
 
 
+@hosted(open_shapes=True)
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.nn.lookups import embedding_lookup
 from retrograde.ops import arithmetic as ar
@@ -60,12 +61,12 @@ def embedding_lookup_sparse(
     return _combined(params, rows, ids, weights, _combiner(combiner, what), max_norm)
 
 
-def _places(value: Any, argument: str, what: str) -> tuple[np.ndarray, Tensor]:
+def _places(value: Any, argument: str, what: str) -> tuple[Tensor, Tensor]:
     """The row of each value, and the values."""
     if isinstance(value, RaggedTensor):
-        return np.asarray(value.value_rowids()), value.values
+        return value.value_rowids(), value.values
     if isinstance(value, SparseTensor):
-        return np.asarray(value.indices)[:, 0], value.values
+        return value.indices[:, 0], value.values
     raise TypeError(
         f"{what}: {argument} must be a SparseTensor or a RaggedTensor. Received: a "
         f"{type(value).__name__}."
@@ -84,30 +85,38 @@ def _combiner(combiner: str | None, what: str) -> str:
 
 def _combined(
     params: Any,
-    rows: np.ndarray,
+    rows: Tensor,
     ids: Tensor,
     weights: Tensor | None,
     combiner: str,
     max_norm: float | None,
 ) -> Tensor:
     """The rows of a table that `ids` name, put together by `rows`, which are sorted."""
-    if np.any(np.diff(rows) < 0):
-        raise invalid(f"embedding_lookup_sparse: rows must be sorted. Received: {rows.tolist()}.")
+    count = _in_order(rows)._array.size
     found = embedding_lookup(params, ids, max_norm=max_norm)
     dtype, sizes = found._array.dtype, found._array.shape[1:]
-    computed, count = wide(dtype), int(rows[-1]) + 1 if len(rows) else 0
-    found, places = to_dtype(found, computed), Tensor(rows)
+    computed, number = wide(dtype), rows._array.size
+    found = to_dtype(found, computed)
     ones = (1,) * len(sizes)
     if weights is None:
-        weights = Tensor(np.ones(len(rows), computed))
-    weights = reshape(to_dtype(weights, computed), shape=(len(rows), *ones))
-    total = scatter_add(found * weights, places, shape=(count, *sizes))
+        weights = Tensor(np.ones(number, computed))
+    weights = reshape(to_dtype(weights, computed), shape=(number, *ones))
+    total = scatter_add(found * weights, rows, shape=(count, *sizes))
     if combiner != "sum":
         parts = weights if combiner == "mean" else weights * weights
-        divisor = scatter_add(parts, places, shape=(count, *ones))
+        divisor = scatter_add(parts, rows, shape=(count, *ones))
         divisor = divisor if combiner == "mean" else apply(sqrt, (divisor,))
         total = apply(ar.divide_no_nan, (total, divisor))
     return to_dtype(total, dtype)
+
+
+@hosted(open_shapes=True)
+def _in_order(rows: Tensor) -> Tensor:
+    """Something as long as there are rows, if they are sorted."""
+    values = np.asarray(rows)
+    if np.any(np.diff(values) < 0):
+        raise invalid(f"embedding_lookup_sparse: rows must be sorted. Received: {values.tolist()}.")
+    return Tensor(np.zeros(values[-1] + 1 if values.size else 0, bool))
 
 
 def safe_embedding_lookup_sparse(

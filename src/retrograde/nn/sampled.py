@@ -9,6 +9,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.nn.lookups import embedding_lookup
 from retrograde.nn.losses import (
@@ -124,7 +125,7 @@ def _sampled_logits(
     true_logits = true_logits + reshape(shifts[:split], shape=(batch, num_true))
     others = matmul(x, rows[split:], transpose_b=True) + shifts[split:]
     if remove_accidental_hits:
-        others = others + to_dtype(Tensor(_lowered(true, sampled)), dtype)
+        others = others + to_dtype(_lowered(true, sampled), dtype)
     logits = [
         part - to_dtype(apply(ar.log, (count,)), dtype)
         for part, count in zip((true_logits, others), counts, strict=True)
@@ -134,9 +135,11 @@ def _sampled_logits(
     return concat(*logits, axis=1), Tensor(targets)
 
 
-def _lowered(true: Tensor, sampled: Tensor) -> np.ndarray:
+@hosted
+def _lowered(true: Tensor, sampled: Tensor) -> Tensor:
     """What is added to logits so that candidates that are true classes count nothing."""
-    return np.where(_hits(np.asarray(true), np.asarray(sampled)).any(1), _LOWEST, np.float32(0))
+    hits = _hits(np.asarray(true), np.asarray(sampled)).any(1)
+    return Tensor(np.where(hits, _LOWEST, np.float32(0)))
 
 
 def _hits(true: np.ndarray, sampled: np.ndarray) -> np.ndarray:
@@ -144,6 +147,7 @@ def _hits(true: np.ndarray, sampled: np.ndarray) -> np.ndarray:
     return true[:, :, None] == sampled
 
 
+@hosted(open_shapes=True)
 def compute_accidental_hits(
     true_classes: Any,
     sampled_candidates: Any,
@@ -169,6 +173,6 @@ def compute_accidental_hits(
             f"{what}: sampled_candidates must be a vector of int64. Received: shape "
             f"{sampled._array.shape}, {sampled.dtype.name}."
         )
-    rows, _, places = np.nonzero(_hits(true, np.asarray(sampled)))
+    rows, _, places = np.nonzero(_hits(np.asarray(true), np.asarray(sampled)))
     weights = np.full(len(rows), _LOWEST, np.float32)
     return Tensor(rows.astype(np.int32)), Tensor(places), Tensor(weights)

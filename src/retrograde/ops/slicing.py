@@ -9,9 +9,12 @@ import numpy as np
 
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
+from retrograde.core.recorders import changes, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.ops.indexing import gather
+from retrograde.ops.casting import identity, to_dtype
+from retrograde.ops.indexing import from_front, gather
 from retrograde.ops.shaping import key_of, reshape, take_slice
 
 
@@ -20,6 +23,8 @@ def get_item(x: Tensor, key: Any) -> Tensor:
     mask = _boolean(key)
     if mask is not None:
         return boolean_mask(x, mask)
+    if thread.recorders.recording is not None:
+        x, key = _moved(x, key)
     where, shape = resolve(x._array.shape, key)
     y = take_slice(x, where=where)
     return y if y._array.shape == shape else reshape(y, shape=shape)
@@ -52,40 +57,77 @@ def get_item_of_variable(variable: Variable, key: Any) -> Tensor:
     return part
 
 
-def _boolean(key: Any) -> np.ndarray | None:
+def _moved(x: Tensor, key: Any) -> tuple[Tensor, Any]:
+    """`x` cut where other calls of a function cut it elsewhere, and what is left to do of `key`."""
+    elements = list(key) if isinstance(key, (tuple, list)) else [key]
+    if not any(map(_moves, elements)):
+        return x, key
+    elements, axis = _spelled_out(elements, x._array.ndim), 0
+    for i, k in enumerate(elements):
+        if _moves(k):
+            size = x._array.shape[axis]
+            places = _span(k.start, k.stop, k.step, size) if isinstance(k, slice) else _at(k, size)
+            x = gather(identity(x), places, axis=axis)
+            elements[i] = slice(None) if isinstance(k, slice) else 0
+        axis += k is not None
+    return x, tuple(elements)
+
+
+def _moves(k: Any) -> bool:
+    """Whether an element of a key is, or has in it, a number that other calls see otherwise."""
+    parts = (k.start, k.stop, k.step) if isinstance(k, slice) else (k,)
+    holders = [held for held in map(held_by, parts) if held is not None]
+    return any([_is_integer(held) and changes(held._read()) for held in holders])
+
+
+def _is_integer(held: Any) -> bool:
+    return held._array.dtype.kind in "iu" and not held._array.ndim
+
+
+def _at(k: Any, size: int) -> Tensor:
+    """The place that an integer tensor without axes names, along an axis of `size`."""
+    index = to_dtype(held_by(k)._read(), np.dtype(np.int64))
+    return reshape(from_front(index, size=size), shape=(1,))
+
+
+@hosted(open_shapes=True)
+def _span(start: Any, stop: Any, step: Any, size: int) -> Tensor:
+    """The places that a slice covers."""
+    return Tensor(np.arange(*_triple(slice(start, stop, step), 0, size)))
+
+
+def _boolean(key: Any) -> Tensor | None:
     held = held_by(key)
-    array = key if isinstance(key, np.ndarray) else None if held is None else held._array
-    return np.asarray(array) if array is not None and array.dtype == bool else None
+    if held is None:
+        is_mask = isinstance(key, np.ndarray) and key.dtype == bool
+        return Tensor(key) if is_mask else None
+    return held._read() if held._array.dtype == bool else None
 
 
-def boolean_mask(x: Tensor, mask: np.ndarray, axis: int = 0) -> Tensor:
-    """The elements of `x` where `mask` is true, over `mask.ndim` axes from `axis` on."""
-    shape = x._array.shape
-    masked = shape[axis : axis + mask.ndim]
-    if mask.ndim == 0:
+def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
+    """The elements of `x` where `mask` is true, over as many axes as it has, from `axis` on."""
+    shape, covered = x._array.shape, mask._array.shape
+    end = axis + len(covered)
+    if not covered:
         raise ValueError("A mask must have axes. Received: a scalar.")
-    if masked != mask.shape:
+    if shape[axis:end] != covered:
         raise ValueError(
-            f"boolean_mask: the mask has shape {mask.shape}, but the tensor has {masked} there. "
-            "Expected the same."
+            f"boolean_mask: the mask has shape {covered}, but the tensor has {shape[axis:end]} "
+            "there. Expected the same."
         )
-    flat = reshape(x, shape=(*shape[:axis], mask.size, *shape[axis + mask.ndim :]))
-    return gather(flat, Tensor(np.flatnonzero(mask)), axis=axis)
+    flat = reshape(x, shape=(*shape[:axis], mask._array.size, *shape[end:]))
+    return gather(flat, _true_places(mask), axis=axis)
+
+
+@hosted(open_shapes=True)
+def _true_places(mask: Tensor) -> Tensor:
+    return Tensor(np.flatnonzero(np.asarray(mask)))
 
 
 def resolve(shape: tuple[int, ...], key: Any) -> tuple[tuple, tuple[int, ...]]:
     """The strided slice that `key` cuts out of `shape`, and the shape to give it then."""
     elements = list(key) if isinstance(key, (tuple, list)) else [key]
-    dots = [i for i, k in enumerate(elements) if k is Ellipsis]
-    if len(dots) > 1:
-        raise invalid("Multiple ellipses are not allowed in an index.")
-    missing = len(shape) - sum(k is not None and k is not Ellipsis for k in elements)
-    if missing < 0:
-        raise invalid(
-            f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims."
-        )
-    at = dots[0] if dots else len(elements)
-    elements[at : at + 1] = [slice(None)] * missing
+    elements = _spelled_out(elements, len(shape))
     where, result = [], []
     for k in elements:
         if k is None:
@@ -97,6 +139,18 @@ def resolve(shape: tuple[int, ...], key: Any) -> tuple[tuple, tuple[int, ...]]:
         if isinstance(k, slice):
             result.append(len(range(*triple)))
     return tuple(where), tuple(result)
+
+
+def _spelled_out(elements: list, ndim: int) -> list:
+    """A key with slices in place of its ellipsis, one element for each axis."""
+    dots = [i for i, k in enumerate(elements) if k is Ellipsis]
+    if len(dots) > 1:
+        raise invalid("Multiple ellipses are not allowed in an index.")
+    missing = ndim - sum(k is not None and k is not Ellipsis for k in elements)
+    if missing < 0:
+        raise invalid(f"Index out of range using input dim {ndim}; input has only {ndim} dims.")
+    at = dots[0] if dots else len(elements)
+    return [*elements[:at], *[slice(None)] * missing, *elements[at + 1 :]]
 
 
 def _triple(k: Any, axis: int, size: int) -> tuple[int, int, int]:
@@ -119,7 +173,7 @@ def _integer(k: Any) -> int:
             return operator.index(k)
         except TypeError:
             pass
-    elif held is not None and held._array.dtype.kind in "iu" and not held._array.ndim:
+    elif held is not None and _is_integer(held):
         return held._read().__index__()
     raise TypeError(
         "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "

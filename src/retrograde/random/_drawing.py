@@ -96,9 +96,14 @@ def anew(f: Callable, draw: Draw, *inputs: Tensor) -> Tensor:
     """What `f(draw, *arrays)` makes; a function makes it from another draw in each call."""
     if thread.recorders.recording is None:
         return Tensor(f(draw, *[np.asarray(x) for x in inputs]))
-    words = Tensor(draw.as_words()) if draw.words is None else draw.words
+    words = words_of(draw)
     random = Host("random", lambda words, *x: f(Draw.from_words(words), *x), pure=True)
     return perform(random, (words, *inputs))
+
+
+def words_of(draw: Draw) -> Tensor:
+    """Key and counter of a draw; those of another one in each call of a function."""
+    return Tensor(draw.as_words()) if draw.words is None else draw.words
 
 
 _BITS_OF_FRACTION = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}

@@ -11,10 +11,11 @@ import numpy as np
 from retrograde.core import dtypes, random_state
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import NotFoundError, invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.random._drawing import bits
+from retrograde.random._drawing import bits, words_of
 
 _INT64 = dtypes.int64.numpy_dtype
 
@@ -121,7 +122,7 @@ def learned_unigram_candidate_sampler(
         known = _learned.get(key)
         weights = np.ones(range_max) if known is None else known
         if seed is not None:
-            _learned[key] = weights + np.bincount(true.ravel(), minlength=range_max)
+            _learned[key] = weights + np.bincount(np.asarray(true).ravel(), minlength=range_max)
     draw_key = random_state.draw_key(seed)
     return _sample(draw_key, *_weighted(weights), true, num_sampled, unique)
 
@@ -207,7 +208,7 @@ def all_candidate_sampler(
     """
     what = "all_candidate_sampler"
     true = _true_classes(true_classes, num_true, num_sampled, num_sampled, what)
-    counts = [np.ones(shape, np.float32) for shape in (true.shape, (num_sampled,))]
+    counts = [np.ones(shape, np.float32) for shape in (true._array.shape, (num_sampled,))]
     return Sample(Tensor(np.arange(num_sampled)), *map(Tensor, counts))
 
 
@@ -225,21 +226,27 @@ def _check_range(range_max: int, what: str) -> None:
 
 def _true_classes(
     true_classes: Any, num_true: int, num_sampled: int, range_max: int, what: str
-) -> np.ndarray:
+) -> Tensor:
     _check_integers(what, num_true=num_true, num_sampled=num_sampled)
     true = class_matrix(true_classes, num_true, "true_classes", what)
     if num_sampled < 1:
         raise invalid(f"{what}: num_sampled must be at least 1. Received: {num_sampled}.")
-    outside = (true < 0) | (true >= range_max)
+    return _inside(true, range_max, what)
+
+
+@hosted
+def _inside(true: Tensor, range_max: int, what: str) -> Tensor:
+    classes = np.asarray(true)
+    outside = (classes < 0) | (classes >= range_max)
     if outside.any():
         raise invalid(
-            f"{what}: true classes must be in [0, {range_max}). Received: {true[outside][0]}."
+            f"{what}: true classes must be in [0, {range_max}). Received: {classes[outside][0]}."
         )
-    return true
+    return Tensor(classes)
 
 
-def class_matrix(classes: Any, num_true: int, argument: str, what: str) -> np.ndarray:
-    """`classes`, of which there are `num_true` in each row, as an array of int64."""
+def class_matrix(classes: Any, num_true: int, argument: str, what: str) -> Tensor:
+    """`classes`, of which there are `num_true` in each row, as a tensor of int64."""
     tensor = as_tensor(classes, None if held_by(classes) is not None else _INT64)
     shape = tensor._array.shape
     if tensor._array.dtype != _INT64:
@@ -251,7 +258,7 @@ def class_matrix(classes: Any, num_true: int, argument: str, what: str) -> np.nd
             f"{what}: `{argument}` must be a matrix with num_true columns, at least one. Received: "
             f"shape {shape}, num_true={num_true}."
         )
-    return np.asarray(tensor)
+    return tensor
 
 
 def _weighted(weights: np.ndarray) -> tuple[Callable, Callable, int]:
@@ -272,11 +279,26 @@ def _sample(
     draw: Callable,
     chance: Callable,
     possible: int,
-    true: np.ndarray,
+    true: Tensor,
     num_sampled: int,
     unique: bool,
 ) -> Sample:
-    generator = bits(key)
+    if key.levels:
+        bits(key)  # which refuses batches
+    return _sampled(words_of(key), draw, chance, possible, true, num_sampled, unique)
+
+
+@hosted
+def _sampled(
+    words: Tensor,
+    draw: Callable,
+    chance: Callable,
+    possible: int,
+    true: Tensor,
+    num_sampled: int,
+    unique: bool,
+) -> Sample:
+    generator = bits(Draw.from_words(np.asarray(words)))
     tries = num_sampled
     if not unique:
         sampled = draw(generator, num_sampled).astype(_INT64)
@@ -292,7 +314,7 @@ def _sample(
         count = share * tries if tries == num_sampled else -np.expm1(tries * np.log1p(-share))
         return Tensor(count.astype(np.float32))
 
-    return Sample(Tensor(sampled), expected(true), expected(sampled))
+    return Sample(Tensor(sampled), expected(np.asarray(true)), expected(sampled))
 
 
 def _without_repeats(draw: Callable, count: int) -> tuple[np.ndarray, int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer_array
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor, same_dtype
@@ -16,6 +17,7 @@ from retrograde.random._drawing import anew, bits, stateless_draw
 _INDEX_DTYPES = ("int32", "uint32", "int64", "uint64")
 
 
+@hosted
 def random_index_shuffle(
     index: Any, seed: Any, max_index: Any, rounds: int = 4, name: str | None = None
 ) -> Tensor:
@@ -107,6 +109,7 @@ def _bit_length(x: np.ndarray) -> np.ndarray:
     return sum((x >> np.uint64(k) > 0).astype(np.int64) for k in range(64))
 
 
+@hosted
 def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
     """As `tf.random_index_shuffle`, with a seed of two integers."""
     pair = integer_array(seed, "seed")
@@ -126,5 +129,6 @@ def stateless_shuffle(
     x = as_tensor(value)
     if not x._array.ndim:
         return casting.identity(x)
-    order = anew(lambda one: bits(one).permutation(x._array.shape[0]), draw)
+    size = x._array.shape[0]
+    order = anew(lambda one: bits(one).permutation(size), draw)
     return indexing.gather(x, order, axis=0)

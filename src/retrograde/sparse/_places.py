@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import identity
 from retrograde.ops.indexing import gather, scatter_add
@@ -74,6 +75,16 @@ def _any_column(truth: np.ndarray) -> np.ndarray:
     for column in truth.T:
         found |= column
     return found
+
+
+@hosted
+def checked_places(x: SparseTensor, shape: tuple, what: str, in_order: bool = False) -> Tensor:
+    """The indices as a tensor, if all are inside `shape`, and sorted if they have to be."""
+    indices = places(x)
+    check_inside(indices, shape, what)
+    if in_order:
+        check_order(indices, what)
+    return Tensor(indices)
 
 
 def check_inside(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None:

@@ -27,6 +27,7 @@ from retrograde.ops.shaping import broadcast_to, reshape, transpose
 from retrograde.ops.sparse_products import sampled_matmul, sparse_matmul
 from retrograde.sparse._places import (
     check_inside,
+    checked_places,
     distinct,
     picked,
     places,
@@ -71,8 +72,8 @@ def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
             f"add: a SparseTensor of shape {shape} and a tensor of shape {tuple(dense.shape)} "
             "cannot be added. Expected equal shapes."
         )
-    check_inside(places(x), shape, "add")
-    return dense + indexing.scatter_nd(x.values, x.indices, shape=shape, batch_dims=0)
+    indices = checked_places(x, shape, "add")
+    return dense + indexing.scatter_nd(x.values, indices, shape=shape, batch_dims=0)
 
 
 def _together(a: Any, b: Any, what: str) -> tuple[np.ndarray, list[Tensor], tuple[int, ...]]:
@@ -162,7 +163,7 @@ def sparse_dense_matmul(
         )
     indices, values = x.indices, x.values
     if adjoint_a:
-        indices, values, shape = Tensor(places(x)[:, ::-1]), conj(values), shape[::-1]
+        indices, values, shape = indices[:, ::-1], conj(values), shape[::-1]
     dense = _adjoint(dense) if adjoint_b else dense
     if shape[1] != dense.shape[0]:
         raise invalid(

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.sparse._places import places, same_dtypes, shape_of
 from retrograde.sparse.tensor import SparseTensor
 
 
+@hosted(open_shapes=True)
 def edit_distance(
     hypothesis: SparseTensor,
     truth: SparseTensor,

@@ -9,18 +9,12 @@ import numpy as np
 from retrograde.arrays._arguments import integer
 from retrograde.core import dtypes
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.shaping import broadcast_to
-from retrograde.sparse._places import (
-    check_inside,
-    check_order,
-    places,
-    shape_of,
-    sparse,
-    with_places,
-)
+from retrograde.sparse._places import checked_places, shape_of, sparse, with_places
 from retrograde.sparse.tensor import SparseTensor
 
 
@@ -34,10 +28,15 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     x = as_tensor(tensor)
     if not x.ndim:
         raise invalid("from_dense: expected a tensor with at least one axis. Received: shape ().")
+    indices = _filled_places(x)
+    values = indexing.gather_nd(x, indices, batch_dims=0)
+    return SparseTensor(indices, values, Tensor(np.array(x._array.shape, np.int64)))
+
+
+@hosted(open_shapes=True)
+def _filled_places(x: Tensor) -> Tensor:
     array = np.asarray(x)
-    indices = np.argwhere(array.astype(bool) if array.dtype.kind == "O" else array)
-    values = indexing.gather_nd(x, Tensor(indices), batch_dims=0)
-    return with_places(indices, values, array.shape)
+    return Tensor(np.argwhere(array.astype(bool) if array.dtype.kind == "O" else array))
 
 
 def eye(
@@ -74,10 +73,8 @@ def to_dense(
     array([-1.,  5., -1.], dtype=float32)
     """
     x = sparse(sp_input)
-    indices, shape = places(x), shape_of(x)
-    check_inside(indices, shape, "to_dense")
-    if validate_indices:
-        check_order(indices, "to_dense")
+    shape = shape_of(x)
+    indices = checked_places(x, shape, "to_dense", in_order=validate_indices)
     kind = x.values._array.dtype
     empty = b"" if kind.kind == "O" else kind.type(0)
     default = as_tensor(empty if default_value is None else default_value, kind)
@@ -85,4 +82,4 @@ def to_dense(
         raise invalid(
             f"to_dense: default_value should be a scalar. Received: shape {tuple(default.shape)}."
         )
-    return indexing.put_nd(broadcast_to(default, shape=shape), x.values, x.indices, batch_dims=0)
+    return indexing.put_nd(broadcast_to(default, shape=shape), x.values, indices, batch_dims=0)

@@ -11,7 +11,9 @@ import numpy as np
 from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core import dtypes
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
+from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import reshape
@@ -89,33 +91,48 @@ def _segments(
     x: Tensor, indices: Any, ids: Any, count: Any, sparse_gradient: bool, weigh: Callable, what: str
 ) -> Tensor:
     """The product of `x` and a sparse matrix that has weights, by the size of each segment."""
-    rows, segments, count = _checked(x, indices, ids, count, what)
-    sizes = np.bincount(segments, minlength=count)[segments].astype(np.float64)
-    weights = Tensor(weigh(sizes).astype(x._array.dtype))
+    matrix = _matrix(x._array.shape, indices, ids, count, sparse_gradient, weigh, what)
+    places, weights, used, marks = matrix
+    weights, count = to_dtype(weights, x._array.dtype), marks._array.size
     if sparse_gradient:  # that of a gather, of each row once
-        used, rows = np.unique(rows, return_inverse=True)
-        x = gather(x, Tensor(used.astype(np.int32)), axis=0)
+        x = gather(x, used, axis=0)
     flat = reshape(x, shape=(x.shape[0], math.prod(x.shape[1:])))
-    places = Tensor(np.stack([segments, rows], 1))
     y = sparse_matmul(weights, flat, places, shape=(count, x.shape[0]))
     return reshape(y, shape=(count, *x.shape[1:]))
 
 
+@hosted(open_shapes=True)
+def _matrix(
+    shape: tuple, indices: Any, ids: Any, count: Any, each_once: bool, weigh: Callable, what: str
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Where its weights are, the weights, the rows of data, and something as long as the result.
+
+    The rows are those that are used at all if `each_once`.
+    """
+    rows, segments, count = _checked(shape, indices, ids, count, what)
+    sizes = np.bincount(segments, minlength=count)[segments].astype(np.float64)
+    used = np.arange(shape[0])
+    if each_once:
+        used, rows = np.unique(rows, return_inverse=True)
+    places, marks = np.stack([segments, rows], 1), np.zeros(count, bool)
+    return Tensor(places), Tensor(weigh(sizes)), Tensor(used.astype(np.int32)), Tensor(marks)
+
+
 def _checked(
-    x: Tensor, indices: Any, ids: Any, count: Any, what: str
+    shape: tuple, indices: Any, ids: Any, count: Any, what: str
 ) -> tuple[np.ndarray, np.ndarray, int]:
     rows, segments = (integer_array(v, what) for v in (indices, ids))
-    if not x.ndim or rows.ndim != 1 or segments.shape != rows.shape:
+    if not shape or rows.ndim != 1 or segments.shape != rows.shape:
         raise invalid(
             f"{what}: expected data with at least one axis, and as many indices as segment_ids "
-            f"along one axis. Received: shapes {tuple(x.shape)}, {rows.shape} and {segments.shape}."
+            f"along one axis. Received: shapes {tuple(shape)}, {rows.shape} and {segments.shape}."
         )
     if (np.diff(segments) < 0).any() or (segments < 0).any():
         raise invalid(f"{what}: segment_ids must be sorted and not negative.")
-    wrong = (rows < 0) | (rows >= x.shape[0])
+    wrong = (rows < 0) | (rows >= shape[0])
     if wrong.any():
         place = int(np.argmax(wrong))
-        raise invalid(f"{what}: indices[{place}] = {rows[place]} is not in [0, {x.shape[0]}).")
+        raise invalid(f"{what}: indices[{place}] = {rows[place]} is not in [0, {shape[0]}).")
     needed = int(segments[-1]) + 1 if len(segments) else 0
     if count is None:
         return rows, segments, needed

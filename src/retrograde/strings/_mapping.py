@@ -10,6 +10,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.partition import RowPartition
@@ -30,6 +31,7 @@ def _wanted(value: Any) -> np.dtype | None:
     return None if held_by(value) is not None else STRING
 
 
+@hosted
 def each(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
     """`f` of each string."""
     x = strings_of(value)
@@ -47,6 +49,7 @@ def filled(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
     return array
 
 
+@hosted(open_shapes=True)
 def each_in_parts(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
     """Rows of what `f` makes of each string: ragged along a new last axis."""
     x = strings_of(value)

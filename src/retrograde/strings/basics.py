@@ -12,6 +12,7 @@ import numpy as np
 from retrograde.arrays._arguments import integer, integer_array, integers
 from retrograde.core import dtypes
 from retrograde.core.errors import OutOfRangeError, invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
 from retrograde.ops.conversion import as_tensor
@@ -33,6 +34,7 @@ _INT32, _INT64, _UINT8 = (np.dtype(d) for d in (np.int32, np.int64, np.uint8))
 _UNITS = ("BYTE", "UTF8_CHAR")
 
 
+@hosted
 def as_string(
     input: Any,
     precision: int = -1,
@@ -84,6 +86,7 @@ def _writer(
     return lambda value: (head + kind) % value
 
 
+@hosted
 def join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
     """Strings in the same place of several tensors, joined. Scalars go with each string.
 
@@ -133,6 +136,7 @@ def strip(input: Any, name: str | None = None) -> Any:
     return each(bytes.strip, input)
 
 
+@hosted
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """From `pos` on, which may count from the end, at most `len` bytes or characters.
 
@@ -227,6 +231,7 @@ def _written(x: Tensor, summarize: int) -> str:
     return f'"{words}"' if x.dtype is dtypes.string and not x.ndim else words
 
 
+@hosted(open_shapes=True)
 def reduce_join(
     inputs: Any, axis: Any = None, keepdims: bool = False, separator: Any = "", name: Any = None
 ) -> Any:
@@ -280,6 +285,7 @@ def _reduce_ragged(x: RaggedTensor, axis: Any, keepdims: bool, between: bytes) -
     return Tensor(np.expand_dims(y._array, axes[0])) if keepdims else y
 
 
+@hosted(open_shapes=True)
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: Any = "", name: str | None = None
 ) -> Tensor:
@@ -345,6 +351,7 @@ def _buckets(num_buckets: Any, what: str) -> int:
     return buckets
 
 
+@hosted
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
     """The 8 bytes of a fingerprint for each row of `data`.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integers
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
@@ -130,6 +131,7 @@ def unicode_transcode(
     return each(lambda s: decode(s).encode(target), input)
 
 
+@hosted
 def unicode_encode(
     input: Any,
     output_encoding: str,
@@ -219,6 +221,7 @@ def _offsets(input: Any, decode: _Decoder) -> Any:
 # n-grams
 
 
+@hosted(open_shapes=True)
 def ngrams(
     data: Any,
     ngram_width: Any,
