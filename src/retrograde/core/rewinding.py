@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from types import FrameType
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import indexed_slices
+from retrograde.core import alarms, indexed_slices
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.notes import CustomName
 from retrograde.core.recorders import thread
@@ -23,12 +24,13 @@ def rewind(
     """Empties `entries` from the back, turning cotangents of targets into those of sources.
 
     `wanted` are the ids of the sources. Rules are run only for inputs in `leads`; `None` says
-    that all of them lead to a source.
+    that all of them lead to a source. At an alarm the rest of `entries` waits until the call is
+    done, for a look at what came out of it.
     """
     boxed = cotangents.boxed
     run = _run if boxed else thread.recorders.quietly
     take = cotangents.pop
-    while entries:
+    while entries or (cotangents.halt is not None and cotangents.resume(entries)):
         plan, ids, out, saved, attrs = entries.pop()
         if type(out) is tuple:
             g = cotangents.of_outputs(out, wanted)
@@ -66,18 +68,43 @@ def rewind(
                     cotangents[key] = result
 
 
+class Halt(NamedTuple):
+    """A call in whose walk back an alarm was heard, its cotangent, and the entries before it."""
+
+    entry: tuple
+    g: Any
+    rest: list[tuple]
+
+
+class Spoilt(NamedTuple):
+    """The first call of a walk back after which a cotangent was not finite.
+
+    `g` is the cotangent that it was given, one for each output; `before` are the calls that the
+    walk had yet to come to, and `cotangents` those that it had then.
+    """
+
+    entry: tuple
+    g: tuple
+    before: list[tuple]
+    cotangents: dict[int, Any]
+
+
 class Cotangents(dict):
     """Cotangents by the id of their tensor; what arrives for one id adds up.
 
     They are raw arrays, or Tensors if `boxed`: while someone records, the walk is made of
-    operations that can be recorded.
+    operations that can be recorded. If they are `alert`, the walk halts at alarms, and `spoilt`
+    says where the first of them that is not finite came from.
     """
 
-    __slots__ = ("_owned", "boxed")
+    __slots__ = ("_owned", "alert", "boxed", "halt", "spoilt")
 
     def __init__(self, boxed: bool) -> None:
         self.boxed = boxed
         self._owned: set[int] = set()  # those that are sums made here, so may be added to in place
+        self.alert = False
+        self.halt: Halt | None = None
+        self.spoilt: Spoilt | None = None
 
     def deposit(self, key: int, value: Any) -> None:
         """Adds `value` to what is there."""
@@ -98,6 +125,21 @@ class Cotangents(dict):
             else:
                 self._owned.discard(key)
 
+    def resume(self, entries: list[tuple]) -> bool:
+        """Looks at what came out of the call that the walk halted at; whether entries are left.
+
+        If all of it is finite, nothing is kept of the call.
+        """
+        halt, self.halt = self.halt, None
+        if not all(is_finite(self.get(i)) for i in halt.entry[1]):
+            self.alert = False
+            self._owned.clear()  # what is kept now must not be added to
+            g = halt.g if type(halt.g) is tuple else (halt.g,)
+            kept = {i: _unboxed(g) for i, g in self.items()} if self.boxed else dict(self)
+            self.spoilt = Spoilt(halt.entry, g, list(halt.rest), kept)
+        entries.extend(halt.rest)
+        return bool(entries)
+
     def of_outputs(self, out: tuple, wanted: set[int]) -> tuple | None:
         """The cotangents of all outputs of one call; zeros for those that were not used."""
         found = [self.get(i) if i in wanted else self.pop(i, None) for i, _ in out]
@@ -110,6 +152,30 @@ class Cotangents(dict):
                 g = Tensor(zeros) if self.boxed else zeros
             whole.append(indexed_slices.dense(g) if type(g) is IndexedSlices else g)
         return tuple(whole)
+
+
+def _halt(frame: FrameType) -> None:
+    """Has the walk in `frame` halt after the call that it is at."""
+    here = frame.f_locals
+    cotangents, entries = here["cotangents"], here["entries"]
+    if cotangents.alert and cotangents.halt is None and "g" in here:
+        entry = tuple([here[name] for name in ("plan", "ids", "out", "saved", "attrs")])
+        cotangents.halt = Halt(entry, here["g"], entries[:])
+        entries.clear()
+    if type(here) is dict:
+        here.clear()  # Python keeps it with the frame, and all arrays in it
+
+
+alarms.answers[rewind.__code__] = _halt
+alarms.answers[Cotangents.of_outputs.__code__] = lambda _: None  # the call has no cotangent yet
+
+
+def is_finite(g: Any) -> bool:
+    """Whether a cotangent has neither NaN nor infinity in it, as far as NumPy holds it."""
+    if type(g) is IndexedSlices:
+        g = g._values
+    array = g._array if isinstance(g, Tensor) else g
+    return not isinstance(array, (np.ndarray, np.generic)) or bool(np.isfinite(array).all())
 
 
 def _run(rule: Any, *values: Any, **attrs: Any) -> Any:

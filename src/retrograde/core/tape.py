@@ -19,7 +19,7 @@ from retrograde.core.lines import LinedEntries, Place, switch
 from retrograde.core.notes import Moment, Notes, Pause, place_above
 from retrograde.core.per_example import gradients_by_row, norms
 from retrograde.core.recorders import clock, thread
-from retrograde.core.rewinding import Cotangents, leading_to, rewind
+from retrograde.core.rewinding import Cotangents, is_finite, leading_to, rewind
 from retrograde.core.rules import (
     ALIGNED,
     CONNECTED,
@@ -49,6 +49,7 @@ from retrograde.core.testifying import Testifying, on_none_from
 
 _ONLY = (CONNECTED,)
 _NEITHER = (False, False)
+_SMALL = 1 << 14  # elements of a target that a look at takes no time, next to the walk back
 
 
 class GradientTape(Testifying):
@@ -85,6 +86,7 @@ class GradientTape(Testifying):
         "_ended",
         "_entries",
         "_ledger",
+        "_listened",
         "_names",
         "_notes",
         "_on_none",
@@ -141,6 +143,7 @@ class GradientTape(Testifying):
         self._roots: set[int] = set()  # ids of what is watched
         self._spent_at: tuple[str, int] | None = None
         self._asked: Asked | None = None
+        self._listened = False  # whether the walk back was to tell of gradients that it spoils
         self._notes: Notes | None = None
         self._began = 0  # when the block began, by the ids of tensors
 
@@ -331,13 +334,18 @@ class GradientTape(Testifying):
         for i, x in enumerate(targets):
             array = x._array
             if array.dtype in dtypes.INEXACT:
-                cotangents.deposit(x._id, seed(x, weights[i], boxed))
-                if type(array) in REAL_SCALARS and not math.isfinite(array):
-                    kept = True  # for who asks why. What has axes is not looked at: it takes time
+                g = seed(x, weights[i], boxed)
+                cotangents.deposit(x._id, g)
+                if type(array) in REAL_SCALARS and weights[i] is None:
+                    kept = kept or not math.isfinite(array)  # for who asks why
+                else:
+                    kept = kept or not _are_finite(array, g)
         entries = self._entries.copy() if self._persistent else self._spend(sys._getframe(1))
-        if kept and self._ledger is None:
-            read = [v._current() for v in self._variables.values()]
-            self._asked = Asked(list(entries), targets, weights, held, read)
+        if self._ledger is None:
+            if kept:
+                self._keep(entries, targets, weights, held)
+            else:
+                cotangents.alert = self._listened = True
         wanted = set()
         for x in held:
             wanted.add(x._id)
@@ -353,6 +361,8 @@ class GradientTape(Testifying):
             if g is None:
                 complete = False
             results.append(wrap(g) if type(g) is np.ndarray else result(g, x, unconnected))
+        if cotangents.spoilt is not None:
+            self._keep_spoilt(cotangents, targets, weights, held)
         if not complete:
             missing = [x for x in held if x._id not in cotangents]
             self._miss(targets, missing, unconnected is UnconnectedGradients.NONE)
@@ -649,6 +659,11 @@ class GradientTape(Testifying):
             names.append(entry[0].name)
         self._spent_at = (frame.f_code.co_filename, frame.f_lineno)
         return entries
+
+
+def _are_finite(array: Any, g: Any) -> bool:
+    """Whether a target and its cotangent are finite, if they are so small that a look is cheap."""
+    return array.size > _SMALL or (is_finite(array) and is_finite(g))
 
 
 def _silent_tape() -> GradientTape:

@@ -15,6 +15,7 @@ from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.rewinding import Spoilt
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Holder, Tensor, wrap
 
@@ -29,7 +30,8 @@ class UnconnectedGradients(enum.Enum):
 class Asked(NamedTuple):
     """What a tape was asked for last, and what it held then, for whoever wants to know why.
 
-    `read` are the values that the watched variables had.
+    `read` are the values that the watched variables had. If a gradient was `spoilt`, `entries` are
+    those that the walk had not come to yet, and the call that spoilt it.
     """
 
     entries: list[tuple]
@@ -37,6 +39,7 @@ class Asked(NamedTuple):
     weights: list
     sources: list
     read: list[Tensor]
+    spoilt: Spoilt | None = None
 
 
 REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # what most losses are

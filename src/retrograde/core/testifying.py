@@ -11,6 +11,8 @@ from typing import Any
 from retrograde.core.lines import Place
 from retrograde.core.notes import Exit, Missing, Moment, Notes, now, place_above
 from retrograde.core.recorders import Recorder
+from retrograde.core.rewinding import Cotangents, is_finite
+from retrograde.core.tape_arguments import Asked
 
 _INTO_VARIABLES = frozenset({"assign", "assign_add", "assign_sub", "scatter"})
 
@@ -61,6 +63,20 @@ class Testifying(Recorder):
     def create(self, variable: Any) -> None:
         """Notes where `variable` was made."""
         self._note().made[variable._id] = Moment(now(), place_above(1))
+
+    def _keep(self, entries: list[tuple], targets: list, weights: list, sources: list) -> None:
+        """Keeps what was recorded beyond the walk back."""
+        read = [v._current() for v in self._variables.values()]
+        self._asked = Asked(list(entries), targets, weights, sources, read)
+
+    def _keep_spoilt(
+        self, cotangents: Cotangents, targets: list, weights: list, sources: list
+    ) -> None:
+        """Keeps what is left of the recording if the walk back spoilt a gradient."""
+        if not all(is_finite(cotangents.get(x._id)) for x in sources):
+            spoilt = cotangents.spoilt
+            self._keep([*spoilt.before, spoilt.entry], targets, weights, sources)
+            self._asked = self._asked._replace(spoilt=spoilt)
 
     def _miss(self, targets: list, missing: list, silent: bool) -> None:
         """Notes that there are no gradients for `missing`.

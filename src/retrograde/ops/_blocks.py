@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrograde.core import alarms
 from retrograde.core.dispatch import MANY
 from retrograde.core.recorders import quiet_context
 
@@ -71,9 +72,7 @@ def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:
     share = -(-size // (threads() * BLOCK)) * BLOCK
     others = [_start(work, i, min(i + share, size)) for i in range(share, size, share)]
     work(start, min(share, size))
-    for other in others:
-        if other is not None:
-            other.result()
+    _finish(others)
     return out.reshape(shape)
 
 
@@ -98,9 +97,7 @@ def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
     share = count if out.size < LARGE else -(-count // threads())
     others = [_start(work, i, min(i + share, count)) for i in range(share, count, share)]
     work(0, min(share, count))
-    for other in others:
-        if other is not None:
-            other.result()
+    _finish(others)
     return out
 
 
@@ -145,10 +142,9 @@ def shared(work: Callable, parts: Sequence, helpers: int) -> None:
     finally:
         left.clear()
         running = [other for other in others if other is not None and not other.cancel()]
-        errors = [other.exception() for other in running]
-    for error in errors:
-        if error is not None:
-            raise error
+        for other in running:
+            other.exception()  # which waits
+    _finish(running)
 
 
 def _taken(left: list) -> Iterator:
@@ -162,10 +158,23 @@ def _taken(left: list) -> Iterator:
 def _start(work: Callable, *arguments: Any) -> Future | None:
     """Has another thread do `work`; but a Python that is about to exit starts none."""
     try:
-        return _executor().submit(quiet_context().run, work, *arguments)
+        return _executor().submit(_done_apart, work, *arguments)
     except RuntimeError:
         work(*arguments)
         return None
+
+
+def _done_apart(work: Callable, *arguments: Any) -> list:
+    """Does `work` in a context of its own, and returns the alarms in it."""
+    alarms_there: list = []
+    quiet_context(lambda *alarm: alarms_there.append(alarm)).run(work, *arguments)
+    return alarms_there
+
+
+def _finish(others: list[Future | None]) -> None:
+    """Waits for the others, and hears the alarms that they heard."""
+    if any([other.result() for other in others if other is not None]):
+        alarms.heard()
 
 
 def _flat(array: Any, shape: tuple) -> Any:

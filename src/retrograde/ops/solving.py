@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
+from retrograde.core import alarms, dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.ops import reduction
@@ -168,6 +168,8 @@ def _trsm(a, b, lower, adjoint):
     """BLAS reads columns first, so that rows first it is given the transposed matrix."""
     from scipy.linalg.blas import get_blas_funcs
 
+    if not a.diagonal().all():
+        alarms.heard()  # BLAS divides by zero and tells nobody
     trsm = get_blas_funcs("trsm", dtype=b.dtype)
     if a.flags.f_contiguous or (adjoint and a.dtype.kind == "c"):
         return trsm(1, a, b, lower=lower, trans_a=2 if adjoint else 0)

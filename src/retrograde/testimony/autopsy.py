@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,24 @@ import numpy as np
 from retrograde.core.lines import Place
 from retrograde.core.tape_arguments import Asked
 from retrograde.testimony import cures
-from retrograde.testimony.births import BACKWARDS, FORWARDS, GIVEN, Birth, Search, Step, first_nan
+from retrograde.testimony.births import (
+    BACKWARDS,
+    FORWARDS,
+    GIVEN,
+    UNHEARD,
+    Birth,
+    Search,
+    Step,
+    first_nan,
+)
 from retrograde.testimony.calls import Call
+from retrograde.testimony.evidence import entries_of
 from retrograde.testimony.telling import Told, number, shown, the_line
 
 _FEW = 3  # elements that are shown
 _WAY = 8  # steps of the way that are shown: the first and the last of them
+
+_NO_LINES = "The line is known to tapes made with tf.GradientTape(lines=True)."
 
 
 def autopsy(tape: Any) -> Autopsy:
@@ -27,11 +39,11 @@ def autopsy(tape: Any) -> Autopsy:
     attributes say the same. Lines are known to tapes made with `lines=True` or inside
     `tf.debugging.record_lines()`.
 
-    A tape keeps what it recorded if it is `persistent`, and if the loss was not finite. Other tapes
-    let go of it in `gradient()`: put `tf.debugging.nonfinite("explain")` around them.
+    A tape that lets go of what it recorded while it walks back stops doing so where the first
+    gradient is spoilt, and if the loss was not finite.
 
     >>> x = tf.Variable([4.0, 0.0])
-    >>> with tf.GradientTape(persistent=True) as tape:
+    >>> with tf.GradientTape() as tape:
     ...     y = tf.sqrt(x)
     >>> tape.gradient(y, x).numpy()
     array([0.25,  inf], dtype=float32)
@@ -39,25 +51,27 @@ def autopsy(tape: Any) -> Autopsy:
     >>> report.primitive, report.direction, report.elements[0].index
     ('sqrt', 'backwards', (1,))
     """
-    asked = tape._asked
-    if asked is None:
-        asked = _question(tape)
+    if tape._asked is None and tape._entries is None and tape._listened:
+        return _nothing_heard(tape)
+    asked = tape._asked or _question(tape)
     with np.errstate(all="ignore"):
         birth = Search(asked).run()
-        return report(birth, tape._places or {}, tape._variables)
+        found = report(birth, tape._places or {}, tape._variables)
+    return replace(found, note=_NO_LINES) if found and tape._places is None else found
+
+
+def _nothing_heard(tape: Any) -> Autopsy:
+    where = ":".join(map(str, tape._spent_at))
+    return Autopsy(
+        what=f"No gradient was spoilt in the walk back at {where}, as far as NumPy can tell",
+        note="What XLA or SciPy's special functions compute raises no alarm: if you see nan all "
+        "the same, make the tape with lines=True, which keeps everything, and ask again.",
+    )
 
 
 def _question(tape: Any) -> Asked:
     """What to look at on a tape that was not asked yet: all that it recorded."""
-    if tape._entries is None:
-        where = ":".join(map(str, tape._spent_at))
-        raise RuntimeError(
-            f"autopsy: this tape let go of what it recorded in the walk back at {where}.\nTo be "
-            "able to ask, make the tape with persistent=True or lines=True; or put `with "
-            "tf.debugging.nonfinite('explain'):` around the program, which looks at each value as "
-            "it is made."
-        )
-    return Asked(list(tape._entries), [], [], [], [])
+    return Asked(entries_of(tape, "autopsy"), [], [], [], [])
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,8 @@ class Element:
 class Autopsy(Told):
     """What `tape.autopsy()` found. It is true if it found something.
 
-    `direction` is "forwards", "backwards", or "given" for a value that came in from outside.
+    `direction` is "forwards", "backwards", or "given" for a value that came in from outside;
+    "unheard" if it was there when the walk back first heard of it, and its maker is gone.
     `primitive` and `place` say which call it was; `elements` are the first of `count` elements that
     are not finite; `kind`, `why` and `cure` say what happened and what to do; `way` are the steps
     from there to the target or source.
@@ -106,7 +121,8 @@ class Autopsy(Told):
     def _lines(self) -> list[tuple[str, str]]:
         """The text: pairs of the role of a line and its words."""
         if not self:
-            return [("head", "All values and gradients that this tape knows of are finite.")]
+            head = self.what or "All values and gradients that this tape knows of are finite"
+            return [("head", f"{head}."), *([("why", self.note)] if self.note else [])]
         lines = [("head", f"{self.what}.")]
         if self.place is not None:
             lines += the_line(self.place)
@@ -173,6 +189,8 @@ def _what(birth: Birth, array: np.ndarray, variables: Mapping) -> str:
     step = birth.step
     if step.direction == GIVEN:
         return f"{_holder(step.key, variables)} held {what} before the tape saw it"
+    if step.direction == UNHEARD:
+        return f"On the way back there was {what} when the walk came to {step.call.name}"
     name = step.call.name
     if name.startswith("guarded_"):  # which only rules call: here, those of a function's gradients
         return f"On the way back, a rule made {what} out of finite values"
@@ -211,7 +229,7 @@ def _element(birth: Birth, array: np.ndarray, index: tuple[int, ...]) -> Element
     call = birth.step.call
     shape = np.shape(birth.y if birth.g is None else birth.g)
     elementwise = call is not None and call.primitive is not None and call.primitive.partials
-    if birth.step.direction == GIVEN or not elementwise or array.shape != shape:
+    if birth.step.direction in (GIVEN, UNHEARD) or not elementwise or array.shape != shape:
         return Element(index, value)
     *inputs, y, g = [
         None if x is None else np.broadcast_to(x, shape)[index]
@@ -226,6 +244,8 @@ def _kind(birth: Birth, elements: tuple[Element, ...], variables: Mapping) -> cu
         if step.key is None:
             return cures.WEIGHTS
         return cures.VARIABLE if step.key in variables else cures.INPUT
+    if step.direction == UNHEARD:
+        return cures.UNHEARD
     first, name = elements[0], step.call.name
     if step.call.primitive is None and step.direction == FORWARDS:
         return cures.OWN_FUNCTION

@@ -15,7 +15,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.testimony.calls import Call, Values, calls_of
 from retrograde.testimony.walking import is_finite, raw, walk
 
-FORWARDS, BACKWARDS, GIVEN = "forwards", "backwards", "given"
+FORWARDS, BACKWARDS, GIVEN, UNHEARD = "forwards", "backwards", "given", "unheard"
 
 _SQUARES = frozenset(("square", "multiply", "squared_difference", "power"))
 
@@ -68,17 +68,23 @@ class Search:
         """The birth of what is not finite in the targets, or else in the gradients."""
         if not self._asked.targets:
             return self._anywhere()
-        for x in self._asked.targets:
-            array = self.values.of(x._id)
-            if not is_finite(array):
-                return self._forwards(x._id, [])
-        for x, weight in zip(self._asked.targets, self._asked.weights, strict=True):
-            if weight is not None and not is_finite(seed(x, weight, boxed=False)):
-                return Birth(Step(GIVEN, raw(weight)))
+        if self._asked.spoilt is None:
+            birth = self._before_the_walk()
+            if birth is not None:
+                return birth
         self._walk()
         for x in self._asked.sources:
             if x._id in self._spoilt:
                 return self._backwards(x._id)
+        return None
+
+    def _before_the_walk(self) -> Birth | None:
+        for x in self._asked.targets:
+            if not is_finite(self.values.of(x._id)):
+                return self._forwards(x._id, [])
+        for x, weight in zip(self._asked.targets, self._asked.weights, strict=True):
+            if weight is not None and not is_finite(seed(x, weight, boxed=False)):
+                return Birth(Step(GIVEN, raw(weight)))
         return None
 
     def _anywhere(self) -> Birth | None:
@@ -93,13 +99,18 @@ class Search:
     def _walk(self) -> None:
         asked = self._asked
         cotangents = Cotangents(boxed=False)
-        for x, weight in zip(asked.targets, asked.weights, strict=True):
-            if x._array.dtype in dtypes.INEXACT:
-                cotangents.deposit(x._id, seed(x, weight, boxed=False))
+        entries = list(asked.entries)
+        if asked.spoilt is not None:
+            cotangents.update(asked.spoilt.cotangents)
+            self._look(entries.pop(), asked.spoilt.g, cotangents)
+        else:
+            for x, weight in zip(asked.targets, asked.weights, strict=True):
+                if x._array.dtype in dtypes.INEXACT:
+                    cotangents.deposit(x._id, seed(x, weight, boxed=False))
         wanted = {x._id for x in asked.sources}
         leads = leading_to(wanted, asked.entries)
         with alone():
-            walk(list(asked.entries), cotangents, wanted, leads, self._look)
+            walk(entries, cotangents, wanted, leads, self._look)
 
     def _look(self, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
         number = self._number[id(entry)]
@@ -117,6 +128,8 @@ class Search:
             way.append(Step(BACKWARDS, array, call, call.inputs.index(key)))
             if number in self._origins:
                 return self._born_backwards(call, way)
+            if self._asked.spoilt is not None and call.entry is self._asked.entries[-1]:
+                return self._born_unheard(call, way)
             key = next(i for i in call.outputs if i in self._spoilt)
 
     def _born_backwards(self, call: Call, way: list[Step]) -> Birth:
@@ -130,6 +143,11 @@ class Search:
         g = gs[0] if len(gs) == 1 else None
         y = outputs[0] if len(outputs) == 1 else None
         return Birth(step, inputs, y, g, after[::-1], self._is_of_squares(call))
+
+    def _born_unheard(self, call: Call, way: list[Step]) -> Birth:
+        """It was there when the walk came to `call`, and the calls behind are gone."""
+        gs = map(raw, self._asked.spoilt.g)
+        return Birth(Step(UNHEARD, next(g for g in gs if not is_finite(g)), call), way=way[::-1])
 
     def _is_of_squares(self, call: Call) -> bool:
         total = self.values.producer.get(call.inputs[0])

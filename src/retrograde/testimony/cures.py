@@ -150,6 +150,12 @@ WEIGHTS = Kind(
     "The `output_gradients` given to gradient() hold it already.",
     "Look at where they are computed.",
 )
+UNHEARD = Kind(
+    "made unheard",
+    "The call that made it raised no alarm, like all that XLA, SciPy's special functions or "
+    "other threads compute; and the tape let go of it before the alarm that came here.",
+    "Make the tape with lines=True, which keeps everything, and ask again.",
+)
 NO_DERIVATIVE = Kind(
     "decomposition without a derivative",
     "The rule divides by singular values, or by differences of eigenvalues, and one of them is 0.",

@@ -12,7 +12,7 @@ def entries_of(tape: Any, what: str) -> list[tuple]:
     """What a tape recorded, also if it gave its gradients since; else an error."""
     if tape._entries is not None:
         return list(tape._entries)
-    if tape._asked is not None:
+    if tape._asked is not None and tape._asked.spoilt is None:
         return tape._asked.entries
     where = ":".join(map(str, tape._spent_at))
     raise RuntimeError(

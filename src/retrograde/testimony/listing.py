@@ -33,8 +33,9 @@ _TITLES = ("", "call", "from", "to", "keeps", "line")
 def _listing(tape: Any) -> tuple[str, list[tuple[str, ...]]]:
     """A headline, and a row for each call."""
     kind = "persistent GradientTape" if tape._persistent else "GradientTape"
-    asked = tape._asked
-    entries = tape._entries if asked is None or tape._entries is not None else asked.entries
+    entries, asked = tape._entries, tape._asked
+    if entries is None and asked is not None and asked.spoilt is None:
+        entries = asked.entries
     watched = f"{len(tape._roots)} watched"
     if entries is None:
         where = ":".join(map(str, tape._spent_at))
