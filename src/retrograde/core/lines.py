@@ -5,19 +5,22 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
     """A place in a program. It is worked out only when someone asks for its line.
 
-    `layer` is the name of the Keras layer that was at work there, if it was one.
+    `layer` is the name of the Keras layer that was at work there, if it was one. `rule` is the name
+    of the call made there, if what happened was part of its rule, on the way back.
     """
 
     code: CodeType
     instruction: int
     layer: str | None = None
+    rule: str | None = None
 
     @property
     def filename(self) -> str:
@@ -65,21 +68,61 @@ _make = tuple.__new__
 
 def users(frame: FrameType | None) -> FrameType | None:
     """`frame`, or the first of its callers that is the user's own."""
+    while frame is not None and not is_users(frame):
+        frame = frame.f_back
+    return frame
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether `frame` is in the user's own program."""
+    filename = frame.f_code.co_filename
+    library = _IS_LIBRARY.get(filename)
+    if library is None:
+        library = _IS_LIBRARY[filename] = _is_library(filename)
+    return not library
+
+
+class Retold(NamedTuple):
+    """What code that does again what a program did before can tell of that, from its frame.
+
+    `place` is where in the program that was. If it was part of a rule, `derived` is the call that
+    the rule is of, if it is at hand: the primitive, its inputs and its outputs.
+    """
+
+    place: Callable[[FrameType], Place | None]
+    derived: Callable[[FrameType], tuple[Any, tuple, tuple] | None]
+
+
+retold: dict[CodeType, Retold] = {}
+
+
+def place_of(frame: FrameType | None) -> Place | None:
+    """The place where `frame`, or the first of its callers that is the user's own, is now.
+
+    If a recording is being played, it is the place where that was recorded.
+    """
     while frame is not None:
         filename = frame.f_code.co_filename
         library = _IS_LIBRARY.get(filename)
         if library is None:
             library = _IS_LIBRARY[filename] = _is_library(filename)
         if not library:
-            return frame
+            return _make(Place, (frame.f_code, frame.f_lasti, None, None))
+        if frame.f_code in retold:
+            place = retold[frame.f_code].place(frame)
+            if place is not None:
+                return place
         frame = frame.f_back
     return None
 
 
-def place_of(frame: FrameType | None) -> Place | None:
-    """The place where `frame`, or the first of its callers that is the user's own, is now."""
-    frame = users(frame)
-    return None if frame is None else _make(Place, (frame.f_code, frame.f_lasti, None))
+def locals_of(frame: FrameType, *names: str) -> list:
+    """Local variables of a function that is running; `None` for those that have no value yet."""
+    found = frame.f_locals
+    values = [found.get(name) for name in names]
+    if type(found) is dict:
+        found.clear()  # Python keeps it with the frame, and all arrays in it
+    return values
 
 
 def here() -> Place | None:

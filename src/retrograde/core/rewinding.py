@@ -10,6 +10,7 @@ import numpy as np
 
 from retrograde.core import alarms, indexed_slices
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.lines import locals_of
 from retrograde.core.notes import CustomName
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Plan, passed_on
@@ -156,14 +157,12 @@ class Cotangents(dict):
 
 def _halt(frame: FrameType) -> None:
     """Has the walk in `frame` halt after the call that it is at."""
-    here = frame.f_locals
-    cotangents, entries = here["cotangents"], here["entries"]
-    if cotangents.alert and cotangents.halt is None and "g" in here:
-        entry = tuple([here[name] for name in ("plan", "ids", "out", "saved", "attrs")])
-        cotangents.halt = Halt(entry, here["g"], entries[:])
+    cotangents, entries, g, *entry = locals_of(
+        frame, "cotangents", "entries", "g", "plan", "ids", "out", "saved", "attrs"
+    )
+    if cotangents.alert and cotangents.halt is None:
+        cotangents.halt = Halt(tuple(entry), g, entries[:])
         entries.clear()
-    if type(here) is dict:
-        here.clear()  # Python keeps it with the frame, and all arrays in it
 
 
 alarms.answers[rewind.__code__] = _halt

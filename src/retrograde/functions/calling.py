@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import dtypes, namespaces
+from retrograde.core import alarms, dtypes, namespaces
 from retrograde.core.batching import innermost
 from retrograde.core.effects import Host
 from retrograde.core.indexed_slices import IndexedSlices
@@ -15,7 +15,14 @@ from retrograde.core.rules import Plan
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.functions.playing import Divergence, play_entries
-from retrograde.functions.recording import Call, Log, Reading, Recording, may_look_around
+from retrograde.functions.recording import (
+    Call,
+    Log,
+    Origin,
+    Reading,
+    Recording,
+    may_look_around,
+)
 from retrograde.functions.replaying import Replay
 from retrograde.functions.simplifying import Merging, Plain, merged, needed
 from retrograde.functions.xla_replay import on_device
@@ -81,6 +88,22 @@ class Slices(NamedTuple):
     dense_shape: Any
 
 
+class Inside(NamedTuple):
+    """What happened in one call of a function, to look for something in it.
+
+    `calls` are all of them, on the way there and back; `given`, the arrays that they began with,
+    and `origins`, where they come from, by number. `arguments`, `results` and `gradients` are the
+    numbers of what tapes saw.
+    """
+
+    calls: list[Call]
+    given: dict[int, np.ndarray]
+    origins: dict[int, Origin]
+    arguments: list[int]
+    results: list[int]
+    gradients: list[int | None]
+
+
 class Derivative:
     """A function and the way back, to those of its arguments that are wanted.
 
@@ -128,6 +151,8 @@ class Derivative:
         )
         self._compiles = piece._compiles
         self._derived = derived
+        for n, origin in derived.origins.items():
+            derived.origins[n] = origin._replace(of=same.get(origin.of, origin.of))
         self._whole = [e for e in whole.entries if type(e) is Call and not _is_host(e)]
         self._known = whole.known
         self._again: Piece | None = None
@@ -165,8 +190,20 @@ class Derivative:
             given = [*[kept[n] for n in self._residuals], *cotangents]
             arrays, _ = self._backward.run(given, None)
             found = [wrap(np.asarray(x)) for x in arrays]
+            if self._compiles:
+                _sound_alarm(found)
         by_number = dict(zip(self._outputs, found, strict=True))
         return [_packed(g, by_number) for g in self._gradients]
+
+    def inside(self, kept: dict[int, Tensor], cotangents: tuple) -> Inside:
+        """What happened in the call that kept this, and in the walk back from `cotangents`."""
+        given = dict(self._known) | {n: np.asarray(x._array) for n, x in kept.items()}
+        for n, g in zip(self._cotangents, cotangents, strict=False):
+            given[n] = np.zeros(*self._derived.specs[n]) if g is None else g
+        results = [n for n, r in zip(self._results, self._reached, strict=True) if r]
+        gradients = [g.values if type(g) is Slices else g for g in self._gradients]
+        origins = self._derived.origins
+        return Inside(self._whole, given, origins, self._arguments, results, gradients)
 
     def _pulled_again(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> Any:
         arguments = [*self._arguments, *self._hosted, *self._cotangents]
@@ -177,6 +214,13 @@ class Derivative:
             self._again = Piece(recording, arguments, self._outputs, self._compiles)
         given = [*[kept[n] for n in (*self._arguments, *self._hosted)], *cotangents]
         return self._again(given, None)
+
+
+def _sound_alarm(tensors: list[Tensor]) -> None:
+    """Tells a walk back what XLA does not tell: that something is not finite."""
+    for x in tensors:
+        if x._array.dtype in dtypes.INEXACT and not np.isfinite(np.add.reduce(x._array, axis=None)):
+            alarms.heard()
 
 
 def _is_host(entry: Any) -> bool:
@@ -265,6 +309,10 @@ class _OneCall:
     def plan(self, key: tuple[int, ...]) -> Plan:
         """A plan whose rule is the derivative."""
         return Plan(_save_nothing, (), self._pull, tuple(map(bool, key)), True, self.name)
+
+    def inside(self, kept: dict[int, Tensor], cotangents: tuple = ()) -> Inside:
+        """What happened in this call."""
+        return self._derivative.inside(kept, cotangents)
 
     def _pull(self, needed: tuple[bool, ...], g: Any, *, kept: dict[int, Tensor]) -> list:
         found = self._derivative.pull(kept, list(g) if type(g) is tuple else [g])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from retrograde.core.custom_gradient import record_custom
 from retrograde.core.dispatch import apply
 from retrograde.core.effects import Host, wrapped
+from retrograde.core.lines import Place, Retold, locals_of, retold
 from retrograde.core.recorders import alone
 from retrograde.core.tensor import Tensor
 from retrograde.functions.recording import (
@@ -82,6 +84,27 @@ def play_entries(
     return Played(values, writes)
 
 
+def _place_of_entry(frame: FrameType) -> Place | None:
+    """The place where the entry was recorded that is being played in `frame`."""
+    recording, entry = locals_of(frame, "recording", "entry")
+    origin = recording.origins.get(entry.outputs[0]) if type(entry) is Call else None
+    return None if origin is None else origin.place
+
+
+def _derived_by_entry(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
+    """The call whose rule the entry is a part of that is being played in `frame`."""
+    recording, entries, values, entry = locals_of(frame, "recording", "entries", "values", "entry")
+    of = recording.origins[entry.outputs[0]].of
+    call = next((e for e in entries if type(e) is Call and e.outputs[0] == of), None)
+    if call is None:
+        return None
+    inputs, outputs = ([values[n] for n in numbers] for numbers in (call.inputs, call.outputs))
+    return call.primitive, tuple(inputs), tuple(outputs)
+
+
+retold[play_entries.__code__] = Retold(_place_of_entry, _derived_by_entry)
+
+
 def _host(host: Host, inputs: tuple, log: Log) -> Any:
     arrays = [np.asarray(x._array) for x in inputs]
     if not host.pure:
@@ -102,7 +125,7 @@ def play_tie(recording: Recording, tie: Tie, values: dict[int, Tensor], log: Log
         backward, first, results = rule_of(recording, tie)
         given = dict(zip(range(first, first + len(several)), several, strict=True))
         known = values | backward.constants | given
-        played = play_entries(recording, backward.entries, known, log)
+        played = play_entries(backward, backward.entries, known, log)
         return [
             played.values[n] if n is not None and wanted else None
             for n, wanted in zip(results, needed, strict=True)

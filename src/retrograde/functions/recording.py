@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import sys
 import weakref
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +16,17 @@ from retrograde.core.conversion import held_by
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.dispatch import apply
 from retrograde.core.effects import NUMPY_CALL, Host, wrapped
-from retrograde.core.lines import Place, here
+from retrograde.core.lines import (
+    Place,
+    first_output,
+    here,
+    is_users,
+    locals_of,
+    place_of,
+    retold,
+)
 from retrograde.core.recorders import Recorder, alone
+from retrograde.core.rewinding import rewind
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, next_id
 
@@ -31,6 +42,17 @@ class Call(NamedTuple):
     inputs: tuple[int, ...]
     attrs: dict[str, Any]
     outputs: tuple[int, ...]
+
+
+class Origin(NamedTuple):
+    """Where a call comes from: its place in the user's program.
+
+    If it was made by the rule of another call, `of` is the number of the first output of that one,
+    and `place` that of that one too.
+    """
+
+    place: Place | None
+    of: int | None = None
 
 
 class Guard(NamedTuple):
@@ -149,6 +171,7 @@ class Recording(Recorder):
         self.inputs = inputs
         self.count = len(inputs)
         self.entries: list[Any] = []
+        self.origins: dict[int, Origin] = {}  # of calls, by their first outputs
         self.specs: list[Spec] = []
         self.constants: dict[int, Tensor] = {}
         self.variables: list[Any] = list(variables)  # first those that are arguments
@@ -185,7 +208,7 @@ class Recording(Recorder):
     def branched(self) -> Recording:
         """A recording that knows all tensors of this one, and goes on by itself."""
         branch = copy.copy(self)
-        branch.entries, branch.constants = [], {}
+        branch.entries, branch.constants, branch.origins = [], {}, dict(self.origins)
         branch.specs, branch._changing = list(self.specs), list(self._changing)
         branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
         branch._versions = {key: list(pairs) for key, pairs in self._versions.items()}
@@ -288,6 +311,20 @@ class Recording(Recorder):
         outputs = y if type(y) is tuple else (y,)
         made = tuple([self._made(x, changing) for x in outputs])
         self.entries.append(Call(primitive, numbers, attrs, made))
+        self.origins[made[0]] = self._origin(sys._getframe(1))
+
+    def _origin(self, frame: FrameType | None) -> Origin:
+        """Where the call comes from that `frame` makes."""
+        caller = frame
+        while caller is not None and not (is_users(caller) or caller.f_code in retold):
+            if caller.f_code is rewind.__code__:
+                plan, out = locals_of(caller, "plan", "out")
+                of = self._numbers.get(first_output(out))
+                before = self.origins.get(of)
+                if before is not None and before.place is not None:
+                    return Origin(before.place._replace(rule=plan.name), of)
+            caller = caller.f_back
+        return Origin(place_of(frame))
 
     def tie(self, call: CustomCall, inputs: tuple, leaves: list, outputs: list) -> None:
         """Hears of the call of a `custom_gradient`: `outputs` are new handles on `leaves`."""

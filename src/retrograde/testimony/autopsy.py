@@ -23,7 +23,7 @@ from retrograde.testimony.births import (
 )
 from retrograde.testimony.calls import Call
 from retrograde.testimony.evidence import entries_of
-from retrograde.testimony.telling import Told, number, shown, the_line
+from retrograde.testimony.telling import Told, line_of, number, shown, the_line
 
 _FEW = 3  # elements that are shown
 _WAY = 8  # steps of the way that are shown: the first and the last of them
@@ -57,7 +57,7 @@ def autopsy(tape: Any) -> Autopsy:
     with np.errstate(all="ignore"):
         birth = Search(asked).run()
         found = report(birth, tape._places or {}, tape._variables)
-    return replace(found, note=_NO_LINES) if found and tape._places is None else found
+    return replace(found, note=_NO_LINES) if found and not (found.place or found.note) else found
 
 
 def _nothing_heard(tape: Any) -> Autopsy:
@@ -180,8 +180,15 @@ def report(birth: Birth | None, places: Mapping, variables: Mapping) -> Autopsy:
         why=kind.why,
         cure=kind.cure,
         turn=_turn(nan, places),
+        note="" if birth.function is None else inside_note(_place(birth.function, places)),
         way=tuple(_shortened(_steps(birth, places) + _end(birth, variables))),
     )
+
+
+def inside_note(place: Place | None) -> str:
+    """Says that it happened inside of a function, which was called at `place`."""
+    at = "" if place is None else f", called at {line_of(place)}"
+    return f"It is inside of a tf.function{at}."
 
 
 def _what(birth: Birth, array: np.ndarray, variables: Mapping) -> str:
@@ -192,7 +199,7 @@ def _what(birth: Birth, array: np.ndarray, variables: Mapping) -> str:
     if step.direction == UNHEARD:
         return f"On the way back there was {what} when the walk came to {step.call.name}"
     name = step.call.name
-    if name.startswith("guarded_"):  # which only rules call: here, those of a function's gradients
+    if name.startswith("guarded_"):  # which only rules call: here, those of a loaded function
         return f"On the way back, a rule made {what} out of finite values"
     if step.direction == FORWARDS and any(x is None for x in birth.inputs):
         return f"On the way forwards, {name} gave {what}"
@@ -214,7 +221,7 @@ def _first_reader(birth: Birth) -> Call | None:
 
 
 def _place(call: Call | None, places: Mapping) -> Place | None:
-    return None if call is None else places.get(call.outputs[0])
+    return None if call is None else call.place or places.get(call.outputs[0])
 
 
 def _elements(birth: Birth) -> list[Element]:
@@ -272,12 +279,15 @@ def _turn(nan: Step | None, places: Mapping) -> str:
 
 
 def _steps(birth: Birth, places: Mapping) -> list[str]:
-    words = []
+    words: list[str] = []
     for step in birth.way:
         place = _place(step.call, places)
         name = step.call.name if step.direction == FORWARDS else f"rule of {step.call.name}"
         at = "" if place is None else f"  {shown(place)}: {place.marked}"
-        words.append(f"{name}{at}")
+        if place is None or place.rule is None:
+            words.append(f"{name}{at}")
+        elif f"rule of {place.rule}{at}" not in words[-1:]:  # it may consist of several calls
+            words.append(f"rule of {place.rule}{at}")
     return words
 
 

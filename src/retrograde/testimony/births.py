@@ -12,7 +12,7 @@ from retrograde.core.recorders import alone
 from retrograde.core.rewinding import Cotangents, leading_to
 from retrograde.core.tape_arguments import Asked, seed
 from retrograde.core.tensor import Tensor
-from retrograde.testimony.calls import Call, Values, calls_of
+from retrograde.testimony.calls import Call, Values, calls_of, inside_of, values_inside
 from retrograde.testimony.walking import is_finite, raw, walk
 
 FORWARDS, BACKWARDS, GIVEN, UNHEARD = "forwards", "backwards", "given", "unheard"
@@ -25,7 +25,7 @@ class Step:
     """A value that is not finite, and the call that it came out of.
 
     `array` is the result of `call`; or, `backwards`, the cotangent of its input at `position`. A
-    value that was `given` came out of no call; then `key` is its id.
+    value that was `given` came out of no call. `key` is the id of a value on the way forwards.
     """
 
     direction: str
@@ -40,7 +40,7 @@ class Birth:
     """The step that made a value that is not finite, what went into it, and the way from there.
 
     `inputs`, `y` and `g` are what the call saw; `None` stands for what is not known. `of_squares`
-    says that the input is a sum of squares.
+    says that the input is a sum of squares. If it was inside of a function, `function` is its call.
     """
 
     step: Step
@@ -49,6 +49,7 @@ class Birth:
     g: Any = None
     way: list[Step] = field(default_factory=list)
     of_squares: bool = False
+    function: Call | None = None
 
 
 class Search:
@@ -66,6 +67,13 @@ class Search:
 
     def run(self) -> Birth | None:
         """The birth of what is not finite in the targets, or else in the gradients."""
+        birth = self._found()
+        if birth is None:
+            return None
+        call = birth.step.call
+        return _look_inside(birth, self._origins.get(call.number, ()) if call is not None else ())
+
+    def _found(self) -> Birth | None:
         if not self._asked.targets:
             return self._anywhere()
         if self._asked.spoilt is None:
@@ -81,7 +89,7 @@ class Search:
     def _before_the_walk(self) -> Birth | None:
         for x in self._asked.targets:
             if not is_finite(self.values.of(x._id)):
-                return self._forwards(x._id, [])
+                return _way_forwards(self.values, x._id, [])
         for x, weight in zip(self._asked.targets, self._asked.weights, strict=True):
             if weight is not None and not is_finite(seed(x, weight, boxed=False)):
                 return Birth(Step(GIVEN, raw(weight)))
@@ -91,7 +99,7 @@ class Search:
         for call in self.calls:
             for key, y in zip(call.outputs, self.values.outputs(call), strict=True):
                 if not is_finite(y):
-                    return self._forwards(key, [])
+                    return _way_forwards(self.values, key, [])
         return None
 
     # Backwards
@@ -137,47 +145,79 @@ class Search:
         inputs, outputs = self.values.inputs(call), self.values.outputs(call)
         for key, value in zip(call.outputs + call.inputs, outputs + inputs, strict=True):
             if key in call.saved and not is_finite(value):
-                return self._forwards(key, way[::-1], call)
+                return _way_forwards(self.values, key, way[::-1], call)
         *after, step = way
         gs = self._origins[call.number]
         g = gs[0] if len(gs) == 1 else None
         y = outputs[0] if len(outputs) == 1 else None
-        return Birth(step, inputs, y, g, after[::-1], self._is_of_squares(call))
+        return Birth(step, inputs, y, g, after[::-1], _is_of_squares(self.values, call))
 
     def _born_unheard(self, call: Call, way: list[Step]) -> Birth:
         """It was there when the walk came to `call`, and the calls behind are gone."""
         gs = map(raw, self._asked.spoilt.g)
         return Birth(Step(UNHEARD, next(g for g in gs if not is_finite(g)), call), way=way[::-1])
 
-    def _is_of_squares(self, call: Call) -> bool:
-        total = self.values.producer.get(call.inputs[0])
-        if total is None or total.name not in ("sum", "mean"):
-            return False
-        squares = self.values.producer.get(total.inputs[0])
-        return squares is not None and squares.name in _SQUARES
 
-    # Forwards
+def _way_forwards(values: Values, key: int, after: list[Step], reader: Call | None = None) -> Birth:
+    """The call that made the value of `key`, which is not finite, or what led to it."""
+    way = []
+    while True:
+        call = values.producer.get(key)
+        if call is None:
+            step = Step(GIVEN, values.of(key, reader), key=key)
+            return Birth(step, way=way[::-1] + after)
+        array = values.of(key)
+        inputs = values.inputs(call)
+        way.append(Step(FORWARDS, array, call, key=key))
+        bad = [i for i, x in zip(call.inputs, inputs, strict=True) if not is_finite(x)]
+        if not bad:
+            *rest, step = way
+            return Birth(step, inputs, array, None, rest[::-1] + after)
+        key, reader = min(bad, key=lambda i: _age(values, i)), call
 
-    def _forwards(self, key: int, after: list[Step], reader: Call | None = None) -> Birth:
-        """The call that made the value of `key`, which is not finite, or what led to it."""
-        way = []
-        while True:
-            call = self.values.producer.get(key)
-            if call is None:
-                step = Step(GIVEN, self.values.of(key, reader), key=key)
-                return Birth(step, way=way[::-1] + after)
-            array = self.values.of(key)
-            inputs = self.values.inputs(call)
-            way.append(Step(FORWARDS, array, call))
-            bad = [i for i, x in zip(call.inputs, inputs, strict=True) if not is_finite(x)]
-            if not bad:
-                *rest, step = way
-                return Birth(step, inputs, array, None, rest[::-1] + after)
-            key, reader = min(bad, key=self._age), call
 
-    def _age(self, key: int) -> int:
-        call = self.values.producer.get(key)
-        return -1 if call is None else call.number
+def _age(values: Values, key: int) -> int:
+    call = values.producer.get(key)
+    return -1 if call is None else call.number
+
+
+def _is_of_squares(values: Values, call: Call) -> bool:
+    total = values.producer.get(call.inputs[0])
+    if total is None or total.name not in ("sum", "mean"):
+        return False
+    squares = values.producer.get(total.inputs[0])
+    return squares is not None and squares.name in _SQUARES
+
+
+def _look_inside(birth: Birth, gs: tuple) -> Birth:
+    """If a function made it, which of the calls in there did."""
+    step, outer = birth.step, birth.step.call
+    if step.direction not in (FORWARDS, BACKWARDS):
+        return birth
+    inside = inside_of(outer, gs)
+    if inside is None:
+        return birth
+    values = values_inside(inside)
+    if step.direction == BACKWARDS:
+        key = inside.gradients[step.position]
+    else:
+        key = inside.results[outer.outputs.index(step.key)]
+    if is_finite(values.of(key)):
+        return birth  # as it may be if XLA computed it otherwise
+    found = _way_forwards(values, key, [step, *birth.way])
+    if found.step.call is None:
+        named = dict(zip(inside.arguments, outer.inputs, strict=True))
+        found.step.key = named.get(found.step.key, -1)
+        return found
+    origin = inside.origins.get(found.step.call.outputs[0])
+    of = origin and origin.of
+    if of in values.producer:
+        derived = values.producer[of]
+        found.step = Step(BACKWARDS, found.step.array, derived)
+        found.inputs, found.y = values.inputs(derived), values.of(of)
+        found.of_squares = _is_of_squares(values, derived)
+    found.function = outer
+    return found
 
 
 def first_nan(birth: Birth) -> Step | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.limiting import Dropped
+from retrograde.core.lines import Place
 from retrograde.core.namespaces import namespace_of
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
@@ -18,7 +20,8 @@ class Call(NamedTuple):
 
     `primitive` is `None` for a `custom_gradient`. `inputs` and `outputs` are ids. `saved` are the
     tensors that the tape kept, by id; `specs`, the shapes and dtypes of inputs whose values it let
-    go. `entry` is what the tape itself has, if the call is on one.
+    go. `entry` is what the tape itself has, if the call is on one. `place` is that of a call inside
+    of a function.
     """
 
     number: int
@@ -30,6 +33,7 @@ class Call(NamedTuple):
     saved: dict[int, Tensor]
     specs: dict[int, Spec]
     entry: tuple | None = None
+    place: Place | None = None
 
 
 def calls_of(entries: list[tuple]) -> list[Call]:
@@ -57,13 +61,16 @@ def _call(number: int, entry: tuple) -> Call:
 class Values:
     """The values that went through a tape: those it kept, and those that follow from them.
 
-    `given` are tensors and variables that are known from elsewhere. What cannot be known is `None`.
+    `given` are tensors and variables that are known from elsewhere, and `arrays` others by id. What
+    cannot be known is `None`.
     """
 
-    def __init__(self, calls: list[Call], given: list) -> None:
+    def __init__(
+        self, calls: list[Call], given: list, arrays: Mapping[int, Any] | None = None
+    ) -> None:
         self._calls = calls
         self.producer = {i: call for call in calls for i in call.outputs}
-        self._known: dict[int, Any] = {x._id: x._array for x in given}
+        self._known: dict[int, Any] = {x._id: x._array for x in given} | dict(arrays or {})
         for call in calls:
             for key, tensor in call.saved.items():
                 self._known.setdefault(key, tensor._array)
@@ -94,13 +101,22 @@ class Values:
                 pending.pop()
                 continue
             if call is None or call.primitive is None:
-                self._known[key] = None
+                self._know_results(key, call)
                 continue
             missing = [i for i in call.inputs if i not in call.saved and i not in self._known]
             if missing:
                 pending += missing
                 continue
             self._known.update(zip(call.outputs, self._run(call), strict=True))
+
+    def _know_results(self, key: int, call: Call | None) -> None:
+        """What is known of a value that no primitive made: it may come out of a function."""
+        self._known[key] = None
+        inside = None if call is None else inside_of(call)
+        if inside is not None:
+            values = values_inside(inside)
+            found = [values.of(n) for n in inside.results]
+            self._known.update(zip(call.outputs, found, strict=True))
 
     def _run(self, call: Call) -> list:
         inputs = [self.of(i, call) for i in call.inputs]
@@ -109,3 +125,21 @@ class Values:
         run = call.primitive.kernel
         y = thread.recorders.quietly(run, namespace_of(inputs), *inputs, **call.attrs)
         return list(y) if call.primitive.outputs else [y]
+
+
+def inside_of(call: Call, cotangents: tuple = ()) -> Any | None:
+    """What happened inside of a call of a function, as far as that was recorded; else `None`."""
+    if call.entry is None:
+        return None
+    maker = getattr(call.entry[0].joint, "__self__", None)
+    return maker.inside(**call.attrs, cotangents=cotangents) if hasattr(maker, "inside") else None
+
+
+def values_inside(inside: Any) -> Values:
+    """The values that went through a function."""
+    calls = []
+    for number, (primitive, inputs, attrs, outputs) in enumerate(inside.calls):
+        origin = inside.origins.get(outputs[0])
+        named = (number, primitive.name, primitive)
+        calls.append(Call(*named, inputs, outputs, attrs, {}, {}, None, origin and origin.place))
+    return Values(calls, [], inside.given)

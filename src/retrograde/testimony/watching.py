@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections import OrderedDict
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from retrograde.core.errors import invalid
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.rewinding import Cotangents
 from retrograde.core.tensor import Tensor
-from retrograde.testimony.autopsy import Autopsy, report
+from retrograde.testimony.autopsy import Autopsy, inside_note, report
 from retrograde.testimony.births import BACKWARDS, FORWARDS, GIVEN, Birth, Step
 from retrograde.testimony.calls import Call, Values, calls_of
 from retrograde.testimony.walking import is_finite, raw, walk
@@ -44,10 +45,6 @@ HANDING_ON = frozenset(
     )
 )
 
-_IN_FUNCTION = (
-    "It is inside of a tf.function, and the line is that of its call. With "
-    "tf.config.run_functions_eagerly(True) it is the one inside."
-)
 _REMEMBERED = 10_000  # values that are known to be spoilt, and not told of again
 
 
@@ -105,6 +102,8 @@ class Watcher(Recorder):
         else:
             birth = Birth(step, [raw(x) for x in inputs], step.array)
         at = lines.place_of(sys._getframe(1))
+        if not spoilt and at is not None and at.rule is not None:
+            birth = _of_a_rule(step.array, at) or birth
         head = (
             f"Detected Infinity or NaN in output {place} of eagerly-executing op "
             f'"{primitive.name}" (# of outputs: {len(outputs)})'
@@ -160,7 +159,8 @@ class Watcher(Recorder):
 
     def _tell(self, birth: Birth, places: dict, head: str) -> None:
         # The way from there is yet to come.
-        found = replace(report(birth, places, self._variables), way=(), note=_note())
+        found = report(birth, places, self._variables)
+        found = replace(found, way=(), note=found.note or _note())
         if self._mode == "raise":
             raise invalid(f"{head}\n{found}")
         key = (found.direction, found.primitive, found.place)
@@ -173,14 +173,31 @@ class Watcher(Recorder):
             _warn(found)
 
 
-def _note() -> str:
-    """What to add if a function is being replayed: its own lines are not run then."""
+def _being_played() -> FrameType | None:
+    """The frame that does again what a function did, if one does."""
     frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "retrograde.functions.playing":
-            return _IN_FUNCTION
+    while frame is not None and frame.f_code not in lines.retold:
         frame = frame.f_back
-    return ""
+    return frame
+
+
+def _note() -> str:
+    """What to add if a function is being replayed: where it was called."""
+    frame = _being_played()
+    return "" if frame is None else inside_note(lines.place_of(frame.f_back))
+
+
+def _of_a_rule(array: np.ndarray, place: lines.Place) -> Birth | None:
+    """What was born in the rule of a call inside of a function that is being replayed."""
+    frame = _being_played()
+    derived = lines.retold[frame.f_code].derived(frame)
+    if derived is None:
+        return None
+    primitive, inputs, outputs = derived
+    ids = (tuple([x._id for x in tensors]) for tensors in (inputs, outputs))
+    call = Call(0, primitive.name, primitive, *ids, {}, {}, {}, None, place)
+    y = raw(outputs[0]) if len(outputs) == 1 else None
+    return Birth(Step(BACKWARDS, array, call), [raw(x) for x in inputs], y)
 
 
 def _warn(found: Autopsy) -> None:
