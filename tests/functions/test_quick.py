@@ -123,6 +123,35 @@ def test_the_memory_of_a_variable_is_given_away():
     assert v.numpy().tolist() == [5.0, 15.0]
 
 
+def test_each_variable_takes_its_own_memory_back():
+    """Two of a shape, written in the other order than they are read, as optimizers do."""
+    weight, momentum = (tf.Variable(tf.ones((64, 64))) for _ in range(2))
+
+    @tf.function(jit_compile=True)
+    def step(x):
+        gradient = x @ weight
+        momentum.assign(0.9 * momentum + gradient)
+        weight.assign_sub(0.1 * momentum)
+        return tf.reduce_sum(gradient)
+
+    x = tf.ones((64, 64))
+    text = step.experimental_get_compiler_ir(x)(stage="optimized_hlo")
+    assert "input_output_alias" in text
+    assert not [line for line in text.splitlines() if "f32[64,64]{1,0} copy(" in line]
+    assert float(weight[0, 0]) == float(momentum[0, 0]) == 1.0  # nothing was run yet
+    for _ in range(3):
+        step(x)
+    np.testing.assert_allclose(weight[0, 0], weights_by_hand(3), rtol=1e-5)
+
+
+def weights_by_hand(steps):
+    weight = momentum = 1.0
+    for _ in range(steps):
+        momentum = 0.9 * momentum + 64 * weight
+        weight -= 0.1 * momentum
+    return weight
+
+
 def test_an_array_of_a_variable_that_is_held_outside_is_not_given_away():
     v, step, one = counter()
     device = v._current()._device

@@ -134,11 +134,11 @@ class Path:
         first = recording.first_values
         self._read = [place for place, number in enumerate(first) if number >= 0]
         self._written = list(plain.writes)
-        given_away = tuple(
-            first[place]
+        given_away = {
+            first[place]: n
             for place, n in plain.writes.items()
             if first[place] >= 0 and recording.specs[first[place]] == recording.specs[n]
-        )
+        }
         self.replay = Replay(plain, recording.variables, compiles, given_away)
         variables = recording.variables
         self._open = [(p, variables[p]._array.shape) for p in self._read if variables[p]._shape]
@@ -157,7 +157,7 @@ class Path:
 
     def exported(self) -> Any:
         """The program for `jax.export`, with the variables as they are now."""
-        program = Program(self.replay.plain, self._recording.variables, ())
+        program = Program(self.replay.plain, self._recording.variables, {})
         first, variables = self._recording.first_values, self._recording.variables
         return program.exported({first[p]: np.asarray(variables[p]) for p in self._read})
 

@@ -374,10 +374,11 @@ class Function:
         return self._entries[recording].path.replay.source()
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable:
-        """A function that gives the compiled program for these arguments in XLA's words."""
-        self(*args, **kwargs)
-        *_, key, _, variables = self._arranged(args, kwargs)
-        path = self._signatures[key].first(variables)
+        """A function that gives the compiled program for these arguments in XLA's words.
+
+        Variables keep their values.
+        """
+        path = self.get_concrete_function(*args, **kwargs)._path
         return lambda stage="hlo", **_: path.replay.program().text(stage)
 
     def experimental_get_tracing_count(self) -> int:

@@ -22,17 +22,21 @@ class Replay:
     """Runs a simplified recording on the arrays of tensors.
 
     `variables` are those that it reads once more on its way. `given_away` are arguments whose
-    memory a compiled program may use for its results.
+    memory a compiled program may use, each with the value that it is for.
     """
 
     def __init__(
-        self, plain: Plain, variables: list[Any], compiles: bool, given_away: tuple[int, ...] = ()
+        self,
+        plain: Plain,
+        variables: list[Any],
+        compiles: bool,
+        given_away: dict[int, int] | None = None,
     ) -> None:
         self.plain = plain
         self.uncompiled = can_compile(plain) if compiles else None
         self.compiles = compiles and self.uncompiled is None
         self._variables = variables
-        self._given_away = given_away
+        self._given_away = given_away or {}
         calls = [entry for entry in plain.entries if type(entry) is Call]
         self.calls_python = any(type(call.primitive) is Host for call in calls)
         self._writer: Writer | None = None

@@ -38,17 +38,23 @@ class Values:
         places = itertools.count() if rows is None else rows
         self._rows.update((n, (array, i)) for n, i in zip(numbers, places, strict=False))
 
-    def stacked(self, numbers: list[int]) -> Any:
-        """One array with these values as its rows; that of which they are rows, if they are."""
+    def rows_of(self, numbers: list[int]) -> tuple[Any, int, int]:
+        """An array with these values in its rows: where the first is, and how far the next."""
         rows = [self._rows.get(n) for n in numbers]
         if all(row is not None and row[0] is rows[0][0] for row in rows):
-            array, places = rows[0][0], [row[1] for row in rows]
+            places = [row[1] for row in rows]
             step = places[1] - places[0] if len(places) > 1 else 1
-            if step in (1, -1) and places == list(range(places[0], places[-1] + step, step)):
-                low, high = min(places), max(places) + 1
-                part = array if (low, high) == (0, len(array)) else array[low:high]
-                return part if step == 1 else part[::-1]
-        return self._jnp.stack([self[n] for n in numbers])
+            if step and places == list(range(places[0], places[-1] + step, step)):
+                return rows[0][0], places[0], step
+        return self._jnp.stack([self[n] for n in numbers]), 0, 1
+
+    def stacked(self, numbers: list[int]) -> Any:
+        """One array with these values as its rows; that of which they are rows, if they are."""
+        array, first, step = self.rows_of(numbers)
+        if (first, step, len(numbers)) == (0, 1, len(array)):
+            return array
+        end = first + step * len(numbers)
+        return array[first : end if end >= 0 else None : step]
 
 
 def compute(jax: Any, entries: list[Call | Loop], values: Values, called_back: Callable) -> None:
@@ -126,9 +132,17 @@ def _applied(jax: Any, call: Call, arrays: list, called_back: Callable) -> tuple
 
 
 def _loop(jax: Any, loop: Loop, values: Values, called_back: Callable) -> None:
-    """A loop as one `lax.scan`."""
+    """A loop as one `lax.scan`.
 
-    def turn(carry: tuple, each: tuple) -> tuple[tuple, tuple]:
+    What is another value in each turn is read where it is, most of it being kept by a loop before:
+    to put it in order first, backwards as a rule, would be to copy all of it.
+    """
+
+    def turn(carry: tuple, i: Any) -> tuple[tuple, tuple]:
+        each = [
+            jax.lax.dynamic_index_in_dim(array, first + step * i, keepdims=False)
+            for array, first, step in rows
+        ]
         made: list[tuple] = []
         for call, sources in zip(loop.body, loop.sources, strict=True):
             arrays = []
@@ -145,9 +159,9 @@ def _loop(jax: Any, loop: Loop, values: Values, called_back: Callable) -> None:
         for kind, *where in sources:
             if kind == "same":
                 values[where[0]]
-    each = tuple([values.stacked(numbers) for numbers in loop.each])
+    rows = [values.rows_of(numbers) for numbers in loop.each]
     first = [_first(jax, loop, carried, values) for carried in loop.carried]
-    last, kept = jax.lax.scan(turn, tuple(first), each, length=loop.turns)
+    last, kept = jax.lax.scan(turn, tuple(first), jax.numpy.arange(loop.turns))
     for (c, o), array in zip(loop.kept, kept, strict=True):
         values.put_rows([numbers[c][o] for numbers in loop.numbers], array)
     for (c, o, _), array in zip(loop.carried, last, strict=True):

@@ -86,10 +86,10 @@ class Program:
 
     What Python code gives without needing anything that was computed, random numbers above all, is
     made first and handed in. Variables that get new values give their memory away, unless a guard
-    could still fail: `given_away` are the arguments that may.
+    could still fail: `given_away` are the arguments that may, and the values that take their place.
     """
 
-    def __init__(self, plain: Plain, variables: list[Any], given_away: list[int]) -> None:
+    def __init__(self, plain: Plain, variables: list[Any], given_away: dict[int, int]) -> None:
         self._jax = required_jax()
         self._plain = plain
         self._specs = plain.specs
@@ -104,16 +104,29 @@ class Program:
         needed = self._needed_in_program()
         self._large = [n for n in large if n in needed]
         self._given = [n for n in sorted(given) if n in needed]
-        donated = set() if self._guards else set(given_away)
-        donated -= {*plain.results, *plain.writes.values()}  # which are handed on as they are
-        self._donated = [n for n in self._given if n in donated]
-        self._plain_arguments = [n for n in self._given if n not in donated]
+        pairs = {} if self._guards else self._pairs(given_away)
+        self._donated = list(pairs)
+        self._plain_arguments = [n for n in self._given if n not in pairs]
         outputs = [*plain.results, *plain.writes.values(), *(g.value for _, g in self._guards)]
+        outputs = [*pairs.values(), *outputs]  # as JAX pairs them: by their order
         self.outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
         self.large = tuple([self._put(plain.constants[n]) for n in self._large])
         used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
         self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
         self.jitted = self._jax.jit(self._compute, donate_argnums=(1,))
+
+    def _pairs(self, given_away: dict[int, int]) -> dict[int, int]:
+        """The arguments whose memory is given away, each to another value of the program.
+
+        Those that are handed on as they are keep theirs.
+        """
+        kept = {*self._plain.results, *self._plain.writes.values()}
+        pairs: dict[int, int] = {}
+        for n in self._given:
+            y = given_away.get(n)
+            if n not in kept and y in self._computed and y not in pairs.values():
+                pairs[n] = y
+        return pairs
 
     @property
     def parameters(self) -> tuple[list[int], list[int]]:
