@@ -39,9 +39,9 @@ def save(obj: Any, export_dir: str, signatures: Any = None, options: Any = None)
     """Writes the variables and functions of a module into a directory.
 
     A function is saved as what was recorded of it: for the shapes it was called with, or those of
-    `get_concrete_function`. What loads it needs none of the Python code, and runs none. Functions
-    that run Python code on their way (`py_function`, datasets, random numbers) cannot be saved; nor
-    can the rule of a `custom_gradient`, in whose place the derivative of what it computes comes.
+    `get_concrete_function`. What loads it needs none of the Python code, and runs none. Random
+    numbers are drawn anew in each call, and a `custom_gradient` keeps its gradient. Functions that
+    run Python code on their way (`py_function`, datasets) cannot be saved.
 
     `signatures` is a function, or a dict of them, to be found under `signatures` after loading.
 

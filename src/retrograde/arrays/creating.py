@@ -190,7 +190,7 @@ def range(
         start, limit = 0, start
     if held_by(start) is None and held_by(delta) is None:
         return _steps(start, limit, delta, dtype)  # the length says all
-    return hosted(_steps, open_shapes=True)(start, limit, delta, dtype)
+    return _open_steps(start, limit, delta, dtype)
 
 
 def _steps(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
@@ -217,6 +217,9 @@ def _steps(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
         raise invalid(f"range: requires a finite number of steps: {first}, {last}, {step}.")
     count = math.ceil(steps)
     return Tensor(np.arange(count).astype(wanted) * step + first)
+
+
+_open_steps = hosted(_steps, open_shapes=True)
 
 
 def _widest(arrays: list[np.ndarray]) -> np.dtype:

@@ -13,25 +13,57 @@ from retrograde.core.tensor import Tensor, wrap
 NUMPY_CALL = "numpy call"  # how a value leaves for a call that a recording will repeat
 
 
+class Recipe(NamedTuple):
+    """How to make a `Host`: `MAKERS[maker](function, values)`, the function being a `known` one."""
+
+    maker: str
+    function: str
+    values: Any
+
+
+MAKERS: dict[str, Callable[[Callable, Any], Host]] = {}
+KNOWN: dict[str, Callable] = {}  # functions of this library that a recipe may name
+
+
+def known(function: Callable) -> Callable:
+    """Lets recipes name `function`, which stands in a module of this library."""
+    KNOWN[name_of(function)] = function
+    return function
+
+
+def name_of(function: Callable) -> str:
+    """The name by which a recipe knows `function`."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
 class Host:
     """A Python function that stands in a recording where a primitive would.
 
     `f(*arrays)` returns an array, or a tuple of them with `outputs`. If it is not `pure`, it gives
     something new each time, or does something: a replay calls it exactly once, in its turn, even if
     nobody uses what it returns. `draws` says that it only takes the next place in a stream of
-    random numbers. No gradient flows through it.
+    random numbers. No gradient flows through it. One that has a `recipe` can be made again of plain
+    data, in another process.
     """
 
-    __slots__ = ("draws", "f", "name", "outputs", "pure")
+    __slots__ = ("draws", "f", "name", "outputs", "pure", "recipe")
 
     def __init__(
-        self, name: str, f: Callable, *, pure: bool, outputs: bool = False, draws: bool = False
+        self,
+        name: str,
+        f: Callable,
+        *,
+        pure: bool,
+        outputs: bool = False,
+        draws: bool = False,
+        recipe: Recipe | None = None,
     ) -> None:
         self.name = name
         self.f = f
         self.pure = pure
         self.outputs = outputs
         self.draws = draws
+        self.recipe = recipe
 
     def __repr__(self) -> str:
         return f"<host {self.name}>"

@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.core import nest
 from retrograde.core.conversion import held_by
-from retrograde.core.effects import NUMPY_CALL, Host
+from retrograde.core.effects import MAKERS, NUMPY_CALL, Host, Recipe, known, name_of
 from retrograde.core.recorders import alone, escape, thread
 from retrograde.core.tensor import Tensor
 
@@ -25,6 +25,7 @@ def hosted(function: Callable | None = None, *, open_shapes: bool = False) -> Ca
     """
     if function is None:
         return functools.partial(hosted, open_shapes=open_shapes)
+    known(function)
 
     @functools.wraps(function)
     def operation(*args: Any, **kwargs: Any) -> Any:
@@ -36,36 +37,68 @@ def hosted(function: Callable | None = None, *, open_shapes: bool = False) -> Ca
 
 
 def _recorded(function: Callable, given: tuple[tuple, dict], open_shapes: bool) -> Any:
-    holders = [held_by(leaf) for leaf in nest.leaves(given, expand_composites=True)]
-    is_tensor = [held is not None for held in holders]
+    holders = [_held(leaf) for leaf in nest.leaves(given, expand_composites=True)]
     tensors = tuple([held._read() for held in holders if held is not None])
     for x in tensors:
         escape(x, NUMPY_CALL)
     # Replays bring tensors of their own; these are let go.
-    leaves = (None if held_by(leaf) is not None else leaf for leaf in nest.leaves(given))
-    given = nest.packed(given, leaves)
-
-    def call(arrays: Iterable[Any]) -> tuple[Any, tuple]:
-        """What `function` returns for other values, and the arrays in it."""
-        values = iter(arrays)
-        pairs = zip(nest.leaves(given, expand_composites=True), is_tensor, strict=True)
-        leaves = [Tensor(np.asarray(next(values))) if tensor else leaf for leaf, tensor in pairs]
-        with alone():
-            args, kwargs = nest.packed(given, iter(leaves), expand_composites=True)
-            y = function(*args, **kwargs)
-        found = tuple([x._array for x in nest.leaves(y, expand_composites=True)])
-        return y, ((_shapes(found), *found) if open_shapes else found)
-
-    y, found = call([x._array for x in tensors])
-    name = function.__name__.strip("_")
-    host = Host(name, lambda *arrays: call(arrays)[1], pure=True, outputs=True)
-    outputs = thread.recorders.recording.perform(host, tensors, found)
+    leaves = (None if _held(leaf) is not None else leaf for leaf in nest.leaves(given))
+    call = _Call(function, nest.packed(given, leaves), [held is not None for held in holders])
+    y = call([x._array for x in tensors])
+    host = _host(call, open_shapes)
+    outputs = thread.recorders.recording.perform(host, tensors, _arrays_in(y, open_shapes))
     if open_shapes:
         shapes, *outputs = outputs
         escape(shapes, "shape")  # and so becomes a guard
     return nest.packed(y, iter(outputs), expand_composites=True)
 
 
-def _shapes(arrays: tuple) -> np.ndarray:
-    """The shapes of all: for each the number of axes, then their sizes."""
-    return np.array([n for array in arrays for n in (array.ndim, *array.shape)], np.int64)
+def _held(leaf: Any) -> Any:
+    return Tensor(leaf) if isinstance(leaf, np.ndarray) else held_by(leaf)
+
+
+class _Call:
+    """A call of `function` with arguments `given`; of their leaves, some stand for tensors."""
+
+    def __init__(self, function: Callable, given: tuple[tuple, dict], is_tensor: list) -> None:
+        self.function = function
+        self.given = given
+        self.is_tensor = is_tensor
+
+    def __call__(self, arrays: Iterable[Any]) -> Any:
+        """What it returns for the values in `arrays`."""
+        values = iter(arrays)
+        pairs = zip(nest.leaves(self.given, expand_composites=True), self.is_tensor, strict=True)
+        leaves = [Tensor(np.asarray(next(values))) if tensor else leaf for leaf, tensor in pairs]
+        with alone():
+            args, kwargs = nest.packed(self.given, iter(leaves), expand_composites=True)
+            return self.function(*args, **kwargs)
+
+
+def _host(call: _Call, open_shapes: bool) -> Host:
+    def run(*arrays: Any) -> tuple:
+        return _arrays_in(call(arrays), open_shapes)
+
+    name, values = name_of(call.function), (call.given, call.is_tensor, open_shapes)
+    recipe = Recipe("hosted", name, values)
+    return Host(call.function.__name__.strip("_"), run, pure=True, outputs=True, recipe=recipe)
+
+
+def _made_again(function: Callable, values: tuple) -> Host:
+    given, is_tensor, open_shapes = values
+    return _host(_Call(function, given, is_tensor), open_shapes)
+
+
+MAKERS["hosted"] = _made_again
+
+
+def _arrays_in(y: Any, open_shapes: bool) -> tuple:
+    """The arrays of all tensors in `y`; before them, where these are open, their shapes.
+
+    Of each it is the number of axes, then their sizes.
+    """
+    arrays = tuple([x._array for x in nest.leaves(y, expand_composites=True)])
+    if not open_shapes:
+        return arrays
+    shapes = [n for array in arrays for n in (array.ndim, *array.shape)]
+    return np.array(shapes, np.int64), *arrays

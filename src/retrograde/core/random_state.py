@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from retrograde.core.batching import Level, mapped
-from retrograde.core.effects import Host, perform
+from retrograde.core.effects import MAKERS, Host, Recipe, known, name_of, perform
 from retrograde.core.recorders import thread
 
 _WORD = 1 << 64
@@ -106,11 +106,20 @@ def draw_key(seed: int | None = None) -> Draw:
     recording = thread.recorders.recording
     if recording is None:
         return _next(seed)
-    draws = Host("draw", lambda: _next(seed).as_words(), pure=False, draws=True)
-    words = perform(draws)
+    words = perform(_drawing(_next, seed))
     return Draw.from_words(words._array)._replace(levels=mapped(), words=words)
 
 
+def _drawing(function: Callable, seed: int | None) -> Host:
+    """What takes the next place of a stream, in each call of a function."""
+    recipe = Recipe("draw", name_of(function), seed)
+    return Host("draw", lambda: function(seed).as_words(), pure=False, draws=True, recipe=recipe)
+
+
+MAKERS["draw"] = _drawing
+
+
+@known
 def _next(seed: int | None) -> Draw:
     state, seed = _current(), None if seed is None else int(seed)
     count = state.counts.get(seed, 0)

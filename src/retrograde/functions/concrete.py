@@ -75,6 +75,19 @@ class ConcreteFunction:
         return f"<ConcreteFunction {self.name}({', '.join(shown)})>"
 
 
+class VariableSpec:
+    """Stands for a variable among the arguments: the `place`-th of them."""
+
+    def __init__(self, place: int, shape: list[int], dtype: str, trainable: bool) -> None:
+        self.place = place
+        self.shape = shape
+        self.dtype = dtype
+        self.trainable = trainable
+
+    def __repr__(self) -> str:
+        return f"Variable(shape={tuple(self.shape)}, dtype={self.dtype})"
+
+
 def made_up(value: Any) -> Any:
     """`value` with tensors of zeros in place of specs."""
     if isinstance(value, TensorSpec):

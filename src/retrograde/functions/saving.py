@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import inspect
 import keyword
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
+from retrograde.core import dtypes, nest
+from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import PRIMITIVES, Primitive
+from retrograde.core.effects import KNOWN, MAKERS, Host
 from retrograde.core.rules import Spec
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
-from retrograde.functions.concrete import made_up
+from retrograde.core.variable import Variable
+from retrograde.functions.concrete import VariableSpec, made_up
 from retrograde.functions.paths import Path, Paths, Results
+from retrograde.functions.playing import rule_of
 from retrograde.functions.polymorphic import Function
-from retrograde.functions.recording import Call, Guard, Log, Recording
+from retrograde.functions.recording import Call, Guard, Log, Reading, Recording, Tie, Write
 from retrograde.functions.signature import describe
 
 # Values
@@ -43,6 +50,8 @@ def encoded(value: Any, what: str) -> Any:
         return {"number": encoded(value.item(), what), "dtype": dtypes.of(value.dtype).name}
     if isinstance(value, TensorSpec):
         return {"spec": [value.shape.as_list(), value.dtype.name, value.name]}
+    if isinstance(value, VariableSpec):
+        return {"variable": [value.place, value.shape, value.dtype, value.trainable]}
     if type(value) in (list, tuple):
         return {type(value).__name__: [encoded(part, what) for part in value]}
     if type(value) is dict:
@@ -77,6 +86,8 @@ def decoded(data: Any) -> Any:
             return dtypes.as_dtype(data["dtype"]).numpy_dtype.type(decoded(value))
         case "spec":
             return TensorSpec(*value)
+        case "variable":
+            return VariableSpec(*value)
         case "list":
             return [decoded(part) for part in value]
         case "tuple":
@@ -118,7 +129,7 @@ def packed_function(function: Function, packing: Packing) -> dict:
     for paths in function._signatures.values():
         if not paths.all:
             continue
-        args, kwargs = paths.arguments
+        args, kwargs = _with_specs(paths.arguments, [])
         what = f"The function {name}"
         signatures.append(
             {
@@ -147,26 +158,55 @@ def _default(parameter: inspect.Parameter) -> Any:
 
 def _packed_path(path: Path, packing: Packing, what: str) -> dict:
     recording, plain = path._recording, path.replay.plain
-    if recording.handed_in:
-        raise ValueError(f"{what} cannot be saved: it takes variables as arguments.")
-    entries = [_packed_entry(entry, what) for entry in plain.entries]
-    used = {*plain.arguments, *plain.results, *plain.writes.values()}
-    for entry in plain.entries:
-        used.update((entry.value,) if type(entry) is Guard else (*entry.inputs, *entry.outputs))
     if path.results.has_composites():
         raise ValueError(f"{what} cannot be saved: it returns sparse or ragged tensors.")
+    entries, constants, results = plain.entries, plain.constants, plain.results
+    if any(type(entry) is Tie for entry in recording.entries):  # which needs all of what was done
+        entries = [entry for entry in recording.entries if type(entry) is not Write]
+        constants = {n: x._array for n, x in recording.constants.items()}
+        results = path.results.numbers
+    used = {*plain.arguments, *results, *plain.writes.values()}.union(*map(_numbers, entries))
+    rules = [_packed_rule(recording, e, packing, what) for e in entries if type(e) is Tie]
+    used |= {n for rule in rules for n in rule["used"]} & constants.keys()
     return {
-        "entries": entries,
+        "entries": [_packed_entry(entry, what) for entry in entries],
+        "rules": rules,
         "specs": [[n, list(recording.specs[n].shape), _name(recording.specs[n])] for n in used],
-        "constants": [
-            [n, packing.constant(plain.constants[n])] for n in plain.constants if n in used
-        ],
+        "constants": [[n, packing.constant(constants[n])] for n in constants if n in used],
         "inputs": recording.count,
-        "variables": [packing.variable(v) for v in recording.variables],
+        "handed in": recording.handed_in,
+        "variables": [packing.variable(v) for v in recording.variables[recording.handed_in :]],
         "first values": recording.first_values,
         "writes": list(plain.writes.items()),
-        "results": plain.results,
+        "results": results,
         "structure": encoded(path.results.template(), what),
+    }
+
+
+def _numbers(entry: Any) -> tuple[int, ...]:
+    """The values that an entry uses or makes."""
+    if type(entry) in (Guard, Reading):
+        return (entry.value,)
+    return *entry.inputs, *(entry.values if type(entry) is Tie else ()), *entry.outputs
+
+
+def _packed_rule(recording: Recording, tie: Tie, packing: Packing, what: str) -> dict:
+    """The user's rule of a `custom_gradient`, as it is recorded for replays; or what it lacks."""
+    try:
+        backward, first, results = rule_of(recording, tie)
+        if not all(type(entry) is Call for entry in backward.entries):
+            raise ValueError("it looks at values, or has a gradient of its own in it")
+        entries = [_packed_entry(entry, what) for entry in backward.entries]
+    except Exception as error:
+        return {"missing": f"{type(error).__name__}: {error}", "used": []}
+    used = {n for n in results if n is not None}.union(*map(_numbers, backward.entries))
+    constants = backward.constants.items()
+    return {
+        "entries": entries,
+        "first": first,
+        "results": results,
+        "constants": [[n, packing.constant(x._array)] for n, x in constants if n in used],
+        "used": sorted(used),
     }
 
 
@@ -178,7 +218,19 @@ def _packed_entry(entry: Any, what: str) -> dict:
     if type(entry) is Guard:
         key = encoded(entry.key, what)
         return {"guard": entry.value, "truth": entry.truth, "key": key, "how": entry.how}
-    if type(entry) is not Call or type(entry.primitive) is not Primitive:
+    if type(entry) is Tie:
+        parts = {"inputs": entry.inputs, "values": entry.values, "outputs": entry.outputs}
+        return {"tie": entry.name, **parts}
+    recipe = entry.primitive.recipe if type(entry) is Call and _is_host(entry) else None
+    if recipe is not None:
+        return {
+            "host": recipe.maker,
+            "function": recipe.function,
+            "given": encoded(recipe.values, what),
+            "inputs": entry.inputs,
+            "outputs": entry.outputs,
+        }
+    if type(entry) is not Call or _is_host(entry):
         name = entry.primitive.name if type(entry) is Call else "a variable that changes outside"
         raise ValueError(f"{what} cannot be saved: it runs Python code on its way ({name}).")
     return {
@@ -187,6 +239,37 @@ def _packed_entry(entry: Any, what: str) -> dict:
         "attrs": encoded(dict(entry.attrs), what),
         "outputs": entry.outputs,
     }
+
+
+def _is_host(call: Call) -> bool:
+    return type(call.primitive) is Host
+
+
+# Variables among the arguments
+
+
+def _with_specs(value: Any, found: list[Variable]) -> Any:
+    """`value` with specs in place of variables, which are counted in `found`."""
+    held = held_by(value)
+    if isinstance(held, Variable):
+        place = next((i for i, v in enumerate(found) if v is held), len(found))
+        found += [held] if place == len(found) else []
+        return VariableSpec(place, list(held._array.shape), held.dtype.name, held.trainable)
+    if nest.is_nested(value):
+        return nest.rebuilt(value, [_with_specs(child, found) for child in nest.children(value)])
+    return value
+
+
+def _with_variables(value: Any, made: dict[int, Variable]) -> Any:
+    """`value` with variables of zeros in place of their specs."""
+    if isinstance(value, VariableSpec):
+        if value.place not in made:
+            zeros = np.zeros(value.shape, dtypes.as_dtype(value.dtype).numpy_dtype)
+            made[value.place] = Variable(Tensor(zeros), trainable=value.trainable)
+        return made[value.place]
+    if nest.is_nested(value):
+        return nest.rebuilt(value, [_with_variables(v, made) for v in nest.children(value)])
+    return value
 
 
 def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) -> Function:
@@ -211,13 +294,12 @@ def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]
         args = tuple([decoded(value) for value in signature["args"]])
         kwargs = decoded(signature["kwargs"])
         shown.append(f"{args} {kwargs or ''}".strip())
-        *_, key, _, _ = function._arranged(
-            tuple(map(made_up, args)), {k: made_up(v) for k, v in kwargs.items()}
-        )
+        given = made_up(_with_variables((args, kwargs), {}))
+        *_, key, _, handed_in = function._arranged(*given)
         paths = function._signatures[key] = Paths()
         paths.arguments = args, kwargs
         for path in signature["paths"]:
-            paths.add(_unpacked_path(path, variables, tensors))
+            paths.add(_unpacked_path(path, variables, tensors, handed_in))
     return function
 
 
@@ -227,8 +309,10 @@ def _parameter(data: list) -> inspect.Parameter:
     return inspect.Parameter(name, inspect._ParameterKind[kind], default=value)
 
 
-def _unpacked_path(data: Mapping, variables: list, tensors: Mapping[str, Any]) -> Path:
-    recording = Recording([], Log())
+def _unpacked_path(
+    data: Mapping, variables: list, tensors: Mapping[str, Any], handed_in: list[Variable]
+) -> Path:
+    recording = Recording([], Log(), handed_in)
     recording.start = 0  # nothing is from outside
     recording.count = int(data["inputs"])
     size = 1 + max([n for n, _, _ in data["specs"]], default=-1)
@@ -236,13 +320,46 @@ def _unpacked_path(data: Mapping, variables: list, tensors: Mapping[str, Any]) -
     for n, shape, dtype in data["specs"]:
         recording.specs[n] = Spec(tuple(shape), dtypes.as_dtype(dtype).numpy_dtype)
     recording._changing = [True] * size
-    recording.constants = {int(n): Tensor(tensors[name][()]) for n, name in data["constants"]}
-    recording.variables = [variables[place] for place in data["variables"]]
+    recording.constants = _unpacked_constants(data["constants"], tensors)
+    recording.variables += [variables[place] for place in data["variables"]]
     recording.first_values = _integers(data["first values"])
     recording.entries = [_unpacked_entry(entry) for entry in data["entries"]]
+    rules = iter(data["rules"])
+    for i, entry in enumerate(recording.entries):
+        if type(entry) is Tie:
+            rule = next(rules)
+            if "missing" in rule:
+                refuse = functools.partial(_refuse, entry.name, str(rule["missing"]))
+                recording.entries[i] = entry._replace(rule=refuse)
+            else:
+                recording.rules[entry.outputs] = _unpacked_rule(recording, rule, tensors)
     recording.add_writes(dict(map(_integers, data["writes"])))
     results = Results.of(decoded(data["structure"]), _integers(data["results"]))
-    return Path(recording, results, compiles=False)
+    path = Path(recording, results, compiles=False)
+    recording.variables[: len(handed_in)] = [None] * len(handed_in)
+    return path
+
+
+def _unpacked_constants(data: list, tensors: Mapping[str, Any]) -> dict[int, Tensor]:
+    return {int(n): Tensor(tensors[name][()]) for n, name in data}
+
+
+def _refuse(name: str, reason: str, *_: Any) -> Any:
+    raise ValueError(
+        f"The gradient function of {name} is not in this saved model, as it could not be recorded "
+        f"when the model was saved ({reason})."
+    )
+
+
+def _unpacked_rule(
+    recording: Recording, data: Mapping, tensors: Mapping[str, Any]
+) -> tuple[Recording, int, list]:
+    """What `rule_of` recorded."""
+    backward = recording.branched()
+    backward.entries = [_unpacked_entry(entry) for entry in data["entries"]]
+    backward.constants = _unpacked_constants(data["constants"], tensors)
+    results = [None if n is None else _integers([n])[0] for n in data["results"]]
+    return backward, _integers([data["first"]])[0], results
 
 
 def _integers(values: Any) -> list[int]:
@@ -253,20 +370,46 @@ def _integers(values: Any) -> list[int]:
 
 
 def _unpacked_entry(data: Mapping) -> Any:
+    if "tie" in data:
+        inputs, values, outputs = (
+            tuple(_integers(data[which])) for which in ("inputs", "values", "outputs")
+        )
+        return Tie(str(data["tie"]), _refuse, inputs, values, outputs)
     if "guard" in data:
         (value,) = _integers([data["guard"]])
         return Guard(value, bool(data["truth"]), decoded(data["key"]), str(data["how"]), None)
+    if "host" in data:
+        host = MAKERS[data["host"]](_known(data["function"]), decoded(data["given"]))
+        inputs, outputs = (tuple(_integers(data[which])) for which in ("inputs", "outputs"))
+        return Call(host, inputs, {}, outputs)
     primitive = PRIMITIVES.get(data["call"])
     if primitive is None:
-        raise ValueError(
-            f"This saved model uses an operation {data['call']!r} that this version of retrograde "
-            "does not have. Load it with the version that saved it."
-        )
+        raise _unknown("an operation", data["call"])
     attrs = decoded(data["attrs"])
     if not all(name in _keywords(primitive) for name in attrs):  # they become code, too
         raise TypeError(f"{primitive.name} takes no {sorted(attrs)}")
     inputs, outputs = (tuple(_integers(data[which])) for which in ("inputs", "outputs"))
     return Call(primitive, inputs, attrs, outputs)
+
+
+def _known(name: str) -> Callable:
+    """The function of this library that a recipe names. Nothing but such functions can be named."""
+    home = name.rpartition(".")[0]
+    if name not in KNOWN and _HOMES.fullmatch(home) and importlib.util.find_spec(home):
+        importlib.import_module(home)
+    if name not in KNOWN:
+        raise _unknown("a function", name)
+    return KNOWN[name]
+
+
+_HOMES = re.compile(r"retrograde\.(arrays|core|image|io|math|nn|ops|random|sparse|strings)(\.\w+)?")
+
+
+def _unknown(what: str, name: str) -> ValueError:
+    return ValueError(
+        f"This saved model uses {what} {name!r} that this version of retrograde does not have. "
+        "Load it with the version that saved it."
+    )
 
 
 def _keywords(primitive: Primitive) -> frozenset[str]:

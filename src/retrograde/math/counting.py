@@ -334,13 +334,16 @@ def histogram_fixed_width_bins(
     array([0, 1, 4], dtype=int32)
     """
     ends = as_tensor(value_range)
-    bins = hosted(_bins_between) if changes(ends) else _bins_between
+    bins = _hosted_bins if changes(ends) else _bins_between
     return bins(values, ends, nbins)
 
 
 def _bins_between(values: Any, value_range: Any, nbins: Any) -> Tensor:
     low, high, count = _range(value_range, nbins, "histogram_fixed_width_bins")
     return _bins(as_tensor(values), low, high, count, False)
+
+
+_hosted_bins = hosted(_bins_between)
 
 
 def histogram_fixed_width(
@@ -364,7 +367,7 @@ def histogram_fixed_width(
             f"Received: {dtypes.of(kind).name}."
         )
     ends = as_tensor(value_range)
-    histogram = hosted(_histogram, open_shapes=True) if changes(ends) else _histogram
+    histogram = _hosted_histogram if changes(ends) else _histogram
     return histogram(values, ends, nbins, kind)
 
 
@@ -379,6 +382,9 @@ def _histogram(values: Any, value_range: Any, nbins: Any, kind: np.dtype) -> Ten
     accept(x, ("int32", "int64", "float32", "float64"), "values", "histogram_fixed_width")
     places = reshape(_bins(x, low, high, count, True), shape=(x._array.size,))
     return scatter_add(Tensor(np.ones(x._array.size, kind)), places, shape=(count,))
+
+
+_hosted_histogram = hosted(_histogram, open_shapes=True)
 
 
 def _bins(x: Tensor, low: float, high: float, count: int, strict: bool) -> Tensor:

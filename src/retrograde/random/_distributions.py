@@ -10,6 +10,7 @@ import numpy as np
 from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core import dtypes
 from retrograde.core.dispatch import apply
+from retrograde.core.effects import known
 from retrograde.core.errors import invalid
 from retrograde.core.random_state import Draw
 from retrograde.core.shapes import broadcast
@@ -62,7 +63,7 @@ def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Ten
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(wanted).name}.")
         ends = [as_tensor(v, wanted) for v in (minval, maxval)]
-        return anew(lambda one, *x: _integers(one, sizes, *x, wanted)[()], draw, *ends)
+        return anew(_integers, draw, *ends, shape=sizes, dtype=wanted)
     unit = drawn(unit_uniform, draw, sizes, _floating(dtype))
     low, high = (as_tensor(v, wanted) for v in (minval, 1 if maxval is None else maxval))
     return unit * (high - low) + low
@@ -89,7 +90,8 @@ def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtyp
     return uniform(draw, shape, minval, maxval, dtype)
 
 
-def _integers(draw: Draw, shape: tuple[int, ...], low: Any, high: Any, dtype: np.dtype) -> Any:
+@known
+def _integers(draw: Draw, low: Any, high: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     if np.any(low >= high):
         raise invalid(f"uniform: need minval < maxval. Received: {low} and {high}.")
     whole = broadcast(shape, low.shape, high.shape)
@@ -121,11 +123,12 @@ def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
     dtype = one_of(tensors[0]._array.dtype, _HALF_TO_DOUBLE, what)
     sizes = shape_from(shape, what)
     _ending_in(sizes, tensors, what)
-    x = anew(lambda one, *arrays: _truncated(one, sizes, arrays, dtype, what), draw, *tensors)
+    x = anew(_truncated, draw, *tensors, shape=sizes, dtype=dtype, what=what)
     return apply(sampling.implicit_truncated_normal, (x, *tensors))
 
 
-def _truncated(draw: Draw, sizes: tuple, parameters: tuple, dtype: np.dtype, what: str) -> Any:
+@known
+def _truncated(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, what: str) -> Any:
     mean, stddev, low, high = (_real(p, what) for p in parameters)
     finite = np.isfinite(mean).all() and np.isfinite(stddev).all()
     if not (finite and np.all(stddev > 0) and np.all(low < high)):
@@ -133,9 +136,8 @@ def _truncated(draw: Draw, sizes: tuple, parameters: tuple, dtype: np.dtype, wha
             f"{what}: expected finite means, stddevs > 0 and minvals < maxvals. Received: "
             f"{mean}, {stddev}, {low} and {high}."
         )
-    unit = _truncated_unit(bits(draw).random(sizes), (low - mean) / stddev, (high - mean) / stddev)
-    x = np.clip((mean + stddev * unit).astype(dtype), low.astype(dtype), high.astype(dtype))
-    return x[()]
+    unit = _truncated_unit(bits(draw).random(shape), (low - mean) / stddev, (high - mean) / stddev)
+    return np.clip((mean + stddev * unit).astype(dtype), low.astype(dtype), high.astype(dtype))
 
 
 def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
@@ -169,14 +171,15 @@ def _real(x: np.ndarray, what: str) -> np.ndarray:
 def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, what: str) -> Tensor:
     """Poisson numbers; a rate below 0 counts as 0. `shape` is the shape of all samples."""
     wanted = one_of(dtype, _COUNTS, what)
+    return anew(_counts, draw, as_tensor(lam), shape=shape, dtype=wanted, what=what)
 
-    def counts(one: Draw, lam: np.ndarray) -> Any:
-        rates = _real(lam, what)
-        if not np.all(rates < 2.0**62):
-            raise invalid(f"{what}: expected rates below 2 ** 62. Received: {rates}.")
-        return np.asarray(bits(one).poisson(np.maximum(rates, 0), shape)).astype(wanted)[()]
 
-    return anew(counts, draw, as_tensor(lam))
+@known
+def _counts(draw: Draw, lam: np.ndarray, shape: tuple, dtype: np.dtype, what: str) -> Any:
+    rates = _real(lam, what)
+    if not np.all(rates < 2.0**62):
+        raise invalid(f"{what}: expected rates below 2 ** 62. Received: {rates}.")
+    return np.asarray(bits(draw).poisson(np.maximum(rates, 0), shape)).astype(dtype)
 
 
 def stateless_poisson(draw: Draw, shape: Any, lam: Any, dtype: Any) -> Tensor:
@@ -191,17 +194,18 @@ def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, what: 
     wanted, sizes = one_of(dtype, _COUNTS, what), shape_from(shape, what)
     trials, chances = as_tensor(counts), as_tensor(probs)
     _ending_in(sizes, (trials, chances), what)
+    return anew(_successes, draw, trials, chances, shape=sizes, dtype=wanted, what=what)
 
-    def successes(one: Draw, *parameters: np.ndarray) -> Any:
-        n, p = (_real(x, what) for x in parameters)
-        if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
-            raise invalid(
-                f"{what}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. "
-                f"Received: {n} and {p}."
-            )
-        return np.asarray(bits(one).binomial(n.astype(np.int64), p, sizes)).astype(wanted)[()]
 
-    return anew(successes, draw, trials, chances)
+@known
+def _successes(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, what: str) -> Any:
+    n, p = (_real(x, what) for x in parameters)
+    if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
+        raise invalid(
+            f"{what}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. "
+            f"Received: {n} and {p}."
+        )
+    return np.asarray(bits(draw).binomial(n.astype(np.int64), p, shape)).astype(dtype)
 
 
 def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str) -> Tensor:
@@ -220,10 +224,12 @@ def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str
         )
     if count < 0:
         raise invalid(f"{what}: num_samples should not be negative. Received: {count}.")
-    return anew(lambda one, x: _classes(one, _real(x, what), count, wanted), draw, x)
+    return anew(_classes, draw, x, count=count, dtype=wanted, what=what)
 
 
-def _classes(draw: Draw, x: np.ndarray, count: int, dtype: np.dtype) -> np.ndarray:
+@known
+def _classes(draw: Draw, logits: np.ndarray, count: int, dtype: np.dtype, what: str) -> np.ndarray:
+    x = _real(logits, what)
     with np.errstate(all="ignore"):  # a row may have no probability at all
         ends = np.cumsum(np.exp(x - x.max(1, keepdims=True)), axis=1)
     u = bits(draw).random((len(x), count)) * ends[:, -1:]
@@ -266,12 +272,14 @@ def _gamma_parameters(alpha: Any, beta: Any, dtype: np.dtype) -> tuple[Tensor, T
 def _gamma(draw: Draw, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | None) -> Tensor:
     """Numbers above 0, since logarithms are often taken of them."""
     dtype = alpha._array.dtype
-
-    def standard(one: Draw, alpha: np.ndarray) -> Any:
-        shapes = alpha.astype(np.float64)
-        numbers = bits(one).standard_gamma(np.where(shapes < 0, 1, shapes), shape)
-        return np.where(shapes < 0, np.nan, numbers).astype(dtype)[()]
-
-    x = apply(sampling.implicit_gamma, (anew(standard, draw, alpha), alpha))
+    standard = anew(_standard_gamma, draw, alpha, shape=shape, dtype=dtype)
+    x = apply(sampling.implicit_gamma, (standard, alpha))
     x = x if beta is None else x / beta
     return apply(maximum, (Tensor(dtype.type(dtypes.ml_dtypes.finfo(dtype).tiny)), x))
+
+
+@known
+def _standard_gamma(draw: Draw, alpha: np.ndarray, shape: tuple, dtype: np.dtype) -> np.ndarray:
+    shapes = alpha.astype(np.float64)
+    numbers = bits(draw).standard_gamma(np.where(shapes < 0, 1, shapes), shape)
+    return np.where(shapes < 0, np.nan, numbers).astype(dtype)

@@ -12,7 +12,7 @@ from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core import dtypes
 from retrograde.core.batching import Batched, CannotBatch
 from retrograde.core.conversion import held_by
-from retrograde.core.effects import Host, perform
+from retrograde.core.effects import MAKERS, Host, Recipe, known, name_of, perform
 from retrograde.core.errors import invalid
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
@@ -59,15 +59,24 @@ def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
     return _stateless(pair)
 
 
+@known
 def _stateless(pair: np.ndarray) -> Draw:
     first, second = (int(n) % WORD for n in pair)
     return Draw((first, second), (0, STATELESS))
 
 
 def drawn_from(draw_of: Callable, *sources: Tensor) -> Draw:
-    """The draw that `draw_of` makes of the values of `sources`, in each call of a function."""
-    words = perform(Host("seed", lambda *x: draw_of(*x).as_words(), pure=True), sources)
+    """The draw that `draw_of`, which is `known`, makes of `sources` in each call of a function."""
+    words = perform(_seeding(draw_of, None), sources)
     return Draw.from_words(words._array)._replace(words=words)
+
+
+def _seeding(draw_of: Callable, values: None) -> Host:
+    recipe = Recipe("seed", name_of(draw_of), values)
+    return Host("seed", lambda *x: draw_of(*x).as_words(), pure=True, recipe=recipe)
+
+
+MAKERS["seed"] = _seeding
 
 
 def bits(draw: Draw) -> np.random.Generator:
@@ -86,19 +95,36 @@ def drawn(kind: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -
     """Unit random numbers of a `kind`, other ones for each example of a batch."""
     sizes = tuple(level.size for level in draw.levels)
     whole = (*sizes, *shape)
-    value = anew(lambda one: kind(one, whole, dtype)[()], draw._replace(levels=()))
+    value = anew(kind, draw._replace(levels=()), shape=whole, dtype=dtype)
     for level in draw.levels:
         value = Tensor(Batched(value if draw.words is not None else value._array, level))
     return value
 
 
-def anew(f: Callable, draw: Draw, *inputs: Tensor) -> Tensor:
-    """What `f(draw, *arrays)` makes; a function makes it from another draw in each call."""
+def anew(f: Callable, draw: Draw, *inputs: Tensor, **values: Any) -> Tensor:
+    """What `f(draw, *arrays, **values)` makes; a function makes it anew in each call.
+
+    `f` is `known`, and the values are numbers and the like, for it may be saved.
+    """
     if thread.recorders.recording is None:
-        return Tensor(f(draw, *[np.asarray(x) for x in inputs]))
-    words = words_of(draw)
-    random = Host("random", lambda words, *x: f(Draw.from_words(words), *x), pure=True)
-    return perform(random, (words, *inputs))
+        return Tensor(f(draw, *[np.asarray(x) for x in inputs], **values)[()])
+    return perform(_randomly(f, values), (words_of(draw), *inputs))
+
+
+def _randomly(f: Callable, values: dict) -> Host:
+    def run(words: Any, *arrays: Any) -> Any:
+        return f(Draw.from_words(words), *map(np.asarray, arrays), **values)[()]
+
+    return Host("random", run, pure=True, recipe=Recipe("random", name_of(f), values))
+
+
+MAKERS["random"] = _randomly
+
+
+@known
+def permutation(draw: Draw, size: int) -> np.ndarray:
+    """The numbers below `size` in random order."""
+    return bits(draw).permutation(size)
 
 
 def words_of(draw: Draw) -> Tensor:
@@ -109,6 +135,7 @@ def words_of(draw: Draw) -> Tensor:
 _BITS_OF_FRACTION = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}
 
 
+@known
 def unit_uniform(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """From 0 up to but without 1."""
     if dtype in _BITS_OF_FRACTION:  # rounding a float32 down to these could give 1
@@ -117,6 +144,7 @@ def unit_uniform(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndar
     return np.asarray(bits(draw).random(shape, dtype))
 
 
+@known
 def unit_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """With mean 0 and standard deviation 1."""
     return _normal_from(bits(draw), shape, dtype)
@@ -127,6 +155,7 @@ def _normal_from(generator: np.random.Generator, shape: Any, dtype: np.dtype) ->
     return np.asarray(generator.standard_normal(shape, wide)).astype(dtype)
 
 
+@known
 def unit_truncated_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """What lies further out than two standard deviations is drawn again."""
     generator = bits(draw)
@@ -138,10 +167,10 @@ def unit_truncated_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -
 
 def full_range(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     """Integers from the whole range of `dtype`, all equally likely."""
+    return anew(_integers, draw, shape=shape, dtype=dtype)
+
+
+@known
+def _integers(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     limits = np.iinfo(dtype)
-
-    def integers(one: Draw) -> Any:
-        numbers = bits(one).integers(limits.min, limits.max, shape, dtype, endpoint=True)
-        return np.asarray(numbers)[()]
-
-    return anew(integers, draw)
+    return np.asarray(bits(draw).integers(limits.min, limits.max, shape, dtype, endpoint=True))

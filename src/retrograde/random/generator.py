@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.arrays._arguments import integer, integer_array, shape_from
 from retrograde.core import dtypes
 from retrograde.core.batching import mapped
+from retrograde.core.effects import known
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
@@ -180,6 +181,7 @@ class Generator:
         return [Generator(state=np.array([0, high, key])) for key, high in keys.T]
 
 
+@known
 def _draw_of(state: np.ndarray) -> Draw:
     drawn, high, key = state.tolist()
     return Draw((key % WORD, high % WORD), (drawn % WORD, GENERATOR))

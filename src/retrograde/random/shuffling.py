@@ -12,7 +12,7 @@ from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor, same_dtype
-from retrograde.random._drawing import anew, bits, stateless_draw
+from retrograde.random._drawing import anew, permutation, stateless_draw
 
 _INDEX_DTYPES = ("int32", "uint32", "int64", "uint64")
 
@@ -129,6 +129,5 @@ def stateless_shuffle(
     x = as_tensor(value)
     if not x._array.ndim:
         return casting.identity(x)
-    size = x._array.shape[0]
-    order = anew(lambda one: bits(one).permutation(size), draw)
+    order = anew(permutation, draw, size=x._array.shape[0])
     return indexing.gather(x, order, axis=0)

@@ -10,7 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
-from retrograde.random._drawing import anew, bits, unit_normal, unit_truncated_normal
+from retrograde.random._drawing import anew, permutation, unit_normal, unit_truncated_normal
 from retrograde.random.candidates import forget_learned
 
 
@@ -115,5 +115,5 @@ def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
     if not x._array.ndim:
         return x
     count = x._array.shape[0]
-    order = anew(lambda draw: bits(draw).permutation(count), random_state.draw_key(seed))
+    order = anew(permutation, random_state.draw_key(seed), size=count)
     return indexing.gather(x, order, axis=0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core import dtypes
+from retrograde.core.effects import known
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
@@ -16,6 +17,7 @@ from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import (
     STATELESS,
     WORD,
+    check_algorithm,
     drawn_from,
     full_range,
     stateless_draw,
@@ -152,13 +154,13 @@ def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     """A new seed out of one and an integer."""
     tensors = [as_tensor(v) for v in (seed, data)]
-    if thread.recorders.recording is None:
-        folded = _folded(*tensors, alg)
-    else:
-        folded = drawn_from(lambda *x: _folded(*x, alg), *tensors)
+    check_algorithm(alg)
+    recorded = thread.recorders.recording is not None
+    folded = drawn_from(_folded, *tensors) if recorded else _folded(*tensors)
     return full_range(folded, (2,), np.result_type(*(x._array.dtype for x in tensors)))
 
 
-def _folded(seed: Any, data: Any, alg: Any) -> Draw:
-    draw = stateless_draw(seed, alg)
+@known
+def _folded(seed: Any, data: Any) -> Draw:
+    draw = stateless_draw(seed)
     return Draw(draw.key, (integer(data, "fold_in") % WORD, STATELESS + 1))
