@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.ops._arrays import HALF
 from retrograde.ops._families import aligned, conj
-from retrograde.ops.shaping import sum_to
+from retrograde.ops.shaping import reshape, sum_to
 
 
 def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
@@ -68,6 +70,10 @@ def _product(a, b, transpose_a, transpose_b, shape):
     return y if tuple(y.shape) == tuple(shape) else sum_to(y, shape=tuple(shape))
 
 
+def _rows(x):
+    return reshape(x, shape=(math.prod(x.shape[:-1]), x.shape[-1]))
+
+
 def _vjp_a(g, _y, _a, b, *, transpose_a=False, transpose_b=False):
     if transpose_a:
         return _product(conj(b), g, transpose_b, True, _a.shape)
@@ -75,6 +81,8 @@ def _vjp_a(g, _y, _a, b, *, transpose_a=False, transpose_b=False):
 
 
 def _vjp_b(g, _y, a, _b, *, transpose_a=False, transpose_b=False):
+    if a.ndim > 2 == _b.ndim and not transpose_a:  # one matrix for a whole batch: one product
+        a, g = _rows(a), _rows(g)
     if transpose_b:
         return _product(g, conj(a), True, transpose_a, _b.shape)
     return _product(conj(a), g, not transpose_a, False, _b.shape)
