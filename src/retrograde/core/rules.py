@@ -120,16 +120,16 @@ def _read_of(name: str) -> int:
     return UNREAD if name == "_y" else SHAPE
 
 
+_PICKS = {UNREAD: "v[0]", SHAPE: "spec_of(v[{}]._array)", ARRAY: "v[{}]"}
+
+
 def saver(reads: list[int]) -> Callable[[tuple], tuple]:
     """A function that picks from `(NOTHING, y, *inputs)` what is read."""
-    picks = [(i if read else 0, read == SHAPE) for i, read in enumerate(reads, 1)]
     if SHAPE not in reads:
-        return operator.itemgetter(*(i for i, _ in picks))
-
-    def save(values: tuple) -> tuple:
-        return tuple([_spec_of(values[i]._array) if spec else values[i] for i, spec in picks])
-
-    return save
+        return operator.itemgetter(*(i if read else 0 for i, read in enumerate(reads, 1)))
+    # Written out, since it is done for every call that a tape writes down.
+    parts = [f"{_PICKS[read].format(i)}, " for i, read in enumerate(reads, 1)]
+    return eval(f"lambda v: ({''.join(parts)})", {"spec_of": _spec_of})
 
 
 def save_all(plan: Plan, values: tuple) -> tuple:

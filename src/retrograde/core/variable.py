@@ -350,12 +350,12 @@ class Variable(Holder, metaclass=_Creating):
         )
 
     def _update(self, ufunc: Any, primitive: str, delta: Any, how: str, read_value: bool) -> Any:
+        recorders = thread.recorders
+        plain = type(delta) is Tensor and not (recorders or namespaces.foreign)
+        if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):
+            return self if read_value else None
+        array = self._operand(delta, how)
         now = self._current()._array
-        plain = not (thread.recorders or namespaces.foreign)
-        if plain and type(delta) is Tensor and delta._array.dtype is now.dtype:
-            array = delta._array
-        else:
-            array = self._operand(delta, how)
         if now.dtype.kind in "bO":
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
         if array.shape != now.shape:
@@ -363,9 +363,8 @@ class Variable(Holder, metaclass=_Creating):
                 f"{how}: cannot update variable '{self.name}' of shape {now.shape} with a value of "
                 f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
-        recording = thread.recorders.recording
-        if recording is not None:
-            recording.update(
+        if recorders.recording is not None:
+            recorders.recording.update(
                 self, PRIMITIVES[primitive], array if held_by(delta) is None else delta
             )
             return self if read_value else None
@@ -373,9 +372,30 @@ class Variable(Holder, metaclass=_Creating):
         if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
             self._replace(lambda old, _: PRIMITIVES[primitive](old, array))
             return self if read_value else None
-        quietly = thread.recorders.quietly
-        self._replace(lambda old, out: quietly(ufunc, old, array, out))
+        self._replace(lambda old, out: recorders.quietly(ufunc, old, array, out))
         return self if read_value else None
+
+    def _update_in_place(self, ufunc: Any, delta: Any, quietly: Callable) -> bool:
+        """The short way, as training takes it; or `False`, if there is anything to look after."""
+        with self._lock:
+            tensor = self._tensor
+            if tensor is None:
+                return False
+            array = tensor._array
+            if (
+                array.dtype is not delta.dtype
+                or array.shape != delta.shape
+                or array.dtype.kind in "bO"
+                or _references(tensor, array) != _ALONE
+                or not _writable(array)
+            ):
+                return False
+            try:
+                self._written, self._tensor = tensor, None
+                quietly(ufunc, array, delta, array)
+            finally:
+                self._tensor, self._written = tensor, None
+        return True
 
     def _replace(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
         """Puts `write(old, out)` in the place of the array `old`.

@@ -11,11 +11,17 @@ HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
 
 _ZEROS = {d.numpy_dtype: np.zeros((), d.numpy_dtype) for d in dtypes.ALL}
+_ONES = {dtype: np.ones((), dtype) for dtype in _ZEROS if dtype.kind != "O"}
 
 
 def zero(dtype):
     """The zero of a dtype, without axes."""
     return _ZEROS[dtype]
+
+
+def one(dtype):
+    """The one of a dtype of numbers, without axes."""
+    return _ONES[dtype]
 
 
 _FEW = 2048
@@ -50,9 +56,10 @@ def bits(x):
 
 def in_place(xp, name, x1, x2):
     """A ufunc of two arrays, written over the second, which is nobody else's, where it fits."""
-    if xp is np and type(x2) is np.ndarray and x1.shape in ((), x2.shape):
-        return getattr(np, name)(x1, x2, out=x2)
-    return getattr(xp, name)(x1, x2)
+    ufunc = getattr(xp, name)
+    if xp is np and type(x2) is np.ndarray and (not x1.ndim or x1.shape == x2.shape):
+        return ufunc(x1, x2, x2)
+    return ufunc(x1, x2)
 
 
 def wide(dtype):

@@ -23,13 +23,14 @@ def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
         a = a.mT
     if transpose_b:
         b = b.mT
-    if xp is not np:
-        y = xp.matmul(a, b)
-    elif a.ndim == b.ndim == 2:
-        y = np.dot(a, b)  # a shorter way to BLAS than matmul
-    else:
-        y = _product_of_stacks(a, b)
+    y = xp.matmul(a, b) if xp is not np else _product_of_stacks(a, b)
     return y if half is None else y.astype(half)
+
+
+def _matmul_on_numpy(a, b, *, transpose_a=False, transpose_b=False):
+    if a.ndim == 2 == b.ndim and a.dtype not in HALF:  # the shortest way to BLAS
+        return (a.T if transpose_a else a).dot(b.T if transpose_b else b)
+    return _matmul_kernel(np, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
 def _product_of_stacks(a, b):
@@ -88,13 +89,21 @@ def _vjp_b(g, _y, a, _b, *, transpose_a=False, transpose_b=False):
     return _product(conj(a), g, not transpose_a, False, _b.shape)
 
 
-def _matmul_batch(batched, a, b, **attrs):
-    return matmul(*aligned(batched, (a, b)), **attrs)
+def _matmul_batch(batched, a, b, *, transpose_a=False, transpose_b=False):
+    if batched == (False, True) and a.ndim == 2 and b.ndim == 3:
+        count, *shape = b.shape
+        if shape[0 if transpose_b else 1] == 1:  # one matrix and many columns: one product
+            rows = reshape(b, shape=(count, math.prod(shape)))
+            y = matmul(rows, a, transpose_a=False, transpose_b=not transpose_a)
+            return reshape(y, shape=(*y.shape, 1))
+    a, b = aligned(batched, (a, b))
+    return matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
 matmul = Primitive(
     "matmul",
     _matmul_kernel,
+    on_numpy=_matmul_on_numpy,
     vjps=(_vjp_a, _vjp_b),
     batch=_matmul_batch,
     accepts=dtypes.NUMERIC,

@@ -7,6 +7,7 @@ from retrograde.ops._arrays import (
     chosen_where,
     in_place,
     kept_where,
+    one,
     scalar,
     special,
     widened,
@@ -83,12 +84,12 @@ sigmoid = function(
 
 def _tanh_back_kernel(xp, g, y):
     slope = y * y
-    slope = in_place(xp, "subtract", xp.ones((), y.dtype), slope)
+    slope = in_place(xp, "subtract", one(y.dtype), slope)
     return no_nan(xp, g, in_place(xp, "multiply", g, slope))
 
 
 def _sigmoid_back_kernel(xp, g, y):
-    slope = xp.ones((), y.dtype) - y
+    slope = one(y.dtype) - y
     slope = in_place(xp, "multiply", y, slope)
     return no_nan(xp, g, in_place(xp, "multiply", g, slope))
 
