@@ -303,3 +303,20 @@ ERRORS = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
     assert_raises(*ERRORS[name])
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "xla"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_floats_beyond_small_integers_become_the_nearest(dtype, compiled):
+    """As on JAX. TensorFlow's `cast`, and ours, wraps around."""
+    x = tf.cast([-2.5, 3.7, -1e5, 1e5], dtype)
+
+    def casts(x):
+        return [keras.ops.cast(x, kind) for kind in ("uint8", "int8", "uint16", "int16")]
+
+    made = tf.function(casts, jit_compile=True)(x) if compiled else casts(x)
+    unsigned, signed, long, long_signed = made
+    np.testing.assert_array_equal(unsigned, [0, 3, 0, 255])
+    np.testing.assert_array_equal(signed, [-2, 3, -128, 127])
+    np.testing.assert_array_equal(long, [0, 3, 0, 65535])
+    np.testing.assert_array_equal(long_signed, [-2, 3, -32768, 32767])

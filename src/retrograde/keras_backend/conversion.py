@@ -7,9 +7,10 @@ from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 
 from retrograde.core import dtypes
+from retrograde.core.dispatch import apply
 from retrograde.core.indexed_slices import IndexedSlices, dense
-from retrograde.core.tensor import Tensor
-from retrograde.ops import casting
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.ops import arithmetic, casting
 from retrograde.ops.conversion import as_tensor, holds_tensor
 
 _INT32 = range(-(2**31), 2**31)
@@ -44,7 +45,21 @@ def cast(x, dtype):
 
 
 def _cast(x, dtype):
-    return x if x._array.dtype == dtype else casting.cast(x, dtype=dtype)
+    own = x._array.dtype
+    if own == dtype:
+        return x
+    if dtype.kind in "iu" and dtype.itemsize < 4 and own in dtypes.FLOATING:
+        x = _within(x, np.iinfo(dtype))
+    return casting.cast(x, dtype=dtype)
+
+
+def _within(x, bounds):
+    """Floats that small integers can hold, as XLA casts them; Keras's quantizers rely on that."""
+    if x._array.dtype.itemsize < 4:  # half precision does not have all bounds
+        x = casting.cast(x, dtype=_NUMPY_DTYPES["float32"])
+    own = x._array.dtype.type
+    x = apply(arithmetic.maximum, (x, wrap(own(bounds.min))))
+    return apply(arithmetic.minimum, (x, wrap(own(bounds.max))))
 
 
 def _from_value(x, dtype):
