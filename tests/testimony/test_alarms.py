@@ -9,7 +9,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.ops import _blocks
-from retrograde.testimony import cures
+from retrograde.testimony.nan import cures
 from tests.namespaces.helpers import assert_raises
 from tests.testimony.test_autopsy import BACKWARD_BIRTHS, BIRTHS, examined
 

@@ -12,7 +12,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.core import nest
-from retrograde.testimony import causes, explaining
+from retrograde.testimony.none import causes, explaining
 
 PROGRAMS = []
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.testimony import causes
-from retrograde.testimony.explaining import NoGradientError
+from retrograde.testimony.none import causes
+from retrograde.testimony.none.explaining import NoGradientError
 
 
 def text_of(explanation):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.testimony import cures
+from retrograde.testimony.nan import cures
 
 Invalid = tf.errors.InvalidArgumentError
 JITS = pytest.mark.parametrize("jit", [False, True], ids=["numpy", "xla"])

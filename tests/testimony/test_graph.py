@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.testimony.layout import GAP, LAYER_GAP, place
+from retrograde.testimony.picture.layout import GAP, LAYER_GAP, place
 from tests.namespaces.helpers import assert_raises
 
 

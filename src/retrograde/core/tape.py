@@ -480,11 +480,11 @@ class GradientTape(Testifying):
 
     # Beyond TensorFlow: what a tape tells of itself
 
-    explain = Later("retrograde.testimony.explaining")
-    autopsy = Later("retrograde.testimony.autopsy")
-    memory = Later("retrograde.testimony.ledger")
+    explain = Later("retrograde.testimony.none.explaining")
+    autopsy = Later("retrograde.testimony.nan.autopsy")
+    memory = Later("retrograde.testimony.memory")
     verify = Later("retrograde.testimony.verifying")
-    graph = Later("retrograde.testimony.graph")
+    graph = Later("retrograde.testimony.picture.graph")
     profile = Later("retrograde.testimony.profiling")
     __str__ = Later("retrograde.testimony.listing")
     _repr_html_ = Later("retrograde.testimony.listing")

@@ -89,5 +89,5 @@ class Testifying(Recorder):
             last_silent.tape = weakref.ref(self)
             if self._on_none is not None:
                 # The answer is given by a layer above this one, which few programs need.
-                explaining = importlib.import_module("retrograde.testimony.explaining")
+                explaining = importlib.import_module("retrograde.testimony.none.explaining")
                 explaining.answer_none(self, targets, missing, sys._getframe(1))

@@ -13,7 +13,7 @@ from typing import Any
 from retrograde.core.errors import ResourceExhaustedError
 from retrograde.core.rules import Plan
 from retrograde.core.tensor import Tensor
-from retrograde.testimony.telling import bytes_in_words, described
+from retrograde.testimony.rendering import bytes_in_words, described
 
 _WARMING_UP = 3  # steps in which optimizers and the like make what they keep
 _SHOWN = 5

@@ -9,7 +9,7 @@ from retrograde.core import lines
 from retrograde.core.tensor import Tensor
 from retrograde.ops import checking
 from retrograde.ops.conversion import as_tensor
-from retrograde.testimony.watching import MODES, Watcher, watch, watcher
+from retrograde.testimony.nan.nonfinite import MODES, Watcher, watch, watcher
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:

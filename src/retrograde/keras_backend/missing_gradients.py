@@ -6,7 +6,7 @@ import warnings
 
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
-from retrograde.testimony.explaining import reasons_for
+from retrograde.testimony.none.explaining import reasons_for
 
 
 def explain_in_optimizers():

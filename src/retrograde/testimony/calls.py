@@ -11,6 +11,7 @@ from retrograde.core.lines import Place
 from retrograde.core.namespaces import namespace_of
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
+from retrograde.core.tape_arguments import Asked, flat
 from retrograde.core.tensor import Tensor
 from retrograde.testimony.walking import outputs_of
 
@@ -143,3 +144,47 @@ def values_inside(inside: Any) -> Values:
         named = (number, primitive.name, primitive)
         calls.append(Call(*named, inputs, outputs, attrs, {}, {}, None, origin and origin.place))
     return Values(calls, [], inside.given)
+
+
+# What a tape still has to be asked about
+
+
+def entries_of(tape: Any, what: str) -> list[tuple]:
+    """What a tape recorded, also if it gave its gradients since; else an error."""
+    if tape._entries is not None:
+        return list(tape._entries)
+    if tape._asked is not None and tape._asked.spoilt is None:
+        return tape._asked.entries
+    where = ":".join(map(str, tape._spent_at))
+    raise RuntimeError(
+        f"{what}: this tape let go of what it recorded in the walk back at {where}.\n"
+        "To be able to ask, make the tape with persistent=True or lines=True, or ask before "
+        "gradient()."
+    )
+
+
+def values_of(tape: Any, calls: list[Call], targets: list) -> Values:
+    """What is known of the values that went through the calls of a tape."""
+    asked: Asked | None = tape._asked
+    if asked is None:
+        read = [v._current() for v in tape._variables.values()]
+        return Values(calls, [*targets, *read])
+    return Values(calls, [*asked.targets, *asked.read, *targets])
+
+
+def calls_between(tape: Any, what: str, target: Any, sources: Any) -> tuple[list[Call], list]:
+    """The calls on the way from `sources`, or all that is watched, to `target`; and the targets."""
+    calls = calls_of(entries_of(tape, what))
+    targets, _ = flat(target, "target")
+    wanted = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
+    ahead = set(wanted)
+    for call in calls:
+        if not ahead.isdisjoint(call.inputs):
+            ahead.update(call.outputs)
+    behind = {x._id for x in targets}
+    chosen = []
+    for call in reversed(calls):
+        if not behind.isdisjoint(call.outputs) and not ahead.isdisjoint(call.inputs):
+            behind.update(call.inputs)
+            chosen.append(call)
+    return chosen[::-1], targets

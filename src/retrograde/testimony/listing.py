@@ -7,7 +7,7 @@ from typing import Any
 
 from retrograde.core.limiting import owner_of
 from retrograde.testimony.calls import Call, calls_of
-from retrograde.testimony.telling import bytes_in_words, described, shown, table
+from retrograde.testimony.rendering import bytes_in_words, described, shown, table
 
 _SHOWN = 40  # calls that are listed: half of them from the start, half from the end
 

@@ -16,9 +16,8 @@ from retrograde.core.lines import Place
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
 from retrograde.core.tape_arguments import flat, seed
-from retrograde.testimony.calls import Call, Values
-from retrograde.testimony.evidence import calls_between, values_of
-from retrograde.testimony.telling import Told, line_of, table
+from retrograde.testimony.calls import Call, Values, calls_between, values_of
+from retrograde.testimony.rendering import Told, line_of, table
 
 _SHOWN = 12  # rows of each table
 

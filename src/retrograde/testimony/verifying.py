@@ -16,9 +16,8 @@ from retrograde.core.namespaces import namespace_of
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import passed_on
 from retrograde.core.tensor import Tensor
-from retrograde.testimony.calls import Call, Values
-from retrograde.testimony.evidence import calls_between, values_of
-from retrograde.testimony.slopes import (
+from retrograde.testimony.calls import Call, Values, calls_between, values_of
+from retrograde.testimony.finite_differences import (
     DOUBLE,
     SINGLE,
     Disagreement,
@@ -26,7 +25,7 @@ from retrograde.testimony.slopes import (
     Probe,
     disagreements,
 )
-from retrograde.testimony.telling import Told, number, the_line
+from retrograde.testimony.rendering import Told, number, the_line
 
 
 def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Verification:

@@ -13,9 +13,9 @@ from retrograde.core.limiting import owner_of
 from retrograde.core.recorders import alone
 from retrograde.core.rewinding import Cotangents, leading_to
 from retrograde.core.tape_arguments import flat, seed
+from retrograde.testimony.array_owners import held_alone
 from retrograde.testimony.calls import Call, calls_of
-from retrograde.testimony.holding import held_alone
-from retrograde.testimony.telling import Told, bytes_in_words, line_of, table
+from retrograde.testimony.rendering import Told, bytes_in_words, line_of, table
 from retrograde.testimony.walking import raw, walk
 
 _SHOWN = 10  # rows of each table

@@ -10,10 +10,10 @@ from typing import Any
 from retrograde.core import nest
 from retrograde.core.lines import users
 from retrograde.core.testifying import last_silent
-from retrograde.testimony.findings import Explanation
-from retrograde.testimony.inquiry import Inquiry, alive
-from retrograde.testimony.questions import held_or_followed
-from retrograde.testimony.source_code import Program
+from retrograde.testimony.none.findings import Explanation
+from retrograde.testimony.none.obstacles import Inquiry, alive
+from retrograde.testimony.none.questions import held_or_followed
+from retrograde.testimony.none.source_code import Program
 
 
 def explain(tape: Any, target: Any, sources: Any) -> Explanation:

@@ -11,10 +11,9 @@ from typing import Any
 from retrograde.core.limiting import owner_of
 from retrograde.core.lines import Place
 from retrograde.core.tape_arguments import flat
-from retrograde.testimony import drawing
-from retrograde.testimony.calls import Call, calls_of
-from retrograde.testimony.evidence import entries_of
-from retrograde.testimony.telling import bytes_in_words, described, shown
+from retrograde.testimony.calls import Call, calls_of, entries_of
+from retrograde.testimony.picture import drawing
+from retrograde.testimony.rendering import bytes_in_words, described, shown
 
 _MANY = 60  # boxes above which lines are put together by the function they are in
 WAYS = ("call", "line", "function")

@@ -13,15 +13,15 @@ from retrograde.core.lines import Place
 from retrograde.core.notes import CustomName
 from retrograde.core.recorders import alone
 from retrograde.core.tensor import Tensor
-from retrograde.testimony import causes
-from retrograde.testimony.apart import Apart
-from retrograde.testimony.findings import Finding
-from retrograde.testimony.history import Stretch
-from retrograde.testimony.questions import Obstacle, Source, held_or_followed
-from retrograde.testimony.source_code import Line
+from retrograde.testimony.none import causes
+from retrograde.testimony.none.disconnected import Disconnected
+from retrograde.testimony.none.findings import Finding
+from retrograde.testimony.none.history import Stretch
+from retrograde.testimony.none.questions import Obstacle, Source, held_or_followed
+from retrograde.testimony.none.source_code import Line
 
 
-class Inquiry(Apart):
+class Inquiry(Disconnected):
     """A question, and how it is answered."""
 
     def finding(self, leaf: Any, position: int, count: int) -> Finding:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from retrograde.testimony.layout import place
+from retrograde.testimony.picture.layout import place
 
 _LETTER = 6.65  # the width of a letter, in a font of equal widths of size 11
 _ROW = 15.0

@@ -10,8 +10,9 @@ import numpy as np
 
 from retrograde.core.lines import Place
 from retrograde.core.tape_arguments import Asked
-from retrograde.testimony import cures
-from retrograde.testimony.births import (
+from retrograde.testimony.calls import Call, entries_of
+from retrograde.testimony.nan import cures
+from retrograde.testimony.nan.search import (
     BACKWARDS,
     FORWARDS,
     GIVEN,
@@ -21,9 +22,7 @@ from retrograde.testimony.births import (
     Step,
     first_nan,
 )
-from retrograde.testimony.calls import Call
-from retrograde.testimony.evidence import entries_of
-from retrograde.testimony.telling import Told, line_of, number, shown, the_line
+from retrograde.testimony.rendering import Told, line_of, number, shown, the_line
 
 _FEW = 3  # elements that are shown
 _WAY = 8  # steps of the way that are shown: the first and the last of them

@@ -19,9 +19,9 @@ from retrograde.core.errors import invalid
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.rewinding import Cotangents
 from retrograde.core.tensor import Tensor
-from retrograde.testimony.autopsy import Autopsy, inside_note, report
-from retrograde.testimony.births import BACKWARDS, FORWARDS, GIVEN, Birth, Step
 from retrograde.testimony.calls import Call, Values, calls_of
+from retrograde.testimony.nan.autopsy import Autopsy, inside_note, report
+from retrograde.testimony.nan.search import BACKWARDS, FORWARDS, GIVEN, Birth, Step
 from retrograde.testimony.walking import is_finite, raw, walk
 
 MODES = ("raise", "warn", "explain")

@@ -8,14 +8,14 @@ from typing import Any
 
 from retrograde.core.recorders import threads
 from retrograde.core.tensor import Tensor
-from retrograde.testimony import causes
-from retrograde.testimony.questions import Obstacle, Question, Source
+from retrograde.testimony.none import causes
+from retrograde.testimony.none.questions import Obstacle, Question, Source
 
 # Lines that make a variable, or a layer and call it at once: not those that call one made before.
 _MAKES_VARIABLES = re.compile(r"Variable\(|add_weight\(|\b[A-Z]\w*\(.*\)\(")
 
 
-class Apart(Question):
+class Disconnected(Question):
     """A question whose answer may be that the tape never saw the one lead to the other."""
 
     def why_apart(self, source: Source) -> Obstacle:

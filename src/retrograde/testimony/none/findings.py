@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from retrograde.testimony.source_code import Line
+from retrograde.testimony.none.source_code import Line
 
 _WIDTH = 96
 
@@ -17,7 +17,7 @@ _WIDTH = 96
 class Finding:
     """What `explain` found out about one source.
 
-    `cause` is one of the short phrases in `retrograde.testimony.causes`, "connected" among them.
+    `cause` is one of the short phrases in `causes.py`, "connected" among them.
     `meaning` says in a sentence what happened, `cure` what to write instead, `line` where. `way`
     names the calls between the source and the target, as far as they are known. `further` holds
     the obstacles that wait behind the first. Where `certain` is false, the tape could not see it

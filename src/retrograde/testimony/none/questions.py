@@ -9,8 +9,8 @@ from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import source_of
 from retrograde.core.lines import Place
 from retrograde.core.tensor import Tensor
-from retrograde.testimony.history import History
-from retrograde.testimony.source_code import Line, Program
+from retrograde.testimony.none.history import History
+from retrograde.testimony.none.source_code import Line, Program
 
 
 class Obstacle(NamedTuple):

@@ -11,8 +11,8 @@ import re
 
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.notes import CustomName, Exit
-from retrograde.testimony.history import Call
-from retrograde.testimony.source_code import Binding
+from retrograde.testimony.none.history import Call
+from retrograde.testimony.none.source_code import Binding
 
 CONNECTED = "connected"
 

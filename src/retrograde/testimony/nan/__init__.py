@@ -1,0 +1,1 @@
+"""Where NaN and infinity come from: `tape.autopsy` and `debugging.nonfinite`."""

@@ -1,0 +1,1 @@
+"""`tape.graph`: the way from sources to a target as a picture."""
