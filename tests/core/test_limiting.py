@@ -117,7 +117,7 @@ def test_what_is_held_stays_under_the_limit_all_the_time(make, monkeypatch):
             seen.append(self.ledger.held)
             return entry
 
-    monkeypatch.setattr("retrograde.core.tape.LimitedEntries", Watched)
+    monkeypatch.setattr("retrograde.core.tape_recording.LimitedEntries", Watched)
     _, tape = gradients(program, memory_limit=limit)
 
     assert max(seen) <= limit

@@ -1,37 +1,22 @@
-"""GradientTape: writes down what happens, and rewinds it."""
+"""GradientTape: gradients and all other derivatives of what a tape recorded."""
 
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from retrograde.core import derivatives, dtypes, taylor
-from retrograde.core.derivatives import MEMORY_LIMIT, Recorded
-from retrograde.core.dispatch import Primitive
+from retrograde.core.derivatives import MEMORY_LIMIT
 from retrograde.core.lazily import Later
-from retrograde.core.limiting import Ledger, LimitedEntries, bytes_from
-from retrograde.core.lines import LinedEntries, Place, switch
-from retrograde.core.notes import Moment, Notes, Pause, place_above
 from retrograde.core.per_example import gradients_by_row, norms
-from retrograde.core.recorders import clock, thread
+from retrograde.core.recorders import thread
 from retrograde.core.rewinding import Cotangents, is_finite, leading_to, rewind
-from retrograde.core.rules import (
-    ALIGNED,
-    CONNECTED,
-    NOTHING,
-    UNCONNECTED,
-    Outputs,
-    Spec,
-    save_all,
-)
 from retrograde.core.tape_arguments import (
     REAL_SCALARS,
-    Asked,
     UnconnectedGradients,
     flat,
     path,
@@ -39,20 +24,16 @@ from retrograde.core.tape_arguments import (
     scalar,
     seed,
     single,
-    spent_message,
     unconnected_from,
-    warn_of_dtype,
     weights_for,
 )
+from retrograde.core.tape_recording import TapeRecording
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.core.testifying import Testifying, on_none_from
 
-_ONLY = (CONNECTED,)
-_NEITHER = (False, False)
 _SMALL = 1 << 14  # elements of a target that a look at takes no time, next to the walk back
 
 
-class GradientTape(Testifying):
+class GradientTape(TapeRecording):
     """Records operations inside a `with` block, for differentiation afterwards.
 
     Trainable variables are watched when they are read, unless `watch_accessed_variables` is
@@ -78,222 +59,9 @@ class GradientTape(Testifying):
     np.float32(6.0)
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_asked",
-        "_began",
-        "_connected",
-        "_ended",
-        "_entries",
-        "_ledger",
-        "_listened",
-        "_names",
-        "_notes",
-        "_on_none",
-        "_persistent",
-        "_places",
-        "_recording",
-        "_roots",
-        "_saves_all",
-        "_spent_at",
-        "_variables",
-        "_watch_accessed_variables",
-    )
+    __slots__ = ()
 
-    def __init__(
-        self,
-        persistent: bool = False,
-        watch_accessed_variables: bool = True,
-        *,
-        on_none: str | None = None,
-        lines: bool | None = None,
-        memory_limit: int | str | None = None,
-    ) -> None:
-        self._persistent = persistent
-        self._watch_accessed_variables = watch_accessed_variables
-        self._recording = False
-        self._on_none = on_none and on_none_from(on_none)
-        # The place of each call, by the id of its output; `None` if lines are not kept.
-        self._places: dict[int, Place] | None = None
-        # What a tape with a limit of memory holds and lets go.
-        self._ledger: Ledger | None = None
-        self._saves_all = False
-        if memory_limit is not None:
-            if lines:
-                raise ValueError("GradientTape: `lines` keep all values: no `memory_limit` then.")
-            self._ledger = Ledger(bytes_from(memory_limit), {})
-            self._saves_all = True
-        elif switch.on if lines is None else lines:
-            self._places = {}
-            self._saves_all = True
-        self._clear()
-
-    def _clear(self) -> None:
-        self._variables: dict[int, Any] = {}
-        if self._places is not None:
-            self._places = {}
-            self._entries: list[tuple] | None = LinedEntries(self._places)
-        elif self._ledger is not None:
-            self._ledger = Ledger(self._ledger.limit, self._variables)
-            self._entries = LimitedEntries(self._ledger)
-        else:
-            self._entries = []
-        # Ids of all tensors that a root leads to, each with those that it was made of.
-        self._connected: dict[int, tuple[int, ...] | None] = {}
-        self._roots: set[int] = set()  # ids of what is watched
-        self._spent_at: tuple[str, int] | None = None
-        self._asked: Asked | None = None
-        self._listened = False  # whether the walk back was to tell of gradients that it spoils
-        self._notes: Notes | None = None
-        self._began = 0  # when the block began, by the ids of tensors
-
-    def __enter__(self) -> GradientTape:
-        if self._recording:
-            raise ValueError(
-                "Tape is still recording. This can happen if you try to re-enter an "
-                "already-active tape."
-            )
-        if self._entries is None:
-            self._clear()
-        thread.recorders.append(self)
-        self._recording = True
-        if not self._began:
-            self._began = next(clock)
-        else:
-            self._note().pauses.append(Pause("between", self._ended, next(clock), None))
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        self._recording = False
-        self._ended = next(clock)
-        recorders = thread.recorders
-        if self in recorders:  # not if gradient() took it off, or runs in another thread
-            recorders.remove(self)
-
-    def watch(self, tensor: Any) -> None:
-        """Follows `tensor`, a Tensor or Variable or a structure of them, from here on.
-
-        >>> x = tf.constant(3.0)
-        >>> with tf.GradientTape() as tape:
-        ...     tape.watch(x)
-        ...     y = x**3
-        >>> tape.gradient(y, x).numpy()
-        np.float32(27.0)
-        """
-        watched, moment = self._note().watched, Moment(next(clock), place_above(1))
-        for x in flat(tensor, "watch")[0]:
-            if x.dtype.numpy_dtype not in dtypes.INEXACT:
-                warn_of_dtype("tensor", x.dtype)
-                continue
-            if x._id not in self._connected:
-                self._connected[x._id] = None
-                watched[x._id] = moment
-            self._roots.add(x._id)
-            if not isinstance(x, Tensor):
-                self._variables[x._id] = x
-
-    def watched_variables(self) -> tuple:
-        """The variables that are watched, in the order in which they came to be."""
-        return tuple(self._variables.values())
-
-    @contextlib.contextmanager
-    def stop_recording(self) -> Iterator[None]:
-        """A block that this tape does not record; other tapes do.
-
-        >>> x = tf.Variable(3.0)
-        >>> with tf.GradientTape() as tape:
-        ...     with tape.stop_recording():
-        ...         y = x * x
-        >>> print(tape.gradient(y, x))
-        None
-        """
-        recorders = thread.recorders
-        if not self._recording or self not in recorders:
-            raise RuntimeError("Tape is not recording in this thread: there is nothing to stop.")
-        position = recorders.index(self)
-        del recorders[position]
-        self._recording = False
-        start, place = next(clock), place_above(2)
-        try:
-            yield
-        finally:
-            recorders.insert(position, self)
-            self._recording = True
-            self._note().pauses.append(Pause("stop_recording", start, next(clock), place))
-
-    def reset(self) -> None:
-        """Forgets all that was recorded and watched, and goes on recording."""
-        if not self._recording:
-            raise ValueError("Tape is not recording: reset() belongs inside its `with` block.")
-        forgotten = Pause("reset", self._began, next(clock), place_above(1))
-        self._clear()
-        self._began = next(clock)
-        self._note().pauses.append(forgotten)
-
-    # Recording
-
-    def read(self, variable: Any) -> None:
-        """Watches a trainable variable that is read while the tape runs."""
-        key = variable._id
-        if key in self._connected or not (self._watch_accessed_variables and variable._trainable):
-            return
-        if variable._array.dtype in dtypes.INEXACT:
-            self._connected[key] = None
-            self._roots.add(key)
-            self._variables[key] = variable
-
-    def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:
-        """Writes down a call if one of its inputs is connected to what is watched."""
-        connected = self._connected
-        if len(inputs) == 1:
-            (x,) = inputs
-            ids = (x._id,)
-            if x._id not in connected:
-                return self._pass_by(primitive, ids, y)
-            key = _ONLY
-            values = (NOTHING, y, x)
-        elif len(inputs) == 2:
-            x1, x2 = inputs
-            ids = id1, id2 = (x1._id, x2._id)
-            key = (id1 in connected, id2 in connected)
-            if key == _NEITHER:
-                return self._pass_by(primitive, ids, y)
-            if primitive.partials is not None:
-                shape = y._array.shape
-                key = (
-                    key[0] and (ALIGNED if x1._array.shape == shape else CONNECTED),
-                    key[1] and (ALIGNED if x2._array.shape == shape else CONNECTED),
-                )
-            values = (NOTHING, y, x1, x2)
-        else:
-            ids = tuple([x._id for x in inputs])
-            if connected.keys().isdisjoint(ids):
-                return self._pass_by(primitive, ids, y)
-            key = tuple([_state(primitive, x, y, x._id in connected) for x in inputs])
-            values = (NOTHING, y, *inputs)
-        plan = primitive.plans.get(key)
-        if plan is None:
-            plan = primitive.plan(key)
-        if plan is False or self._entries is None:  # spent by another thread
-            return self._pass_by(primitive, ids, y, place_above(1))
-        if type(y) is tuple:
-            values = (NOTHING, Outputs(y), *inputs)
-            out = tuple([(t._id, Spec.of(t)) for t in y])
-            inexact = [i for i, spec in out if spec.dtype in dtypes.INEXACT]
-            if not inexact:
-                return self._pass_by(primitive, ids, y, place_above(1))
-            for i in inexact:
-                connected[i] = ids
-        else:
-            out = y._id
-            connected[out] = ids
-        saved = save_all(plan, values) if self._saves_all else plan.save(values)
-        self._entries.append((plan, ids, out, saved, attrs))
-
-    # Rewinding
+    # As in TensorFlow
 
     def gradient(
         self,
@@ -629,37 +397,6 @@ class GradientTape(Testifying):
             tape._entries = list(tape._entries)  # what comes now is under no limit
         return tape
 
-    def _check_not_spent(self) -> None:
-        if self._entries is None:
-            raise RuntimeError(spent_message(*self._spent_at))
-
-    def _is_heard(self) -> bool:
-        """Whether someone listens to what a walk over this tape does."""
-        return bool(thread.recorders) and (self._persistent or thread.recorders != [self])
-
-    def _hand_over(self, frame: Any, what: str, row_by_row: bool = False) -> Recorded:
-        """What was recorded, for one more walk or several; the tape's last unless persistent."""
-        self._check_not_spent()
-        if row_by_row and not self._persistent:
-            raise RuntimeError(
-                f"GradientTape must be created with persistent=True to compute the {what} with "
-                "eager execution enabled and with experimental_use_pfor set to False."
-            )
-        heard = self._is_heard()
-        entries = self._entries.copy() if self._persistent else self._spend(frame)
-        return Recorded(entries, self._roots, heard)
-
-    def _spend(self, frame: Any) -> list[tuple]:
-        """Ends the life of the tape, remembers where, and hands over what it recorded."""
-        if self._recording:
-            self._stop()
-        entries, self._entries = self._entries, None
-        self._names = names = []  # of the calls, for those who ask after the walk
-        for entry in entries:
-            names.append(entry[0].name)
-        self._spent_at = (frame.f_code.co_filename, frame.f_lineno)
-        return entries
-
 
 def _are_finite(array: Any, g: Any) -> bool:
     """Whether a target and its cotangent are finite, if they are so small that a look is cheap."""
@@ -669,10 +406,3 @@ def _are_finite(array: Any, g: Any) -> bool:
 def _silent_tape() -> GradientTape:
     """A tape that hears only of what it is told to watch."""
     return GradientTape(watch_accessed_variables=False)
-
-
-def _state(primitive: Primitive, x: Tensor, y: Any, connected: bool) -> int:
-    """How an input stands to the tape, as in the key of a plan."""
-    if connected and primitive.partials is not None and x._array.shape == y._array.shape:
-        return ALIGNED
-    return CONNECTED if connected else UNCONNECTED
