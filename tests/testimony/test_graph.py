@@ -141,6 +141,7 @@ def test_the_picture_is_well_formed_and_every_row_is_in_it(network):
     assert words == [row for box in graph.boxes.values() for row in box.rows]
     assert len(list(picture.iter(f"{space}path"))) == len(graph.arrows) + 1  # with the tip
     assert graph._repr_svg_() == graph.svg
+    assert picture.attrib["style"] == "max-width: 100%; height: auto"  # for narrow pages
 
 
 def test_long_rows_are_cut_and_marks_are_escaped():

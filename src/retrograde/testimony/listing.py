@@ -20,14 +20,31 @@ def __str__(tape: Any) -> str:
 
 def _repr_html_(tape: Any) -> str:
     head, rows = _listing(tape)
-    cells = [
-        f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
-        for tag, row in [("th", _TITLES), *[("td", row) for row in rows]]
-    ]
-    return f"<div>{html.escape(head)}</div><table>{''.join(cells if rows else [])}</table>"
+    lines = [_html_row("th", _TITLES), *[_html_row("td", row) for row in rows]] if rows else []
+    table = f'<table style="font-family: monospace">{"".join(lines)}</table>'
+    return f'<div>{html.escape(head)}</div><div style="overflow-x: auto">{table}</div>'
+
+
+def _html_row(tag: str, row: tuple[str, ...]) -> str:
+    cells = [_cell(tag, words, *style) for words, style in zip(row, _STYLES, strict=True)]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _cell(tag: str, words: str, align: str, breaks: str) -> str:
+    style = f"text-align: {align}; vertical-align: top; padding: 0.1em 0.6em; {breaks}"
+    return f'<{tag} style="{style}">{html.escape(words)}</{tag}>'
 
 
 _TITLES = ("", "call", "from", "to", "keeps", "line")
+_WHOLE, _BROKEN = "white-space: nowrap", "overflow-wrap: anywhere; min-width: "
+_STYLES = (
+    ("right", _WHOLE),
+    ("left", _WHOLE),
+    ("left", f"{_BROKEN}14em"),
+    ("left", _WHOLE),
+    ("right", _WHOLE),
+    ("left", f"{_BROKEN}20em"),
+)
 
 
 def _listing(tape: Any) -> tuple[str, list[tuple[str, ...]]]:

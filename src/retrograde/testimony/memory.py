@@ -164,19 +164,19 @@ class Memory(Told):
         words = bytes_in_words
         lines = [
             ("head", f"{self.calls} calls, which hold {words(self.held)}."),
-            ("fact", f"made by the calls    {words(self.made)}"),
-            ("fact", f"values of variables  {words(self.variables)}"),
-            ("fact", f"given otherwise      {words(self.given)}"),
-            ("fact", f"held by it alone     {words(self.alone)}"),
-            ("fact", f"freed by gradient()  {words(self.freed)}"),
+            ("row", f"made by the calls    {words(self.made)}"),
+            ("row", f"values of variables  {words(self.variables)}"),
+            ("row", f"given otherwise      {words(self.given)}"),
+            ("row", f"held by it alone     {words(self.alone)}"),
+            ("row", f"freed by gradient()  {words(self.freed)}"),
         ]
         if self.peak is not None:
-            lines.append(("fact", f"peak of the walk     {words(self.peak)}"))
+            lines.append(("row", f"peak of the walk     {words(self.peak)}"))
         if self.limit is not None:
             lines += [
-                ("fact", f"memory_limit         {words(self.limit)}"),
-                ("fact", f"dropped              {words(self.dropped)}"),
-                ("fact", f"computed again       {self.recomputed} calls, {self.seconds:.3f} s"),
+                ("row", f"memory_limit         {words(self.limit)}"),
+                ("row", f"dropped              {words(self.dropped)}"),
+                ("row", f"computed again       {self.recomputed} calls, {self.seconds:.3f} s"),
             ]
         for title, found in (("By primitive:", self.by_primitive), ("By line:", self.by_line)):
             if found:

@@ -12,13 +12,15 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.lines import Place
 
-_INDENT = {"head": 0, "line": 2, "fact": 2, "element": 4, "step": 4, "why": 2, "cure": 2}
+_INDENT = {"head": 0, "line": 2, "fact": 2, "row": 2, "element": 4, "step": 4, "why": 2, "cure": 2}
+_CODE = "font-family:monospace;white-space:pre-wrap;overflow-wrap:anywhere"
 _STYLE = {
     "head": "font-weight:600",
-    "line": "font-family:monospace;margin-left:1em",
+    "line": f"{_CODE};margin-left:1em",
     "fact": "margin-left:1em",
-    "element": "font-family:monospace;margin-left:2em",
-    "step": "font-family:monospace;margin-left:2em",
+    "row": f"{_CODE};margin-left:1em",
+    "element": f"{_CODE};margin-left:2em",
+    "step": f"{_CODE};margin-left:2em",
     "why": "margin-left:1em",
     "cure": "margin-left:1em;font-weight:600",
 }

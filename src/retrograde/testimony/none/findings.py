@@ -83,13 +83,17 @@ class Finding:
         for another in self.further:
             cells[2] += f"<br>Then also, {html.escape(another.cause)}: "
             cells[2] += _marked_up(_sentence(another.meaning))
-        colour = "#e7f4e4" if self.connected else "#fdebe7"
-        style = "text-align: left; vertical-align: top; padding: 0.4em"
-        row = "".join(f'<td style="{style}">{cell}</td>' for cell in cells)
-        return f'<tr style="background: {colour}; color: black">{row}</tr>'
+        # A tint that lies well on light and dark pages.
+        colour = "rgba(60, 160, 60, 0.14)" if self.connected else "rgba(220, 80, 50, 0.14)"
+        row = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells)
+        return f'<tr style="background: {colour}">{row}</tr>'
 
     def _repr_html_(self) -> str:
         return Explanation([self])._repr_html_()
+
+
+_CELL = "text-align: left; vertical-align: top; padding: 0.4em; overflow-wrap: anywhere"
+_HEADS = (("source", 15), ("gradient", 15), ("why", 40), ("what to write instead", 30))
 
 
 class Explanation(Sequence):
@@ -116,11 +120,12 @@ class Explanation(Sequence):
 
     def _repr_html_(self) -> str:
         heads = "".join(
-            f'<th style="text-align: left">{head}</th>'
-            for head in ("source", "gradient", "why", "what to write instead")
+            f'<th style="text-align: left; width: {width}%">{head}</th>' for head, width in _HEADS
         )
         rows = "".join(finding._html() for finding in self)
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        body = f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>"
+        table = f'<table style="width: 100%; min-width: 44em; table-layout: fixed">{body}</table>'
+        return f'<div style="overflow-x: auto">{table}</div>'
 
 
 def _sentence(text: str, capital: bool = True) -> str:

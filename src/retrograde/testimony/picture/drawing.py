@@ -19,7 +19,7 @@ _COLOURS = {
     "variable": ("#e6f4ea", "#2e7d32", "#1b5e20"),
     "source": ("#e6f4ea", "#2e7d32", "#1b5e20"),
     "calls": ("#ffffff", "#5f6b7a", "#1f2933"),
-    "dead end": ("#f4f4f4", "#b5b5b5", "#8a8a8a"),
+    "dead end": ("#f4f4f4", "#9a9a9a", "#555555"),
     "exit": ("#fdecea", "#c62828", "#8e1b1b"),
     "target": ("#e3edfb", "#1a5fb4", "#123f7a"),
 }
@@ -36,7 +36,7 @@ def svg(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="ui-monospace, Menlo, Consolas, '
-        'DejaVu Sans Mono, monospace" font-size="11">',
+        'DejaVu Sans Mono, monospace" font-size="11" style="max-width: 100%; height: auto">',
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fbfbfc"/>',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="11" '
         'markerHeight="11" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" '
@@ -89,7 +89,7 @@ def _drawn(box: Any, rows: list[str], corner: tuple[float, float, float, float])
         f'stroke="{border}"{dashes}/>'
     ]
     for i, row in enumerate(rows):
-        weight = ' font-weight="600"' if i == 0 else ' fill-opacity="0.78"'
+        weight = ' font-weight="600"' if i == 0 else ' fill-opacity="0.85"'
         parts.append(
             f'<text x="{x + 10:.1f}" y="{y + 17 + i * _ROW:.1f}" fill="{text}"{weight} '
             f'xml:space="preserve">{html.escape(row)}</text>'
