@@ -83,17 +83,26 @@ def is_users(frame: FrameType) -> bool:
 
 
 class Retold(NamedTuple):
-    """What code that does again what a program did before can tell of that, from its frame.
+    """What `code`, which does again what a program did before, can tell of that from its frame.
 
     `place` is where in the program that was. If it was part of a rule, `derived` is the call that
     the rule is of, if it is at hand: the primitive, its inputs and its outputs.
     """
 
+    code: CodeType
     place: Callable[[FrameType], Place | None]
     derived: Callable[[FrameType], tuple[Any, tuple, tuple] | None]
 
 
-retold: dict[CodeType, Retold] = {}
+def tell_again(retold: Retold) -> None:
+    """Has `place_of` ask `retold`; one for each file."""
+    _IS_LIBRARY[retold.code.co_filename] = retold
+
+
+def retold_in(frame: FrameType) -> Retold | None:
+    """What tells of the program in place of `frame`, if something does."""
+    retold = _IS_LIBRARY.get(frame.f_code.co_filename)
+    return retold if isinstance(retold, Retold) and retold.code is frame.f_code else None
 
 
 def place_of(frame: FrameType | None) -> Place | None:
@@ -108,8 +117,8 @@ def place_of(frame: FrameType | None) -> Place | None:
             library = _IS_LIBRARY[filename] = _is_library(filename)
         if not library:
             return _make(Place, (frame.f_code, frame.f_lasti, None, None))
-        if frame.f_code in retold:
-            place = retold[frame.f_code].place(frame)
+        if library is not True and library.code is frame.f_code:
+            place = library.place(frame)
             if place is not None:
                 return place
         frame = frame.f_back
@@ -130,7 +139,7 @@ def here() -> Place | None:
     return place_of(sys._getframe(1))
 
 
-_IS_LIBRARY: dict[str, bool] = {}
+_IS_LIBRARY: dict[str, bool | Retold] = {}  # by the name of the file
 
 # Packages through which a call may pass on its way from the user to us.
 _LIBRARIES = ("retrograde", "keras", "numpy", "scipy", "jax", "optree", "contextlib", "functools")

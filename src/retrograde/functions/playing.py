@@ -11,7 +11,7 @@ import numpy as np
 from retrograde.core.custom_gradient import record_custom
 from retrograde.core.dispatch import apply
 from retrograde.core.effects import Host, wrapped
-from retrograde.core.lines import Place, Retold, locals_of, retold
+from retrograde.core.lines import Place, Retold, locals_of, tell_again
 from retrograde.core.recorders import alone
 from retrograde.core.tensor import Tensor
 from retrograde.functions.recording import (
@@ -102,7 +102,7 @@ def _derived_by_entry(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
     return call.primitive, tuple(inputs), tuple(outputs)
 
 
-retold[play_entries.__code__] = Retold(_place_of_entry, _derived_by_entry)
+tell_again(Retold(play_entries.__code__, _place_of_entry, _derived_by_entry))
 
 
 def _host(host: Host, inputs: tuple, log: Log) -> Any:

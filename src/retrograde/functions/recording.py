@@ -23,7 +23,7 @@ from retrograde.core.lines import (
     is_users,
     locals_of,
     place_of,
-    retold,
+    retold_in,
 )
 from retrograde.core.recorders import Recorder, alone
 from retrograde.core.rewinding import rewind
@@ -316,7 +316,7 @@ class Recording(Recorder):
     def _origin(self, frame: FrameType | None) -> Origin:
         """Where the call comes from that `frame` makes."""
         caller = frame
-        while caller is not None and not (is_users(caller) or caller.f_code in retold):
+        while caller is not None and not (is_users(caller) or retold_in(caller)):
             if caller.f_code is rewind.__code__:
                 plan, out = locals_of(caller, "plan", "out")
                 of = self._numbers.get(first_output(out))
