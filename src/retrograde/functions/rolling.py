@@ -14,6 +14,7 @@ import numpy as np
 
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
+from retrograde.functions.accumulating import accumulated
 from retrograde.functions.recording import Call
 from retrograde.functions.simplifying import hashable
 
@@ -54,7 +55,8 @@ def rolled(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> li
     """`calls`, with those that repeat rolled up into loops; `wanted` are needed afterwards."""
     if len(calls) < _FEWEST_CALLS:
         return list(calls)
-    calls = _parts_first(calls)
+    calls, specs = accumulated(calls, specs, wanted)
+    calls = _parts_early(calls)
     tokens = _tokens(calls, specs)
     uses = _Uses(calls, wanted)
     result: list[Call | Loop] = []
@@ -76,19 +78,28 @@ def rolled(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> li
     return result
 
 
-def _parts_first(calls: Sequence[Call]) -> list[Call]:
-    """`calls`, beginning with those that cut parts out of what is there from the start.
+def _parts_early(calls: Sequence[Call]) -> list[Call]:
+    """`calls`, with those that cut parts out of a value right behind the one that made it.
 
     A loop over the rows of an array cuts out another one in each turn, at another place.
     """
     made = {n for call in calls for n in call.outputs}
-    first, rest = [], []
+    waiting: dict[int | None, list[Call]] = {}
+    rest = []
     for call in calls:
-        if call.primitive.name == "take_slice" and made.isdisjoint(call.inputs):
-            first.append(call)
+        if call.primitive.name == "take_slice":
+            (x,) = call.inputs
+            waiting.setdefault(x if x in made else None, []).append(call)
         else:
             rest.append(call)
-    return first + rest
+    result: list[Call] = []
+    ahead = [*reversed(rest), *reversed(waiting.get(None, ()))]
+    while ahead:
+        call = ahead.pop()
+        result.append(call)
+        for n in reversed(call.outputs):
+            ahead += reversed(waiting.get(n, ()))
+    return result
 
 
 def _tokens(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:

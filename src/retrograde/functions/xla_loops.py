@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from retrograde.functions.accumulating import PLACE_ROWS, place
 from retrograde.functions.recording import Call
 from retrograde.functions.rolling import Carried, Loop
 
@@ -69,6 +70,9 @@ def compute(jax: Any, entries: list[Call | Loop], values: Values, called_back: C
         elif _is_rows(entry, "unstack"):
             (x,) = entry.inputs
             values.put_rows(list(entry.outputs), jax.numpy.moveaxis(values[x], _axis(entry), 0))
+        elif entry.primitive is PLACE_ROWS:
+            rows = values.stacked(list(entry.inputs))
+            values.put(entry.outputs, [place(jax.numpy, rows, **entry.attrs)])
         elif _is_rows(entry, "stack"):
             y = values.stacked(list(entry.inputs))
             values.put(entry.outputs, [jax.numpy.moveaxis(y, 0, _axis(entry))])

@@ -1,0 +1,161 @@
+"""Rows put into zeros one by one and added up: the way back through slices, done at once.
+
+A loop that cuts `x[k]` out of an array gives, on its way back, as many arrays of zeros with one row
+in each, and their sum. Each turn has its own place, so no two are alike, and no loop could be
+found. All rows together are one array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from retrograde.core.rules import Spec
+from retrograde.functions.recording import Call
+
+_FEWEST_ROWS = 8
+
+
+class _PlaceRows:
+    """Stands where a primitive would: zeros of `shape`, with rows added at `places` of `axis`.
+
+    Along the other axes each row is put `where` the slices say.
+    """
+
+    name = "place_rows"
+    outputs = False
+
+    def kernel(self, xp: Any, *rows: Any, **attrs: Any) -> Any:
+        return place(xp, xp.stack(rows), **attrs)
+
+
+PLACE_ROWS = _PlaceRows()
+
+
+def place(
+    xp: Any, rows: Any, *, shape: tuple, axis: int, places: tuple[int, ...], where: tuple
+) -> Any:
+    """The same for rows that are stacked."""
+    rows = xp.moveaxis(xp.squeeze(rows, axis + 1), 0, axis)
+    key = [slice(a, None if b < 0 else b, s) for a, b, s in where]
+    first, last = places[0], places[-1]
+    if list(places) == list(range(last, first + 1))[::-1]:  # as the way back brings them
+        rows, first, last, places = xp.flip(rows, axis), last, first, places[::-1]
+    y = xp.zeros(shape, rows.dtype)
+    if list(places) == list(range(first, last + 1)):
+        if rows.shape == shape:
+            return rows
+        key[axis] = slice(first, last + 1)
+        return y.at[tuple(key)].set(rows)
+    key[axis] = xp.asarray(places)
+    return y.at[tuple(key)].add(rows)
+
+
+def accumulated(
+    calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]
+) -> tuple[list[Call], list[Spec]]:
+    """`calls` with such sums made at once, where their last addition was; and the specs of all."""
+    return _Accumulation(calls, specs, wanted).done()
+
+
+class _Accumulation:
+    def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> None:
+        self._calls = calls
+        self._specs = list(specs)
+        self._makers = {n: i for i, call in enumerate(calls) for n in call.outputs}
+        self._uses: dict[int, int] = dict.fromkeys(wanted, 2)
+        for call in calls:
+            for n in call.inputs:
+                self._uses[n] = self._uses.get(n, 0) + 1
+        self._seen: set[int] = set()  # parts of sums that were looked at
+        self._dropped: set[int] = set()
+        self._instead: dict[int, list[Call]] = {}
+
+    def done(self) -> tuple[list[Call], list[Spec]]:
+        for i in range(len(self._calls) - 1, -1, -1):
+            if i not in self._seen and self._is_sum(i):
+                self._take(i)
+        result: list[Call] = []
+        for i, call in enumerate(self._calls):
+            if i in self._instead:
+                result += self._instead[i]
+            elif i not in self._dropped:
+                result.append(call)
+        return result, self._specs
+
+    def _is_sum(self, i: int) -> bool:
+        """Whether a call adds two arrays of one shape."""
+        call = self._calls[i]
+        same = self._specs[call.outputs[0]]
+        return call.primitive.name == "add" and all(self._specs[n] == same for n in call.inputs)
+
+    def _made_for_one(self, n: int) -> int | None:
+        """The call that made a value, if only one other uses it."""
+        return self._makers.get(n) if self._uses.get(n) == 1 else None
+
+    def _take(self, root: int) -> None:
+        """Looks at the sum that ends at `root`, from its last term to the first."""
+        sums, rows, rest = [], [], []
+        ahead = [root]
+        while ahead:
+            i = ahead.pop()
+            sums.append(i)
+            for n in self._calls[i].inputs:
+                maker = self._made_for_one(n)
+                if maker is not None and self._is_sum(maker):
+                    ahead.append(maker)
+                elif maker is not None and self._calls[maker].primitive.name == "put_slice":
+                    rows.append(maker)
+                else:
+                    rest.append(n)
+        self._seen.update(sums)
+        taken = self._grouped(rows)
+        if not taken:
+            return
+        together = {i for _, puts in taken for i in puts}
+        rest += [self._calls[i].outputs[0] for i in rows if i not in together]
+        self._dropped |= {*sums, *together}
+        self._instead[root] = self._replaced(root, taken, rest)
+
+    def _grouped(self, rows: list[int]) -> list[tuple[int, list[int]]]:
+        """Rows that differ in their place along one axis: that axis, and the calls."""
+        groups: dict[tuple, list[int]] = {}
+        for i in rows:
+            where = self._calls[i].attrs["where"]
+            for axis, (start, stop, step) in enumerate(where):
+                if stop - start == step == 1:
+                    others = (axis, where[:axis], where[axis + 1 :])
+                    groups.setdefault(others, []).append(i)
+        found: list[tuple[int, list[int]]] = []
+        free = set(rows)
+        for (axis, *_), puts in sorted(groups.items(), key=lambda group: -len(group[1])):
+            left = sorted(free.intersection(puts))
+            if len(left) >= _FEWEST_ROWS:
+                found.append((axis, left))
+                free.difference_update(left)
+        return found
+
+    def _replaced(
+        self, root: int, taken: list[tuple[int, list[int]]], rest: list[int]
+    ) -> list[Call]:
+        """Calls that make the sum of all rows, and of what else is in it."""
+        spec = self._specs[self._calls[root].outputs[0]]
+        made: list[Call] = []
+        terms: list[int] = []
+        for axis, puts in taken:
+            wheres = [self._calls[i].attrs["where"] for i in puts]
+            places = tuple([where[axis][0] for where in wheres])
+            attrs = {"shape": spec.shape, "axis": axis, "places": places, "where": wheres[0]}
+            terms.append(self._new(spec))
+            inputs = tuple([self._calls[i].inputs[0] for i in puts])
+            made.append(Call(PLACE_ROWS, inputs, attrs, (terms[-1],)))
+        total, *others = [*terms, *reversed(rest)]
+        for n in others:
+            made.append(self._calls[root]._replace(inputs=(total, n), outputs=(self._new(spec),)))
+            (total,) = made[-1].outputs
+        made[-1] = made[-1]._replace(outputs=self._calls[root].outputs)
+        return made
+
+    def _new(self, spec: Spec) -> int:
+        self._specs.append(spec)
+        return len(self._specs) - 1
