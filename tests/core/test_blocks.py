@@ -279,3 +279,20 @@ def test_all_threads_are_done_when_one_has_failed():
     with pytest.raises(ValueError, match="five"):
         shared(work, range(1000), helpers=2)
     assert running == [5]
+
+
+@pytest.mark.parametrize("weight", [1.0, -0.5, 0.0, np.nan])
+@pytest.mark.parametrize("size", [3000, 2 * LARGE])
+def test_products_behind_a_sum_have_the_gradients_of_small_ones(size, weight):
+    x, y = (tf.constant(numbers(size, seed=seed)) for seed in (1, 2))
+    infinite = tf.where(tf.range(size) == 7, tf.constant(np.inf, tf.float64), y)
+
+    with tf.GradientTape() as tape:
+        tape.watch([x, infinite])
+        total = tf.reduce_sum(x * infinite)
+    dx, dy = tape.gradient(total, [x, infinite], tf.constant(weight, tf.float64))
+
+    with np.errstate(invalid="ignore"):
+        expected = np.zeros(size) if weight == 0 else weight * infinite.numpy()
+    np.testing.assert_array_equal(dx.numpy(), expected)
+    np.testing.assert_array_equal(dy.numpy(), weight * x.numpy())

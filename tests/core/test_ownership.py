@@ -23,6 +23,8 @@ ASSIGNMENTS = {
     "assign": lambda v: v.assign(np.full(SIZE, 9.0)),
     "assign_add": lambda v: v.assign_add(np.ones(SIZE)),
     "assign_sub": lambda v: v.assign_sub(np.ones(SIZE)),
+    "assign_add of a tensor": lambda v: v.assign_add(tf.ones(SIZE)),
+    "assign_sub of a tensor": lambda v: v.assign_sub(tf.ones(SIZE)),
     "scatter_add": lambda v: v.scatter_add(slices([5.0], [0])),
     "scatter_sub": lambda v: v.scatter_sub(slices([5.0], [0])),
     "scatter_mul": lambda v: v.scatter_mul(slices([5.0], [1])),
@@ -131,6 +133,20 @@ def test_a_gradient_that_was_assigned_never_changes():
 
     for gradient in gradients:
         assert gradient.numpy().tolist() == [1.0] * SIZE
+
+
+def test_a_gradient_that_is_the_other_factor_never_changes():
+    v, w = (tf.Variable(np.full(5000, x, np.float32)) for x in (2.0, 3.0))
+
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(v * w)  # behind a sum the cotangent is 1: the gradient of v is w
+    gradient = tape.gradient(y, v)
+    w.assign_add(tf.ones(5000))
+    v.assign(gradient)
+    v.assign_add(tf.ones(5000))
+
+    assert set(gradient.numpy()) == {3.0}
+    assert set(w.numpy()) == set(v.numpy()) == {4.0}
 
 
 def test_broadcast_values_can_be_assigned_and_updated():

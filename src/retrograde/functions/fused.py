@@ -14,11 +14,11 @@ from retrograde.core.rules import Spec
 from retrograde.functions.recording import Call
 from retrograde.functions.writing import writer_of
 from retrograde.ops import _blocks
+from retrograde.ops._families import ARITHMETIC
 
 BLOCK = _blocks.BLOCK
 _WORTH_A_THREAD = 1 << 19  # elements, times the weight of the calls
 _COSTLY = 8  # how many times longer a sine takes than a product
-_ARITHMETIC = ("add", "subtract", "multiply", "divide")
 
 
 class Fused:
@@ -131,7 +131,7 @@ def is_sum(call: Call) -> bool:
 
 def _is_costly(call: Call) -> bool:
     primitive = call.primitive
-    return primitive.on_many is not primitive.on_numpy and primitive.name not in _ARITHMETIC
+    return primitive.on_many is not primitive.on_numpy and primitive.name not in ARITHMETIC
 
 
 # What the sources call

@@ -10,7 +10,8 @@ from retrograde.core.rules import ARRAY, SHAPE, UNREAD, passed_on, what_is_read
 from retrograde.ops._blocks import HUGE, LARGE, in_blocks, run_in_blocks
 from retrograde.ops.shaping import align, broadcast_to, reshape, sum_to
 
-_ARITHMETIC = ("add", "subtract", "multiply", "divide")
+# What reads and writes more than it computes: threads help with very large arrays only.
+ARITHMETIC = ("add", "subtract", "multiply", "divide", "guarded_multiply", "guarded_divide")
 
 
 def elementwise(
@@ -48,7 +49,7 @@ def elementwise(
         linear=linear,
         complain=complain,
     )
-    if costly or kernel in _ARITHMETIC:
+    if costly or name in ARITHMETIC:
         primitive.on_many = in_blocks(primitive.on_numpy, LARGE if costly else HUGE)
     return primitive
 

@@ -89,11 +89,18 @@ guarded_multiply = elementwise(  # g * d, and 0 where g is 0, whatever d is
 )
 
 
+def _are_alike(g, d):
+    return type(d) is np.ndarray and d.shape == g.shape and d.dtype == g.dtype
+
+
 def guarded(g, d):
     """`guarded_multiply`, by a short cut where g is raw and without zeros."""
     if type(g) is np.ndarray:
-        if g.size < _FEW and np.count_nonzero(g) == g.size:
-            return g * d
+        if g.size < _FEW:
+            if np.count_nonzero(g) == g.size:
+                return g * d
+        elif not any(g.strides) and (number := g.flat[0]):  # as behind a sum or mean
+            return d if number == 1 and _are_alike(g, d) else multiply(g, d)
     elif isinstance(g, np.floating) and g:
         return g * d
     return guarded_multiply(g, d)
