@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,8 +39,19 @@ def _on(device_name: str | DeviceSpec) -> Iterator[None]:
         raise invalid(
             f"{spec.to_string()} unknown device. Expected one of /job:localhost/replica:0/task:0."
         )
-    with namespaces.placing(_device_of_jax(spec)) if spec.device_type else contextlib.nullcontext():
+    if not spec.device_type:
         yield
+        return
+    device = _device_of_jax(spec)
+    with namespaces.placing(None if device is None else functools.partial(_put, device)):
+        yield
+
+
+def _put(device: Any, array: Any) -> Any:
+    import jax
+
+    with jax.enable_x64(True):
+        return jax.device_put(array, device)
 
 
 def _device_of_jax(spec: DeviceSpec) -> Any:

@@ -37,6 +37,17 @@ def test_nobody_looks_before_the_first_foreign_array(monkeypatch):
     assert namespaces.foreign is True
 
 
+def test_work_on_arrays_of_numpy_is_not_concerned(x, monkeypatch):
+    ran = []
+    monkeypatch.setattr(namespaces, "namespace_of", lambda arrays: ran.append(arrays) or np)
+    one = tf.constant([1.0, 2.0])
+
+    tf.reduce_sum(one + one)
+    assert namespaces.foreign is True
+    assert not ran
+    assert namespaces.concerns([np.ones(2), x._array])
+
+
 def test_a_tensor_of_jax_is_a_tensor(x):
     assert x.shape == (2, 2)
     assert x.dtype is tf.float32

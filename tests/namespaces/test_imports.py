@@ -30,9 +30,13 @@ def imported(nodes):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
 def layers(path):
     """The parts of the package that a file imports from, anywhere in it."""
-    names = imported(ast.walk(ast.parse(path.read_text())))
+    names = imported(ast.walk(parsed(path)))
     return {n.split(".")[1] for n in names if n.startswith("retrograde.")}
 
 
@@ -46,9 +50,15 @@ def test_imports_go_down_the_layers(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_heavy_packages_are_imported_where_they_are_used(path):
     heavy = {*HEAVY} - ({"keras"} if layer_of(path) == "keras_backend" else set())
-    names = {name.split(".")[0] for name in imported(ast.parse(path.read_text()).body)}
+    names = {name.split(".")[0] for name in imported(parsed(path).body)}
 
     assert not names & heavy
+
+
+def test_the_core_knows_nothing_of_jax():
+    names = [n for p in FILES if layer_of(p) == "core" for n in imported(ast.walk(parsed(p)))]
+
+    assert not [name for name in names if name.split(".")[0] in ("jax", "jaxlib")]
 
 
 def test_import_brings_in_nothing_heavy():

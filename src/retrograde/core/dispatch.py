@@ -104,7 +104,7 @@ class Primitive:
             if isinstance(x, Tensor):
                 whole = inputs if len(inputs) == 1 else tuple([boxed(x) for x in inputs])
                 return apply(self, whole, attrs)
-        if namespaces.foreign:
+        if namespaces.foreign and namespaces.concerns(inputs):
             return _run_foreign(self, inputs, attrs)
         kernel = self.on_numpy if inputs[0].size < MANY else self.on_many
         return kernel(*inputs, **attrs)
@@ -151,14 +151,14 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     # One and two inputs are written out: to pack and unpack them costs as much as a small kernel.
     recorders = thread.recorders
     accepts = primitive.accepts
-    foreign = namespaces.foreign
+    foreign = namespaces.foreign and namespaces.concerns([x._array for x in inputs])
     if foreign:
         level = innermost([x._array for x in inputs])
         if level is not None:
             return _apply_batch(level, primitive, inputs, attrs)
     try:
         if attrs or foreign or len(inputs) > 2:
-            value = _evaluate(primitive, inputs, attrs, recorders.quietly)
+            value = _evaluate(primitive, inputs, attrs, recorders.quietly, foreign)
         elif len(inputs) == 1:
             array = inputs[0]._array
             if accepts is not None and array.dtype not in accepts:
@@ -185,11 +185,13 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     return y
 
 
-def _evaluate(primitive: Primitive, inputs: tuple, attrs: dict, quietly: Callable) -> Any:
+def _evaluate(
+    primitive: Primitive, inputs: tuple, attrs: dict, quietly: Callable, foreign: bool
+) -> Any:
     arrays = [x._array for x in inputs]
     if primitive.accepts is not None:
         _check_dtypes(primitive, arrays)
-    if namespaces.foreign:
+    if foreign:
         return quietly(_run_foreign, primitive, arrays, attrs)
     kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
     return quietly(kernel, *arrays, **attrs)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 # Whether any tensor has ever held an array that is not NumPy's, or may hold a batch of them now.
-# While neither is so, nobody looks.
+# While neither is so, nobody looks; afterwards, whether it `concerns` the arrays at hand.
 foreign = False
 
 _NUMPY = (np.ndarray, np.generic)
@@ -62,47 +63,47 @@ def batches_are_expected() -> bool:
 
 
 class _Place(threading.local):
-    device: Any = None
+    put: Callable | None = None
 
 
 _place = _Place()
 
 
+def concerns(arrays: Iterable[Any]) -> bool:
+    """Whether, where there is something `foreign`, work on these arrays has to do with it."""
+    return _place.put is not None or not all([isinstance(x, _NUMPY) for x in arrays])
+
+
 @contextlib.contextmanager
-def placing(device: Any) -> Iterator[None]:
-    """A block in which operations run on a device of JAX's; `None` is NumPy's own place."""
+def placing(put: Callable | None) -> Iterator[None]:
+    """A block in which arrays are `put` on a device of JAX's first; `None` is NumPy's own place."""
     global foreign, _admitted
-    before = _place.device
-    _place.device = device
-    if device is not None:
+    before = _place.put
+    _place.put = put
+    if put is not None:
         foreign = _admitted = True
     try:
         yield
     finally:
-        _place.device = before
+        _place.put = before
 
 
 def has_place() -> bool:
     """Whether this thread is in such a block."""
-    return _place.device is not None
+    return _place.put is not None
 
 
 def placed(array: Any) -> Any:
     """`array` on the device of the block around, if there is one."""
-    device = _place.device
     is_batch = not isinstance(array, _NUMPY) and not hasattr(array, "__array_namespace__")
-    if device is None or is_batch or array.dtype.kind == "O":
+    if _place.put is None or is_batch or array.dtype.kind == "O":
         return array
-    import jax
-
-    with jax.enable_x64(True):
-        return jax.device_put(array, device)
+    return _place.put(array)
 
 
 def run(kernel: Any, arrays: list, attrs: dict) -> Any:
     """A kernel in the namespace of arrays some of which are JAX's, where 64 bits are 64 bits."""
-    import jax
-
+    jax = sys.modules["jax"]  # has been imported by whoever made such arrays
     with jax.enable_x64(True):
         return kernel(namespace_of(arrays), *arrays, **attrs)
 

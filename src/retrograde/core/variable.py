@@ -351,7 +351,9 @@ class Variable(Holder, metaclass=_Creating):
 
     def _update(self, ufunc: Any, primitive: str, delta: Any, how: str, read_value: bool) -> Any:
         recorders = thread.recorders
-        plain = type(delta) is Tensor and not (recorders or namespaces.foreign)
+        plain = type(delta) is Tensor and not recorders
+        if plain and namespaces.foreign:
+            plain = not namespaces.concerns((self._array, delta._array))
         if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):
             return self if read_value else None
         array = self._operand(delta, how)

@@ -82,7 +82,8 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
-        if not (recorders or kwargs or namespaces.foreign or settings["run_functions_eagerly"]):
+        foreign = namespaces.foreign and namespaces.batches_are_expected()
+        if not (recorders or kwargs or foreign or settings["run_functions_eagerly"]):
             key = []
             for x in args:
                 if type(x) is Tensor:
