@@ -10,6 +10,7 @@ import pytest
 import retrograde as tf
 from retrograde.ops import _blocks
 from retrograde.testimony.nan import cures
+from retrograde.testimony.nan.likely_line import likely_line
 from tests.namespaces.helpers import assert_raises
 from tests.testimony.test_autopsy import BACKWARD_BIRTHS, BIRTHS, examined
 
@@ -144,6 +145,59 @@ def test_what_raised_no_alarm_is_told_as_such():
     assert found.what == "On the way back there was an infinity when the walk came to multiply"
     assert found.elements[0].index == (0,)
     assert found.way == ("rule of multiply", "the gradient of 'x:0'")
+
+
+# Lines that were not kept
+
+
+def test_the_one_line_that_may_have_done_it_is_named():
+    x = tf.Variable([0.0, 4.0])
+    with tf.GradientTape() as tape:
+        y = x * 2.0
+        root = tf.sqrt(y)
+        loss = tf.reduce_sum(root)
+    tape.gradient(loss, x)
+    found = tape.autopsy()
+
+    assert found.place is None
+    assert found.likely.endswith(
+        "test_alarms.py:" + found.likely.split(":")[1] + ": root = tf.sqrt(y)"
+    )
+    assert str(found).splitlines()[1] == f"  {found.likely}"
+    assert found.note == ""
+
+
+@pytest.mark.parametrize(
+    ("block", "primitive", "expected"),
+    [
+        ("y = tf.norm(x)", "sqrt", "y = tf.norm(x)"),
+        ("y = x ** 0.5\n    z = y * 2.0", "power", "y = x ** 0.5"),
+        ("y = 1.0 / x", "divide", "y = 1.0 / x"),
+        ("y = atan2(x, x)", "atan2", "y = atan2(x, x)"),
+        ("y = tf.sqrt(x)\n    z = tf.norm(y)", "sqrt", None),  # two of them
+        ("y = model(x)", "sqrt", None),  # none
+    ],
+)
+def test_lines_are_found_in_the_block_of_the_tape(tmp_path, block, primitive, expected):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "with GradientTape() as before:\n    tf.sqrt(x)\n"
+        f"with tf.GradientTape() as tape:\n    {block}\n"
+        "g = tape.gradient(y, x)\nafterwards = tf.sqrt(g) / g\n"
+    )
+    last = program.read_text().splitlines().index("g = tape.gradient(y, x)") + 1
+
+    found = likely_line(str(program), last, primitive)
+
+    assert (found and found[1]) == expected
+    assert expected is None or found[0] == 4
+
+
+def test_a_program_that_cannot_be_read_has_no_lines(tmp_path):
+    (tmp_path / "broken.py").write_text("with (")
+
+    assert likely_line(str(tmp_path / "broken.py"), 1, "sqrt") is None
+    assert likely_line("<nowhere>", 1, "sqrt") is None
 
 
 # When nothing is wrong

@@ -76,7 +76,7 @@ BIRTHS = [
 BACKWARD_BIRTHS = [
     (cures.NORM_AT_ZERO, tf.norm, [0.0, 0.0], "sqrt", ()),
     (cures.NORM_AT_ZERO, tf.math.reduce_euclidean_norm, [0.0, 0.0], "sqrt", ()),
-    (cures.NORM_AT_ZERO, tf.math.reduce_std, [3.0, 3.0], "sqrt", ()),
+    (cures.SPREAD_OF_EQUALS, tf.math.reduce_std, [3.0, 3.0], "sqrt", ()),
     (cures.ROOT_AT_ZERO, tf.sqrt, [1.0, 0.0], "sqrt", (1,)),
     (cures.ROOT_AT_ZERO, lambda x: x**0.5, [1.0, 0.0], "power", (1,)),
     (cures.STEEP, tf.acos, [0.0, 1.0], "acos", (1,)),

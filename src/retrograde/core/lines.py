@@ -199,7 +199,8 @@ class LinedEntries(list):
         place = place_of(frame)
         if place is not None:
             layer = _layer_of(frame) if "keras" in sys.modules else None
-            self.places[first_output(entry[2])] = place._replace(layer=layer)
+            place = place if layer is None else place._replace(layer=layer)
+            self.places[first_output(entry[2])] = place
 
 
 def _layer_of(frame: FrameType | None) -> str | None:

@@ -75,8 +75,13 @@ def line_of(place: Place) -> str:
 
 def shown(place: Place) -> str:
     """A place, by a path from here if the file lies below."""
-    path = os.path.relpath(place.filename) if os.path.isabs(place.filename) else place.filename
-    return f"{place.filename if path.startswith('..') else path}:{place.line}"
+    return f"{path_from_here(place.filename)}:{place.line}"
+
+
+def path_from_here(filename: str) -> str:
+    """A path from here if the file lies below, else as it is."""
+    path = os.path.relpath(filename) if os.path.isabs(filename) else filename
+    return filename if path.startswith("..") else path
 
 
 def described(array: Any) -> str:

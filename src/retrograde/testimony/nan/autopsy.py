@@ -12,6 +12,7 @@ from retrograde.core.lines import Place
 from retrograde.core.tape_arguments import Asked
 from retrograde.testimony.calls import Call, entries_of
 from retrograde.testimony.nan import cures
+from retrograde.testimony.nan.likely_line import likely_line
 from retrograde.testimony.nan.search import (
     BACKWARDS,
     FORWARDS,
@@ -22,7 +23,14 @@ from retrograde.testimony.nan.search import (
     Step,
     first_nan,
 )
-from retrograde.testimony.rendering import Told, line_of, number, shown, the_line
+from retrograde.testimony.rendering import (
+    Told,
+    line_of,
+    number,
+    path_from_here,
+    shown,
+    the_line,
+)
 
 _FEW = 3  # elements that are shown
 _WAY = 8  # steps of the way that are shown: the first and the last of them
@@ -56,7 +64,22 @@ def autopsy(tape: Any) -> Autopsy:
     with np.errstate(all="ignore"):
         birth = Search(asked).run()
         found = report(birth, tape._places or {}, tape._variables)
-    return replace(found, note=_NO_LINES) if found and not (found.place or found.note) else found
+    if not found or found.place or found.note:
+        return found
+    likely = _likely_line(tape, found)
+    return replace(found, likely=likely, note="" if likely else _NO_LINES)
+
+
+def _likely_line(tape: Any, found: Autopsy) -> str:
+    """The line that the program seems to have made the call in, in words."""
+    if tape._spent_at is None or found.primitive is None:
+        return ""
+    likely = likely_line(*tape._spent_at, found.primitive)
+    return (
+        f"most likely {path_from_here(tape._spent_at[0])}:{likely[0]}: {likely[1]}"
+        if likely
+        else ""
+    )
 
 
 def _nothing_heard(tape: Any) -> Autopsy:
@@ -94,7 +117,8 @@ class Autopsy(Told):
 
     `direction` is "forwards", "backwards", or "given" for a value that came in from outside;
     "unheard" if it was there when the walk back first heard of it, and its maker is gone.
-    `primitive` and `place` say which call it was; `elements` are the first of `count` elements that
+    `primitive` and `place` say which call it was, `likely` in words if the tape kept no places and
+    only one line of its block may have made it; `elements` are the first of `count` elements that
     are not finite; `kind`, `why` and `cure` say what happened and what to do; `way` are the steps
     from there to the target or source.
     """
@@ -102,6 +126,7 @@ class Autopsy(Told):
     direction: str | None = None
     primitive: str | None = None
     place: Place | None = None
+    likely: str = ""
     what: str = ""
     shape: tuple[int, ...] = ()
     dtype: str = ""
@@ -125,6 +150,8 @@ class Autopsy(Told):
         lines = [("head", f"{self.what}.")]
         if self.place is not None:
             lines += the_line(self.place)
+        if self.likely:
+            lines.append(("line", self.likely))
         size = int(np.prod(self.shape, dtype=int))
         if size > 1:
             lines.append(("fact", f"{self.count} of {size} elements are not finite:"))
@@ -261,7 +288,7 @@ def _kind(birth: Birth, elements: tuple[Element, ...], variables: Mapping) -> cu
     if step.direction == FORWARDS:
         return cures.kind_forwards(name, birth.inputs, first.inputs, first.value)
     element = None if first.inputs is None else (first.y, *first.inputs)
-    return cures.kind_backwards(name, element, first.value, birth.of_squares)
+    return cures.kind_backwards(name, element, first.value, birth.sums)
 
 
 def _turn(nan: Step | None, places: Mapping) -> str:

@@ -99,6 +99,13 @@ NORM_AT_ZERO = Kind(
     "Put a small number under the root: tf.sqrt(tf.reduce_sum(x * x, axis) + 1e-12); to divide by "
     "the length, tf.nn.l2_normalize(x, axis).",
 )
+SPREAD_OF_EQUALS = Kind(
+    "spread of equal numbers",
+    "The standard deviation of equal numbers is 0 and has no slope there: the rule of the root "
+    "divides by 0.",
+    "Put a small number under the root: tf.sqrt(tf.math.reduce_variance(x, axis) + 1e-12); or use "
+    "the variance itself.",
+)
 ROOT_AT_ZERO = Kind(
     "slope of a root at zero",
     "The slope of the square root, or of a power below 1, is infinite at 0.",
@@ -259,15 +266,15 @@ def kind_forwards(name: str, inputs: list, element: tuple | None, value: Any) ->
     return _overflow(value, OVERFLOW)
 
 
-def kind_backwards(name: str, element: tuple | None, value: Any, of_squares: bool) -> Kind:
+def kind_backwards(name: str, element: tuple | None, value: Any, sums: str | None) -> Kind:
     """What happened where the rule of `name` made `value` out of a finite cotangent.
 
     `element` are the result and the inputs there, if the primitive goes element by element.
-    `of_squares` says that the input of the call is a sum of squares.
+    `sums` says what the input of the call is a sum or mean of, if that is known.
     """
     kind = _first(_BACKWARDS.get(name, ()), element)
     if kind is not None:
-        return NORM_AT_ZERO if of_squares else kind
+        return {"squares": NORM_AT_ZERO, "deviations": SPREAD_OF_EQUALS}.get(sums, kind)
     if name in _DECOMPOSITIONS:
         return NO_DERIVATIVE
     if element is not None and name not in _GENTLE:

@@ -39,8 +39,9 @@ class Step:
 class Birth:
     """The step that made a value that is not finite, what went into it, and the way from there.
 
-    `inputs`, `y` and `g` are what the call saw; `None` stands for what is not known. `of_squares`
-    says that the input is a sum of squares. If it was inside of a function, `function` is its call.
+    `inputs`, `y` and `g` are what the call saw; `None` stands for what is not known. `sums` says
+    what the input is a sum or mean of, if that is known: "squares" or "deviations", squared. If it
+    was inside of a function, `function` is its call.
     """
 
     step: Step
@@ -48,7 +49,7 @@ class Birth:
     y: Any = None
     g: Any = None
     way: list[Step] = field(default_factory=list)
-    of_squares: bool = False
+    sums: str | None = None
     function: Call | None = None
 
 
@@ -150,7 +151,7 @@ class Search:
         gs = self._origins[call.number]
         g = gs[0] if len(gs) == 1 else None
         y = outputs[0] if len(outputs) == 1 else None
-        return Birth(step, inputs, y, g, after[::-1], _is_of_squares(self.values, call))
+        return Birth(step, inputs, y, g, after[::-1], _summed_in(self.values, call))
 
     def _born_unheard(self, call: Call, way: list[Step]) -> Birth:
         """It was there when the walk came to `call`, and the calls behind are gone."""
@@ -181,12 +182,17 @@ def _age(values: Values, key: int) -> int:
     return -1 if call is None else call.number
 
 
-def _is_of_squares(values: Values, call: Call) -> bool:
+def _summed_in(values: Values, call: Call) -> str | None:
+    """What the input of `call` is a sum or mean of."""
     total = values.producer.get(call.inputs[0])
     if total is None or total.name not in ("sum", "mean"):
-        return False
+        return None
     squares = values.producer.get(total.inputs[0])
-    return squares is not None and squares.name in _SQUARES
+    if squares is None or squares.name not in _SQUARES:
+        return None
+    root = values.producer.get(squares.inputs[0])
+    deviates = total.name == "mean" and root is not None and root.name == "subtract"
+    return "deviations" if deviates else "squares"
 
 
 def _look_inside(birth: Birth, gs: tuple) -> Birth:
@@ -215,7 +221,7 @@ def _look_inside(birth: Birth, gs: tuple) -> Birth:
         derived = values.producer[of]
         found.step = Step(BACKWARDS, found.step.array, derived)
         found.inputs, found.y = values.inputs(derived), values.of(of)
-        found.of_squares = _is_of_squares(values, derived)
+        found.sums = _summed_in(values, derived)
     found.function = outer
     return found
 
