@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, namespaces, rows, scoping
+from retrograde.core import dtypes, namespaces, scoping
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
@@ -19,8 +19,9 @@ from retrograde.core.effects import Host, perform
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import alone, escape, next_id, thread
+from retrograde.core.scattering import Scattering
 from retrograde.core.shapes import TensorShape, broadcast
-from retrograde.core.tensor import Holder, Reference, Tensor, readable, representation
+from retrograde.core.tensor import Reference, Tensor, readable, representation
 
 
 class VariableSynchronization(enum.Enum):
@@ -65,7 +66,7 @@ def _by_name(args: tuple, kwargs: dict) -> dict:
     return dict(named) | others
 
 
-class Variable(Holder, metaclass=_Creating):
+class Variable(Scattering, metaclass=_Creating):
     """A tensor that can be assigned to, and that tapes watch when they see it read.
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that
@@ -238,14 +239,6 @@ class Variable(Holder, metaclass=_Creating):
     def ref(self) -> Reference:
         """A hashable stand-in, equal to other references to this same variable."""
         return Reference(self)
-
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """The rows at `indices`, as `tf.gather` gives them."""
-        return PRIMITIVES["gather"](self._read(), _index_tensor(indices), axis=0)
-
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        """The slices at `indices`, as `tf.gather_nd` gives them."""
-        return PRIMITIVES["gather_nd"](self._read(), _index_tensor(indices), batch_dims=0)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         tensor = self._read()
@@ -438,87 +431,6 @@ class Variable(Holder, metaclass=_Creating):
         self._replace(write)
         return self
 
-    # Scattering
-
-    def scatter_add(
-        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
-    ) -> Variable:
-        """Adds rows given as IndexedSlices; repeated rows add up."""
-        return self._scatter(rows.add_at, sparse_delta)
-
-    def scatter_sub(
-        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
-    ) -> Variable:
-        """Subtracts rows given as IndexedSlices; repeated rows add up."""
-        return self._scatter(rows.subtract_at, sparse_delta)
-
-    def scatter_mul(
-        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
-    ) -> Variable:
-        """Multiplies by rows given as IndexedSlices."""
-        return self._scatter(np.multiply.at, sparse_delta)
-
-    def scatter_div(
-        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
-    ) -> Variable:
-        """Divides by rows given as IndexedSlices."""
-        return self._scatter(_divide_at, sparse_delta)
-
-    def scatter_min(
-        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
-    ) -> Variable:
-        """Lowers rows to those given as IndexedSlices."""
-        return self._scatter(np.minimum.at, sparse_delta)
-
-    def scatter_max(
-        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
-    ) -> Variable:
-        """Raises rows to those given as IndexedSlices."""
-        return self._scatter(np.maximum.at, sparse_delta)
-
-    def scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
-    ) -> Variable:
-        """Replaces rows by those given as IndexedSlices."""
-        return self._scatter(_put, sparse_delta)
-
-    def batch_scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: Any = None
-    ) -> Variable:
-        """Replaces rows within each batch: `v[b, indices[b, i]] = values[b, i]`."""
-        if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):
-            return self._recorded(
-                lambda v, x, i: v.batch_scatter_update(IndexedSlices(x, i)),
-                "scatter",
-                sparse_delta.values,
-                sparse_delta.indices,
-            )
-        indices, values = self._slices(sparse_delta)
-        batch = np.ix_(*map(range, indices.shape[:-1]))
-        key = (*(axis[..., None] for axis in batch), indices) if batch else indices
-        self._check_range(indices, self._array.shape[indices.ndim - 1])
-        return self._write_at(_put, key, values)
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: Any = None) -> Variable:
-        """Adds `updates` at the positions `indices`, as `tf.tensor_scatter_nd_add`."""
-        return self._scatter_nd(np.add.at, indices, updates)
-
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: Any = None) -> Variable:
-        """Subtracts `updates` at the positions `indices`."""
-        return self._scatter_nd(np.subtract.at, indices, updates)
-
-    def scatter_nd_update(self, indices: Any, updates: Any, name: Any = None) -> Variable:
-        """Replaces what is at the positions `indices` by `updates`."""
-        return self._scatter_nd(_put, indices, updates)
-
-    def scatter_nd_max(self, indices: Any, updates: Any, name: Any = None) -> Variable:
-        """Raises what is at the positions `indices` to `updates`."""
-        return self._scatter_nd(np.maximum.at, indices, updates)
-
-    def scatter_nd_min(self, indices: Any, updates: Any, name: Any = None) -> Variable:
-        """Lowers what is at the positions `indices` to `updates`."""
-        return self._scatter_nd(np.minimum.at, indices, updates)
-
     def _recorded(self, update: Callable, name: str, *operands: Any) -> Variable:
         """Makes an update that a function is to make again: `update(variable, *operands)`.
 
@@ -536,69 +448,6 @@ class Variable(Holder, metaclass=_Creating):
 
         host = Host(name, new_value, pure=True)
         return self.assign(perform(host, (self._read(), *given)))
-
-    def _slices(self, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
-        if not isinstance(sparse_delta, IndexedSlices):
-            raise TypeError(
-                f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received: {sparse_delta!r}."
-            )
-        indices = _indices(sparse_delta.indices)
-        if not self._array.ndim:
-            raise invalid(f"scatter: variable '{self.name}' has no axes, so it has no rows.")
-        return indices, self._operand(sparse_delta.values, "scatter")
-
-    def _scatter(self, write_at: Callable, sparse_delta: Any) -> Variable:
-        if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):
-            return self._recorded(
-                lambda v, x, i: v._scatter(write_at, IndexedSlices(x, i)),
-                "scatter",
-                sparse_delta.values,
-                sparse_delta.indices,
-            )
-        indices, values = self._slices(sparse_delta)
-        self._check_range(indices, self._array.shape[0])
-        return self._write_at(write_at, indices, values)
-
-    def _scatter_nd(self, write_at: Callable, indices: Any, updates: Any) -> Variable:
-        if thread.recorders.recording is not None:
-            return self._recorded(
-                lambda v, i, x: v._scatter_nd(write_at, i, x), "scatter", indices, updates
-            )
-        indices = _indices(indices)
-        if not indices.ndim or indices.shape[-1] > self._array.ndim:
-            raise invalid(
-                f"scatter: indices of shape {indices.shape} do not point into variable "
-                f"'{self.name}' of shape {self._array.shape}. Expected a last axis of at most "
-                f"{self._array.ndim}."
-            )
-        for axis in range(indices.shape[-1]):
-            self._check_range(indices[..., axis], self._array.shape[axis])
-        key = tuple(np.moveaxis(indices, -1, 0))
-        return self._write_at(write_at, key, self._operand(updates, "scatter"))
-
-    def _check_range(self, indices: np.ndarray, size: int) -> None:
-        wrong = np.flatnonzero((indices < 0) | (indices >= size))
-        if wrong.size:
-            raise invalid(
-                f"indices[{wrong[0]}] = {indices.ravel()[wrong[0]]} is not in [0, {size}), the "
-                f"rows of variable '{self.name}' of shape {self._array.shape}."
-            )
-
-    def _write_at(self, write_at: Callable, key: Any, values: Any) -> Variable:
-        expected = np.broadcast_shapes(self._array[key].shape)
-        if values.shape != expected and values.shape != ():
-            raise invalid(
-                f"scatter: updates of shape {values.shape} do not fit. Expected {expected} for "
-                f"variable '{self.name}' of shape {self._array.shape}."
-            )
-
-        def write(old: Any, out: np.ndarray | None) -> np.ndarray:
-            array = np.array(old) if out is None else out
-            thread.recorders.quietly(write_at, array, key, values)
-            return array
-
-        self._replace(write)
-        return self
 
     # Copying
 
@@ -661,34 +510,3 @@ _ALONE = _references_if_alone()
 
 def _writable(array: Any) -> bool:
     return type(array) is np.ndarray and array.base is None and array.flags.writeable
-
-
-def _put(array: np.ndarray, key: Any, values: Any) -> None:
-    array[key] = values
-
-
-def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:
-    """Divides in place; integers towards zero, as TensorFlow does here."""
-    if array.dtype.kind not in "iu":
-        np.divide.at(array, key, values)
-        return
-    if not np.all(values):
-        raise invalid("scatter_div: the updates contain 0. Expected other integers.")
-    signs, magnitudes = np.sign(array), np.abs(array)
-    np.multiply.at(signs, key, np.sign(values))
-    np.floor_divide.at(magnitudes, key, np.abs(values))
-    np.multiply(signs, magnitudes, array)
-
-
-def _indices(indices: Any) -> np.ndarray:
-    array = np.asarray(as_array(indices))
-    if array.dtype.kind not in "iu":
-        name = dtypes.of(array.dtype).name
-        raise invalid(f"Indices must be integers. Received: dtype {name}. Use tf.cast.")
-    return array
-
-
-def _index_tensor(indices: Any) -> Tensor:
-    held = held_by(indices)
-    array = _indices(indices)
-    return Tensor(array) if held is None else held._read()
