@@ -46,6 +46,11 @@ def _guarded_multiply(g, d, out):
     return _mended(g, np.multiply(g, d, out=out))
 
 
+def _times(g, out):
+    """`out` times g, which is most often 1 all over: behind a sum."""
+    return out if not g.ndim and g == 1 else _guarded_multiply(g, out, out)
+
+
 def _guarded_divide(g, d, out):
     return _mended(g, np.divide(g, d, out=out))
 
@@ -53,13 +58,13 @@ def _guarded_divide(g, d, out):
 def _tanh_back(g, y, out):
     np.multiply(y, y, out=out)
     np.subtract(scalar(1, out), out, out=out)
-    return _mended(g, np.multiply(g, out, out=out))
+    return _times(g, out)
 
 
 def _sigmoid_back(g, y, out):
     np.subtract(scalar(1, out), y, out=out)
     np.multiply(y, out, out=out)
-    return _mended(g, np.multiply(g, out, out=out))
+    return _times(g, out)
 
 
 def _triple(a, b, c, out, *, scale):
