@@ -24,6 +24,7 @@ from retrograde.functions.recording import (
     may_look_around,
 )
 from retrograde.functions.replaying import Replay
+from retrograde.functions.rolling import Loop, rolled
 from retrograde.functions.simplifying import Merging, Plain, merged, needed
 from retrograde.functions.xla_replay import on_device
 
@@ -80,6 +81,21 @@ def _is_followed(x: Tensor, tapes: list[GradientTape]) -> bool:
     return any(x._id in tape._connected for tape in tapes)
 
 
+# How many values of loops the way back is handed, if XLA compiles both. Each one of each turn would
+# leave one program and enter the other by itself: beyond this it is quicker to compute them again.
+_MOST_HANDED_OVER = 64
+
+
+def _are_from_loops(numbers: list[int], entries: list, specs: list) -> bool:
+    """Whether many of these values are made in loops, a few in each turn."""
+    if len(numbers) <= _MOST_HANDED_OVER:
+        return False
+    calls = [entry for entry in entries if type(entry) is Call and not _is_host(entry)]
+    loops = [e for e in rolled(calls, specs, set(numbers)) if type(e) is Loop]
+    made = {n for loop in loops for turn in loop.numbers for outputs in turn for n in outputs}
+    return len(made.intersection(numbers)) > _MOST_HANDED_OVER
+
+
 class Slices(NamedTuple):
     """A gradient that is made of rows: the numbers of its values and indices, and its shape."""
 
@@ -107,10 +123,10 @@ class Inside(NamedTuple):
 class Derivative:
     """A function and the way back, to those of its arguments that are wanted.
 
-    `forward` gives the results of the function and, behind them, what `backward` needs of the way,
-    and what Python code gave. Where someone listens to the walk back, `again` is called in its
-    place, which takes the arguments and the cotangents: its own way back is found like that of
-    any other piece.
+    `forward` gives the results of the function and, behind them, what `backward` needs of the way
+    unless it computes that again, and what Python code gave. Where someone listens to the walk
+    back, `again` is called in its place, which takes the arguments and the cotangents: its own way
+    back is found like that of any other piece.
     """
 
     def __init__(
@@ -130,22 +146,28 @@ class Derivative:
         self._cotangents = cotangents
         self._arguments = piece._arguments
         self._results = [same.get(n, n) for n in piece._results]
+        self._whole = [e for e in whole.entries if type(e) is Call and not _is_host(e)]
+        read = {n for e in self._whole for n in e.inputs}
+        self._hosted = sorted(hosted & (read | set(self._results) | set(self._outputs)))
         after = needed(whole.entries[mark:], set(self._outputs))
         used = {n for e in after for n in e.inputs} | set(self._outputs)
         made = {n for e in after for n in e.outputs} | whole.known.keys() | set(cotangents)
         self._residuals = sorted(used - made)
-        read = {n for e in whole.entries if not _is_host(e) and type(e) is Call for n in e.inputs}
-        self._hosted = sorted(hosted & (read | set(self._results) | set(self._outputs)))
-        specs = derived.specs
+        given = self._residuals
+        specs, there = derived.specs, whole.entries[:mark]
+        if piece._compiles and _are_from_loops(self._residuals, there, specs):
+            self._residuals, given = [], [*self._arguments, *self._hosted]
+            after = needed(self._whole, set(self._outputs))
+        self._given = given
         out = [*self._results, *self._residuals, *self._hosted]
-        before = needed(whole.entries[:mark], {*out, *whole.writes.values()})
+        before = needed(there, {*out, *whole.writes.values()})
         self._forward = Replay(
             Plain(before, specs, whole.known, self._arguments, out, whole.writes),
             piece._recording.variables,
             piece._compiles,
         )
         self._backward = Replay(
-            Plain(after, specs, whole.known, [*self._residuals, *cotangents], self._outputs, {}),
+            Plain(after, specs, whole.known, [*given, *cotangents], self._outputs, {}),
             [],
             piece._compiles,
         )
@@ -153,7 +175,6 @@ class Derivative:
         self._derived = derived
         for n, origin in derived.origins.items():
             derived.origins[n] = origin._replace(of=same.get(origin.of, origin.of))
-        self._whole = [e for e in whole.entries if type(e) is Call and not _is_host(e)]
         self._known = whole.known
         self._again: Piece | None = None
         self._primitive = _OneCall(self)
@@ -187,7 +208,7 @@ class Derivative:
             played = play_entries(self._derived, plain.entries, values, None)
             found = [played.values[n] for n in self._outputs]
         else:
-            given = [*[kept[n] for n in self._residuals], *cotangents]
+            given = [*[kept[n] for n in self._given], *cotangents]
             arrays, _ = self._backward.run(given, None)
             found = [wrap(np.asarray(x)) for x in arrays]
             if self._compiles:
