@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.environments import python_in, python_of
 from benchmarks.peers import PEER_BY_NAME, ROOT
 from benchmarks.processes import child_environment
-from parity import examples, recorded
+from parity import programs, recorded
 from parity.calls import all_calls
 from parity.compare import CRASH, DIFFERENT
 from parity.report import Report, page
@@ -39,7 +39,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--seed", type=int, help="for the sources (default: another each time)")
     add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     add("--record", action="store_true", help="keep TensorFlow's answers for the tests")
-    add("--examples", action="store_true", help="only run the examples")
+    add("--programs", action="store_true", help="only run the examples and the guides")
     add(
         "--environments",
         type=Path,
@@ -103,13 +103,19 @@ def main(arguments: list[str] | None = None) -> int:
     if ready is not None and python_in(ready / "retrograde").exists():
         ours_python = str(python_in(ready / "retrograde"))
     with tempfile.TemporaryDirectory() as folder:
-        programs, numbers = examples.compare(theirs_python, ours_python, Path(folder), say)
-        print(examples.table(programs))
-        if options.record:
-            examples.record(numbers)
-            say(f"wrote {examples.FILE.relative_to(ROOT)}")
-        if options.examples:
-            return 1 if any(programs.values()) else 0
+        tables, differs = [], False
+        for kind in (programs.EXAMPLES, programs.GUIDES):
+            outcomes, answers = programs.compare(
+                kind, theirs_python, ours_python, Path(folder), say
+            )
+            tables.append(programs.table(kind.kind, outcomes))
+            differs = differs or any(outcome.wrong for outcome in outcomes.values())
+            if options.record:
+                kind.record(answers)
+                say(f"wrote {kind.answers.relative_to(ROOT)}")
+        print(*tables, sep="\n\n")
+        if options.programs:
+            return int(differs)
         theirs = answers_of("tensorflow", theirs_python, seed, Path(folder))
         ours = answers_of("retrograde", ours_python, seed, Path(folder))
     report = Report(theirs, ours)
@@ -120,12 +126,12 @@ def main(arguments: list[str] | None = None) -> int:
             "date": datetime.date.today().isoformat(),
             "seed": str(seed),
         }
-        PAGE.write_text(page(report, facts, examples.table(programs)))
+        PAGE.write_text(page(report, facts, tables))
         say(f"wrote {PAGE.relative_to(ROOT)}")
     if options.record:
         recorded.write(theirs, seed)
         say(f"wrote {recorded.FILE.relative_to(ROOT)}")
-    return 1 if report.with_kind(DIFFERENT) or any(programs.values()) else 0
+    return int(differs or bool(report.with_kind(DIFFERENT)))
 
 
 if __name__ == "__main__":

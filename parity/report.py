@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from benchmarks.peers import ROOT
@@ -156,7 +156,7 @@ def anchor_of(words: str) -> str:
     return heading.removeprefix("## ").lower().replace(" ", "-")
 
 
-def page(report: Report, facts: dict[str, str], programs: str) -> str:
+def page(report: Report, facts: dict[str, str], programs: Sequence[str]) -> str:
     """docs/parity.md."""
     parts = [
         "# Parity with TensorFlow",
@@ -165,7 +165,7 @@ def page(report: Report, facts: dict[str, str], programs: str) -> str:
         EXPLANATION,
         "## Programs",
         PROGRAMS,
-        programs,
+        *programs,
         "## Unexplained",
         _items(f"`{n}`, {TITLES[s]}: {w}" for n, s, w in report.with_kind(DIFFERENT)),
         "## Different on purpose",
@@ -199,8 +199,11 @@ there is a gradient. A second order is counted where TensorFlow has a gradient t
 
 
 PROGRAMS = """\
-The [examples](gallery.md) begin with `import tensorflow as tf`. Each is run in a small size by
-TensorFlow and by `retrograde run`, and the numbers that it ends with are compared."""
+These programs begin with `import tensorflow as tf`. Each is run by TensorFlow and by
+`retrograde run`: the [examples](gallery.md), in a small size, and programs that go, cell by cell,
+through what TensorFlow's published guides teach (`tests/programs/guides`). What they come to is
+compared: numbers, to 1e-3 of their size in an example and 1e-4 in a guide, shapes, dtypes, texts
+and the classes of errors. The largest difference is a share of the largest number in a value."""
 
 
 def _linked(name: str, stage: str, words: str) -> str:

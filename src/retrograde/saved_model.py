@@ -20,10 +20,16 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.functions.concrete import ConcreteFunction
 from retrograde.functions.polymorphic import Function
-from retrograde.functions.saving import Packing, packed_function, unpacked_function
+from retrograde.functions.saving import (
+    Packing,
+    decoded,
+    encoded,
+    packed_function,
+    unpacked_function,
+)
 from retrograde.module import Module
 
-__all__ = ["contains_saved_model", "load", "save"]
+__all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
 
 __path__: list[str] = []  # of TensorFlow's, modules can be imported
 __getattr__ = speaking(__name__)
@@ -35,34 +41,76 @@ _VERSION = 1
 _DEFAULT = "serving_default"
 
 
-def save(obj: Any, export_dir: str, signatures: Any = None, options: Any = None) -> None:
+class SaveOptions:
+    """How to save.
+
+    With `experimental_custom_gradients`, the rules of `custom_gradient`s are saved, too; without,
+    the derivatives of what they compute take their place. The rest concerns TensorFlow's own files
+    and is accepted and ignored.
+    """
+
+    def __init__(
+        self,
+        namespace_whitelist: Any = None,
+        save_debug_info: bool = False,
+        function_aliases: Any = None,
+        experimental_debug_stripper: bool = False,
+        experimental_io_device: str | None = None,
+        experimental_variable_policy: Any = None,
+        experimental_custom_gradients: bool = True,
+        experimental_image_format: bool = False,
+        experimental_skip_saver: bool = False,
+        experimental_sharding_callback: Any = None,
+        extra_tags: Any = None,
+    ) -> None:
+        self.experimental_custom_gradients = experimental_custom_gradients
+
+
+class LoadOptions:
+    """How to load. All of it concerns TensorFlow's own files and is accepted and ignored."""
+
+    def __init__(
+        self,
+        allow_partial_checkpoint: bool = False,
+        experimental_io_device: str | None = None,
+        experimental_skip_checkpoint: bool = False,
+        experimental_variable_policy: Any = None,
+        experimental_load_function_aliases: bool = False,
+    ) -> None:
+        pass
+
+
+def save(
+    obj: Any, export_dir: str, signatures: Any = None, options: SaveOptions | None = None
+) -> None:
     """Writes the variables and functions of a module into a directory.
 
-    A function is saved as what was recorded of it: for the shapes it was called with, or those of
-    `get_concrete_function`. What loads it needs none of the Python code, and runs none. Random
-    numbers are drawn anew in each call, and a `custom_gradient` keeps its gradient. Functions that
-    run Python code on their way (`py_function`, datasets) cannot be saved.
+        A function is saved as what was recorded of it: for the shapes it was called with, or those of
+    `get_concrete_function`. Where the specs of a signature leave sizes open, so does what is saved,
+    if the function does the same for all of them. What loads it needs none of the Python code, and
+    runs none. Random numbers are drawn anew in each call, and a `custom_gradient` keeps its
+    gradient. Functions that run Python code on their way (`py_function`, datasets) cannot be saved.
 
     `signatures` is a function, or a dict of them, to be found under `signatures` after loading.
 
-    >>> import tempfile
-    >>> class Scale(tf.Module):
-    ...     def __init__(self):
-    ...         super().__init__()
-    ...         self.k = tf.Variable(3.0)
-    ...
-    ...     @tf.function
-    ...     def __call__(self, x):
-    ...         return self.k * x
-    >>> scale = Scale()
-    >>> _ = scale(tf.ones([2]))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tf.saved_model.save(scale, folder)
-    ...     loaded = tf.saved_model.load(folder)
-    >>> loaded(tf.constant([1.0, 2.0])).numpy()
-    array([3., 6.], dtype=float32)
+        >>> import tempfile
+        >>> class Scale(tf.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.k = tf.Variable(3.0)
+        ...
+        ...     @tf.function
+        ...     def __call__(self, x):
+        ...         return self.k * x
+        >>> scale = Scale()
+        >>> _ = scale(tf.ones([2]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tf.saved_model.save(scale, folder)
+        ...     loaded = tf.saved_model.load(folder)
+        >>> loaded(tf.constant([1.0, 2.0])).numpy()
+        array([3., 6.], dtype=float32)
     """
-    packing = Packing()
+    packing = Packing(rules=options is None or options.experimental_custom_gradients)
     seen: dict[int, int] = {}
     objects: list[dict] = []
     root = _packed(obj, packing, seen, objects)
@@ -75,9 +123,7 @@ def save(obj: Any, export_dir: str, signatures: Any = None, options: Any = None)
         "format": "retrograde saved model",
         "version": _VERSION,
         "objects": objects,
-        "signatures": {
-            name: packed_function(_function(f), packing) for name, f in _named(signatures).items()
-        },
+        "signatures": {n: _packed_signature(f, packing) for n, f in _named(signatures).items()},
         "variables": [_described(variable) for variable in packing.variables],
     }
     arrays = {f"variable {i}": v.numpy() for i, v in enumerate(packing.variables)}
@@ -99,14 +145,39 @@ def _named(signatures: Any) -> dict[str, Any]:
     return dict(signatures) if isinstance(signatures, Mapping) else {_DEFAULT: signatures}
 
 
-def _function(f: Any) -> Function:
-    if isinstance(f, ConcreteFunction):
-        return f.function
-    if not isinstance(f, Function):
+def _packed_signature(f: Any, packing: Packing) -> dict:
+    """A function, and the arguments that are fixed or known by their specs."""
+    function = f.function if isinstance(f, ConcreteFunction) else f
+    if not isinstance(function, Function):
         raise TypeError(f"A signature must be a tf.function. Received: {f!r}.")
-    if f._input_signature is not None:
-        f.get_concrete_function()
-    return f
+    packed = packed_function(function, packing)
+    if isinstance(f, ConcreteFunction):
+        args, kwargs = f.structured_input_signature
+    elif f._input_signature is not None:
+        args, kwargs = f._input_signature, {}
+    else:
+        args, kwargs = next(p.arguments for p in f._signatures.values() if p.all)
+    what = f"The signature {f.name}"
+    return {"function": packed, "args": encoded(list(args), what), "kwargs": encoded(kwargs, what)}
+
+
+class Signature(ConcreteFunction):
+    """A function of a saved model: it takes tensors by name, and returns a dict of tensors."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
+        return _by_name(super().__call__(*args, **kwargs))
+
+    @property
+    def structured_outputs(self) -> dict[str, Any]:
+        """The specs of what it returns, by name."""
+        return _by_name(super().structured_outputs)
+
+
+def _by_name(returned: Any) -> dict[str, Any]:
+    if isinstance(returned, Mapping):
+        return dict(returned)
+    parts = returned if isinstance(returned, (list, tuple)) else [returned]
+    return {f"output_{i}": part for i, part in enumerate(parts)}
 
 
 def _described(variable: Variable) -> dict:
@@ -125,10 +196,9 @@ def _packed(value: Any, packing: Packing, seen: dict[int, int], objects: list[di
     if isinstance(held, Tensor):
         return {"tensor": packing.constant(held._array)}
     if isinstance(value, Function):
-        if value._input_signature is not None:
-            value.get_concrete_function()
         recorded = any(paths.all for paths in value._signatures.values())
-        return {"function": packed_function(value, packing)} if recorded else None
+        known = recorded or value._input_signature is not None
+        return {"function": packed_function(value, packing)} if known else None
     if type(value) in (list, tuple, dict):
         items = value.values() if type(value) is dict else value
         parts = [_packed(item, packing, seen, objects) for item in items]
@@ -202,9 +272,18 @@ def _loaded(description: Mapping, file: TensorFile) -> Any:
             elif name not in ("_name", "_name_scope"):
                 setattr(loaded, name, value)
     root = objects[0]
-    signatures = description["signatures"].items()
-    root.signatures = {n: unpacked_function(f, variables, tensors) for n, f in signatures}
+    root.signatures = {
+        name: _unpacked_signature(data, variables, tensors)
+        for name, data in description["signatures"].items()
+    }
     return root
+
+
+def _unpacked_signature(data: Mapping, variables: list, tensors: Mapping) -> Signature:
+    function = unpacked_function(data["function"], variables, tensors)
+    args, kwargs = decoded(data["args"]), decoded(data["kwargs"])
+    concrete = function.get_concrete_function(*args, **kwargs)
+    return Signature(function, tuple(args), kwargs, concrete._path, concrete._others)
 
 
 def _kind(data: Mapping) -> type:

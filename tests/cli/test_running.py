@@ -1,6 +1,7 @@
 """`retrograde run`: as if Python had run the file."""
 
 import json
+import multiprocessing
 import re
 import textwrap
 
@@ -165,3 +166,60 @@ def test_what_is_no_notebook_says_so(tmp_path):
     assert result.stderr == (
         "retrograde: old.ipynb is not a notebook of Jupyter (format 4): 'cells'\n"
     )
+
+
+# Processes that a program starts
+
+POOL = """
+import multiprocessing
+import sys
+
+import tensorflow as tf
+
+
+def slope(x):
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x**2
+    return multiprocessing.current_process().name, float(tape.gradient(y, x)), tf.__version__
+
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        name, found, version = pool.map(slope, [3.0])[0]
+    assert name != multiprocessing.current_process().name
+    print(found, version == tf.__version__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "way"),
+    [
+        ("spawn", ["pool.py"]),
+        ("spawn", ["-m", "pool"]),
+        ("forkserver", ["pool.py"]),
+        ("fork", ["pool.py"]),
+    ],
+)
+def test_processes_that_multiprocessing_starts_have_the_stand_in(tmp_path, method, way):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"there is no {method} here")
+    (tmp_path / "pool.py").write_text(POOL)
+
+    result = run(tmp_path, "run", *way, method)
+
+    assert (result.stdout, result.returncode) == ("6.0 True\n", 0), result.stderr
+
+
+def test_so_have_those_of_a_program_that_installed_it(tmp_path):
+    (tmp_path / "pool.py").write_text(
+        POOL.replace(
+            "import tensorflow",
+            "import retrograde\nretrograde.install_as_tensorflow()\nimport tensorflow",
+        )
+    )
+
+    result = run_python(tmp_path, "pool.py", "spawn")
+
+    assert (result.stdout, result.returncode) == ("6.0 True\n", 0), result.stderr

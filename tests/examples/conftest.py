@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from parity.examples import FOLDER
+from parity.programs import EXAMPLES
 from retrograde.standin.finder import standing_in
 
 
@@ -14,12 +14,12 @@ def example():
     """Loads an example by its name."""
 
     def load(name):
-        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(name, EXAMPLES.folder / f"{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
     with standing_in():
-        sys.path.insert(0, str(FOLDER))
+        sys.path.insert(0, str(EXAMPLES.folder))
         yield load
-        sys.path.remove(str(FOLDER))
+        sys.path.remove(str(EXAMPLES.folder))

@@ -219,6 +219,163 @@ class TestArguments:
         with pytest.raises(TypeError, match="an argument is missing"):
             cube()
 
+    def test_arguments_of_a_concrete_function_by_name(self):
+        power = tf.function(lambda x, n: x**n)
+
+        cube = power.get_concrete_function(x=tf.TensorSpec(None), n=3)
+
+        assert cube(x=tf.constant(2.0)).numpy() == 8.0
+        assert cube(tf.constant([2.0]), n=3).numpy().tolist() == [8.0]
+        assert_raises(
+            lambda: cube(tf.constant(2.0), n=2),
+            TypeError,
+            "<lambda>: the argument 'n' is 3 in this ConcreteFunction. Received: 2. Leave it out, "
+            "or call the tf.function itself.",
+        )
+        with pytest.raises(TypeError, match="more arguments than"):
+            cube(tf.constant(2.0), m=1)
+
+    def test_sizes_are_open_where_they_follow_from_open_ones(self):
+        f = tf.function(lambda x: {"whole": tf.reshape(x, [-1]), "sum": tf.reduce_sum(x, 0)})
+
+        concrete = f.get_concrete_function(tf.TensorSpec([None, 3]))
+
+        assert concrete.output_shapes == {
+            "whole": tf.TensorShape([None]),
+            "sum": tf.TensorShape([3]),
+        }
+        assert concrete.output_dtypes == {"whole": tf.float32, "sum": tf.float32}
+
+    def test_sizes_are_made_up_that_fit_the_weights(self):
+        w = tf.Variable(tf.ones([6, 2]))
+        f = tf.function(lambda x: x @ w)
+
+        concrete = f.get_concrete_function(tf.TensorSpec([None, None]))
+
+        assert concrete.output_shapes == tf.TensorShape([None, 2])
+        assert concrete(tf.ones([4, 6])).shape == (4, 2)
+        with pytest.raises(ValueError, match="add"):
+            tf.function(lambda x: x + tf.ones([0, 5])).get_concrete_function(
+                tf.TensorSpec([None, 4])
+            )
+
+    def test_strings_stay_arrays_in_every_replay(self):
+        f = tf.function(lambda a, b: a + b)
+
+        for _ in range(4):
+            assert f(tf.constant("a"), tf.constant("b")).numpy() == b"ab"
+        concrete = f.get_concrete_function(tf.TensorSpec([], tf.string), tf.constant("c"))
+        assert concrete(tf.constant("b"), tf.constant("c")).numpy() == b"bc"
+
+
+class TestSignaturesInWords:
+    """The texts are TensorFlow's."""
+
+    def test_all_kinds_of_arguments(self):
+        @tf.function
+        def f(a, b=2, *c, d, **more):  # noqa: ARG001
+            return a, {"x": b}
+
+        f(tf.ones([2]), d=[tf.constant(1.0), 3], e={"q": None})
+        f(1, "s", tf.constant(True), d=None)
+
+        assert f.pretty_printed_concrete_signatures() == (
+            "Input Parameters:\n"
+            "  a (POSITIONAL_ONLY): TensorSpec(shape=(2,), dtype=tf.float32, name=None)\n"
+            "  b (POSITIONAL_ONLY): Literal[2]\n"
+            "  d (KEYWORD_ONLY): List[TensorSpec(shape=(), dtype=tf.float32, name=None), "
+            "Literal[3]]\n"
+            "  e (KEYWORD_ONLY): Dict[['q', Literal[None]]]\n"
+            "Output Type:\n"
+            "  Tuple[TensorSpec(shape=(2,), dtype=tf.float32, name=None), "
+            "Dict[['x', TensorSpec(shape=(), dtype=tf.int32, name=None)]]]\n"
+            "Captures:\n"
+            "  None\n"
+            "\n"
+            "Input Parameters:\n"
+            "  a (POSITIONAL_ONLY): Literal[1]\n"
+            "  b (POSITIONAL_ONLY): Literal['s']\n"
+            "  c_0 (POSITIONAL_ONLY): TensorSpec(shape=(), dtype=tf.bool, name=None)\n"
+            "  d (KEYWORD_ONLY): Literal[None]\n"
+            "Output Type:\n"
+            "  Tuple[TensorSpec(shape=(), dtype=tf.int32, name=None), "
+            "Dict[['x', TensorSpec(shape=(), dtype=tf.string, name=None)]]]\n"
+            "Captures:\n"
+            "  None"
+        )
+
+    def test_variables_objects_and_ragged_tensors(self):
+        v = tf.Variable([1.0])
+
+        @tf.function
+        def f(x, kind):  # noqa: ARG001
+            return x * v, tf.RaggedTensor.from_row_lengths([1.0, 2.0], [1, 1])
+
+        f(tf.Variable(2.0), object)
+        f(tf.constant(2.0), f)
+
+        first, second = f.pretty_printed_concrete_signatures().split("\n\n")
+        assert "  x (POSITIONAL_OR_KEYWORD): VariableSpec(shape=(), dtype=tf.float32, " in first
+        assert "  kind (POSITIONAL_OR_KEYWORD): type\n" in first
+        assert "  kind (POSITIONAL_OR_KEYWORD): Function\n" in second
+        assert "RaggedTensorSpec(TensorShape([2, None]), tf.float32, 1, tf.int64)]\n" in second
+        assert second.endswith(": TensorSpec(shape=(), dtype=tf.resource, name=None)")
+
+    def test_a_concrete_function_shows_its_own(self):
+        concrete = tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None, 3]))
+
+        assert str(concrete) == (
+            "ConcreteFunction Input Parameters:\n"
+            "  x (POSITIONAL_OR_KEYWORD): TensorSpec(shape=(None, 3), dtype=tf.float32, "
+            "name=None)\n"
+            "Output Type:\n"
+            "  TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)\n"
+            "Captures:\n"
+            "  None"
+        )
+
+    def test_a_function_without_recordings_has_none_to_show(self):
+        f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+
+        assert f.pretty_printed_concrete_signatures() == ""
+        assert f.input_signature == (tf.TensorSpec([]),)
+        assert f.name == "<lambda>"
+
+
+class TestObjectsThatSayWhatIsAlike:
+    class Kind(tf.types.experimental.TraceType):
+        def __init__(self, kind):
+            self.kind = kind
+
+        def is_subtype_of(self, other):
+            return self == other
+
+        def most_specific_common_supertype(self, others):
+            return self if all(self == other for other in others) else None
+
+        def __eq__(self, other):
+            return type(other) is type(self) and self.kind == other.kind
+
+        def __hash__(self):
+            return hash(self.kind)
+
+    def test_one_recording_serves_all_that_are_alike(self):
+        kind = self.Kind
+
+        class Fruit:
+            def __init__(self, taste):
+                self.taste = taste
+
+            def __tf_tracing_type__(self, context):
+                return kind(self.taste)
+
+        f = tf.function(lambda fruit, x: fruit.taste * x)
+
+        found = [float(f(Fruit(taste), tf.constant(2.0))) for taste in (1.0, 1.0, 3.0, 1.0)]
+
+        assert found == [2.0, 2.0, 6.0, 2.0]
+        assert f.experimental_get_tracing_count() == 2
+
     def test_a_concrete_function_leaves_variables_as_they_are(self):
         v = tf.Variable(1.0)
         f = tf.function(lambda x: v.assign_add(x))

@@ -305,6 +305,18 @@ class TestDatasets:
         for count[0] in (3, 3, 5, 1, 5):
             assert int(total()) == sum(range(count[0]))
 
+    def test_datasets_as_arguments_are_told_apart(self):
+        @tf.function
+        def total(data):
+            result = tf.constant(0, tf.int64)
+            for x in data:
+                result += x
+            return result
+
+        short, long = tf.data.Dataset.range(3), tf.data.Dataset.range(5)
+
+        assert [int(total(data)) for data in (short, long, short, long)] == [3, 10, 3, 10]
+
     def test_a_shuffled_dataset_is_shuffled_anew(self):
         data = tf.data.Dataset.range(20).shuffle(20)
         f = tf.function(lambda: tf.stack(list(data)))

@@ -133,8 +133,165 @@ def test_signatures(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "m"))
 
     assert list(loaded.signatures) == ["serving_default"]
-    found = loaded.signatures["serving_default"](tf.constant([1.0, 2.0]))
-    assert found.numpy().tolist() == [2.0, 4.0]
+    signature = loaded.signatures["serving_default"]
+    assert signature(tf.constant([1.0, 2.0]))["output_0"].numpy().tolist() == [2.0, 4.0]
+    assert signature(x=tf.constant([1.0, 2.0]))["output_0"].numpy().tolist() == [2.0, 4.0]
+    assert signature.structured_outputs == {"output_0": tf.TensorSpec([2])}
+
+
+def test_signatures_of_several_results_of_names_and_of_one_kind_of_call(tmp_path):
+    class Several(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def pair(self, x):
+            return x, x + 1.0
+
+        @tf.function
+        def named(self, x, sign=1.0):
+            return {"signed": sign * x}
+
+    several = Several()
+    signatures = {
+        "pair": several.pair,
+        "named": several.named.get_concrete_function(tf.TensorSpec([None, 2]), sign=-1.0),
+    }
+    tf.saved_model.save(several, str(tmp_path / "m"), signatures=signatures)
+
+    loaded = tf.saved_model.load(str(tmp_path / "m"))
+
+    pair = loaded.signatures["pair"](x=tf.constant([1.0, 2.0]))
+    assert {k: v.numpy().tolist() for k, v in pair.items()} == {
+        "output_0": [1.0, 2.0],
+        "output_1": [2.0, 3.0],
+    }
+    signed = loaded.signatures["named"](x=tf.ones([3, 2]))
+    assert {k: v.numpy().tolist() for k, v in signed.items()} == {"signed": [[-1.0, -1.0]] * 3}
+    assert loaded.signatures["named"].output_shapes == {"signed": tf.TensorShape([None, 2])}
+    assert loaded.named(tf.ones([5, 2]), sign=-1.0)["signed"].shape == (5, 2)
+
+
+# Sizes that are left open
+
+
+def open_and_loaded(tmp_path, f, *specs, **attributes):
+    """A function, and the same after it was saved with a signature and loaded."""
+    module = tf.Module()
+    for name, value in attributes.items():
+        setattr(module, name, value)
+    module.f = tf.function(f, input_signature=specs)
+    tf.saved_model.save(module, str(tmp_path / "open"))
+    return module.f, tf.saved_model.load(str(tmp_path / "open")).f
+
+
+W = tf.Variable(np.linspace(-1.0, 1.0, 12).reshape(6, 2).astype(np.float32))
+
+OPEN = {
+    "rows": (lambda x: x @ W, [[None, 6]], [[(1, 6)], [(5, 6)]]),
+    "a mean": (lambda x: x - tf.reduce_mean(x, axis=0), [[None, 3]], [[(1, 3)], [(8, 3)]]),
+    "a share": (
+        lambda x: tf.reduce_sum(x) / tf.cast(tf.size(x), tf.float32),
+        [[None, 3]],
+        [[(4, 3)]],
+    ),
+    "a shape": (lambda x: tf.shape(x), [[None, None]], [[(4, 3)], [(1, 9)]]),
+    "a shape to go back to": (
+        lambda x: tf.reshape(tf.reshape(x, [-1]) * 2.0, tf.shape(x)),
+        [[None, None]],
+        [[(4, 3)], [(2, 2)]],
+    ),
+    "zeros": (lambda x: tf.concat([x, tf.zeros_like(x)], 0), [[None, 2]], [[(3, 2)]]),
+    "a count": (lambda x: x * tf.cast(tf.range(tf.shape(x)[0]), tf.float32), [[None]], [[(4,)]]),
+    "a sum of sizes": (lambda x, y: tf.concat([x, y, y], 0), [[None], [None]], [[(2,), (3,)]]),
+    "one for two": (lambda x, y: x + y, [[None], [None]], [[(4,), (4,)]]),
+    "a product of sizes": (
+        lambda x: tf.reshape(x, [-1, 6]) @ W,
+        [[None, None]],
+        [[(4, 3)], [(2, 9)]],
+    ),
+    "strided pictures": (
+        lambda x: tf.nn.max_pool2d(x, 2, 2, "SAME"),
+        [[None, 5, 4, 1]],
+        [[(3, 5, 4, 1)]],
+    ),
+    "an axis that must fit": (lambda x: x @ W, [[None, None]], [[(3, 6)]]),
+    "a loop of its own": (
+        lambda x: x + sum(x[:, i : i + 1] for i in range(3)),
+        [[None, 3]],
+        [[(4, 3)]],
+    ),
+    "pictures": (
+        lambda x: tf.nn.max_pool2d(
+            tf.nn.conv2d(x, tf.ones([3, 3, 1, 2]), 1, "VALID"), 2, 1, "SAME"
+        ),
+        [[None, None, None, 1]],
+        [[(2, 4, 6, 1)]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_sizes_may_be_left_open(tmp_path, name):
+    f, shapes, calls = OPEN[name]
+    ours, loaded = open_and_loaded(tmp_path, f, *map(tf.TensorSpec, shapes), w=W)
+    rng = np.random.default_rng(1)
+
+    for call in calls:
+        given = [tf.constant(rng.normal(size=shape).astype(np.float32)) for shape in call]
+        a, e = loaded(*given), ours(*given)
+        assert (a.dtype, a.shape) == (e.dtype, e.shape)
+        np.testing.assert_array_equal(a, e)
+
+
+def test_what_was_loaded_with_open_sizes_can_be_differentiated_and_called_with_lists(tmp_path):
+    ours, loaded = open_and_loaded(
+        tmp_path, lambda x: tf.tanh(x @ W), tf.TensorSpec([None, 6]), w=W
+    )
+    x = tf.constant(np.random.default_rng(2).normal(size=(4, 6)).astype(np.float32))
+    found = []
+    for f in (ours, loaded):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        found.append(tape.gradient(y, x))
+
+    np.testing.assert_allclose(*found, rtol=1e-6)
+    np.testing.assert_array_equal(loaded([[1.0] * 6]), ours([[1.0] * 6]))
+
+
+def test_an_argument_that_does_not_fit_open_sizes_is_refused(tmp_path):
+    _, loaded = open_and_loaded(tmp_path, lambda x: x @ W, tf.TensorSpec([None, None]), w=W)
+
+    with pytest.raises(ValueError, match="Could not find matching concrete function"):
+        loaded(tf.ones([3, 5]))
+    with pytest.raises(TypeError, match="does not fit the input_signature"):
+        loaded(tf.ones([3, 6], tf.float64))
+
+
+def test_a_function_that_is_another_for_each_size_cannot_be_saved_for_all(tmp_path):
+    def f(x):
+        return tf.add_n([row * float(i) for i, row in enumerate(tf.unstack(x))])
+
+    assert_raises(
+        lambda: open_and_loaded(tmp_path, f, tf.TensorSpec([None, 2])),
+        ValueError,
+        "The function f cannot be saved: what it does is not the same for all sizes of its "
+        "input_signature. Call it, or get_concrete_function, with the shapes that are to be saved.",
+    )
+
+
+def test_such_a_function_is_saved_for_the_sizes_it_was_called_with(tmp_path):
+    class Unrolled(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+        def f(self, x):
+            return tf.add_n([row * float(i) for i, row in enumerate(tf.unstack(x))])
+
+    module = Unrolled()
+    expected = module.f(tf.ones([3, 2]))
+    tf.saved_model.save(module, str(tmp_path / "m"))
+    loaded = tf.saved_model.load(str(tmp_path / "m"))
+
+    np.testing.assert_array_equal(loaded.f(tf.ones([3, 2])), expected)
+    with pytest.raises(ValueError, match="Could not find matching concrete function"):
+        loaded.f(tf.ones([4, 2]))
 
 
 def test_all_dtypes(tmp_path):
@@ -372,3 +529,56 @@ def test_no_code_comes_in_by_names(folder, old, new, capsys):
     with pytest.raises(tf.errors.DataLossError, match="it is damaged"):
         tf.saved_model.load(path)
     assert capsys.readouterr().out == ""
+
+
+# Rules of one's own
+
+
+@tf.custom_gradient
+def bounded(x):
+    return x, lambda g: tf.clip_by_norm(g, 0.5)
+
+
+@tf.custom_gradient
+def scaled(x, y):
+    z = x * y
+
+    def rule(g):
+        return g * z, None
+
+    return z, rule
+
+
+@pytest.mark.parametrize("sizes", [[], [3], [None]], ids=str)
+def test_the_rule_of_a_custom_gradient_is_saved(tmp_path, sizes):
+    shape = [n or 4 for n in sizes]
+    x = tf.constant(np.linspace(1.0, 2.0, int(np.prod(shape))).reshape(shape).astype(np.float32))
+    spec = tf.TensorSpec(sizes)
+    ours, loaded = open_and_loaded(
+        tmp_path, lambda x: tf.sin(bounded(x * x)) + scaled(x, tf.ones_like(x)), spec
+    )
+    found = []
+    for f in (ours, loaded):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x) * 3.0
+            g = tape.gradient(y, x)
+        found.append([y, g, outer.gradient(g, x)])
+
+    for a, e in zip(*found, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-6)
+
+
+def test_without_its_rule_what_it_computes_is_differentiated(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(bounded, input_signature=[tf.TensorSpec([])])
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(module, str(tmp_path / "m"), options=options)
+    loaded = tf.saved_model.load(str(tmp_path / "m"), options=tf.saved_model.LoadOptions())
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = loaded.f(x) * 3.0
+    assert tape.gradient(y, x).numpy() == 3.0

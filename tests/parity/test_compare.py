@@ -314,7 +314,9 @@ def test_the_page_links_differences(answers, monkeypatch):
     listed = {("tf.abs", "value"): Difference("The guarded zero", "")}
     monkeypatch.setattr(report, "DIFFERENCES", listed)
     result = Report(*answers)
-    text = report.page(result, {"TensorFlow": "2.21", "date": "today", "seed": "1"}, "| programs |")
+    text = report.page(
+        result, {"TensorFlow": "2.21", "date": "today", "seed": "1"}, ["| programs |"]
+    )
 
     assert result.with_kind(DIFFERENT) == []
     assert "- `tf.abs`, value: [The guarded zero](differences.md#derivatives)" in text

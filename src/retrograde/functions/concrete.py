@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from retrograde.core.conversion import held_by
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
+from retrograde.functions.describing import told
 
 _OPEN = 2  # elements along an axis of open length, where a tensor has to be made up
 
@@ -25,8 +26,17 @@ class ConcreteFunction:
     array([ 8., 27.], dtype=float32)
     """
 
-    def __init__(self, function: Any, args: tuple, kwargs: dict, path: Any) -> None:
+    def __init__(
+        self,
+        function: Any,
+        args: tuple,
+        kwargs: dict,
+        path: Any,
+        others: Callable[[], list] = list,
+    ) -> None:
+        """`others` gives recordings with other sizes, where the arguments leave these open."""
         self.function = function
+        self._others = others
         self._args = args
         self._kwargs = kwargs
         self._path = path
@@ -41,7 +51,20 @@ class ConcreteFunction:
     @property
     def structured_outputs(self) -> Any:
         """What the function returns, with specs in place of tensors."""
-        return self._path.results.around([TensorSpec(*s) for s in self._path.result_specs()])
+        others = [list(nest.leaves(path.described_results())) for path in self._others()]
+        structure = self._path.described_results()
+        leaves = [_common(specs) for specs in zip(nest.leaves(structure), *others, strict=True)]
+        return nest.packed(structure, iter(leaves))
+
+    @property
+    def output_shapes(self) -> Any:
+        """What the function returns, with shapes in place of tensors."""
+        return _each(self.structured_outputs, "shape")
+
+    @property
+    def output_dtypes(self) -> Any:
+        """What the function returns, with dtypes in place of tensors."""
+        return _each(self.structured_outputs, "dtype")
 
     @property
     def variables(self) -> tuple:
@@ -62,12 +85,39 @@ class ConcreteFunction:
         return self._path.exported()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = iter([*args, *kwargs.values()])
-        filled = [_filled(value, given, self.name) for value in self._args]
-        named = {name: _filled(v, given, self.name) for name, v in self._kwargs.items()}
-        if next(given, None) is not None:
+        given = iter(args)
+        parameters = self.function._parameters.names
+        names = [*parameters[: len(self._args)], *[""] * (len(self._args) - len(parameters))]
+        filled = [
+            self._filled(name, value, kwargs, given)
+            for name, value in zip(names, self._args, strict=True)
+        ]
+        named = {name: self._filled(name, v, kwargs, given) for name, v in self._kwargs.items()}
+        if kwargs or next(given, None) is not None:
             raise TypeError(f"{self.name}: more arguments than {self.structured_input_signature}.")
         return self.function(*filled, **named)
+
+    def _filled(self, name: str, value: Any, kwargs: dict, given: Iterator[Any]) -> Any:
+        """The argument for a parameter: by its name, or the next of those without one."""
+        if name not in kwargs:
+            return _filled(value, given, self.name)
+        argument = kwargs.pop(name)
+        filled = _filled(value, nest.leaves(argument), self.name)
+        if filled is value and not _alike(argument, value):
+            raise TypeError(
+                f"{self.name}: the argument {name!r} is {value!r} in this ConcreteFunction. "
+                f"Received: {argument!r}. Leave it out, or call the tf.function itself."
+            )
+        return filled
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:  # noqa: ARG002
+        """What the function takes and returns, in words."""
+        args, kwargs = self.structured_input_signature
+        signature = self.function._parameters.signature
+        return told(signature, args, kwargs, self.structured_outputs, self._path)
+
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
 
     def __repr__(self) -> str:
         args, kwargs = self.structured_input_signature
@@ -91,13 +141,36 @@ class VariableSpec:
 def made_up(value: Any) -> Any:
     """`value` with tensors of zeros in place of specs."""
     if isinstance(value, TensorSpec):
-        shape = [_OPEN if size is None else size for size in value.shape.as_list()]
-        return Tensor(np.zeros(shape, value.dtype.numpy_dtype)[()], None)
+        sizes = value.shape.as_list() if value.shape.rank is not None else []
+        shape = [_OPEN if size is None else size for size in sizes]
+        return Tensor(nothing(shape, value.dtype.numpy_dtype))
     if isinstance(value, TypeSpec):
         raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {value!r}.")
     if nest.is_nested(value):
         return nest.rebuilt(value, [made_up(child) for child in nest.children(value)])
     return value
+
+
+def nothing(shape: Sequence[int], dtype: np.dtype) -> Any:
+    """Zeros, or empty strings."""
+    return np.full(shape, b"", dtype) if dtype.kind == "O" else np.zeros(shape, dtype)[()]
+
+
+def _common(specs: tuple) -> Any:
+    """One spec for several that differ in sizes."""
+    first, *others = specs
+    if not others or not isinstance(first, TensorSpec):
+        return first
+    return first.most_specific_common_supertype(others)
+
+
+def _each(structure: Any, name: str) -> Any:
+    leaves = [getattr(leaf, name, None) for leaf in nest.leaves(structure)]
+    return nest.packed(structure, iter(leaves))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and bool(a == b))
 
 
 def specs_in(value: Any) -> Any:

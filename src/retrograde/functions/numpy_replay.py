@@ -177,6 +177,8 @@ class Writer:
     def _kernel(self, call: Call) -> tuple[str, list[str]]:
         """The name of the kernel, and what it gets before the arrays."""
         primitive = call.primitive
+        if primitive.on_strings is not None and self._specs[call.inputs[0]].dtype == object:
+            return self._object(primitive.on_strings, primitive.name), []
         many = _size(self._specs[call.inputs[0]]) >= MANY
         kernel = primitive.on_many if many else primitive.on_numpy
         if isinstance(kernel, functools.partial) and kernel.args == (np,) and not kernel.keywords:

@@ -14,7 +14,7 @@ from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
-from retrograde.core.spec import TensorSpec
+from retrograde.core.spec import TensorSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.functions.calling import Piece
 from retrograde.functions.playing import Divergence
@@ -174,6 +174,16 @@ class Path:
     def result_specs(self) -> list[Spec]:
         """Shapes and dtypes of the results."""
         return [self._recording.specs[n] for n in self.results.numbers]
+
+    def described_results(self) -> Any:
+        """What is returned, with specs in the place of tensors."""
+        specs = [TensorSpec(*spec) for spec in self.result_specs()]
+        if not self.results.has_composites():
+            return self.results.around(specs)
+        zeros = [Tensor(np.zeros(spec.shape, spec.dtype)) for spec in self.result_specs()]
+        structure = self.results.around(zeros)
+        leaves = [spec_of(leaf) or leaf for leaf in nest.leaves(structure)]
+        return nest.packed(structure, iter(leaves))
 
     def fits(self, arguments: list[Any]) -> bool:
         """Whether variables of open shape have the one they had."""

@@ -19,6 +19,8 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.functions.account import Entry, RecordingAccount, readable
 from retrograde.functions.comparing import check_alike
 from retrograde.functions.concrete import ConcreteFunction, made_up, specs_in
+from retrograde.functions.describing import told
+from retrograde.functions.opening import Recorded, first_recorded, open_axes, varied_in, with_sizes
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Log, Recording
@@ -56,6 +58,7 @@ class Function:
         self._signatures: dict[Any, Paths] = {}
         self._bound: dict[int, Function] = {}  # by the ids of objects that are alive
         self._made_variables = False
+        self._open: list[tuple[tuple, dict]] = []  # signatures that leave sizes open
         self._entries: list[Entry] = []
         self._expected: int | None = None
         self._reached: dict[int, bool] = {}
@@ -228,7 +231,7 @@ class Function:
         """
         heard = bool(thread.recorders)
         begun, where = time.perf_counter(), here()
-        told = readable(self._parameters.names, args, kwargs)
+        arguments = readable(self._parameters.names, args, kwargs)
         handles = [wrap(x._array) for x in inputs]
         given = iter(handles)
         args = tuple([with_inputs(value, given) for value in args])
@@ -247,7 +250,7 @@ class Function:
                 raise
             if not recording.created:
                 path = Path(recording, results, self._jit_compile)
-                entry = Entry(path, where, told, time.perf_counter() - begun)
+                entry = Entry(path, where, arguments, time.perf_counter() - begun)
                 self._check_expected(entry, recording)
                 if not paths.all:
                     named = {name: specs_in(value) for name, value in kwargs.items()}
@@ -324,6 +327,31 @@ class Function:
         """
         if self._input_signature is not None and not (args or kwargs):
             args = self._input_signature
+        full, full_kwargs = (
+            (args, {}) if self._input_signature else self._parameters.ordered(args, kwargs)
+        )
+        count = len(open_axes((args, kwargs)))
+        if not count:
+            return ConcreteFunction(self, full, full_kwargs, self._recorded(args, kwargs))
+
+        def record(sizes: tuple) -> Recorded:
+            return Recorded(sizes, self._recorded(*with_sizes((args, kwargs), sizes)))
+
+        sizes, path = self._any_sizes(full, full_kwargs, count, record)
+        self._open.append((full, full_kwargs))
+
+        def others() -> list[Path]:
+            varied = [varied_in([i], sizes, record) for i in range(count)]
+            return [found.path for found in varied if found is not None]
+
+        return ConcreteFunction(self, full, full_kwargs, path, others)
+
+    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> Recorded:  # noqa: ARG002
+        """What `record` makes of sizes that will do where the arguments leave them open."""
+        return first_recorded(self.python_function, count, record)
+
+    def _recorded(self, args: tuple, kwargs: dict) -> Path:
+        """The first recording for arguments like these, without a trace in variables."""
         given, named = tuple(map(made_up, args)), {k: made_up(v) for k, v in kwargs.items()}
         ordered, ordered_kwargs, key, inputs, variables = self._arranged(given, named)
         paths = self._signatures.setdefault(key, Paths())
@@ -335,12 +363,41 @@ class Function:
                 with alone():
                     self._record(paths, ordered, ordered_kwargs, inputs, variables, log, keep=False)
             random_state.restore(state)
-        full, full_kwargs = (
-            (args, {}) if self._input_signature else self._parameters.ordered(args, kwargs)
-        )
-        return ConcreteFunction(self, full, full_kwargs, paths.all[0])
+        return paths.all[0]
 
     # What is known of it
+
+    @property
+    def name(self) -> str:
+        """The name of the Python function."""
+        return self._name
+
+    @property
+    def input_signature(self) -> tuple | None:
+        """The specs that the arguments have to fit, if there are any."""
+        return self._input_signature
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:  # noqa: ARG002
+        """What the function takes and returns, for each signature that it was recorded for.
+
+        >>> f = tf.function(lambda x: x > 0.0)
+        >>> _ = f(tf.ones([2]))
+        >>> print(f.pretty_printed_concrete_signatures())
+        Input Parameters:
+          x (POSITIONAL_OR_KEYWORD): TensorSpec(shape=(2,), dtype=tf.float32, name=None)
+        Output Type:
+          TensorSpec(shape=(2,), dtype=tf.bool, name=None)
+        Captures:
+          None
+        """
+        recorded = [paths for paths in self._signatures.values() if paths.all]
+        signature = self._parameters.signature
+        return "\n\n".join(
+            [
+                told(signature, *p.arguments, p.all[0].described_results(), p.all[0])
+                for p in recorded
+            ]
+        )
 
     def recordings(self) -> list[RecordingAccount]:
         """All recordings, in the order in which they were made, with what was new in each.

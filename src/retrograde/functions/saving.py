@@ -7,8 +7,9 @@ import importlib.util
 import inspect
 import keyword
 import re
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,12 +21,26 @@ from retrograde.core.rules import Spec
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.functions.concrete import VariableSpec, made_up
+from retrograde.functions.concrete import VariableSpec, made_up, specs_in
+from retrograde.functions.opening import (
+    Recorded,
+    Sample,
+    Unlike,
+    common_form,
+    filled_in,
+    made_constant,
+    open_axes,
+    recorded_with,
+    sizes_in,
+    with_sizes,
+)
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import rule_of
 from retrograde.functions.polymorphic import Function
 from retrograde.functions.recording import Call, Guard, Log, Reading, Recording, Tie, Write
 from retrograde.functions.signature import describe
+
+_OPS = "retrograde.ops."
 
 # Values
 
@@ -52,6 +67,9 @@ def encoded(value: Any, what: str) -> Any:
         return {"spec": [value.shape.as_list(), value.dtype.name, value.name]}
     if isinstance(value, VariableSpec):
         return {"variable": [value.place, value.shape, value.dtype, value.trainable]}
+    if hasattr(value, "_fields") and type(value).__module__.startswith(_OPS):
+        name = f"{type(value).__module__}.{type(value).__name__}"
+        return {"named tuple": [encoded(part, what) for part in value], "type": name}
     if type(value) in (list, tuple):
         return {type(value).__name__: [encoded(part, what) for part in value]}
     if type(value) is dict:
@@ -92,9 +110,20 @@ def decoded(data: Any) -> Any:
             return [decoded(part) for part in value]
         case "tuple":
             return tuple([decoded(part) for part in value])
+        case "named tuple":
+            return _named_tuple(data["type"])(*map(decoded, value))
         case "dict":
             return {decoded(k): decoded(v) for k, v in value}
     raise ValueError(f"A saved model contains an unknown value: {kind!r}.")
+
+
+def _named_tuple(name: str) -> type:
+    """A class of tuples that operations use for their attributes; no other class will do."""
+    module, _, last = name.rpartition(".")
+    found = getattr(sys.modules.get(module), last, None) if module.startswith(_OPS) else None
+    if not (isinstance(found, type) and issubclass(found, tuple)):
+        raise ValueError(f"A saved model contains an unknown kind of attribute: {name!r}.")
+    return found
 
 
 # Functions
@@ -103,7 +132,9 @@ def decoded(data: Any) -> Any:
 class Packing:
     """Gathers the variables and constants of what is saved, and gives them names."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: bool = True) -> None:
+        """`rules` tells whether those of `custom_gradient`s are saved."""
+        self.rules = rules
         self.variables: list[Any] = []
         self.tensors: dict[str, np.ndarray] = {}
 
@@ -122,9 +153,19 @@ class Packing:
         return name
 
 
+_NOT_CALLED = "it was never called, so nothing is recorded."
+_NOT_ALIKE = "what it does is not the same for all sizes of its input_signature."
+
+
 def packed_function(function: Function, packing: Packing) -> dict:
-    """All recordings of a function."""
+    """All recordings of a function, and those for the sizes that its signatures leave open."""
     name = function._name
+    opened = [_opened(function, *arguments, packing) for arguments in function._open]
+    if function._input_signature is not None:
+        if open_axes(function._input_signature):
+            opened.append(_opened(function, function._input_signature, {}, packing))
+        else:
+            function.get_concrete_function()
     signatures = []
     for paths in function._signatures.values():
         if not paths.all:
@@ -138,16 +179,60 @@ def packed_function(function: Function, packing: Packing) -> dict:
                 "paths": [_packed_path(path, packing, what) for path in paths.all],
             }
         )
-    if not signatures:
+    opened = [data for i, data in enumerate(opened) if data is not None and data not in opened[:i]]
+    if not signatures and not opened:
         raise ValueError(
-            f"The function {name} cannot be saved: it was never called, so nothing is recorded. "
-            "Call it, or get_concrete_function, with the shapes that are to be saved."
+            f"The function {name} cannot be saved: "
+            + (_NOT_CALLED if function._input_signature is None else _NOT_ALIKE)
+            + " Call it, or get_concrete_function, with the shapes that are to be saved."
         )
     parameters = [
         [p.name, p.kind.name, _default(p)]
         for p in inspect.signature(function.python_function).parameters.values()
     ]
-    return {"name": name, "parameters": parameters, "signatures": signatures}
+    signature = function._input_signature
+    return {
+        "name": name,
+        "parameters": parameters,
+        "signatures": signatures,
+        "opened": opened,
+        "input signature": None if signature is None else encoded(signature, name),
+    }
+
+
+class _Aside(Packing):
+    """Gathers constants that are not to be saved as they are."""
+
+    def __init__(self, packing: Packing) -> None:
+        super().__init__(packing.rules)
+        self.variables = packing.variables
+
+
+def _opened(function: Function, args: tuple, kwargs: dict, packing: Packing) -> dict | None:
+    """A form of the function for all sizes that its arguments leave open, if it has one."""
+    what = f"The function {function._name}"
+    arguments = (args, kwargs)
+
+    def record(sizes: tuple) -> Recorded:
+        given, named = with_sizes(arguments, sizes)
+        fresh = Function(function.python_function, function._name)
+        return Recorded(sizes, fresh._recorded(given, named))
+
+    def sample(recorded: Recorded) -> Sample:
+        aside = _Aside(packing)
+        return Sample(recorded.sizes, _packed_path(recorded.path, aside, what), aside.tensors)
+
+    try:
+        count = len(open_axes(arguments))
+        recorded, tied = recorded_with(function.python_function, count, record)
+        samples = [sample(one) for one in recorded]
+        form = common_form(samples, tied)
+    except Unlike:
+        return None
+    for name, recipe in form["constants"].items():
+        if recipe is None:
+            form["constants"][name] = packing.constant(samples[0].constants[name])
+    return {"args": encoded(list(args), what), "kwargs": encoded(kwargs, what), **form}
 
 
 def _default(parameter: inspect.Parameter) -> Any:
@@ -161,7 +246,8 @@ def _packed_path(path: Path, packing: Packing, what: str) -> dict:
     if path.results.has_composites():
         raise ValueError(f"{what} cannot be saved: it returns sparse or ragged tensors.")
     entries, constants, results = plain.entries, plain.constants, plain.results
-    if any(type(entry) is Tie for entry in recording.entries):  # which needs all of what was done
+    ties = any(type(entry) is Tie for entry in recording.entries)
+    if ties and packing.rules:  # which needs all of what was done
         entries = [entry for entry in recording.entries if type(entry) is not Write]
         constants = {n: x._array for n, x in recording.constants.items()}
         results = path.results.numbers
@@ -171,7 +257,9 @@ def _packed_path(path: Path, packing: Packing, what: str) -> dict:
     return {
         "entries": [_packed_entry(entry, what) for entry in entries],
         "rules": rules,
-        "specs": [[n, list(recording.specs[n].shape), _name(recording.specs[n])] for n in used],
+        "specs": [
+            [n, list(recording.specs[n].shape), _name(recording.specs[n])] for n in sorted(used)
+        ],
         "constants": [[n, packing.constant(constants[n])] for n in constants if n in used],
         "inputs": recording.count,
         "handed in": recording.handed_in,
@@ -289,7 +377,11 @@ def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]
 
     missing.__name__ = name
     missing.__signature__ = inspect.Signature([_parameter(p) for p in data["parameters"]])
-    function = Function(missing, name)
+    function = LoadedFunction(missing, name, decoded(data["input signature"]))
+    for opened in data["opened"]:
+        pattern = tuple(decoded(opened["args"])), decoded(opened["kwargs"])
+        shown.append(f"{pattern[0]} {pattern[1] or ''}".strip())
+        function.opened.append(_Opened(pattern, opened, variables, tensors))
     for signature in data["signatures"]:
         args = tuple([decoded(value) for value in signature["args"]])
         kwargs = decoded(signature["kwargs"])
@@ -301,6 +393,63 @@ def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]
         for path in signature["paths"]:
             paths.add(_unpacked_path(path, variables, tensors, handed_in))
     return function
+
+
+class LoadedFunction(Function):
+    """A function without the Python code: it has recordings, and forms to make more of."""
+
+    opened: list[_Opened]
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.opened = []
+
+    def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
+        arranged = super()._arranged(args, kwargs)
+        args, kwargs, key, _, _ = arranged
+        if key not in self._signatures:
+            for opened in self.opened:
+                path = opened.path_for(args, kwargs)
+                if path is not None:
+                    paths = Paths()
+                    paths.arguments = (
+                        tuple(map(specs_in, args)),
+                        {name: specs_in(value) for name, value in kwargs.items()},
+                    )
+                    paths.add(path)
+                    self._signatures[key] = paths
+                    break
+        return arranged
+
+    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> Recorded:
+        for opened in self.opened:
+            if repr(opened.pattern) == repr((args, kwargs)):
+                return record(tuple(opened.data["sizes"]))
+        return super()._any_sizes(args, kwargs, count, record)
+
+
+class _Opened(NamedTuple):
+    """One form, for arguments that fit a pattern."""
+
+    pattern: tuple[tuple, dict]
+    data: Mapping
+    variables: list
+    tensors: Mapping[str, Any]
+
+    def path_for(self, args: tuple, kwargs: dict) -> Path | None:
+        """The recording for the sizes of these arguments, if they fit."""
+        sizes = sizes_in(self.pattern, (args, kwargs), self.data)
+        if sizes is None:
+            return None
+        try:
+            path = filled_in(self.data["path"], sizes)
+            constants = {
+                name: self.tensors[made] if isinstance(made, str) else made_constant(made, sizes)
+                for name, made in self.data["constants"].items()
+            }
+        except Unlike:
+            return None
+        return _unpacked_path(path, self.variables, constants, [])
 
 
 def _parameter(data: list) -> inspect.Parameter:

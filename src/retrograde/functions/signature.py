@@ -79,14 +79,17 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
             return Variable, place, held._array.shape, held._array.dtype, held._trainable
         inputs.append(held)
         return held._array.shape, held._array.dtype
-    if isinstance(value, CompositeTensor):
-        inputs.extend(value._components())
-        return kind, tuple([(x._array.shape, x._array.dtype) for x in value._components()])
+    components = value._components() if isinstance(value, CompositeTensor) else ()
+    if components:
+        inputs.extend(components)
+        return kind, tuple([(x._array.shape, x._array.dtype) for x in components])
     if nest.is_nested(value):
         keys = tuple(sorted(value)) if isinstance(value, Mapping) else len(value)
         return kind, keys, *[describe(child, inputs, variables) for child in nest.children(value)]
     if isinstance(value, _BY_VALUE):
         return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value
+    if hasattr(kind, "__tf_tracing_type__"):  # says by itself which values are alike
+        return kind, value.__tf_tracing_type__(None)
     return Identity(value)
 
 
@@ -109,6 +112,7 @@ def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
 
 
 _MOST_LOOKED_AT = 5000
+_TOO_MUCH = object()
 
 
 def reaches(function: Callable, variable: Variable) -> bool:
@@ -117,19 +121,30 @@ def reaches(function: Callable, variable: Variable) -> bool:
     Looks through what the function refers to: its closure, the globals it names, its defaults, and
     what these hold in turn. If that is too much to look through, the answer is yes.
     """
+    return any(value is variable or value is _TOO_MUCH for value in _within(function))
+
+
+def tensors_reached(function: Callable) -> list[Any]:
+    """The tensors and variables that `function` could come across, as far as it is looked."""
+    held = [held_by(value) for value in _within(function) if value is not _TOO_MUCH]
+    return [value for value in held if value is not None]
+
+
+def _within(function: Callable) -> Iterator[Any]:
+    """All that a function refers to, and what that holds in turn; at the end, if it is too much
+    to look through, that."""
     seen: set[int] = set()
     ahead: list[Any] = [function]
     while ahead:
         value = ahead.pop()
-        if value is variable:
-            return True
         if id(value) in seen or isinstance(value, (*_PLAIN, float, type, ModuleType, np.ndarray)):
             continue
+        yield value
         seen.add(id(value))
         if len(seen) > _MOST_LOOKED_AT:
-            return True
+            yield _TOO_MUCH
+            return
         ahead.extend(_held(value))
-    return False
 
 
 def _held(value: Any) -> list:
@@ -168,8 +183,8 @@ class Parameters:
     """How a Python function takes its arguments."""
 
     def __init__(self, python_function: Callable) -> None:
-        self._signature = inspect.signature(python_function)
-        parameters = list(self._signature.parameters.values())
+        self.signature = inspect.signature(python_function)
+        parameters = list(self.signature.parameters.values())
         self._simple = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         self._count = len(parameters)
         self._defaults = [p.default for p in parameters]
@@ -181,7 +196,7 @@ class Parameters:
             tail = self._defaults[len(args) :]
             if len(args) <= self._count and inspect.Parameter.empty not in tail:
                 return (*args, *tail), kwargs
-        bound = self._signature.bind(*args, **kwargs)
+        bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args, bound.kwargs
 

@@ -9,6 +9,7 @@ import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from multiprocessing import spawn
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +28,8 @@ def install_as_tensorflow() -> None:
         from tensorflow.keras import layers
 
     `keras` is then Keras on retrograde. `tensorflow.__version__` is the version of TensorFlow that
-    retrograde follows, because programs compare it.
+    retrograde follows, because programs compare it. In processes that `multiprocessing` starts from
+    here on, it is the same.
     """
     real = sys.modules.get("tensorflow")
     if real is not None and not isinstance(real, _TensorFlow):
@@ -39,6 +41,7 @@ def install_as_tensorflow() -> None:
         )
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+        spawn.get_preparation_data = _with_stand_in
 
 
 @contextlib.contextmanager
@@ -49,8 +52,25 @@ def standing_in() -> Iterator[None]:
         yield
     finally:
         sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
+        spawn.get_preparation_data = _preparation_data
         for name in [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]:
             del sys.modules[name]
+
+
+# A process that is not forked imports the program anew, after it has read what its parent prepared.
+_preparation_data = spawn.get_preparation_data
+
+
+def _with_stand_in(name: str) -> dict[str, Any]:
+    """What a new process is given: with it comes something that installs the stand-in when read."""
+    return {"retrograde": _Installing(), **_preparation_data(name)}
+
+
+class _Installing:
+    """Pickled, it is a call of `install_as_tensorflow`."""
+
+    def __reduce__(self) -> tuple:
+        return install_as_tensorflow, ()
 
 
 class _TensorFlow(ModuleType):

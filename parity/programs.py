@@ -1,0 +1,188 @@
+"""Programs written for TensorFlow, run by it and by retrograde: both come to the same.
+
+Two kinds: the examples, in a small size, and those that go through what TensorFlow's published
+guides teach. Each writes what it found to a file: numbers, words, and lists and dicts of these.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.peers import ROOT
+from benchmarks.processes import child_environment
+
+SMALLEST = 1e-2  # a number that is a difference of two near ones is left to a size of its own
+
+
+class Programs(NamedTuple):
+    """A folder of programs, and what TensorFlow found with them.
+
+    Numbers may differ by `tolerance` of the largest in a value: rounding grows with the steps of
+    training. A file that has the words `mark` in it can be run.
+    """
+
+    kind: str
+    folder: Path
+    answers: Path
+    mark: str
+    options: tuple[str, ...]
+    tolerance: float
+
+    def names(self) -> list[str]:
+        """The files that can be run."""
+        files = sorted(self.folder.glob("*.py"))
+        return [file.stem for file in files if self.mark in file.read_text()]
+
+    def recorded(self) -> dict[str, dict]:
+        """What TensorFlow found when it was last asked."""
+        return json.loads(self.answers.read_text())
+
+    def record(self, answers: dict[str, Any]) -> None:
+        """Keeps what TensorFlow found for the tests."""
+        lines = [f" {json.dumps(name)}: {_text(found)}" for name, found in answers.items()]
+        self.answers.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+EXAMPLES = Programs(
+    "example",
+    ROOT / "examples",
+    ROOT / "tests" / "examples" / "answers.json",
+    "__main__",
+    ("--small",),
+    1e-3,
+)
+GUIDES = Programs(
+    "guide",
+    ROOT / "tests" / "programs" / "guides",
+    ROOT / "tests" / "data" / "guide_answers.json",
+    "\nsave_notes()\n",
+    (),
+    1e-4,
+)
+
+
+def _text(found: Any) -> str:
+    """JSON with one line for each value; numbers with nine digits, which tell float32s apart."""
+    if not isinstance(found, dict):
+        return json.dumps(found)
+    lines = [f"  {json.dumps(key)}: {json.dumps(_short(value))}" for key, value in found.items()]
+    return "{\n" + ",\n".join(lines) + "\n }"
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _short(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def found_by(
+    programs: Programs, name: str, command: list[str], folder: Path, environment: dict
+) -> dict | str:
+    """What a program found, or the last line of what went wrong."""
+    file = folder / f"{name}.json"
+    file.unlink(missing_ok=True)
+    program = [str(programs.folder / f"{name}.py"), *programs.options, "--numbers", str(file)]
+    run = subprocess.run(
+        [*command, *program],
+        cwd=folder,
+        env=child_environment() | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        return (run.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+    return json.loads(file.read_text())
+
+
+class Outcome(NamedTuple):
+    """What came of a comparison: what was compared, the largest difference, what is wrong."""
+
+    compared: str
+    largest: float
+    wrong: list[str]
+
+
+def compared(theirs: dict | str, ours: dict | str, tolerance: float) -> Outcome:
+    """Compares what two libraries found."""
+    if isinstance(theirs, str) or isinstance(ours, str):
+        return Outcome("", 0.0, [f"fails: {x}" for x in (theirs, ours) if isinstance(x, str)])
+    if theirs.keys() != ours.keys():
+        return Outcome("", 0.0, [f"other values: {sorted(theirs.keys() ^ ours.keys())}"])
+    largest, wrong = 0.0, []
+    for name in theirs:
+        difference, words = _difference(name, theirs[name], ours[name], tolerance)
+        largest = max(largest, difference)
+        wrong += words
+    single = all(isinstance(value, float) for value in theirs.values())
+    return Outcome(", ".join(theirs) if single else f"{len(theirs)} values", largest, wrong)
+
+
+def _difference(name: str, theirs: Any, ours: Any, tolerance: float) -> tuple[float, list[str]]:
+    """The largest difference in a value, by its size, and what is not the same, in words."""
+    expected, found = dict(_leaves(name, theirs)), dict(_leaves(name, ours))
+    sizes = [abs(x) for x in expected.values() if _is_number(x) and math.isfinite(x)]
+    size, largest, wrong = max([*sizes, SMALLEST]), 0.0, []
+    for place in expected.keys() | found.keys():
+        a, e = found.get(place, "absent"), expected.get(place, "absent")
+        if a == e or (a != a and e != e):
+            continue
+        if isinstance(a, float) and isinstance(e, float) and math.isfinite(a - e):
+            largest = max(largest, abs(a - e) / size)
+            if abs(a - e) <= tolerance * size:
+                continue
+        wrong.append(f"{place}: {_shown(a)}, TensorFlow {_shown(e)}")
+    return largest, sorted(wrong)
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, (dict, list)):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in pairs:
+            yield from _leaves(f"{name}[{key!r}]", part)
+    else:
+        yield name, value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def compare(
+    programs: Programs, theirs: str, ours: str, folder: Path, say: Callable[[str], None]
+) -> tuple[dict[str, Outcome], dict[str, dict | str]]:
+    """What came of each program, and what TensorFlow found; both are named by their Python."""
+    outcomes, answers = {}, {}
+    for name in programs.names():
+        say(f"{programs.kind} {name}")
+        answers[name] = found_by(programs, name, [theirs], folder, {})
+        source = {"PYTHONPATH": str(ROOT / "src")}
+        run = found_by(programs, name, [ours, "-m", "retrograde", "run"], folder, source)
+        outcomes[name] = compared(answers[name], run, programs.tolerance)
+    return outcomes, answers
+
+
+def table(kind: str, outcomes: dict[str, Outcome]) -> str:
+    """A table in Markdown."""
+    rows = [
+        f"| `{name}` | {outcome.compared} | {_verdict(outcome)} |"
+        for name, outcome in outcomes.items()
+    ]
+    return "\n".join([f"| {kind} | compared | largest difference |", "| --- | --- | --- |", *rows])
+
+
+def _verdict(outcome: Outcome) -> str:
+    if outcome.wrong:
+        return "; ".join(outcome.wrong)
+    return f"{outcome.largest:.0e}" if outcome.largest else "none"

@@ -1,0 +1,104 @@
+"""Programs in two libraries: the comparison sees every kind of difference."""
+
+import json
+import sys
+
+import pytest
+
+from parity import programs
+from parity.programs import Outcome, Programs, compared
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+def wrong(theirs, ours, tolerance=1e-3):
+    return compared({"v": theirs}, {"v": ours}, tolerance).wrong
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (1.0, 1.0005),
+        (1e-9, 1e-6),
+        (NAN, NAN),
+        (INFINITY, INFINITY),
+        ([1.0, 1000.0], [1.5, 1000.0]),
+        ({"a": [None, True, 3]}, {"a": [None, True, 3]}),
+        ("text", "text"),
+    ],
+)
+def test_these_are_the_same(theirs, ours):
+    assert wrong(theirs, ours) == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "words"),
+    [
+        (1.0, 1.002, ["v: 1.002, TensorFlow 1"]),
+        (1.0, NAN, ["v: nan, TensorFlow 1"]),
+        (NAN, 1.0, ["v: 1, TensorFlow nan"]),
+        (INFINITY, -INFINITY, ["v: -inf, TensorFlow inf"]),
+        (3, 4, ["v: 4, TensorFlow 3"]),
+        (None, 0.0, ["v: 0, TensorFlow None"]),
+        ("a", "b", ["v: b, TensorFlow a"]),
+        (True, False, ["v: False, TensorFlow True"]),
+        ([1.0, 2.0], [1.0], ["v[1]: absent, TensorFlow 2"]),
+        ([1.0], [1.0, 2.0], ["v[1]: 2, TensorFlow absent"]),
+        ({"a": [1.0]}, {"a": [9.0]}, ["v['a'][0]: 9, TensorFlow 1"]),
+    ],
+)
+def test_a_difference_is_told(theirs, ours, words):
+    assert wrong(theirs, ours) == words
+
+
+def test_what_fails_and_what_is_not_there_is_told():
+    assert compared("no scipy", {}, 0.1).wrong == ["fails: no scipy"]
+    assert compared({}, "no keras", 0.1).wrong == ["fails: no keras"]
+    assert compared({"a": 1.0}, {}, 0.1).wrong == ["other values: ['a']"]
+
+
+def test_the_largest_difference_is_a_share_of_the_largest_number_in_a_value():
+    outcome = compared({"a": [1.0, 200.0], "b": 1}, {"a": [1.0, 200.02], "b": 1}, 1e-3)
+
+    assert outcome.wrong == []
+    assert outcome.largest == pytest.approx(1e-4)
+    assert outcome.compared == "2 values"
+    assert compared({"loss": 1.0}, {"loss": 1.0}, 1e-3) == Outcome("loss", 0.0, [])
+
+
+def test_a_table_of_programs():
+    outcomes = {
+        "gan": Outcome("loss", 0.0, []),
+        "vae": Outcome("loss", 2.4e-6, []),
+        "ode": Outcome("loss", 0.5, ["loss: 1, TensorFlow 2"]),
+    }
+
+    assert programs.table("example", outcomes).splitlines() == [
+        "| example | compared | largest difference |",
+        "| --- | --- | --- |",
+        "| `gan` | loss | none |",
+        "| `vae` | loss | 2e-06 |",
+        "| `ode` | loss | loss: 1, TensorFlow 2 |",
+    ]
+
+
+def test_programs_are_run_compared_and_recorded(tmp_path):
+    (tmp_path / "helper.py").write_text("")
+    (tmp_path / "good.py").write_text(
+        "# program\nimport pathlib, sys\n"
+        "pathlib.Path(sys.argv[sys.argv.index('--numbers') + 1]).write_text('{\"a\": [0.1]}')\n"
+    )
+    (tmp_path / "bad.py").write_text("# program\nraise ValueError('no good')\n")
+    kind = Programs("test", tmp_path, tmp_path / "answers.json", "# program", (), 1e-3)
+    said = []
+
+    outcomes, answers = programs.compare(
+        kind, sys.executable, sys.executable, tmp_path, said.append
+    )
+    kind.record(answers)
+
+    assert said == ["test bad", "test good"]
+    assert outcomes["good"] == Outcome("1 values", 0.0, [])
+    assert outcomes["bad"].wrong == ["fails: ValueError: no good"] * 2
+    assert kind.recorded() == answers
+    assert json.loads(kind.answers.read_text())["good"] == {"a": [0.1]}

@@ -1,0 +1,506 @@
+"""Functions: when they are traced, what a trace keeps, and what is left to Python.
+
+`traced` grows while a function is traced, as Python code in it runs only then; what `tf.print` says
+is said in every call, into a file that is read at the end of each cell.
+"""
+
+# %% What everything below needs
+import pathlib
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+from noting import note, refused, save_notes
+
+folder = pathlib.Path(tempfile.mkdtemp())
+spoken = folder / "spoken.txt"
+traced = []
+
+
+def say(*words):
+    tf.print(*words, output_stream=f"file://{spoken}")
+
+
+def said():
+    """What was said since the last time."""
+    text = spoken.read_text() if spoken.exists() else ""
+    spoken.unlink(missing_ok=True)
+    return text.splitlines()
+
+
+# %% Use: a function is called, differentiated, and called by another
+@tf.function
+def stir(tea, milk):
+    return tea + milk
+
+
+strength = tf.Variable(1.0)
+with tf.GradientTape() as tape:
+    cup = stir(strength, 1.0)
+
+
+@tf.function
+def brew(leaves, water, milk):
+    return stir(tf.matmul(leaves, water), milk)
+
+
+note(
+    stirred=stir(tf.ones([2, 2]), tf.ones([2, 2])),
+    by_strength=tape.gradient(cup, strength),
+    brewed=brew(tf.ones([3, 2]), tf.ones([2, 2]), tf.ones([2])),
+)
+
+
+# %% A trace for each kind of argument
+@tf.function
+def double(thing):
+    traced.append(thing.dtype.name)
+    return thing + thing
+
+
+note(
+    doubled=[double(tf.constant(1)), double(tf.constant(1.5)), double(tf.constant("a"))],
+    doubled_again=double(tf.constant("b")),
+    traced_for=traced,
+    traces=double.experimental_get_tracing_count(),
+)
+print(double.pretty_printed_concrete_signatures())
+note(signatures=double.pretty_printed_concrete_signatures().count("Input Parameters"))
+
+
+# %% A fixed signature
+@tf.function(input_signature=(tf.TensorSpec(shape=[None], dtype=tf.int32),))
+def hailstone(numbers):
+    return tf.where(numbers % 2 == 0, numbers // 2, 3 * numbers + 1)
+
+
+note(hailstone=[hailstone(tf.constant([1, 2])), hailstone(tf.constant([6, 7, 8, 9]))])
+with refused("another_rank", TypeError, ValueError):
+    hailstone(tf.constant([[1, 2], [3, 4]]))
+with refused("another_dtype", TypeError, ValueError):
+    hailstone(tf.constant([1.0, 2.0]))
+
+
+# %% Shapes that are relaxed by themselves
+@tf.function(reduce_retracing=True)
+def mean_of(values):
+    return tf.reduce_mean(values)
+
+
+note(means=[mean_of(tf.range(float(n))) for n in (2, 3, 4, 5, 6)])
+
+
+# %% Python numbers make traces, tensors do not
+@tf.function
+def train(steps):
+    say("running", steps)
+    for _ in tf.range(steps):
+        pass
+
+
+train(steps=10)
+train(steps=20)
+by_numbers = train.experimental_get_tracing_count()
+train(steps=tf.constant(10))
+train(steps=tf.constant(20))
+note(
+    said_by_training=said(),
+    traces_by_numbers=by_numbers,
+)
+
+
+def speak():
+    traced.append("speak")
+    say("spoken")
+
+
+traced.clear()
+tf.function(speak)()
+tf.function(speak)()
+note(new_functions_trace_anew=traced, spoken=said())
+
+
+# %% Objects say by themselves when they are alike
+class Alike(tf.types.experimental.TraceType):
+    """The type of a fruit is its class."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def is_subtype_of(self, other):
+        return type(other) is Alike and self.kind is other.kind
+
+    def most_specific_common_supertype(self, others):
+        return self if all(self == other for other in others) else None
+
+    def placeholder_value(self, placeholder_context=None):
+        return self.kind()
+
+    def __eq__(self, other):
+        return type(other) is Alike and self.kind is other.kind
+
+    def __hash__(self):
+        return hash(self.kind)
+
+
+class Fruit:
+    """Fruits of one class are alike."""
+
+    def __tf_tracing_type__(self, context):
+        return Alike(type(self))
+
+
+class Plum(Fruit):
+    """Sour."""
+
+    taste = tf.constant([1, 2])
+
+
+class Pear(Fruit):
+    """Sweet."""
+
+    taste = tf.constant([3, 4])
+
+
+@tf.function
+def blend(one, other):
+    traced.append(type(one).__name__)
+    return one.taste + other.taste
+
+
+traced.clear()
+note(
+    blended=[blend(Plum(), Pear()), blend(Plum(), Pear()), blend(Pear(), Pear())],
+    blended_for=traced,
+)
+
+# %% One trace, taken out
+strings = double.get_concrete_function(tf.constant("a"))
+note(
+    concrete=[strings(tf.constant("a")), strings(thing=tf.constant("b"))],
+    concrete_by_spec=double.get_concrete_function(tf.TensorSpec([], tf.string))(tf.constant("c")),
+    concrete_output=[strings.structured_outputs.dtype, strings.structured_outputs.shape],
+    concrete_inputs=[(spec.dtype, spec.shape) for spec in strings.structured_input_signature[0]],
+    output_shape=strings.output_shapes,
+    output_dtype=strings.output_dtypes,
+)
+print(strings)
+with refused("another_trace", tf.errors.InvalidArgumentError, TypeError):
+    strings(tf.constant(1))
+
+
+@tf.function
+def power(base, exponent):
+    return base**exponent
+
+
+square = power.get_concrete_function(base=tf.TensorSpec(None, tf.float32), exponent=2)
+print(square)
+note(square=square(tf.constant(10.0)))
+with refused("another_exponent", TypeError):
+    square(tf.constant(10.0), exponent=3)
+
+
+# %% Conditions and loops of Python on tensors
+@tf.function
+def shrink(values):
+    while tf.reduce_sum(values) > 1.0:
+        say(tf.reduce_sum(values))
+        values = tf.tanh(values)
+    return values
+
+
+note(
+    shrunk=shrink(tf.constant([0.9, 0.8, 0.7])),
+    shrunk_in=len(said()),
+    original=shrink.python_function.__name__,
+)
+
+
+@tf.function
+def fizz(count):
+    for i in tf.range(1, count + 1):
+        if i % 15 == 0:
+            say("fizzbuzz")
+        elif i % 3 == 0:
+            say("fizz")
+        elif i % 5 == 0:
+            say("buzz")
+        else:
+            say(i)
+
+
+fizz(tf.constant(5))
+fizz(tf.constant(15))
+note(fizz=said())
+
+
+@tf.function
+def clipped(value, limit):
+    if value > limit:
+        return limit
+    elif value < -limit:
+        return -limit
+    else:
+        return value
+
+
+note(clipped=[clipped(tf.constant(v), tf.constant(2.0)) for v in (-5.0, 1.0, 9.0)])
+
+
+@tf.function
+def first_above(values, bound):
+    found = -1
+    for i in tf.range(tf.shape(values)[0]):
+        if values[i] < 0.0:
+            continue
+        if values[i] > bound:
+            found = i
+            break
+    return found
+
+
+note(first_above=first_above(tf.constant([-1.0, 0.5, 3.0, 4.0]), tf.constant(2.0)))
+
+
+# %% A loop over Python's data, and over a dataset
+@tf.function
+def total_distance(pairs):
+    total = tf.constant(0)
+    for here, there in pairs:
+        total += tf.abs(there - here)
+    return total
+
+
+data = [(1, 4)] * 3
+note(
+    over_a_list=total_distance(data),
+    over_a_dataset=total_distance(
+        tf.data.Dataset.from_generator(lambda: data, (tf.int32, tf.int32))
+    ),
+    over_slices=total_distance(tf.data.Dataset.from_tensor_slices((tf.range(5), tf.range(5) ** 2))),
+)
+
+
+# %% What a loop collects
+@tf.function
+def run_states(step, inputs, state):
+    inputs = tf.transpose(inputs, [1, 0, 2])
+    length = tf.shape(inputs)[0]
+    states = tf.TensorArray(tf.float32, size=length)
+    for i in tf.range(length):
+        state = step(inputs[i], state)
+        states = states.write(i, state)
+    return tf.transpose(states.stack(), [1, 0, 2])
+
+
+steps = tf.reshape(tf.range(24.0), [2, 3, 4])
+with tf.GradientTape() as tape:
+    tape.watch(steps)
+    states = run_states(lambda x, h: tf.tanh(0.1 * x + h), steps, tf.zeros([2, 4]))
+note(states=states, states_by_inputs=tape.gradient(states, steps))
+
+
+# %% What Python does on the side is done once
+@tf.function
+def aside(value):
+    traced.append("aside")
+    say("run with", value)
+
+
+traced.clear()
+aside(1)
+aside(1)
+aside(2)
+note(aside_traced=len(traced), aside_said=said())
+
+
+class Counted(tf.Module):
+    """A guard of Python's, which a trace does not see."""
+
+    def __init__(self, lifted):
+        super().__init__()
+        self.value, self.calls, self.lifted = tf.Variable(0), 0, lifted
+
+    @tf.function
+    def __call__(self):
+        if self.calls == 0:
+            if self.lifted:
+                with tf.init_scope():
+                    self.calls += 1
+                    self.value.assign_add(1)
+            else:
+                self.calls += 1
+                self.value.assign_add(1)
+        return self.value
+
+
+guarded, lifted = Counted(False), Counted(True)
+note(
+    guarded=[guarded().numpy() for _ in range(3)],
+    lifted=[lifted().numpy() for _ in range(3)],
+)
+
+
+# %% Iterators of Python's, and of a dataset
+@tf.function
+def consume(iterator):
+    say("value", next(iterator))
+
+
+numbers = iter([1, 2, 3])
+consume(numbers)
+consume(numbers)
+iterator = iter(tf.data.Dataset.from_tensor_slices([1, 2, 3]))
+consume(iterator)
+consume(iterator)
+consume(iterator)
+note(consumed=said())
+
+
+# %% Python code in every call
+def in_python(value):
+    traced.append(float(value))
+    return value.numpy() * 2.0
+
+
+@tf.function
+def through_python(value):
+    return tf.py_function(in_python, [value], tf.float32) + 1.0
+
+
+traced.clear()
+note(
+    through_python=[through_python(tf.constant(v)) for v in (1.0, 2.0)],
+    python_was_called=traced,
+    through_numpy=tf.numpy_function(lambda v: np.sort(v), [tf.constant([3.0, 1.0])], tf.float32),
+)
+
+
+# %% A function that calls itself, for a Python number
+@tf.function
+def down(number):
+    if number > 0:
+        traced.append(number)
+        return down(number - 1)
+    return 1
+
+
+traced.clear()
+note(down=down(5), down_traced=traced)
+
+# %% What lies around a function is looked at once; a variable is looked at each time
+outside = 1
+
+
+@tf.function
+def of_outside():
+    return 1 + outside
+
+
+@tf.function
+def of_argument(value):
+    return 1 + value
+
+
+before = [of_outside(), of_argument(outside)]
+outside = 100
+note(outside_before=before, outside_after=[of_outside(), of_argument(outside)])
+
+held = tf.Variable(1)
+
+
+@tf.function
+def of_variable():
+    return 1 + held
+
+
+before = of_variable()
+held.assign(100)
+note(variable_before=before, variable_after=of_variable())
+
+
+# %% Objects with numbers, and objects with variables
+class Line:
+    """Numbers of Python, or variables."""
+
+    def __init__(self, kind):
+        self.slope, self.offset = kind(2.0), kind(0.0)
+
+
+@tf.function
+def value_on(line, x):
+    return line.slope * x + line.offset
+
+
+fixed, free, x = Line(float), Line(tf.Variable), tf.constant(10.0)
+before = [value_on(fixed, x), value_on(free, x)]
+fixed.offset += 5.0
+free.offset.assign_add(5.0)
+note(lines_before=before, lines_after=[value_on(fixed, x), value_on(free, x)])
+note(line_traced_anew=tf.function(lambda x: fixed.slope * x + fixed.offset)(x))
+
+
+# %% Variables are made once
+@tf.function
+def makes_one_each_time(x):
+    v = tf.Variable(1.0)
+    return v * x
+
+
+with refused("a_variable_each_time", ValueError):
+    makes_one_each_time(tf.constant(1.0))
+
+
+class Count(tf.Module):
+    """Makes its variable in the first call."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = None
+
+    @tf.function
+    def __call__(self):
+        if self.count is None:
+            self.count = tf.Variable(0)
+        return self.count.assign_add(1)
+
+
+count = Count()
+note(counts=[count().numpy() for _ in range(3)])
+
+
+# %% An optimizer makes variables too: a function for each
+@tf.function
+def train_step(weight, x, y, optimizer):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(y - weight * x))
+    optimizer.apply_gradients(zip(tape.gradient(loss, [weight]), [weight]))
+    return loss
+
+
+weight = tf.Variable(2.0)
+xs, ys = tf.constant([1.0, 2.0]), tf.constant([3.0, 5.0])
+for name, optimizer in {
+    "adam": tf.keras.optimizers.Adam(0.1),
+    "sgd": tf.keras.optimizers.SGD(0.01, momentum=0.9),
+}.items():
+    step = tf.function(train_step.python_function)
+    losses = [step(weight, xs, ys, optimizer) for _ in range(3)]
+    note(**{f"losses_{name}": losses})
+note(weight=weight)
+
+# %% Functions, switched off to look inside
+tf.config.run_functions_eagerly(True)
+traced.clear()
+aside(1)
+aside(1)
+note(eager_each_time=len(traced), eagerly=tf.config.functions_run_eagerly(), heard=said())
+tf.config.run_functions_eagerly(False)
+note(no_more=tf.config.functions_run_eagerly())
+
+# %% Compiled by XLA
+compiled = tf.function(lambda x: tf.reduce_sum(tf.exp(-(x**2))), jit_compile=True)
+note(compiled=compiled(tf.linspace(-1.0, 1.0, 11)))
+
+save_notes()

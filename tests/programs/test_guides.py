@@ -1,0 +1,68 @@
+"""What TensorFlow's published guides teach, in programs of our own: all of it is here.
+
+The programs are run cell by cell with retrograde in the place of TensorFlow, and everything they
+note is compared with what TensorFlow 2.21 noted. `python parity/run.py --programs --record` asks it
+again.
+"""
+
+import json
+import runpy
+import sys
+
+import pytest
+
+from parity.programs import GUIDES, compared, found_by
+from retrograde.standin import checking
+from retrograde.standin.finder import standing_in
+
+ANSWERS = GUIDES.recorded()
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs a program in this process; returns what it noted."""
+    file = tmp_path / "notes.json"
+
+    def run(name):
+        path = str(GUIDES.folder / f"{name}.py")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(str(GUIDES.folder))
+        monkeypatch.setattr(sys, "argv", [path, "--numbers", str(file)])
+        try:
+            with standing_in():
+                runpy.run_path(path, run_name="__main__")
+        finally:
+            sys.modules.pop("noting", None)
+        return json.loads(file.read_text())
+
+    return run
+
+
+def test_all_guides_were_run_by_tensorflow():
+    assert sorted(ANSWERS) == GUIDES.names()
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_a_guide_comes_to_what_tensorflow_comes_to(name, run):
+    outcome = compared(ANSWERS[name], run(name), GUIDES.tolerance)
+
+    assert outcome.wrong == []
+
+
+def test_a_guide_runs_by_the_command(tmp_path):
+    command = [sys.executable, "-m", "retrograde", "run"]
+
+    found = found_by(GUIDES, "tensor_slicing", command, tmp_path, {})
+
+    assert compared(ANSWERS["tensor_slicing"], found, GUIDES.tolerance).wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_a_guide_has_cells_and_every_name_in_it_is_here(name):
+    path = GUIDES.folder / f"{name}.py"
+    text = path.read_text()
+
+    assert "\nimport tensorflow as tf\n" in text
+    assert "retrograde" not in text
+    assert text.count("# %% ") >= 5
+    assert checking.check([str(path)]).findings == []
