@@ -85,7 +85,7 @@ def save(
 ) -> None:
     """Writes the variables and functions of a module into a directory.
 
-        A function is saved as what was recorded of it: for the shapes it was called with, or those of
+    A function is saved as what was recorded of it: for the shapes it was called with, or those of
     `get_concrete_function`. Where the specs of a signature leave sizes open, so does what is saved,
     if the function does the same for all of them. What loads it needs none of the Python code, and
     runs none. Random numbers are drawn anew in each call, and a `custom_gradient` keeps its
@@ -93,22 +93,22 @@ def save(
 
     `signatures` is a function, or a dict of them, to be found under `signatures` after loading.
 
-        >>> import tempfile
-        >>> class Scale(tf.Module):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.k = tf.Variable(3.0)
-        ...
-        ...     @tf.function
-        ...     def __call__(self, x):
-        ...         return self.k * x
-        >>> scale = Scale()
-        >>> _ = scale(tf.ones([2]))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     tf.saved_model.save(scale, folder)
-        ...     loaded = tf.saved_model.load(folder)
-        >>> loaded(tf.constant([1.0, 2.0])).numpy()
-        array([3., 6.], dtype=float32)
+    >>> import tempfile
+    >>> class Scale(tf.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.k = tf.Variable(3.0)
+    ...
+    ...     @tf.function
+    ...     def __call__(self, x):
+    ...         return self.k * x
+    >>> scale = Scale()
+    >>> _ = scale(tf.ones([2]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tf.saved_model.save(scale, folder)
+    ...     loaded = tf.saved_model.load(folder)
+    >>> loaded(tf.constant([1.0, 2.0])).numpy()
+    array([3., 6.], dtype=float32)
     """
     packing = Packing(rules=options is None or options.experimental_custom_gradients)
     seen: dict[int, int] = {}
