@@ -11,11 +11,13 @@ import sys
 
 import pytest
 
+from benchmarks.peers import ROOT
 from parity.programs import GUIDES, compared, found_by
 from retrograde.standin import checking
 from retrograde.standin.finder import standing_in
 
 ANSWERS = GUIDES.recorded()
+SOURCE = {"PYTHONPATH": str(ROOT / "src")}
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def test_a_guide_comes_to_what_tensorflow_comes_to(name, run):
 def test_a_guide_runs_by_the_command(tmp_path):
     command = [sys.executable, "-m", "retrograde", "run"]
 
-    found = found_by(GUIDES, "tensor_slicing", command, tmp_path, {})
+    found = found_by(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
 
     assert compared(ANSWERS["tensor_slicing"], found, GUIDES.tolerance).wrong == []
 

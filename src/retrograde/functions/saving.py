@@ -64,7 +64,8 @@ def encoded(value: Any, what: str) -> Any:
     if isinstance(value, np.generic):
         return {"number": encoded(value.item(), what), "dtype": dtypes.of(value.dtype).name}
     if isinstance(value, TensorSpec):
-        return {"spec": [value.shape.as_list(), value.dtype.name, value.name]}
+        shape = None if value.shape.rank is None else value.shape.as_list()
+        return {"spec": [shape, value.dtype.name, value.name]}
     if isinstance(value, VariableSpec):
         return {"variable": [value.place, value.shape, value.dtype, value.trainable]}
     if hasattr(value, "_fields") and type(value).__module__.startswith(_OPS):

@@ -85,8 +85,8 @@ class KerasLine(tf.keras.Model):
 
     def __init__(self, **more):
         super().__init__(**more)
-        self.slope = tf.Variable(5.0)
-        self.offset = tf.Variable(0.0)
+        self.slope = self.add_weight(shape=(), initializer=tf.keras.initializers.Constant(5.0))
+        self.offset = self.add_weight(shape=(), initializer="zeros")
 
     def call(self, x):
         return self.slope * x + self.offset

@@ -70,7 +70,7 @@ class Lower(keras.Model):
 
 
 model = built(Lower)
-model.compile(optimizer=keras.optimizers.SGD(0.1, momentum=0.5))
+model.compile(optimizer=keras.optimizers.SGD(0.1, momentum=0.5), jit_compile=False)
 history = model.fit(x, y, epochs=4, batch_size=32, shuffle=False, verbose=0)
 note(lower=history.history)
 
@@ -95,7 +95,7 @@ class Weighted(keras.Model):
 
 
 model = built(Weighted)
-model.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse", metrics=["mae"])
+model.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse", metrics=["mae"], jit_compile=False)
 weights = np.linspace(0.0, 2.0, 128).astype(np.float32)
 history = model.fit(x, y, sample_weight=weights, epochs=2, batch_size=64, shuffle=False, verbose=0)
 note(weighted=history.history)
@@ -124,7 +124,7 @@ note(judged=model.evaluate(x, y, verbose=0))
 # %% Callbacks, a validation, a dataset
 lines = []
 model = built(Own)
-model.compile(optimizer=keras.optimizers.RMSprop(0.02), loss="mse")
+model.compile(optimizer=keras.optimizers.RMSprop(0.02), loss="mse", jit_compile=False)
 callback = keras.callbacks.LambdaCallback(
     on_epoch_end=lambda epoch, logs: lines.append(logs["loss"])
 )
