@@ -68,7 +68,9 @@ def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):
 def _product(a, b, transpose_a, transpose_b, shape):
     """A matrix product, summed over the batch axes along which its factor was broadcast."""
     y = matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
-    return y if tuple(y.shape) == tuple(shape) else sum_to(y, shape=tuple(shape))
+    if y.ndim == 2 == len(shape) or tuple(y.shape) == tuple(shape):
+        return y
+    return sum_to(y, shape=tuple(shape))
 
 
 def _rows(x):
