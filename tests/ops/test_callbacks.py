@@ -1,0 +1,54 @@
+"""Python code in compiled programs: it sees all bits of what it is given, and gives all back."""
+
+import jax
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core.rules import Spec
+from retrograde.ops._callbacks import called_back
+
+VALUES = {
+    "int64": [2**53 + 1, -3],
+    "uint64": [2**64 - 1, 5],
+    "float64": [1 + 2.0**-50, -np.inf],
+    "complex128": [1 + 2.0**-50 + 3j, 2 - (1 + 2.0**-50) * 1j],
+    "int32": [7, -7],
+    "float32": [1.5, np.inf],
+    "complex64": [1 + 2j, 3 - 4j],
+    "bool": [True, False],
+}
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (3, 2), (0, 2)])
+@pytest.mark.parametrize("dtype", VALUES)
+def test_all_bits_go_there_and_back(dtype, shape):
+    x = np.resize(np.array(VALUES[dtype], dtype), shape)
+    spec, seen = Spec(x.shape, x.dtype), []
+
+    def look(x, y):
+        seen.append((x.dtype, x.shape))
+        return x, y[..., ::-1] if y.ndim else y
+
+    with jax.enable_x64(True):
+        y = jax.jit(lambda x: called_back(look, [spec] * 2, [x, x]))(x)
+        first, second = map(np.asarray, y)
+
+    assert seen == [(x.dtype, x.shape)] * bool(x.size)  # XLA asks for nothing if nothing comes
+    assert first.dtype == second.dtype == x.dtype
+    np.testing.assert_array_equal(first, x)
+    np.testing.assert_array_equal(second, x[..., ::-1] if x.ndim else x)
+
+
+def test_numbers_of_64_bits_survive_in_the_middle_of_a_large_program():
+    """One that JAX runs in another thread than the one that called it."""
+    x = tf.constant(np.random.default_rng(0).uniform(1, 2, (300, 300)))
+
+    def f(x):
+        y = tf.linalg.matmul(x, x, transpose_b=True) / 300 + 10 * tf.eye(300, dtype=x.dtype)
+        return tf.reduce_sum(tf.sin(tf.linalg.logm(tf.cast(y[:4, :4], tf.complex128))))
+
+    compiled = tf.function(f, jit_compile=True)
+    for _ in range(2):
+        actual = compiled(x)
+    np.testing.assert_allclose(actual, f(x), rtol=1e-12)
