@@ -19,6 +19,7 @@ from retrograde.functions.recording import Call, Guard, Log, Reading, Write, key
 from retrograde.functions.rolling import rolled
 from retrograde.functions.simplifying import Plain
 from retrograde.functions.xla_loops import Values, compute
+from retrograde.ops._callbacks import called_back
 
 _SMALL = 1 << 12  # bytes: constants up to this size become part of the program
 
@@ -188,8 +189,6 @@ class Program:
 
     def _called_back(self, call: Call, arrays: list) -> Any:
         """A pure Python function in the middle of a program."""
-        from retrograde.ops._callbacks import called_back
-
         host, specs = call.primitive, [self._specs[n] for n in call.outputs]
 
         def run(*given: Any) -> list:

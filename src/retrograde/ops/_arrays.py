@@ -6,6 +6,7 @@ import numpy as np
 
 from retrograde.core import dtypes, rows
 from retrograde.core.rules import Spec
+from retrograde.ops._callbacks import called_back
 
 HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
@@ -125,8 +126,6 @@ def on_host(xp, f, results, *arrays):
     """
     if xp is np:
         return f(*arrays)
-    from retrograde.ops._callbacks import called_back
-
     if isinstance(results, Spec):
         return called_back(lambda *xs: (f(*xs),), (results,), arrays)[0]
     return called_back(f, results, arrays)

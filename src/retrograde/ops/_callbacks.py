@@ -2,14 +2,12 @@
 
 It calls from threads of its own, where JAX knows no dtypes of 64 bits, even if the program was made
 where it does: there it would cut such numbers in half. So they go there and back in words of 32
-bits. Only compiled programs import this.
+bits.
 """
 
 from __future__ import annotations
 
-import jax
 import numpy as np
-from jax import lax
 
 from retrograde.core.rules import Spec
 
@@ -18,6 +16,8 @@ _WORD = np.dtype(np.uint32)
 
 def called_back(f, results, arrays):
     """What `f` returns for arrays of NumPy, a tuple of arrays as `results` say; here, JAX's."""
+    import jax
+
     dtypes = [np.dtype(x.dtype) for x in arrays]
     expected = [jax.ShapeDtypeStruct(*_spec_in_words(spec)) for spec in results]
 
@@ -47,14 +47,18 @@ def _numpy_in_words(x):
 
 
 def _jax_in_words(x):
+    from jax import lax, numpy
+
     if not _is_long(x.dtype):
         return x
     if x.dtype.kind == "c":
-        return jax.numpy.concatenate([_jax_in_words(lax.real(x)), _jax_in_words(lax.imag(x))], -1)
+        return numpy.concatenate([_jax_in_words(lax.real(x)), _jax_in_words(lax.imag(x))], -1)
     return lax.bitcast_convert_type(x, _WORD)
 
 
 def _from_words(x, dtype):
+    from jax import lax
+
     if not _is_long(dtype):
         return x
     if dtype.kind == "c":
