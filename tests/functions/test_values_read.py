@@ -36,6 +36,13 @@ def sparse(values):
     return tf.SparseTensor([[0, 0], [0, 2], [1, 1]], values, [2, 3])
 
 
+def on_sparse(f):
+    """`f` of a sparse tensor with changing indices and values."""
+    places = ([[0, 1], [1, 0]], [[0, 0], [1, 2]])
+    calls = [(tf.constant(i, tf.int64), floats(2)) for i in places]
+    return lambda i, v: f(tf.SparseTensor(i, v, [2, 3])), calls
+
+
 TRUE = tf.constant([[1], [2]], tf.int64)
 BOXES = boxes(5)
 IMAGE = floats(1, 6, 7, 3)
@@ -182,6 +189,28 @@ SAME_SHAPES = {
             for i, s in (([0, 1, 2], [0, 0, 1]), ([3, 3, 1], [0, 1, 1]))
         ],
     ),
+    "sparse transpose": on_sparse(lambda x: tf.sparse.transpose(x)),
+    "sparse reshape": on_sparse(lambda x: tf.sparse.expand_dims(tf.sparse.reshape(x, [3, 2]), 1)),
+    "sparse reduce_sum": on_sparse(lambda x: tf.sparse.reduce_sum(x, 0)),
+    "sparse reduce_max": on_sparse(
+        lambda x: tf.sparse.reduce_max(x, 1, keepdims=True, output_is_sparse=True)
+    ),
+    "sparse slice": on_sparse(lambda x: tf.sparse.slice(x, [0, 0], [2, 3])),
+    "sparse concat": on_sparse(lambda x: tf.sparse.concat(1, [x, x])),
+    "sparse retain": on_sparse(lambda x: tf.sparse.retain(x, x.values < 2.0)),
+    "sparse fill_empty_rows": on_sparse(lambda x: tf.sparse.fill_empty_rows(x, 9.0)),
+    "sparse add": on_sparse(lambda x: tf.sparse.add(x, x, 0.01)),
+    "sparse maximum": on_sparse(lambda x: tf.sparse.maximum(x, x.with_values(1.0 - x.values))),
+    "sparse softmax": on_sparse(tf.sparse.softmax),
+    "sparse division": on_sparse(lambda x: x / tf.constant([[1.0], [2.0]])),
+    "sparse mask": (
+        lambda i, v: tf.sparse.mask(tf.IndexedSlices(v, i), [0]).values,
+        [(tf.constant(i), floats(2)) for i in ([0, 3], [2, 0])],
+    ),
+    "safe_embedding_lookup_sparse": (
+        lambda table, i: tf.nn.safe_embedding_lookup_sparse(table, sparse(i)),
+        [(floats(4, 2), tf.constant(i, tf.int64)) for i in ([1, 2, 3], [3, 0, 1])],
+    ),
     "from_dense": (
         lambda x: tf.sparse.from_dense(x).values,
         [(tf.constant(x),) for x in ([0.0, 2.0, 3.0], [4.0, 0.0, 5.0])],
@@ -246,7 +275,7 @@ def test_one_recording_serves_all_values(name, compiled):
 DIFFERENTIABLE = (
     "boolean_mask", "dynamic_partition", "dynamic_stitch", "embedding_lookup_sparse", "index",
     "repeat", "reverse_sequence", "roll", "segment_sum", "slice", "sparse segment_mean",
-    "sparse to_dense", "tf.slice",
+    "safe_embedding_lookup_sparse", "sparse reduce_sum", "sparse to_dense", "tf.slice",
 )  # fmt: skip
 
 

@@ -94,7 +94,8 @@ def _place_of_entry(frame: FrameType) -> Place | None:
 def _derived_by_entry(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
     """The call whose rule the entry is a part of that is being played in `frame`."""
     recording, entries, values, entry = locals_of(frame, "recording", "entries", "values", "entry")
-    of = recording.origins[entry.outputs[0]].of
+    origin = recording.origins.get(entry.outputs[0])
+    of = None if origin is None else origin.of
     call = next((e for e in entries if type(e) is Call and e.outputs[0] == of), None)
     if call is None:
         return None

@@ -15,6 +15,7 @@ from retrograde.nn.lookups import embedding_lookup
 from retrograde.ops import arithmetic as ar
 from retrograde.ops._arrays import wide
 from retrograde.ops.casting import to_dtype
+from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import sqrt
 from retrograde.ops.indexing import scatter_add
 from retrograde.ops.shaping import reshape
@@ -153,11 +154,11 @@ def safe_embedding_lookup_sparse(
     *front, last = sparse_ids.shape.as_list()
     table = (math.prod(front), last)
     ids, weights = sparse_reshape(sparse_ids, table), None
-    keep = np.asarray(ids.values) >= 0
+    keep = _above(ids.values, -1)
     if sparse_weights is not None:
         weights = sparse_reshape(sparse_weights, table)
         if _combiner(combiner, what) != "sum":
-            keep &= np.asarray(weights.values) > 0
+            keep = apply(ar.logical_and, (keep, _above(weights.values, 0)))
         weights = fill_empty_rows(retain(weights, keep), 1)[0]
     ids, empty = fill_empty_rows(retain(ids, keep), 0 if default_id is None else default_id)
     y = embedding_lookup_sparse(embedding_weights, ids, weights, combiner, max_norm)
@@ -166,3 +167,7 @@ def safe_embedding_lookup_sparse(
         filled = reshape(apply(ar.logical_not, (empty,)), shape=(len(y._array), *(1,) * len(rest)))
         y = apply(ar.mask, (y, filled))
     return reshape(y, shape=(*front, *rest))
+
+
+def _above(x: Tensor, least: int) -> Tensor:
+    return apply(ar.greater, (x, as_tensor(least, x._array.dtype)))

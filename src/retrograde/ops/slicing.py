@@ -116,11 +116,12 @@ def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
             "there. Expected the same."
         )
     flat = reshape(x, shape=(*shape[:axis], mask._array.size, *shape[end:]))
-    return gather(flat, _true_places(mask), axis=axis)
+    return gather(flat, true_places(mask), axis=axis)
 
 
 @hosted(open_shapes=True)
-def _true_places(mask: Tensor) -> Tensor:
+def true_places(mask: Tensor) -> Tensor:
+    """Where `mask`, laid flat, is true."""
     return Tensor(np.flatnonzero(np.asarray(mask)))
 
 

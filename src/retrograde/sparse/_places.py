@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.dispatch import boxed
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
@@ -14,7 +15,8 @@ from retrograde.ops.casting import identity
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.sparse.tensor import SparseTensor
 
-# Indices decide about the shapes of results, so they leave for Python, which recorders hear.
+# Indices decide about the shapes of results. What is made of them is made in functions that are
+# `hosted`, and so made again by a `function` that is replayed.
 
 
 def sparse(value: Any) -> SparseTensor:
@@ -36,9 +38,9 @@ def shape_of(x: SparseTensor) -> tuple[int, ...]:
     return tuple(np.asarray(x.dense_shape).tolist())
 
 
-def with_places(indices: np.ndarray, values: Tensor, shape: Any) -> SparseTensor:
-    """A SparseTensor of values and arrays."""
-    return SparseTensor(Tensor(indices), values, Tensor(np.array(shape, np.int64).reshape(-1)))
+def with_places(indices: Any, values: Tensor, shape: Any) -> SparseTensor:
+    """A SparseTensor of values and of indices, an array or a tensor."""
+    return SparseTensor(boxed(indices), values, Tensor(np.array(shape, np.int64).reshape(-1)))
 
 
 def order_of(indices: np.ndarray) -> np.ndarray:
@@ -117,14 +119,14 @@ def check_order(indices: np.ndarray, what: str) -> None:
         raise invalid(f"{row} is repeated.")
 
 
-def picked(values: Tensor, which: np.ndarray) -> Tensor:
+def picked(values: Tensor, which: Any) -> Tensor:
     """Elements of `values` by their numbers. The gradient of a gather is made whole here."""
-    return gather(identity(values), Tensor(which), axis=0)
+    return gather(identity(values), boxed(which), axis=0)
 
 
-def summed(values: Tensor, which: np.ndarray, count: int) -> Tensor:
+def summed(values: Tensor, which: Any, count: int) -> Tensor:
     """`count` sums, `which` saying to which of them each value goes."""
-    return scatter_add(values, Tensor(which), shape=(count,))
+    return scatter_add(values, boxed(which), shape=(count,))
 
 
 def same_dtypes(what: str, *tensors: Tensor) -> None:

@@ -14,6 +14,7 @@ from retrograde.core.composites import NotOneTensor, replaced
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.shapes import broadcast, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
@@ -56,11 +57,17 @@ def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
         return _add_dense(a, b) if a_sparse else _add_dense(b, a)
     indices, (x, y), shape = _together(a, b, "add")
     total = x + y
-    limit = np.asarray(as_tensor(threshold))
-    if limit > 0:
-        keep = np.flatnonzero(np.abs(np.asarray(total)) >= limit)
-        indices, total = indices[keep], picked(total, keep)
+    limit = as_tensor(threshold)
+    if np.asarray(limit) > 0:
+        keep = _large(total, limit)
+        indices, total = picked(indices, keep), picked(total, keep)
     return with_places(indices, total, shape)
+
+
+@hosted(open_shapes=True)
+def _large(values: Tensor, limit: Tensor) -> Tensor:
+    """Which values are not smaller than `limit`."""
+    return Tensor(np.flatnonzero(np.abs(np.asarray(values)) >= np.asarray(limit)))
 
 
 def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
@@ -76,17 +83,25 @@ def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
     return dense + indexing.scatter_nd(x.values, indices, shape=shape, batch_dims=0)
 
 
-def _together(a: Any, b: Any, what: str) -> tuple[np.ndarray, list[Tensor], tuple[int, ...]]:
+def _together(a: Any, b: Any, what: str) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     """All places of two sparse tensors, sorted; the values of each there; and their shape."""
     a, b = sparse(a), sparse(b)
     same_dtypes(what, a.values, b.values)
     shape = shape_of(a)
     if shape != shape_of(b):
         raise invalid(f"{what}: the shapes {shape} and {shape_of(b)} differ. Expected equal ones.")
-    count = len(places(a))
-    indices, which = distinct(np.concatenate([places(a), places(b)]))
-    parts = ((a.values, which[:count]), (b.values, which[count:]))
-    return indices, [summed(values, part, len(indices)) for values, part in parts], shape
+    indices, *which = _united(a.indices, b.indices)
+    (count, _), parts = indices._array.shape, zip((a, b), which, strict=True)
+    return indices, [summed(x.values, part, count) for x, part in parts], shape
+
+
+@hosted(open_shapes=True)
+def _united(*indices: Tensor) -> tuple[Tensor, ...]:
+    """All different indices, sorted; and for each of those that were given, which it is."""
+    found = [np.asarray(x) for x in indices]
+    whole, which = distinct(np.concatenate(found))
+    ends = np.cumsum([len(part) for part in found])[:-1]
+    return Tensor(whole), *map(Tensor, np.split(which, ends))
 
 
 def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
@@ -235,11 +250,11 @@ def _beside(x: SparseTensor, dense: Any, what: str) -> tuple[Tensor, Tensor]:
             f"{what}: a tensor of shape {tuple(dense.shape)} does not broadcast to the shape "
             f"{shape} of the SparseTensor."
         )
-    stretched = np.array([n == 1 for n in dense.shape], bool)
-    indices = places(x)[:, len(shape) - dense.ndim :] * ~stretched
     if not dense.ndim:
         return x.values, broadcast_to(dense, shape=tuple(x.values.shape))
-    return x.values, indexing.gather_nd(dense, Tensor(indices), batch_dims=0)
+    own = np.array([n != 1 for n in dense.shape], np.int64)  # along axes that are not stretched
+    indices = x.indices[:, len(shape) - dense.ndim :] * own
+    return x.values, indexing.gather_nd(dense, indices, batch_dims=0)
 
 
 def _multiply(self: SparseTensor, other: Any) -> SparseTensor:
@@ -249,9 +264,15 @@ def _multiply(self: SparseTensor, other: Any) -> SparseTensor:
 
 def _divide(self: SparseTensor, other: Any) -> SparseTensor:
     values, divisors = _beside(self, other, "divide")
+    divisors = _refuse_zeros(divisors)
+    return self.with_values(true_divide(values, divisors))
+
+
+@hosted
+def _refuse_zeros(divisors: Tensor) -> Tensor:
     if not np.asarray(divisors).all():
         raise invalid("divide: a SparseTensor cannot be divided by zero. Divide its values.")
-    return self.with_values(true_divide(values, divisors))
+    return divisors
 
 
 def _refuse(self: SparseTensor, other: Any) -> Any:
@@ -302,12 +323,19 @@ def reduce_max(
     return _reduced(sparse(sp_input), axis, keepdims, output_is_sparse, _largest, "reduce_max")
 
 
-def _largest(values: Tensor, which: np.ndarray, count: int) -> Tensor:
+def _largest(values: Tensor, which: Tensor, count: int) -> Tensor:
     """`count` maxima, `which` saying to which of them each value goes; 0 for those without."""
-    dtype = values._array.dtype
+    start = _start(which, count, values._array.dtype)
+    at = reshape(which, shape=(*which._array.shape, 1))
+    return indexing.max_nd(start, values, at, batch_dims=0)
+
+
+@hosted
+def _start(which: Tensor, count: int, dtype: np.dtype) -> Tensor:
+    """Less than all values there are, where there will be any."""
     start = np.zeros(count, dtype)
-    start[which] = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
-    return indexing.max_nd(Tensor(start), values, Tensor(which[:, None]), batch_dims=0)
+    start[np.asarray(which)] = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+    return Tensor(start)
 
 
 def _reduced(
@@ -317,19 +345,38 @@ def _reduced(
     axes = range(len(shape)) if axis is None else _axes(axis, len(shape), what)
     kept = [i for i in range(len(shape)) if i not in axes]
     sizes = tuple(shape[i] for i in kept)
-    indices = places(x)[:, kept]
-    check_inside(indices, sizes, what)
     if not as_sparse:
-        flat = np.ravel_multi_index(indices.T, sizes) if kept else np.zeros(len(indices), np.int64)
-        y = reduce(x.values, flat, math.prod(sizes))
+        y = reduce(x.values, _flat(x.indices, kept, sizes, what), math.prod(sizes))
         return reshape(y, shape=_ones_at(axes, shape) if keepdims else sizes)
-    indices, which = distinct(indices)
-    values = reduce(x.values, which, len(indices))
-    if not keepdims:
-        return with_places(indices, values, sizes)
-    whole = np.zeros((len(indices), len(shape)), np.int64)
-    whole[:, kept] = indices
-    return with_places(whole, values, _ones_at(axes, shape))
+    indices, which = _grouped(x.indices, kept, sizes, what, len(shape) if keepdims else None)
+    values = reduce(x.values, which, indices._array.shape[0])
+    return with_places(indices, values, _ones_at(axes, shape) if keepdims else sizes)
+
+
+@hosted
+def _flat(indices: Tensor, kept: list[int], sizes: tuple[int, ...], what: str) -> Tensor:
+    """Where the axes that are `kept` point to in an array of `sizes`, laid flat."""
+    found = np.asarray(indices)[:, kept]
+    check_inside(found, sizes, what)
+    return Tensor(np.ravel_multi_index(found.T, sizes) if kept else np.zeros(len(found), np.int64))
+
+
+@hosted(open_shapes=True)
+def _grouped(
+    indices: Tensor, kept: list[int], sizes: tuple[int, ...], what: str, rank: int | None
+) -> tuple[Tensor, Tensor]:
+    """The different indices along the axes that are `kept`, and for each which of them it is.
+
+    If there is a `rank`, there are zeros along all other axes.
+    """
+    found = np.asarray(indices)[:, kept]
+    check_inside(found, sizes, what)
+    found, which = distinct(found)
+    if rank is None:
+        return Tensor(found), Tensor(which)
+    whole = np.zeros((len(found), rank), np.int64)
+    whole[:, kept] = found
+    return Tensor(whole), Tensor(which)
 
 
 def _axes(axis: Any, rank: int, what: str) -> set[int]:
@@ -352,10 +399,11 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
         raise invalid(f"softmax: expected at least 2 axes. Received: shape {shape_of(x)}.")
     if x.values._array.dtype not in dtypes.FLOATING:
         raise invalid(f"softmax: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
-    rows, which = distinct(places(x)[:, :-1])
-    largest = stop_gradient(_largest(x.values, which, len(rows)))
+    rows, which = _united(x.indices[:, :-1])
+    count, _ = rows._array.shape
+    largest = stop_gradient(_largest(x.values, which, count))
     e = exp(x.values - picked(largest, which))
-    return x.with_values(e / picked(summed(e, which, len(rows)), which))
+    return x.with_values(e / picked(summed(e, which, count), which))
 
 
 HANDLERS["divide"] = HANDLERS["truediv"] = lambda _, x, y, name=None: x / y

@@ -11,6 +11,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core.errors import invalid
+from retrograde.core.hosting import hosted
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
@@ -19,6 +20,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import broadcast_to
 from retrograde.ops.shaping import concat as concat_tensors
+from retrograde.ops.slicing import true_places
 from retrograde.sparse._places import (
     order_of,
     picked,
@@ -39,12 +41,22 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     array([7., 5.], dtype=float32)
     """
     x = sparse(sp_input)
-    return _sorted(places(x), x.values, shape_of(x))
+    return _sorted(x.indices, x.values, shape_of(x))
 
 
-def _sorted(indices: np.ndarray, values: Tensor, shape: Sequence[int]) -> SparseTensor:
-    order = order_of(indices)
-    return with_places(indices[order], picked(values, order), shape)
+def _sorted(
+    indices: Tensor, values: Tensor, shape: Sequence[int], axes: Sequence[int] | None = None
+) -> SparseTensor:
+    """With sorted indices, whose columns are to be in the order of `axes`."""
+    ranked, order = _ranked(indices, range(len(shape)) if axes is None else axes)
+    return with_places(ranked, picked(values, order), shape)
+
+
+@hosted
+def _ranked(indices: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    found = np.asarray(indices)[:, list(axes)]
+    order = order_of(found)
+    return Tensor(found[order]), Tensor(order)
 
 
 def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
@@ -62,7 +74,7 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
         raise ValueError(
             f"transpose: perm must name each of the {rank} axes once. Received: {order}."
         )
-    return _sorted(places(x)[:, order], x.values, [shape[i] for i in order])
+    return _sorted(x.indices, x.values, [shape[i] for i in order], order)
 
 
 def _integers(value: Any, what: str) -> list[int]:
@@ -79,11 +91,16 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     x = sparse(sp_input)
     before = shape_of(x)
     after = _completed(_integers(shape, "reshape: shape"), before)
-    flat = places(x) @ np.array(_strides(before), np.int64)
-    indices = np.empty((len(flat), len(after)), np.int64)
+    return with_places(_reshaped(x.indices, before, after), x.values, after)
+
+
+@hosted
+def _reshaped(indices: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
+    flat = np.asarray(indices) @ np.array(_strides(before), np.int64)
+    found = np.empty((len(flat), len(after)), np.int64)
     for axis, stride in enumerate(_strides(after)):
-        indices[:, axis], flat = np.divmod(flat, max(stride, 1))
-    return SparseTensor(Tensor(indices), x.values, Tensor(np.array(after, np.int64)))
+        found[:, axis], flat = np.divmod(flat, max(stride, 1))
+    return Tensor(found)
 
 
 def _strides(shape: Sequence[int]) -> list[int]:
@@ -114,7 +131,13 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
     at = -1 if axis is None else integer(axis, "expand_dims: axis")
     position = normalise_axis(at, len(shape) + 1, "expand_dims")
     shape.insert(position, 1)
-    return with_places(np.insert(places(x), position, 0, axis=1), x.values, shape)
+    return with_places(_with_column(x.indices, position), x.values, shape)
+
+
+@hosted
+def _with_column(indices: Tensor, position: int) -> Tensor:
+    """Indices with zeros put in."""
+    return Tensor(np.insert(np.asarray(indices), position, 0, axis=1))
 
 
 def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
@@ -135,7 +158,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
                 f"reset_shape: new_shape must have dimensions at least as large as those of the "
                 f"SparseTensor. Received: {after} for shape {list(before)}."
             )
-    return with_places(places(x), x.values, after)
+    return with_places(x.indices, x.values, after)
 
 
 def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
@@ -146,15 +169,14 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     array([7.], dtype=float32)
     """
     x = sparse(sp_input)
-    keep = np.asarray(as_tensor(to_retain)).astype(bool)
-    indices = places(x)
-    if keep.shape != (len(indices),):
+    keep, (count,) = as_tensor(to_retain), x.values._array.shape
+    if keep._array.shape != (count,):
         raise ValueError(
-            f"retain: expected one truth value for each of {len(indices)} values. Received: shape "
-            f"{keep.shape}."
+            f"retain: expected one truth value for each of {count} values. Received: shape "
+            f"{keep._array.shape}."
         )
-    values = gather(x.values, Tensor(np.flatnonzero(keep)), axis=0)
-    return with_places(indices[keep], values, shape_of(x))
+    kept = true_places(keep)
+    return with_places(picked(x.indices, kept), gather(x.values, kept, axis=0), shape_of(x))
 
 
 def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
@@ -165,11 +187,16 @@ def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> Indexe
     array([[2.]], dtype=float32)
     """
     indices = as_tensor(a.indices)
-    masked = np.asarray(as_tensor(mask_indices)).reshape(-1)
-    keep = Tensor(np.flatnonzero(~np.isin(np.asarray(indices), masked)).astype(np.int32))
+    keep = _unmasked(indices, as_tensor(mask_indices))
     return IndexedSlices(
         gather(as_tensor(a.values), keep, axis=0), gather(indices, keep, axis=0), a.dense_shape
     )
+
+
+@hosted(open_shapes=True)
+def _unmasked(indices: Tensor, masked: Tensor) -> Tensor:
+    hidden = np.isin(np.asarray(indices), np.asarray(masked).reshape(-1))
+    return Tensor(np.flatnonzero(~hidden).astype(np.int32))
 
 
 def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
@@ -193,10 +220,16 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
 
 
 def _part(x: SparseTensor, start: Any, size: Any, shape: np.ndarray) -> SparseTensor:
-    indices = places(x)
-    inside = ((indices >= start) & (indices < start + size)).all(1)
-    left = np.clip(shape - start, 0, size)
-    return with_places(indices[inside] - start, picked(x.values, np.flatnonzero(inside)), left)
+    indices, inside = _inside(x.indices, start.tolist(), size.tolist())
+    return with_places(indices, picked(x.values, inside), np.clip(shape - start, 0, size))
+
+
+@hosted(open_shapes=True)
+def _inside(indices: Tensor, start: list[int], size: list[int]) -> tuple[Tensor, Tensor]:
+    """The indices within a part, counted from where it begins, and which they are."""
+    found, first = np.asarray(indices), np.array(start, np.int64)
+    inside = ((found >= first) & (found < first + np.array(size, np.int64))).all(1)
+    return Tensor(found[inside] - first), Tensor(np.flatnonzero(inside))
 
 
 def split(
@@ -256,11 +289,10 @@ def concat(
         )
     starts = np.cumsum([0, *(shape[along] for shape in shapes)])
     whole[along] = starts[-1]
-    moved = [places(x).copy() for x in xs]
-    for indices, start in zip(moved, starts, strict=False):
-        indices[:, along] += start
+    steps = [np.eye(len(whole), dtype=np.int64)[along] * start for start in starts]
+    moved = [x.indices + step for x, step in zip(xs, steps, strict=False)]
     values = concat_tensors(*(stop_gradient(x.values) for x in xs), axis=0)
-    return _sorted(np.concatenate(moved), values, whole)
+    return _sorted(concat_tensors(*moved, axis=0), values, whole)
 
 
 def fill_empty_rows(
@@ -274,14 +306,21 @@ def fill_empty_rows(
     (array([ 5., -1.], dtype=float32), array([False,  True]))
     """
     x = sparse(sp_input)
-    indices, shape = places(x), shape_of(x)
-    rows = indices[:, 0]
-    empty, order = rows_filled(rows, shape[0], "fill_empty_rows")
+    shape = shape_of(x)
+    indices, order, empty = _filled(x.indices, shape)
+    times = indices._array.shape[0] - x.values._array.shape[0]
+    values = with_default(x.values, as_tensor(default_value, x.values._array.dtype), times)
+    return with_places(indices, picked(values, order), shape), empty
+
+
+@hosted(open_shapes=True)
+def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+    """Sorted indices, one for each empty row among them; their order; which rows are empty."""
+    found = np.asarray(indices)
+    empty, order = rows_filled(found[:, 0], shape[0], "fill_empty_rows")
     new = np.zeros((int(empty.sum()), len(shape)), np.int64)
     new[:, 0] = np.flatnonzero(empty)
-    values = with_default(x.values, as_tensor(default_value, x.values._array.dtype), len(new))
-    filled = with_places(np.concatenate([indices, new])[order], picked(values, order), shape)
-    return filled, Tensor(empty)
+    return Tensor(np.concatenate([found, new])[order]), Tensor(order), Tensor(empty)
 
 
 def rows_filled(rows: np.ndarray, count: int, what: str) -> tuple[np.ndarray, np.ndarray]:
