@@ -416,3 +416,21 @@ def test_functions_on_tapes_read_values_too(compiled):
         expected = [values[i] * (v > 0.5) + (k == i) * sum(chosen) for k, v in enumerate(values)]
         np.testing.assert_allclose(tape.gradient(y, x), expected, rtol=1e-6)
     assert len(f.recordings()) == 2
+
+
+EXAMPLES = {
+    "index": (lambda i: BOXES[i] * 2.0, integers(5, 3), integers(5, 3)),
+    "search": (lambda row: tf.searchsorted(row, [0.4, 0.6]), *(tf.sort(floats(2, 4)),) * 2),
+    "mask": (lambda row: tf.reduce_sum(row[row > 0.5]), floats(2, 4), floats(2, 4)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:vectorized_map runs in a loop")
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_of_a_batch_are_not_taken_for_constants(name, compiled):
+    body, *calls = EXAMPLES[name]
+    f = tf.function(lambda x: tf.vectorized_map(body, x), jit_compile=compiled)
+
+    for x in [*calls, calls[0]]:
+        assert_same(f(x), tf.stack([body(row) for row in x]))

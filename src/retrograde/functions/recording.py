@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import random_state
+from retrograde.core.batching import Batched
 from retrograde.core.conversion import held_by
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.dispatch import apply
@@ -291,7 +292,7 @@ class Recording(Recorder):
 
     def changes(self, x: Tensor) -> bool:
         """Whether another call may see another value of `x`."""
-        return self._changing[self.number(x)]
+        return type(x._array) is Batched or self._changing[self.number(x)]
 
     def _made(self, y: Tensor, changing: bool) -> int:
         number = self._numbers[y._id] = self._new(y._array, changing)
@@ -417,7 +418,7 @@ class Recording(Recorder):
 
     def escape(self, tensor: Any, how: str) -> None:
         """Makes a guard of a value that reaches Python."""
-        if how in _FOLLOWED:
+        if how in _FOLLOWED or type(tensor._array) is Batched:  # which is about to refuse
             return
         number = self.number(tensor)
         truth = how == "bool"
