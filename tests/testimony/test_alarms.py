@@ -92,6 +92,18 @@ def test_a_walk_that_others_record_is_listened_to():
     assert (inner.autopsy().primitive, inner.autopsy().elements[0].index) == ("sqrt", (0,))
 
 
+def test_a_walk_inside_of_a_rule_tells_the_one_outside_as_well():
+    """As where values are computed again in the walk back."""
+    found, gradient = examined_after(
+        lambda x: tf.reduce_sum(tf.recompute_grad(lambda x: tf.sqrt(x) * 2.0)(x * 1.0)), [4.0, 0.0]
+    )
+
+    assert np.isinf(gradient.numpy()[1])
+    assert found.direction == "backwards"
+    assert found.kind == cures.OWN_RULE.name
+    assert found.elements[0].index == (1,)
+
+
 def test_sums_of_cotangents_that_overflow_are_told_of():
     def f(x):
         big = tf.constant(60000.0, tf.float16)

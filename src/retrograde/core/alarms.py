@@ -11,16 +11,22 @@ import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
 
-# What to do with an alarm that came from below a call of certain code.
-answers: dict[CodeType, Callable[[FrameType], None]] = {}
+Answer = Callable[[FrameType], FrameType | None]
+
+_answers: dict[int, Answer] = {}  # by the id of the code, which takes long to hash
+
+
+def answer_in(code: CodeType, answer: Answer) -> None:
+    """Has `answer` called with the frame of each call of `code` that an alarm comes from below.
+
+    It returns the caller with which to go on.
+    """
+    _answers[id(code)] = answer
 
 
 def heard(_kind: str = "", _flags: int = 0) -> None:
-    """Tells the innermost of the callers that has an answer. NumPy calls it in a kernel."""
+    """Tells all callers that have an answer. NumPy calls it in a kernel."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        answer = answers.get(frame.f_code)
-        if answer is not None:
-            answer(frame)
-            return
-        frame = frame.f_back
+        answer = _answers.get(id(frame.f_code))
+        frame = frame.f_back if answer is None else answer(frame)

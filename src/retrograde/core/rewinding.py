@@ -155,7 +155,7 @@ class Cotangents(dict):
         return tuple(whole)
 
 
-def _halt(frame: FrameType) -> None:
+def _halt(frame: FrameType) -> FrameType | None:
     """Has the walk in `frame` halt after the call that it is at."""
     cotangents, entries, g, *entry = locals_of(
         frame, "cotangents", "entries", "g", "plan", "ids", "out", "saved", "attrs"
@@ -163,10 +163,16 @@ def _halt(frame: FrameType) -> None:
     if cotangents.alert and cotangents.halt is None:
         cotangents.halt = Halt(tuple(entry), g, entries[:])
         entries.clear()
+    return frame.f_back
 
 
-alarms.answers[rewind.__code__] = _halt
-alarms.answers[Cotangents.of_outputs.__code__] = lambda _: None  # the call has no cotangent yet
+def _pass_by_walk(frame: FrameType) -> FrameType | None:
+    """The alarm comes before the walk has a cotangent for the call that it is at."""
+    return frame.f_back.f_back
+
+
+alarms.answer_in(rewind.__code__, _halt)
+alarms.answer_in(Cotangents.of_outputs.__code__, _pass_by_walk)
 
 
 def is_finite(g: Any) -> bool:
