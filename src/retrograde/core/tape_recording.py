@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from retrograde.core.rules import (
     NOTHING,
     UNCONNECTED,
     Outputs,
+    Plan,
     Spec,
     save_all,
 )
@@ -28,6 +30,8 @@ from retrograde.core.testifying import Testifying, on_none_from
 
 _ONLY = (CONNECTED,)
 _NEITHER = (False, False)
+_plan_of = operator.itemgetter(0)
+_name_of = operator.itemgetter(Plan._fields.index("name"))
 
 
 class TapeRecording(Testifying):
@@ -275,9 +279,8 @@ class TapeRecording(Testifying):
         if self._recording:
             self._stop()
         entries, self._entries = self._entries, None
-        self._names = names = []  # of the calls, for those who ask after the walk
-        for entry in entries:
-            names.append(entry[0].name)
+        # For those who ask after the walk. The plans themselves may hold arrays.
+        self._names = [*map(_name_of, map(_plan_of, entries))]
         self._spent_at = (frame.f_code.co_filename, frame.f_lineno)
         return entries
 
