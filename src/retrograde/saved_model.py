@@ -19,6 +19,7 @@ from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.functions.concrete import ConcreteFunction
+from retrograde.functions.opening import open_axes
 from retrograde.functions.polymorphic import Function
 from retrograde.functions.saving import (
     Packing,
@@ -91,7 +92,8 @@ def save(
     runs none. Random numbers are drawn anew in each call, and a `custom_gradient` keeps its
     gradient. Functions that run Python code on their way (`py_function`, datasets) cannot be saved.
 
-    `signatures` is a function, or a dict of them, to be found under `signatures` after loading.
+    `signatures` is a function, or a dict of them, to be found under `signatures` after loading;
+    without it, the only function of the module, if that has an `input_signature`.
 
     >>> import tempfile
     >>> class Scale(tf.Module):
@@ -123,7 +125,9 @@ def save(
         "format": "retrograde saved model",
         "version": _VERSION,
         "objects": objects,
-        "signatures": {n: _packed_signature(f, packing) for n, f in _named(signatures).items()},
+        "signatures": {
+            n: _packed_signature(f, packing) for n, f in _named(signatures, obj).items()
+        },
         "variables": [_described(variable) for variable in packing.variables],
     }
     arrays = {f"variable {i}": v.numpy() for i, v in enumerate(packing.variables)}
@@ -139,9 +143,12 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
-def _named(signatures: Any) -> dict[str, Any]:
+def _named(signatures: Any, obj: Any) -> dict[str, Any]:
     if signatures is None:
-        return {}
+        found = [getattr(obj, name) for name in {*_functions_of(type(obj)), *vars(obj)}]
+        functions = [f for f in found if isinstance(f, Function)]
+        only = len(functions) == 1 and functions[0]._input_signature is not None
+        return {_DEFAULT: functions[0]} if only else {}
     return dict(signatures) if isinstance(signatures, Mapping) else {_DEFAULT: signatures}
 
 
@@ -153,7 +160,7 @@ def _packed_signature(f: Any, packing: Packing) -> dict:
     packed = packed_function(function, packing)
     if isinstance(f, ConcreteFunction):
         args, kwargs = f.structured_input_signature
-    elif f._input_signature is not None:
+    elif f._input_signature and (packed["opened"] or not open_axes(f._input_signature)):
         args, kwargs = f._input_signature, {}
     else:
         args, kwargs = next(p.arguments for p in f._signatures.values() if p.all)

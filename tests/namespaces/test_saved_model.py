@@ -169,6 +169,24 @@ def test_signatures_of_several_results_of_names_and_of_one_kind_of_call(tmp_path
     assert loaded.named(tf.ones([5, 2]), sign=-1.0)["signed"].shape == (5, 2)
 
 
+def test_the_only_function_with_a_signature_is_the_default(tmp_path):
+    class One(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def __call__(self, x):
+            return -x
+
+    class Two(One):
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def other(self, x):
+            return x
+
+    for kind, names in ((One, ["serving_default"]), (Two, [])):
+        tf.saved_model.save(kind(), str(tmp_path / kind.__name__))
+        loaded = tf.saved_model.load(str(tmp_path / kind.__name__))
+        assert list(loaded.signatures) == names
+        assert loaded(tf.ones([2])).numpy().tolist() == [-1.0, -1.0]
+
+
 # Sizes that are left open
 
 
@@ -276,6 +294,22 @@ def test_a_function_that_is_another_for_each_size_cannot_be_saved_for_all(tmp_pa
         "The function f cannot be saved: what it does is not the same for all sizes of its "
         "input_signature. Call it, or get_concrete_function, with the shapes that are to be saved.",
     )
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[: tf.shape(x)[0] // 2],
+        lambda x: tf.reduce_sum(x) * tf.cast(tf.shape(x)[0] % 2, tf.float32),
+        lambda x: tf.reduce_sum(x) / float(len(x)) ** 2,
+        lambda x: x * np.hanning(len(x)).astype(np.float32),
+        lambda x: x if len(x) < 20 else -x,
+    ],
+    ids=["half", "parity", "square", "window", "branch"],
+)
+def test_what_is_no_formula_of_the_sizes_is_found_out(tmp_path, f):
+    with pytest.raises(ValueError, match="is not the same for all sizes of its input_signature"):
+        open_and_loaded(tmp_path, f, tf.TensorSpec([None]))
 
 
 def test_such_a_function_is_saved_for_the_sizes_it_was_called_with(tmp_path):

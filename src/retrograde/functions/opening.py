@@ -25,6 +25,7 @@ from retrograde.functions.signature import tensors_reached
 _FORMULA = "of sizes"
 _PRIMES = (7, 11, 13, 17, 19, 23, 29, 31)  # sizes that are hardly met by chance
 _ATTEMPTS = 100
+_CHECKS = (4, 5)
 _MISFITS = (ValueError, InvalidArgumentError)  # what is raised where sizes do not fit
 _MOST_ELEMENTS = 64  # of a constant whose elements are sizes
 
@@ -77,7 +78,8 @@ def with_sizes(arguments: Any, sizes: Sequence[int]) -> Any:
 def recorded_with(
     python_function: Callable, count: int, record: Callable[[tuple], Recorded]
 ) -> tuple[list[Recorded], list[list[int]]]:
-    """Recordings with `count` sizes: the first, others that differ in one, one that does in all.
+    """Recordings with `count` sizes: the first, others that differ in one, and `_CHECKS` that
+    differ in all, far enough for a formula that is none to be found out.
 
     A size that nothing else will do for is the same in all of them; sizes that have to be equal
     change together, and their places are returned.
@@ -97,10 +99,18 @@ def recorded_with(
             for j in places:
                 changed[j] = varied.sizes[j]
             break
-    together = _tried(tuple(changed), record)
-    if not others or together is None:
+    checks = [_tried(_far(sizes, changed, times), record) for times in _CHECKS]
+    if not others or None in checks:
         raise Unlike
-    return [first, *others, together], tied
+    return [first, *others, *checks], tied
+
+
+def _far(sizes: tuple[int, ...], changed: list[int], times: int) -> tuple[int, ...]:
+    """Sizes many times as large; and odd ones and even ones, where neighbours will do."""
+    grown = [
+        times * n + (times // 2 if m == n + 1 else 0) for n, m in zip(sizes, changed, strict=True)
+    ]
+    return tuple([n if m == n else far for n, m, far in zip(sizes, changed, grown, strict=True)])
 
 
 def first_recorded(
@@ -126,11 +136,12 @@ def _strangeness(sizes: tuple[int, ...]) -> int:
 
 
 def varied_in(
-    places: list[int], sizes: tuple[int, ...], record: Callable[[tuple], Recorded]
+    places: list[int], sizes: tuple[int, ...], record: Callable[[tuple], Recorded], by: int = 1
 ) -> Recorded | None:
-    """A recording with another size in some places; `None` if there is none."""
+    """A recording with another size in some places, larger `by` so much or, where that does not
+    fit, a multiple; `None` if there is none."""
     size = sizes[places[0]]
-    for other in (size + 1, 2 * size, 3 * size):
+    for other in (size + by, 2 * size, 3 * size):
         changed = tuple([other if i in places else n for i, n in enumerate(sizes)])
         found = _tried(changed, record)
         if found is not None:
@@ -236,7 +247,7 @@ def formula(values: list, sizes: list[tuple]) -> dict:
     """What the numbers are of the sizes: a multiple of a product, or a sum; and something added."""
     concerned = [
         next(i for i, (a, b) in enumerate(zip(sizes[0], other, strict=True)) if a != b)
-        for other, value in zip(sizes[1:-1], values[1:-1], strict=True)
+        for other, value in zip(sizes[1:-2], values[1:-2], strict=True)
         if value != values[0]
     ]
     for groups in ([concerned], [[i] for i in concerned]):

@@ -341,7 +341,7 @@ class Function:
         self._open.append((full, full_kwargs))
 
         def others() -> list[Path]:
-            varied = [varied_in([i], sizes, record) for i in range(count)]
+            varied = [varied_in([i], sizes, record, by=sizes[i] + 1) for i in range(count)]
             return [found.path for found in varied if found is not None]
 
         return ConcreteFunction(self, full, full_kwargs, path, others)
