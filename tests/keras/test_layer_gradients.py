@@ -92,7 +92,8 @@ def test_gradients_of_a_gradient_penalty_agree_with_differences(label):
 
 def assert_recorded_is_the_same(label, jit_compile, rtol):
     """The second call of a recorded step gives what the step itself gives."""
-    subject = subject_of(label)
+    single = TABLE[label].single
+    subject, rtol = subject_of(label, "float32" if single else "float64"), 1e-5 if single else rtol
     arrays = [*subject.inputs, *subject.weights]
     loss, gradients = loss_and_gradients(subject, *prepared(subject, arrays))
     step = tf.function(functools.partial(loss_and_gradients, subject), jit_compile=jit_compile)
@@ -103,18 +104,19 @@ def assert_recorded_is_the_same(label, jit_compile, rtol):
     np.testing.assert_allclose(slopes(subject, recorded), expected, rtol=rtol, atol=rtol)
 
 
-@pytest.mark.parametrize("label", IN_DOUBLE)
+@pytest.mark.parametrize("label", TABLE)
 def test_replayed_gradients_are_the_same(label):
     assert_recorded_is_the_same(label, False, 1e-11)
 
 
-COMPILED = """Dense Embedding Conv2D Conv2DTranspose MaxPooling2D BatchNormalization
-    LayerNormalization MultiHeadAttention LSTM Dropout RandomFlip"""
+# One of each class: its variants have the same kernels, and XLA takes its time for each.
+CLASSES = [label for label in TABLE if "-" not in label or label.startswith("RNN-")]
 
 
-@pytest.mark.parametrize("label", COMPILED.split())
+@pytest.mark.parametrize("label", CLASSES)
 def test_compiled_gradients_are_the_same(label):
-    assert_recorded_is_the_same(label, True, 1e-9)
+    # Random layers scale what they draw in single precision, which XLA rounds in its own way.
+    assert_recorded_is_the_same(label, True, 3e-8 if TABLE[label].random else 1e-9)
 
 
 @pytest.mark.parametrize("label", RECORDED)
