@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from tests.namespaces.helpers import assert_raises
 
 RNG = np.random.default_rng(0)
 
@@ -393,6 +394,35 @@ def test_mistakes_in_values_are_those_of_eager_code(compiled):
     with pytest.raises(tf.errors.InvalidArgumentError) as found:
         f(x, tf.constant([0, 2, 1]))
     assert str(found.value) == str(expected.value)
+
+
+MISPLACED = {
+    "index": (
+        lambda x, i: x[:, i],
+        7,
+        "slice index 7 of dimension 1 out of bounds: it has size 3.",
+    ),
+    "negative index": (
+        lambda x, i: x[i],
+        -3,
+        "slice index -3 of dimension 0 out of bounds: it has size 2.",
+    ),
+    "slice": (
+        lambda x, i: tf.slice(x, [0, i], [1, 2]),
+        2,
+        "slice: a part of size 2 of axis 1, which has size 3, must have begin < 2. Received: 2.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISPLACED)
+def test_places_out_of_bounds(name):
+    body, wrong, message = MISPLACED[name]
+    f, x = tf.function(body), floats(2, 3)
+
+    for _ in range(2):
+        assert_raises(lambda: f(x, tf.constant(wrong)), tf.errors.InvalidArgumentError, message)
+        assert_same(f(x, tf.constant(0)), body(x, 0))
 
 
 def test_numbers_of_a_loop_over_a_range_are_constants():

@@ -25,6 +25,7 @@ from retrograde.core.recorders import changes
 from retrograde.core.shapes import TensorShape, broadcast, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping, slicing
+from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
 
 
@@ -65,8 +66,10 @@ def _moves(begin: Any) -> bool:
 def _moving_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """A part that other calls of a function find elsewhere."""
     x = casting.identity(x)
-    for axis, size in enumerate(sizes):
-        places = begin[axis] + np.arange(size).astype(begin._array.dtype)
+    for axis, (size, n) in enumerate(zip(sizes, x._array.shape, strict=True)):
+        what = f"slice: a part of size {size} of axis {axis}, which has size {n}, must have begin"
+        start = check_range(begin[axis], low=0, high=n - size + 1, what=what)
+        places = start + np.arange(size).astype(begin._array.dtype)
         x = indexing.gather(x, places, axis=axis)
     return x
 

@@ -59,6 +59,8 @@ def accumulated(
 
 
 class _Accumulation:
+    """One walk over the sums among `calls`, each from its end to its beginning."""
+
     def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> None:
         self._calls = calls
         self._specs = list(specs)

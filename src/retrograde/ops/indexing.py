@@ -92,15 +92,22 @@ offset = Primitive(  # indices into each of several rows, moved on to where that
 )
 
 
-def _from_front_kernel(xp, indices, *, size):
+def _from_front_kernel(xp, indices, *, size, axis=None):
+    if axis is not None and xp is np:
+        wrong = indices[(indices < -size) | (indices >= size)]
+        if wrong.size:
+            first = wrong.flat[0]
+            raise invalid(
+                f"slice index {first} of dimension {axis} out of bounds: it has size {size}."
+            )
     return xp.where(indices < 0, indices + indices.dtype.type(size), indices)
 
 
 from_front = Primitive(  # indices of which the negative ones count from the end, as in NumPy
-    "from_front",
+    "from_front",  # with `axis`, for the message, those that are out of bounds are refused
     _from_front_kernel,
     vjps=None,
-    batch=lambda _, indices, *, size: from_front(indices, size=size),
+    batch=lambda _, indices, **attrs: from_front(indices, **attrs),
     accepts=dtypes.INTEGER,
 )
 

@@ -66,7 +66,9 @@ def _moved(x: Tensor, key: Any) -> tuple[Tensor, Any]:
     for i, k in enumerate(elements):
         if _moves(k):
             size = x._array.shape[axis]
-            places = _span(k.start, k.stop, k.step, size) if isinstance(k, slice) else _at(k, size)
+            places = (
+                _span(k.start, k.stop, k.step, size) if isinstance(k, slice) else _at(k, size, axis)
+            )
             x = gather(identity(x), places, axis=axis)
             elements[i] = slice(None) if isinstance(k, slice) else 0
         axis += k is not None
@@ -84,10 +86,10 @@ def _is_integer(held: Any) -> bool:
     return held._array.dtype.kind in "iu" and not held._array.ndim
 
 
-def _at(k: Any, size: int) -> Tensor:
+def _at(k: Any, size: int, axis: int) -> Tensor:
     """The place that an integer tensor without axes names, along an axis of `size`."""
     index = to_dtype(held_by(k)._read(), np.dtype(np.int64))
-    return reshape(from_front(index, size=size), shape=(1,))
+    return from_front(reshape(index, shape=(1,)), size=size, axis=axis)
 
 
 @hosted(open_shapes=True)

@@ -54,6 +54,8 @@ case("offset", integers(0, 4, 2, 3, dtype="int64"), "columns",
 
 case("from_front", integers(-3, 3, 2, 3), "either_sign", lambda i, *, size: i % size,
      attrs={"size": 3})  # fmt: skip
+case("from_front", integers(-3, 3, 4), "within_bounds", lambda i, *, size, axis: i % size,  # noqa: ARG005
+     attrs={"size": 3, "axis": 0})  # fmt: skip
 case("from_front", np.array(-1, "int64"), "scalar", lambda i, *, size: i % size, attrs={"size": 5})
 
 
