@@ -96,10 +96,8 @@ def _from_front_kernel(xp, indices, *, size, axis=None):
     if axis is not None and xp is np:
         wrong = indices[(indices < -size) | (indices >= size)]
         if wrong.size:
-            first = wrong.flat[0]
-            raise invalid(
-                f"slice index {first} of dimension {axis} out of bounds: it has size {size}."
-            )
+            place = f"slice index {wrong.flat[0]} of dimension {axis}"
+            raise invalid(f"{place} out of bounds: it has size {size}.")
     return xp.where(indices < 0, indices + indices.dtype.type(size), indices)
 
 
