@@ -373,6 +373,21 @@ class TestObjectsThatSayWhatIsAlike:
         assert found == [2.0, 2.0, 6.0, 2.0]
         assert f.experimental_get_tracing_count() == 2
 
+    def test_what_belongs_to_graphs_says_so(self):
+        concrete = tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([]))
+
+        assert_raises(
+            lambda: concrete.graph,
+            AttributeError,
+            "'ConcreteFunction' object has no attribute 'graph'. It is TensorFlow's, and not here: "
+            "nothing builds graphs. source() of the tf.function shows what it does.",
+        )
+        assert_raises(
+            lambda: concrete.nothing,
+            AttributeError,
+            "'ConcreteFunction' object has no attribute 'nothing'",
+        )
+
     def test_a_concrete_function_leaves_variables_as_they_are(self):
         v = tf.Variable(1.0)
         f = tf.function(lambda x: v.assign_add(x))
@@ -494,6 +509,8 @@ class TestErrors:
             _ = left[0] + 1.0
         with pytest.raises(TypeError, match="out of scope"):
             tf.function(lambda: left[0] + 1.0)()
+        with pytest.raises(AttributeError, match="out of scope"):
+            left[0].numpy()
         assert repr(left[0]) == "<tf.Tensor: out of scope, made inside a tf.function>"
 
     def test_variables_are_made_once(self):

@@ -5,6 +5,7 @@ note is compared with what TensorFlow 2.21 noted. `python parity/run.py --progra
 again.
 """
 
+import importlib
 import json
 import runpy
 import sys
@@ -68,3 +69,28 @@ def test_a_guide_has_cells_and_every_name_in_it_is_here(name):
     assert "retrograde" not in text
     assert text.count("# %% ") >= 5
     assert checking.check([str(path)]).findings == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    {
+        "tf.distribute.MirroredStrategy": "A program runs on one machine and one device.",
+        "tf.experimental.dtensor": "A program runs on one machine and one device.",
+        "tf.autograph.to_code": "tf.function records what runs; no source code is rewritten.",
+        "tf.Graph": "Operations run as they are called; nothing builds graphs.",
+        "tf.experimental.ExtensionType": "Use a class of Python, or a dataclass of tensors.",
+        "tf.profiler.experimental": "Measure with cProfile or time.perf_counter.",
+    }.items(),
+)
+def test_what_the_guides_use_and_is_not_here_has_a_line_of_its_own(name, words, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(f"import tensorflow as tf\n{name}\n")
+
+    (finding,) = checking.check([str(program)]).findings
+
+    assert finding.words.endswith(f" is TensorFlow's, and not here. {words}")
+    with standing_in():
+        tensorflow = importlib.import_module("tensorflow")
+        with pytest.raises(AttributeError) as caught:
+            eval(name, {"tf": tensorflow})
+    assert str(caught.value).endswith(finding.words)

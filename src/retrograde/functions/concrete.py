@@ -14,6 +14,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.functions.describing import told
 
+_OF_GRAPHS = ("captured_inputs", "function_def", "graph", "inputs", "outputs")
 _OPEN = 2  # elements along an axis of open length, where a tensor has to be made up
 
 
@@ -75,6 +76,13 @@ class ConcreteFunction:
     def trainable_variables(self) -> tuple:
         """Those of them that are trainable."""
         return tuple([v for v in self.variables if v.trainable])
+
+    def __getattr__(self, name: str) -> Any:
+        words = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in _OF_GRAPHS:
+            words += ". It is TensorFlow's, and not here: nothing builds graphs. source() of the "
+            words += "tf.function shows what it does."
+        raise AttributeError(words, name=name, obj=self)
 
     def export(self) -> Any:
         """The function as a `jax.export.Exported`: StableHLO, for other programs.

@@ -432,6 +432,12 @@ class Recording(Recorder):
         self.entries.append(Guard(number, truth, key, how, here()))
 
 
+_OUT_OF_SCOPE = (
+    "This tensor is out of scope: it was made inside a tf.function, which did not return it. Later "
+    "calls do not compute it anew. Return it from the function to use it outside."
+)
+
+
 class Left(Tensor):
     """A tensor that was left behind by the call that was recorded, and means nothing any more.
 
@@ -442,10 +448,11 @@ class Left(Tensor):
 
     @property
     def _array(self) -> Any:
-        raise TypeError(
-            "This tensor is out of scope: it was made inside a tf.function, which did not return "
-            "it. Later calls do not compute it anew. Return it from the function to use it outside."
-        )
+        raise TypeError(_OUT_OF_SCOPE)
+
+    def numpy(self) -> Any:
+        """TensorFlow's tensors of graphs have no such method."""
+        raise AttributeError(_OUT_OF_SCOPE)
 
     def __repr__(self) -> str:
         return "<tf.Tensor: out of scope, made inside a tf.function>"

@@ -377,6 +377,23 @@ note(
 )
 
 
+# %% What is not returned is lost
+left_behind = []
+
+
+@tf.function
+def leaks(value):
+    left_behind.append(value + 1)
+    return value + 2
+
+
+note(returned=leaks(tf.constant(1)))
+with refused("looked_at", AttributeError):
+    left_behind[0].numpy()
+with refused("used_outside", TypeError):
+    tf.function(lambda value: value + left_behind[0])(tf.constant(2))
+
+
 # %% A function that calls itself, for a Python number
 @tf.function
 def down(number):
@@ -489,6 +506,11 @@ for name, optimizer in {
     losses = [step(weight, xs, ys, optimizer) for _ in range(3)]
     note(**{f"losses_{name}": losses})
 note(weight=weight)
+
+one_step = tf.function(train_step.python_function)
+one_step(weight, xs, ys, tf.keras.optimizers.Adam(0.1))
+with refused("two_optimizers", ValueError):
+    one_step(weight, xs, ys, tf.keras.optimizers.SGD(0.1, momentum=0.9))
 
 # %% Functions, switched off to look inside
 tf.config.run_functions_eagerly(True)
