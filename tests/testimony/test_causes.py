@@ -225,7 +225,7 @@ def out_by_numpy_function():
     return asked(tape, y, x)
 
 
-@program(causes.LEFT)
+@program(causes.COPIED)
 def into_a_new_variable():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:

@@ -70,6 +70,21 @@ def test_the_text_names_the_line_the_reason_and_the_cure():
     assert repr(tape.explain(y, x)) == str(tape.explain(y, x))
 
 
+def test_what_is_the_same_for_several_sources_is_said_once_and_what_is_missing_first():
+    used, a, b = (tf.Variable(x, name=name) for x, name in ((1.0, "used"), (2.0, "a"), (3.0, "b")))
+    c = tf.constant(4.0)
+    with tf.GradientTape() as tape:
+        y = used * tf.stop_gradient(c)
+    answer = tape.explain(y, [used, a, b, c])
+
+    assert [finding.connected for finding in answer] == [True, False, False, False]
+    paragraphs = str(answer).split("\n\n")
+    assert paragraphs[0].startswith("d y / d a is None: independent")
+    assert paragraphs[0].endswith("The same for b.")
+    assert paragraphs[1].startswith("d y / d c is None: stop_gradient")
+    assert paragraphs[2:] == ["Connected: used."]
+
+
 def test_obstacles_behind_the_first_are_told_too():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:

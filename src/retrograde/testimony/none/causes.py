@@ -44,6 +44,7 @@ INDEPENDENT = "independent"
 COMPUTED_APART = "computed apart"
 LINEAR = "constant first derivative"
 LEFT = "left for Python"
+COPIED = "copied into a variable"
 ASSIGN = "assign"
 INTEGER_HOP = "integer hop"
 STOP_GRADIENT = "stop_gradient"
@@ -92,7 +93,9 @@ def of_dead_end(call: Call, position: int) -> tuple[str, str, str]:
         return (
             STOP_GRADIENT,
             "tf.stop_gradient lets the value through and no gradient",
-            "leave tf.stop_gradient out if the gradient is to flow here",
+            "leave tf.stop_gradient out if the gradient is to flow here, or put in it only what is "
+            "to be constant. To round and let the gradient pass, only the rounding belongs in it: "
+            "x + tf.stop_gradient(tf.round(x) - x)",
         )
     if name == "cast_discrete":
         return (
@@ -122,7 +125,6 @@ _HOW = {
     "__dlpack__": "its value left through DLPack",
     "__buffer__": "its value left as a buffer",
     "bytes": "its value left through bytes()",
-    "Variable": "its value became the initial value of a new variable",
     "bitcast": "tf.bitcast reads its bits anew",
 }
 
@@ -135,6 +137,13 @@ def of_exit(exit: Exit, expression: str) -> tuple[str, str, str]:
             "its value went into a variable by an assignment, which tapes do not follow",
             "use the value itself where the block reads the variable, and assign it afterwards",
         )
+    if exit.how == "Variable":
+        return (
+            COPIED,
+            "it became the initial value of a new variable, which is a copy that tapes do not "
+            "follow",
+            "use the tensor itself, or tf.identity of it, in place of a new variable",
+        )
     if exit.how == "bool":
         return (
             LEFT,
@@ -145,16 +154,14 @@ def of_exit(exit: Exit, expression: str) -> tuple[str, str, str]:
     return (
         LEFT,
         f"{meaning}, and what came back is a constant",
-        _instead_of(expression, exit.how),
+        _instead_of(expression),
     )
 
 
-def _instead_of(expression: str, how: str) -> str:
+def _instead_of(expression: str) -> str:
     used = re.findall(r"\b(?:np|numpy)\.(\w+)\(", expression)
     named = [f"{ours} for np.{name}" for name in used if (ours := _ours(name))]
     hint = f" ({', '.join(named)})" if named else ""
-    if how == "Variable":
-        return "make the variable before the block, or use the tensor itself"
     return f"compute this with tensors and tf operations{hint}, so that the tape can follow"
 
 

@@ -251,12 +251,13 @@ class Disconnected(Question):
             meaning = f"`{name}` was used in the block (by {names}), but nothing of it enters "
             meaning += f"`{target}`"
         else:
-            meaning = f"the block did not use `{name}` at all"
+            meaning = f"the block did not use `{name}` at all. What was computed from it before "
+            meaning += "the block, and kept in an attribute or a cache, is a constant there"
         return Obstacle(
             causes.INDEPENDENT,
             meaning,
-            f"compute `{target}` from `{name}`; or use unconnected_gradients='zero' if a zero is "
-            "what you want",
+            f"compute `{target}` from `{name}`, every step of the way inside the block. If it is "
+            "not meant to depend on it, leave it out, or use unconnected_gradients='zero'",
             self.target_line(),
         )
 

@@ -114,7 +114,15 @@ class Explanation(Sequence):
         return all(finding.connected for finding in self)
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self))
+        """Those without a gradient first, and what is the same for several sources only once."""
+        missing = [finding for finding in self if not finding.connected]
+        if not missing:
+            return "\n\n".join(map(str, self))
+        paragraphs = [_together(same) for same in _grouped(missing)]
+        connected = [finding.source for finding in self if finding.connected]
+        if connected:
+            paragraphs.append("\n".join(_wrapped(f"Connected: {', '.join(connected)}.", "")))
+        return "\n\n".join(paragraphs)
 
     __repr__ = __str__
 
@@ -126,6 +134,23 @@ class Explanation(Sequence):
         body = f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>"
         table = f'<table style="width: 100%; min-width: 44em; table-layout: fixed">{body}</table>'
         return f'<div style="overflow-x: auto">{table}</div>'
+
+
+def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that differ in nothing but the name of their source, side by side."""
+    groups: dict[tuple, list[Finding]] = {}
+    for finding in findings:
+        texts = [finding.meaning, finding.cure, *(f.meaning for f in finding.further)]
+        nameless = [text.replace(f"`{finding.source}`", "`…`") for text in texts]
+        groups.setdefault((finding.cause, finding.line, *nameless), []).append(finding)
+    return list(groups.values())
+
+
+def _together(same: list[Finding]) -> str:
+    """The text for findings that are the same, but for their sources."""
+    first, *others = same
+    also = ", ".join(finding.source for finding in others)
+    return "\n".join([str(first), *(_wrapped(f"The same for {also}.") if also else ())])
 
 
 def _sentence(text: str, capital: bool = True) -> str:
@@ -140,11 +165,11 @@ def _marked_up(text: str) -> str:
     return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrapped(text: str, indent: str = "  ") -> list[str]:
     return textwrap.wrap(
         text,
         _WIDTH,
-        initial_indent="  ",
+        initial_indent=indent,
         subsequent_indent="  ",
         break_long_words=False,
         break_on_hyphens=False,
