@@ -45,7 +45,7 @@ docs: $(VENV)/.dev  ## run the examples in the documentation and build it into s
 bench: $(VENV)/.demo  ## measure against TensorFlow, PyTorch, JAX and autograd
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-parity: $(VENV)/.dev  ## compare every function and every example with TensorFlow
+parity: $(VENV)/.dev  ## compare every function, example and guide with TensorFlow
 	$(BIN)/python parity/run.py $(ARGS)
 
 keras-suite: $(VENV)/.dev  ## run Keras's own tests on this backend (ARGS=--short for a part)

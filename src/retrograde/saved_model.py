@@ -26,6 +26,7 @@ from retrograde.functions.saving import (
     decoded,
     encoded,
     packed_function,
+    tensor_of,
     unpacked_function,
 )
 from retrograde.module import Module
@@ -262,7 +263,7 @@ def _loaded(description: Mapping, file: TensorFile) -> Any:
     tensors = {key: file.array(key) for key in file.keys}
     variables = [
         Variable(
-            Tensor(tensors[f"variable {i}"][()]),
+            tensor_of(tensors[f"variable {i}"]),
             trainable=data["trainable"],
             name=data["name"],
             shape=data["shape"],
@@ -308,7 +309,7 @@ def _unpacked(part: Any, objects: list, variables: list, tensors: Mapping) -> An
         case "variable":
             return variables[value]
         case "tensor":
-            return Tensor(tensors[value][()])
+            return tensor_of(tensors[value])
         case "function":
             return unpacked_function(value, variables, tensors)
         case "object":

@@ -218,6 +218,16 @@ OPEN = {
     ),
     "zeros": (lambda x: tf.concat([x, tf.zeros_like(x)], 0), [[None, 2]], [[(3, 2)]]),
     "a count": (lambda x: x * tf.cast(tf.range(tf.shape(x)[0]), tf.float32), [[None]], [[(4,)]]),
+    "nothing": (
+        lambda x: tf.concat([x, tf.zeros([tf.shape(x)[0], 0])], 1),
+        [[None, 2]],
+        [[(4, 2)]],
+    ),
+    "constants that are not finite": (
+        lambda x: tf.maximum(x, tf.constant([-np.inf, np.inf])),
+        [[None, 2]],
+        [[(4, 2)]],
+    ),
     "a sum of sizes": (lambda x, y: tf.concat([x, y, y], 0), [[None], [None]], [[(2,), (3,)]]),
     "one for two": (lambda x, y: x + y, [[None], [None]], [[(4,), (4,)]]),
     "a product of sizes": (
@@ -273,6 +283,15 @@ def test_what_was_loaded_with_open_sizes_can_be_differentiated_and_called_with_l
 
     np.testing.assert_allclose(*found, rtol=1e-6)
     np.testing.assert_array_equal(loaded([[1.0] * 6]), ours([[1.0] * 6]))
+
+
+def test_strings_of_open_sizes(tmp_path):
+    ours, loaded = open_and_loaded(
+        tmp_path, lambda x: x + tf.constant("!"), tf.TensorSpec([None], tf.string)
+    )
+
+    given = tf.constant(["a", "b", "c"])
+    assert loaded(given).numpy().tolist() == ours(given).numpy().tolist() == [b"a!", b"b!", b"c!"]
 
 
 def test_an_argument_that_does_not_fit_open_sizes_is_refused(tmp_path):

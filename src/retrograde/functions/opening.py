@@ -165,8 +165,7 @@ def common_form(samples: list[Sample], tied: list[list[int]]) -> dict:
     sizes = [sample.sizes for sample in samples]
     constants = {
         name: _common_constant([sample.constants[name] for sample in samples], sizes)
-        for name in samples[0].constants
-        if _are_shared(samples, name)
+        for name in _same([list(sample.constants) for sample in samples])
     }
     entries = _common_entries(datas, sizes)
     rules = [
@@ -189,12 +188,6 @@ def common_form(samples: list[Sample], tied: list[list[int]]) -> dict:
             if len(set(column)) == 1
         ],
     }
-
-
-def _are_shared(samples: list[Sample], name: str) -> bool:
-    if any(name not in sample.constants for sample in samples):
-        raise Unlike
-    return True
 
 
 def _side_by_side(datas: Sequence[dict], key: str) -> Iterator[tuple]:
@@ -278,9 +271,9 @@ def _common_constant(arrays: list[np.ndarray], sizes: list[tuple]) -> dict | Non
     """How to make a constant from sizes; `None` if it does not depend on them."""
     first = arrays[0]
     same_shape = all(array.shape == first.shape for array in arrays)
-    if same_shape and all(np.array_equal(array, first) for array in arrays):
+    if same_shape and all(array.tolist() == first.tolist() for array in arrays):
         return None
-    if first.dtype == object or first.dtype.kind == "c":
+    if first.dtype.kind in "OcV" or not all(np.all(np.isfinite(array)) for array in arrays):
         raise Unlike
     dtype = dtypes.of(first.dtype).name
     if same_shape and first.size <= _MOST_ELEMENTS:
@@ -288,7 +281,7 @@ def _common_constant(arrays: list[np.ndarray], sizes: list[tuple]) -> dict | Non
         elements = [_number(list(column), sizes) for column in zip(*numbers, strict=True)]
         return {"elements": elements, "shape": list(first.shape), "dtype": dtype}
     shape = merged([list(array.shape) for array in arrays], sizes)
-    if all(np.all(array == first.flat[0]) for array in arrays):
+    if first.size and all(np.all(array == first.flat[0]) for array in arrays):
         return {"filled": first.flat[0].item(), "shape": shape, "dtype": dtype}
     counts = [np.arange(array.size, dtype=array.dtype).reshape(array.shape) for array in arrays]
     if all(np.array_equal(array, count) for array, count in zip(arrays, counts, strict=True)):

@@ -491,7 +491,12 @@ def _unpacked_path(
 
 
 def _unpacked_constants(data: list, tensors: Mapping[str, Any]) -> dict[int, Tensor]:
-    return {int(n): Tensor(tensors[name][()]) for n, name in data}
+    return {int(n): tensor_of(tensors[name]) for n, name in data}
+
+
+def tensor_of(array: np.ndarray) -> Tensor:
+    """An array as a tensor holds it: a scalar without axes, unless it is a string."""
+    return Tensor(array if array.dtype.kind == "O" else array[()])
 
 
 def _refuse(name: str, reason: str, *_: Any) -> Any:
