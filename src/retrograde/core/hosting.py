@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,15 +64,41 @@ class _Call:
         self.function = function
         self.given = given
         self.is_tensor = is_tensor
+        self._direct = _direct_arguments(given[0], is_tensor)
 
-    def __call__(self, arrays: Iterable[Any]) -> Any:
+    def __call__(self, arrays: Sequence[Any]) -> Any:
         """What it returns for the values in `arrays`."""
-        values = iter(arrays)
-        pairs = zip(nest.leaves(self.given, expand_composites=True), self.is_tensor, strict=True)
-        leaves = [Tensor(np.asarray(next(values))) if tensor else leaf for leaf, tensor in pairs]
+        tensors = [Tensor(np.asarray(array)) for array in arrays]
+        if not thread.recorders:
+            return self._called(tensors)
         with alone():
+            return self._called(tensors)
+
+    def _called(self, tensors: list[Tensor]) -> Any:
+        args, kwargs = self.given
+        if self._direct is not None:
+            args = list(args)
+            for place, x in zip(self._direct, tensors, strict=True):
+                args[place] = x
+        else:
+            values = iter(tensors)
+            pairs = zip(
+                nest.leaves(self.given, expand_composites=True), self.is_tensor, strict=True
+            )
+            leaves = [next(values) if tensor else leaf for leaf, tensor in pairs]
             args, kwargs = nest.packed(self.given, iter(leaves), expand_composites=True)
-            return self.function(*args, **kwargs)
+        return self.function(*args, **kwargs)
+
+
+def _direct_arguments(args: tuple, is_tensor: list) -> list[int] | None:
+    """The places of tensors in `args`, if they are nowhere else: then there is a short way."""
+    found, flags = [], iter(is_tensor)
+    for place, value in enumerate(args):
+        inner = [next(flags) for _ in nest.leaves(value, expand_composites=True)]
+        if any(inner) and value is not None:
+            return None
+        found += [place] if any(inner) else []
+    return None if any(flags) else found
 
 
 def _host(call: _Call, open_shapes: bool) -> Host:
@@ -97,7 +123,10 @@ def _arrays_in(y: Any, open_shapes: bool) -> tuple:
 
     Of each it is the number of axes, then their sizes.
     """
-    arrays = tuple([x._array for x in nest.leaves(y, expand_composites=True)])
+    plain = (y,) if type(y) is Tensor else y
+    if not (isinstance(plain, tuple) and all([type(x) is Tensor for x in plain])):
+        plain = nest.leaves(y, expand_composites=True)
+    arrays = tuple([x._array for x in plain])
     if not open_shapes:
         return arrays
     shapes = [n for array in arrays for n in (array.ndim, *array.shape)]
