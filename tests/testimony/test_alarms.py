@@ -14,7 +14,7 @@ from retrograde.testimony.nan.likely_line import likely_line
 from tests.namespaces.helpers import assert_raises
 from tests.testimony.test_autopsy import BACKWARD_BIRTHS, BIRTHS, examined
 
-NO_LINES = "The line is known to tapes made with tf.GradientTape(lines=True)."
+NO_LINES = "To see the line, make the tape with tf.GradientTape(lines=True)."
 
 
 def examined_after(f, x):
@@ -59,13 +59,13 @@ def test_what_is_told_without_lines():
 
     assert str(found) == (
         "On the way back, the rule of sqrt made an infinity out of finite values.\n"
+        f"  {NO_LINES}\n"
         "    slope of sqrt(0), with the cotangent 3: inf\n"
         "  Why: The length of a vector has no slope at the origin: the rule of the root divides "
         "by 0.\n"
         "  Then: the rule of multiply made nan out of it.\n"
         "  Cure: Put a small number under the root: tf.sqrt(tf.reduce_sum(x * x, axis) + 1e-12); "
         "to\n    divide by the length, tf.nn.l2_normalize(x, axis).\n"
-        f"  {NO_LINES}\n"
         "  The way from there:\n"
         "    rule of sum\n"
         "    rule of multiply\n"

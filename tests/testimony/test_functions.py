@@ -142,7 +142,8 @@ def test_nonfinite_names_the_line_inside_of_a_replayed_function(jit):
 
     assert lines[1] == "On the way forwards, log made an infinity out of finite values."
     assert lines[2].endswith(": log = tf.math.log(x * 2.0)")
-    assert " ".join(lines[-2:]).split("called at ")[1].endswith(": f(x).")
+    note = "\n".join(lines[3:]).split("\n  1 of 2 elements are not finite:")[0]
+    assert note.split("called at")[1].endswith(": f(x).")
 
 
 def test_nonfinite_names_the_line_of_a_function_in_the_walk_back_outside_of_it():
@@ -170,3 +171,24 @@ def test_tapes_with_lines_know_the_lines_of_functions_that_are_played():
         "root = tf.sqrt(doubled)",
         "return tf.reduce_sum(root)",
     ]
+
+
+@pytest.mark.parametrize("decorate", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_what_a_function_was_given_is_followed_to_the_call_that_made_it(decorate):
+    w, noise = tf.Variable([1.0, 20.0]), tf.constant([0.1, 0.2])
+
+    @decorate
+    def loss_of(action, log_probability):
+        return tf.reduce_mean(0.1 * log_probability - action)
+
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            action = tf.tanh(w)
+            # The tape keeps neither what is subtracted from, nor what is summed.
+            log_probability = -0.5 * tf.square(noise) - tf.math.log(1.0 - tf.square(action))
+            loss = loss_of(action, tf.reduce_sum(log_probability[None], axis=-1))
+        tape.gradient(loss, w)
+
+        report = tape.autopsy()
+        assert (report.direction, report.primitive) == ("forwards", "log")
+        assert [element.index for element in report.elements] == [(1,)]

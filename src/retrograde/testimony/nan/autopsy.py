@@ -35,7 +35,7 @@ from retrograde.testimony.rendering import (
 _FEW = 3  # elements that are shown
 _WAY = 8  # steps of the way that are shown: the first and the last of them
 
-_NO_LINES = "The line is known to tapes made with tf.GradientTape(lines=True)."
+_NO_LINES = "To see the line, make the tape with tf.GradientTape(lines=True)."
 
 
 def autopsy(tape: Any) -> Autopsy:
@@ -152,6 +152,8 @@ class Autopsy(Told):
             lines += the_line(self.place)
         if self.likely:
             lines.append(("line", self.likely))
+        if self.note:
+            lines.append(("why", self.note))
         size = int(np.prod(self.shape, dtype=int))
         if size > 1:
             lines.append(("fact", f"{self.count} of {size} elements are not finite:"))
@@ -163,8 +165,6 @@ class Autopsy(Told):
         if self.turn:
             lines.append(("why", f"Then: {self.turn}"))
         lines.append(("cure", f"Cure: {self.cure}"))
-        if self.note:
-            lines.append(("why", self.note))
         if self.way:
             lines.append(("fact", "The way from there:"))
             lines += [("step", step) for step in self.way]

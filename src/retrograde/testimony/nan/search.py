@@ -69,10 +69,14 @@ class Search:
     def run(self) -> Birth | None:
         """The birth of what is not finite in the targets, or else in the gradients."""
         birth = self._found()
-        if birth is None:
-            return None
-        call = birth.step.call
-        return _look_inside(birth, self._origins.get(call.number, ()) if call is not None else ())
+        if birth is None or birth.step.call is None:
+            return birth
+        found = _look_inside(birth, self._origins.get(birth.step.call.number, ()))
+        while found.step.call is None and found.step.key in self.values.producer:
+            # A function was given it, by calls of the tape that are to be looked at in their turn.
+            self.values.know(found.step.key, found.step.array)
+            found = _look_inside(_way_forwards(self.values, found.step.key, found.way), ())
+        return found
 
     def _found(self) -> Birth | None:
         if not self._asked.targets:
@@ -171,10 +175,28 @@ def _way_forwards(values: Values, key: int, after: list[Step], reader: Call | No
         inputs = values.inputs(call)
         way.append(Step(FORWARDS, array, call, key=key))
         bad = [i for i, x in zip(call.inputs, inputs, strict=True) if not is_finite(x)]
+        bad = bad or _bad_further_back(values, call)
         if not bad:
             *rest, step = way
             return Birth(step, inputs, array, None, rest[::-1] + after)
         key, reader = min(bad, key=lambda i: _age(values, i)), call
+
+
+def _bad_further_back(values: Values, call: Call) -> list[int]:
+    """Values that are not finite, behind inputs of `call` that are not known any more."""
+    bad: list[int] = []
+    pending, seen = list(call.inputs), set()
+    while pending:
+        key = pending.pop()
+        if key in seen:
+            continue
+        seen.add(key)
+        value = values.of(key)
+        if not is_finite(value):
+            bad.append(key)
+        elif value is None and key in values.producer:
+            pending += values.producer[key].inputs
+    return bad
 
 
 def _age(values: Values, key: int) -> int:
