@@ -1,10 +1,6 @@
 """Convolutions, and convolutions transposed."""
 
-from keras.src.backend.common.backend_utils import (
-    check_conv_input_channels,
-    check_conv_transpose_input_channels,
-    compute_conv_transpose_padding_args_for_jax,
-)
+from keras.src.backend.common import backend_utils
 
 from retrograde.core.dispatch import apply
 from retrograde.keras_backend.ops._inputs import pair
@@ -22,6 +18,13 @@ def conv(inputs, kernel, strides=1, padding="valid", data_format=None, dilation_
     x, w = pair(inputs, kernel)
     space = Space(x, data_format)
     return _convolved(space, w, strides, padding, dilation_rate, _groups(space.channels, w))
+
+
+def _check(name, x, w, data_format):
+    """Refuses other numbers of channels, in the words of Keras where it has some: from 3.15 on."""
+    check = getattr(backend_utils, name, None)
+    if check is not None:
+        check(x, w, data_format)
 
 
 def _groups(channels, w):
@@ -53,7 +56,7 @@ def depthwise_conv(inputs, kernel, strides=1, padding="valid", data_format=None,
     """Each channel convolved by itself, with `kernel` of `(*taps, channels, results of each)`."""
     x, w = pair(inputs, kernel)
     space = Space(x, data_format)
-    check_conv_input_channels(x, w, space.data_format)
+    _check("check_conv_input_channels", x, w, space.data_format)
     *taps, channels, results = w._array.shape
     w = reshape(w, shape=(*taps, 1, channels * results))
     return _convolved(space, w, strides, padding, dilation_rate, channels)
@@ -85,10 +88,10 @@ def conv_transpose(
     """The transpose of `conv`, with `kernel` of `(*taps, results, channels)`."""
     x, w = pair(inputs, kernel)
     space = Space(x, data_format)
-    check_conv_transpose_input_channels(x, w, space.data_format)
+    _check("check_conv_transpose_input_channels", x, w, space.data_format)
     taps, strides = w._array.shape[:-2], space.along_axes(strides)
     dilations = space.along_axes(dilation_rate)
-    widened = compute_conv_transpose_padding_args_for_jax(
+    widened = backend_utils.compute_conv_transpose_padding_args_for_jax(
         x._array.shape, w._array.shape, strides, padding, output_padding, dilations
     )
     # Each input reaches `extent` cells. Of all cells reached, some are cut off on both sides; or
