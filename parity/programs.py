@@ -122,7 +122,7 @@ def compared(theirs: dict | str, ours: dict | str, tolerance: float) -> Outcome:
         largest = max(largest, difference)
         wrong += words
     single = all(isinstance(value, float) for value in theirs.values())
-    return Outcome(", ".join(theirs) if single else f"{len(theirs)} values", largest, wrong)
+    return Outcome("; ".join(theirs) if single else f"{len(theirs)} values", largest, wrong)
 
 
 def _difference(name: str, theirs: Any, ours: Any, tolerance: float) -> tuple[float, list[str]]:
