@@ -103,7 +103,7 @@ def draw(options, law, times, orbit, observed, losses):
         left.plot(*orbit.T, color=BLUE, linewidth=4, alpha=0.35, label="true")
         left.plot(*predicted.T, color=RED, linewidth=1.3, label="network")
         left.set(title="Orbit from the start alone", aspect="equal")
-        left.legend(frameon=False, loc="upper right", fontsize=9)
+        left.legend(frameon=False, loc="center", fontsize=9)
         middle.quiver(*grid.T, *field.T, color=INK, scale=28, width=0.004)
         middle.set(title="Direction of the learned law", aspect="equal")
         right.semilogy(losses, color=INK, linewidth=1.0)
