@@ -39,7 +39,8 @@ def quick_call(path: Path, count: int, read: dict[int, Any], written: dict[int, 
     lines = body(path.replay, tensors, list(written), namespace)
     lines.append("path.replays += 1")
     lines.append(f"return {path.results.expression()}")
-    if path.replay.compiles:  # one after the other: nobody else may read what is given away
+    if path.replay.compiles and written:
+        # One after the other: nobody else may read what is given away.
         namespace["turn"] = path.turn
         lines = ["with turn:", *(f"    {line}" for line in lines)]
     text = "\n    ".join([f"def call(quietly, {', '.join(arguments)}):", *lines])

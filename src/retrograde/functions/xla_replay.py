@@ -48,6 +48,12 @@ class OnDevice(Tensor):
         array = np.array(self._device)
         return array if array.ndim else array[()]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """What any tensor gives, by the short way if nobody listens: JAX's arrays are read-only."""
+        if copy or dtype is not None or thread.recorders:
+            return super().__array__(dtype, copy)
+        return np.asarray(self._device)
+
     def __reduce__(self) -> tuple:
         return Tensor, (np.array(self._array),)
 
@@ -114,7 +120,7 @@ class Program:
         self.large = tuple([self._put(plain.constants[n]) for n in self._large])
         used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
         self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
-        self.jitted = self._jax.jit(self._compute, donate_argnums=(1,))
+        self.jitted = self._jax.jit(self._compute, donate_argnums=(1,) if pairs else ())
 
     def _pairs(self, given_away: dict[int, int]) -> dict[int, int]:
         """The arguments whose memory is given away, each to another value of the program.

@@ -73,7 +73,7 @@ def no_nan(xp, g, result):
     """`result`, and 0 where g is 0. Only where a nan came out is there anything to mend."""
     if xp is not np:
         return xp.where(g == 0, xp.zeros((), result.dtype), result)
-    if result.size < _FEW and np.count_nonzero(g) == g.size:
+    if (result.size < _FEW or not g.ndim) and np.count_nonzero(g) == g.size:
         return result
     if not (result.size and _has_nan(result)):
         return result
