@@ -312,6 +312,19 @@ def taped(f, value):
     return tape, x, y
 
 
+def test_gradients_are_whole_behind_the_identity_of_a_variable():
+    v = tf.Variable(np.ones([4, 2], np.float32))
+    with tf.GradientTape(persistent=True) as tape:
+        direct = tf.gather(v, [1, 1])
+        behind = tf.gather(tf.identity(v), [1, 1])
+
+    rows = tape.gradient(direct, v)
+    assert isinstance(rows, tf.IndexedSlices)
+    whole = tape.gradient(behind, v)
+    assert isinstance(whole, tf.Tensor)
+    np.testing.assert_array_equal(whole.numpy(), tf.convert_to_tensor(rows).numpy())
+
+
 def test_watching_before_the_block():
     tape, x, y = taped(tf.square, 3.0)
     assert float(tape.gradient(y, x)) == 6.0
