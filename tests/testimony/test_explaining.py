@@ -1,8 +1,10 @@
 """What `explain` returns, what it looks like, and what `on_none` makes of it."""
 
+import _thread
 import gc
 import re
 import textwrap
+import threading
 import weakref
 
 import numpy as np
@@ -192,6 +194,26 @@ def test_inside_a_function_the_line_is_found_when_it_runs_eagerly():
     finally:
         tf.config.run_functions_eagerly(False)
     assert tape.explain(y, x)[0].line.text == "return tf.round(x)"
+
+
+def test_threads_of_others_are_not_blamed():
+    computed, done = threading.Event(), threading.Event()
+
+    def compute():  # as XLA does, in threads that Python did not start
+        tf.sqrt(tf.constant(2.0))
+        computed.set()
+        done.wait()
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        _thread.start_new_thread(compute, ())
+        computed.wait()
+        with tape.stop_recording():
+            y = x * x
+    try:
+        assert tape.explain(y, x)[0].cause == causes.STOP_RECORDING
+    finally:
+        done.set()
 
 
 def test_a_tape_that_still_records_can_be_asked():

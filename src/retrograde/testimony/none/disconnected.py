@@ -120,7 +120,7 @@ class Disconnected(Question):
         return in_block and tensor not in history.origins and bool(self._other_threads(tensor))
 
     def _other_threads(self, before: int) -> list[str]:
-        """Threads that may have made a tensor: not this one, nor those of datasets."""
+        """Threads that may have made a tensor: not this one, nor those of datasets or XLA."""
         here = threading.current_thread().name
         alive = {thread.name for thread in threading.enumerate()}
         return [
@@ -129,7 +129,7 @@ class Disconnected(Question):
             if began < before
             and (began > self.history.began or name in alive)
             and name != here
-            and not name.startswith("retrograde")
+            and not name.startswith(("retrograde", "Dummy-"))  # the latter Python did not start
         ]
 
     def other_thread(self, name: str, tensor: int, line: Any) -> Obstacle:
