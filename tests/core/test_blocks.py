@@ -15,7 +15,6 @@ from retrograde.ops._blocks import (
     BLOCK,
     LARGE,
     halves,
-    in_blocks,
     run_in_blocks,
     shared,
     sum_of_halves,
@@ -52,22 +51,22 @@ def assert_identical(actual, expected):
 def test_sizes_around_the_limits(size):
     x = numbers(size)
 
-    assert_identical(in_blocks(np.exp)(x), np.exp(x))
-    assert_identical(run_in_blocks(np.exp, x), np.exp(x))
+    assert_identical(run_in_blocks(np.exp, (x,), {}, x.dtype), np.exp(x))
+    assert_identical(run_in_blocks(np.exp, (x,), {}), np.exp(x))
 
 
 def test_several_axes():
     x = numbers((3, LARGE // 2, 1))
 
-    assert_identical(run_in_blocks(np.tanh, x), np.tanh(x))
+    assert_identical(run_in_blocks(np.tanh, (x,), {}), np.tanh(x))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
 def test_the_dtype_is_that_of_the_kernel(dtype):
     x = numbers(LARGE, dtype)
 
-    assert_identical(run_in_blocks(np.exp, x), np.exp(x))
-    assert_identical(run_in_blocks(np.isfinite, x), np.isfinite(x))
+    assert_identical(run_in_blocks(np.exp, (x,), {}), np.exp(x))
+    assert_identical(run_in_blocks(np.isfinite, (x,), {}), np.isfinite(x))
 
 
 INPUTS = {
@@ -97,7 +96,7 @@ def test_any_layout_gives_the_numbers_of_the_plain_kernel(first, second):
     x, y = INPUTS[first](), INPUTS[second]()
     z = np.float64(2.0)
 
-    actual = in_blocks(plus_and_times)(x, y, z, factor=3.0)
+    actual = run_in_blocks(plus_and_times, (x, y, z), {"factor": 3.0})
 
     assert_identical(actual, plus_and_times(x, y, z, factor=3.0))
 
@@ -106,7 +105,7 @@ def test_inputs_are_left_as_they_are():
     x, y = numbers(LARGE), numbers(LARGE, seed=1)
     before = x.copy(), y.copy()
 
-    in_blocks(plus_and_times)(x, y, np.float64(1.0), factor=1.0)
+    run_in_blocks(plus_and_times, (x, y, np.float64(1.0)), {"factor": 1.0})
 
     assert_identical(x, before[0])
     assert_identical(y, before[1])
@@ -119,13 +118,13 @@ def test_missing_values_of_rules_stay_missing():
 
     g, x = numbers(LARGE), numbers(LARGE, seed=1)
 
-    assert_identical(run_in_blocks(rule, g, None, x), g * x)
+    assert_identical(run_in_blocks(rule, (g, None, x), {}), g * x)
 
 
 def test_the_result_is_a_fresh_array():
     x = numbers(LARGE)
 
-    result = run_in_blocks(lambda x: x, x)
+    result = run_in_blocks(lambda x: x, (x,), {})
 
     assert not np.shares_memory(result, x)
     assert result.flags.writeable
@@ -148,8 +147,8 @@ def test_an_error_in_any_block_is_raised():
     x[-BLOCK:] = -1.0
 
     with pytest.raises(ZeroDivisionError):
-        run_in_blocks(refuse, x)
-    assert_identical(run_in_blocks(np.negative, x), -x)
+        run_in_blocks(refuse, (x,), {})
+    assert_identical(run_in_blocks(np.negative, (x,), {}), -x)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +185,7 @@ def test_several_threads_may_work_at_once():
 
     def work(i):
         for _ in range(5):
-            results[i] = run_in_blocks(np.sin, inputs[i])
+            results[i] = run_in_blocks(np.sin, (inputs[i],), {})
 
     workers = [threading.Thread(target=work, args=(i,)) for i in range(6)]
     for worker in workers:

@@ -602,7 +602,7 @@ def fused_0(v0, v1):
             x6 = a6[start:stop]
             r0 = row0[: stop - start]
             x2 = np.add(x0, a1, out=r0)
-            relu_into(x2, out=x3)
+            relu_kernel(x2, out=x3)
             x4 = np.multiply(x3, x3, out=r0)
             x5 = np.tanh(x4, out=r0)
             np.subtract(x5, x0, out=x6)

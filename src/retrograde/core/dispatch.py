@@ -44,8 +44,9 @@ class Primitive:
     the error when the kernel fails, or returns `None` for the general wording.
 
     `partials`, for elementwise primitives, are the rules as they are while no input is broadcast.
-    `on_many` is the kernel for arrays of `MANY` elements or more. `on_strings` is what it does with
-    strings, which are so rare that they are tried last.
+    `on_many` is the kernel for arrays of `MANY` elements or more. `writes`, if the kernel can write
+    its result into an array, says when. `on_strings` is what it does with strings, which are so
+    rare that they are tried last.
     """
 
     __slots__ = (
@@ -63,6 +64,7 @@ class Primitive:
         "partials",
         "plans",
         "vjps",
+        "writes",
     )
 
     def __init__(
@@ -95,6 +97,7 @@ class Primitive:
         self.accepts = accepts
         self.outputs = outputs
         self.complain = complain
+        self.writes: Any = None
         self.on_strings: Callable | None = None
         self.plans: dict[tuple[int, ...], Plan | bool] = {}
 

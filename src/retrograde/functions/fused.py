@@ -12,13 +12,12 @@ import numpy as np
 
 from retrograde.core.rules import Spec
 from retrograde.functions.recording import Call
-from retrograde.functions.writing import writer_of
 from retrograde.ops import _blocks
-from retrograde.ops._families import ARITHMETIC
+from retrograde.ops._writing import COSTLY, how_it_writes
 
 BLOCK = _blocks.BLOCK
 _WORTH_A_THREAD = 1 << 19  # elements, times the weight of the calls
-_COSTLY = 8  # how many times longer a sine takes than a product
+_WEIGHT_OF_COSTLY = 8  # how many times longer a sine takes than a product
 
 
 class Fused:
@@ -56,8 +55,8 @@ class Fused:
         read = dict.fromkeys(v for inputs in self.reads for v in inputs)
         self.inputs = tuple(v for v in read if v not in made)
         self.last_read = {v: i for i, inputs in enumerate(self.reads) for v in inputs}
-        self.writers = [
-            writer_of(c.primitive, tuple(specs[v] for v in c.inputs), c.attrs) for c in calls
+        self.writes = [
+            how_it_writes(c.primitive, tuple(specs[v] for v in c.inputs), c.attrs) for c in calls
         ]
         self.over = self._overwritten(spent)
         self.namespace = self._globals()
@@ -78,8 +77,8 @@ class Fused:
             y = call.outputs[0]
             if y not in self.outputs or is_sum(call):
                 continue
-            writer = self.writers[i]
-            until = i if writer is None or writer.in_place else i - 1
+            writes = self.writes[i]
+            until = i if writes is None or writes.in_place else i - 1
             for v in self.inputs:
                 fits = v in spent and self.specs[v] == self.specs[y]
                 if fits and v not in over.values() and self.last_read[v] <= until:
@@ -99,39 +98,29 @@ class Fused:
         for i, call in enumerate(self.calls):
             dtype = self.specs[call.outputs[0]].dtype
             namespace[dtype.name] = dtype
-            f = self.function(i)
+            f = call.primitive.on_numpy
             if not is_sum(call) and not isinstance(f, np.ufunc):
                 namespace[self.function_name(i)] = partial(f, **call.attrs) if call.attrs else f
         return namespace
 
-    def function(self, i: int) -> Any:
-        """What computes a block of the call at `i`."""
-        writer = self.writers[i]
-        return self.calls[i].primitive.on_numpy if writer is None else writer.write
-
     def function_name(self, i: int) -> str:
-        """The name for it in the source."""
-        call, f = self.calls[i], self.function(i)
+        """The name of the kernel of the call at `i` in the source."""
+        call = self.calls[i]
+        f = call.primitive.on_numpy
         if isinstance(f, np.ufunc):
             return f"np.{f.__name__}"
-        kind = "kernel" if self.writers[i] is None else "into"
         number = f"_{call.outputs[0]}" if call.attrs else ""
-        return f"{call.primitive.name}_{kind}{number}"
+        return f"{call.primitive.name}_kernel{number}"
 
     def is_worth_threads(self) -> bool:
         """Whether the work is enough to wake other threads."""
-        weight = sum(_COSTLY if _is_costly(call) else 1 for call in self.calls)
+        weight = sum(_WEIGHT_OF_COSTLY if call.primitive in COSTLY else 1 for call in self.calls)
         return weight * math.prod(self.shape) >= _WORTH_A_THREAD
 
 
 def is_sum(call: Call) -> bool:
     """Whether `call` is a sum or mean; the other calls of a Fused are elementwise."""
     return call.primitive.name in ("sum", "mean", "sum_to")
-
-
-def _is_costly(call: Call) -> bool:
-    primitive = call.primitive
-    return primitive.on_many is not primitive.on_numpy and primitive.name not in ARITHMETIC
 
 
 # What the sources call
@@ -247,14 +236,14 @@ class _Text:
 
     def _call(self, i: int) -> str:
         fused = self.fused
-        call, writer = fused.calls[i], fused.writers[i]
+        call, writes = fused.calls[i], fused.writes[i]
         y, reads = call.outputs[0], fused.reads[i]
         blocks = [f"x{v}" if self._is_inside(v) or self._is_cut(v) else f"a{v}" for v in reads]
         if is_sum(call):
             return f"sums{y}[start] = np.add.reduce({blocks[0]}, axis=None)"
         name = fused.function_name(i)
-        if writer is not None:
-            into = self._room(i, may_be_read=not writer.in_place)
+        if writes is not None:
+            into = self._room(i, may_be_read=not writes.in_place)
             text = f"{name}({', '.join(blocks)}, out={into})"
             return text if y in fused.outputs else f"x{y} = {text}"
         text = f"{name}({', '.join(blocks)})"

@@ -17,13 +17,12 @@ from retrograde.functions.fusing import fuse
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Call, Guard, Reading, Write, key_of
 from retrograde.functions.simplifying import Plain
-from retrograde.functions.writing import WRITERS
 from retrograde.functions.writing_out import written_out
 
 _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 
-# Kernels that are no ufuncs, and whose results never share memory with their inputs
-_FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin", *WRITERS}
+# Kernels, beside those that write, whose results never share memory with their inputs
+_FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}
 
 
 def generate(plain: Plain, variables: list[Any]) -> Writer:
@@ -275,7 +274,9 @@ def _is_ufunc(primitive: Any) -> bool:
 
 def _is_fresh(primitive: Any) -> bool:
     """Whether its results share no memory with its inputs."""
-    return type(primitive) is Primitive and (_is_ufunc(primitive) or primitive.name in _FRESH)
+    if type(primitive) is not Primitive:
+        return False
+    return _is_ufunc(primitive) or primitive.writes is not None or primitive.name in _FRESH
 
 
 def _size(spec: Spec) -> int:

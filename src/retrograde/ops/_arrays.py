@@ -36,18 +36,23 @@ _BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtyp
 # numbers takes a tenth of the time, and gives the same for inf, nan and -0 too.
 
 
-def kept_where(xp, keep, x):
+def kept_where(xp, keep, x, out=None):
     """`x` where `keep` is true, else 0."""
+    if out is not None:
+        return np.multiply(bits(x), keep, bits(out)).view(x.dtype)
     if xp is np and keep.size > _FEW and x.dtype in _BITS:
         return (bits(x) * keep).view(x.dtype)
     return xp.where(keep, x, zero(x.dtype))
 
 
-def chosen_where(xp, condition, x1, x2):
+def chosen_where(xp, condition, x1, x2, out=None):
     """`x1` where `condition` is true, else `x2`."""
-    if xp is np and condition.size > _FEW and x1.dtype in _BITS and condition.dtype == bool:
-        return ((bits(x1) ^ bits(x2)) * condition ^ bits(x2)).view(x1.dtype)
-    return xp.where(condition, x1, x2)
+    many = xp is np and condition.size > _FEW and x1.dtype in _BITS and condition.dtype == bool
+    if not many and out is None:
+        return xp.where(condition, x1, x2)
+    y = np.bitwise_xor(bits(x1), bits(x2), None if out is None else bits(out))
+    y = over(np.multiply, condition, y, out)
+    return over(np.bitwise_xor, bits(x2), y, out).view(x1.dtype)
 
 
 def bits(x):
@@ -55,10 +60,18 @@ def bits(x):
     return x.view(_BITS[x.dtype])
 
 
-def in_place(xp, name, x1, x2):
-    """A ufunc of two arrays, written over the second, which is nobody else's, where it fits."""
-    ufunc = getattr(xp, name)
-    if xp is np and type(x2) is np.ndarray and (not x1.ndim or x1.shape == x2.shape):
+# Kernels that can write into an array take it as `out`. The first step of such a kernel writes
+# there; the others go on `over` what is there, or over the array that the first step made.
+
+
+def over(ufunc, x1, x2, out=None):
+    """`ufunc(x1, x2)`, written over the second, which is nobody else's, where it fits.
+
+    It does so for certain where `out` is given, which is the second then.
+    """
+    if out is not None or (
+        type(x2) is np.ndarray and type(ufunc) is np.ufunc and (not x1.ndim or x1.shape == x2.shape)
+    ):
         return ufunc(x1, x2, x2)
     return ufunc(x1, x2)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import queue
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +15,12 @@ from retrograde.core import alarms
 from retrograde.core.dispatch import MANY
 from retrograde.core.recorders import quiet_context
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
 BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
 LARGE = MANY  # elements from which on threads are worth waking for a costly function
-HUGE = 1 << 19  # and for plain arithmetic
+HUGE = 1 << 21  # and for plain arithmetic
+LONG = 1 << 18  # elements of a block in plain arithmetic, which threads else spend waiting
 
 limit = 0  # how many threads may share the work; 0 for as many as there are cores
-
-_pool: ThreadPoolExecutor | None = None
 
 
 def threads() -> int:
@@ -35,45 +33,62 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_blocks(f: Callable, from_size: int = LARGE) -> Callable:
-    """`f`, an elementwise function of arrays, made to take large ones block by block."""
+def run_in_blocks(
+    f: Callable, arrays: Sequence, attrs: dict, dtype: Any = None, most: int | None = None
+) -> Any:
+    """`f(*arrays, **attrs)` for an elementwise `f`, by blocks of up to `most` elements, or BLOCK.
 
-    def run(first: Any, *others: Any, **attrs: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= from_size:
-            return run_in_blocks(f, first, *others, **attrs)
-        return f(first, *others, **attrs)
-
-    return run
-
-
-def run_in_blocks(f: Callable, *arrays: Any, **attrs: Any) -> Any:
-    """`f(*arrays, **attrs)`, by blocks if all arrays have the shape of the first or no axes."""
-    shape, size = arrays[0].shape, arrays[0].size
-    flat = [_flat(array, shape) for array in arrays]
-    if any(a is NotImplemented for a in flat):
+    Threads share them, if all arrays have the shape of the first or no axes; else it is done all
+    at once. If the `dtype` of the result is given, `f` writes each block into its `out`.
+    """
+    flat = _flat(arrays)
+    if flat is None:
         return f(*arrays, **attrs)
-    if isinstance(f, np.ufunc):  # needs no blocks, only a place to write to
-        out = np.empty(size, f.resolve_dtypes((*(a.dtype for a in arrays), None))[-1])
-        block, start = size, 0
-    else:
-        head = f(*_cut(flat, 0, BLOCK), **attrs)
-        out = np.empty(size, head.dtype)
-        out[:BLOCK] = head
-        block, start = BLOCK, BLOCK
+    copies = dtype is None
+    if copies:
+        dtype = f(*_cut(flat, 0, 1), **attrs).dtype
+    out = np.empty(arrays[0].size, dtype)
 
-    def work(i: int, stop: int) -> None:
-        for a in range(i, stop, block):
-            b = min(a + block, stop)
-            if block == size:
-                f(*_cut(flat, a, b), out=out[a:b])
+    def work(blocks: Iterator) -> None:
+        for start, stop in blocks:
+            if copies:
+                out[start:stop] = f(*_cut(flat, start, stop), **attrs)
             else:
-                out[a:b] = f(*_cut(flat, a, b), **attrs)
+                f(*_cut(flat, start, stop), out=out[start:stop], **attrs)
 
-    share = -(-size // (threads() * BLOCK)) * BLOCK
-    others = [_start(work, i, min(i + share, size)) for i in range(share, size, share)]
-    work(start, min(share, size))
-    _finish(others)
-    return out.reshape(shape)
+    count = threads()
+    shared(work, _evenly(out.size, most or BLOCK, count), count - 1)
+    return out.reshape(arrays[0].shape)
+
+
+@lru_cache(maxsize=256)
+def _evenly(size: int, most: int, threads: int) -> tuple[tuple[int, int], ...]:
+    """Pairs `(start, stop)` that cover `size`: as many for each thread, and nearly as long."""
+    count = -(-size // (most * threads)) * threads
+    step = -(-size // (count * 16)) * 16  # so that blocks begin at a line of the cache
+    return tuple((i, min(i + step, size)) for i in range(0, size, step))
+
+
+def _flat(arrays: Sequence) -> list | None:
+    """`arrays` along one axis, or without axes if one element all over; `None` if not possible."""
+    shape = arrays[0].shape
+    flat = []
+    for array in arrays:
+        if array is None or not array.ndim:
+            flat.append(array)
+        elif array.shape != shape:
+            return None
+        elif not any(array.strides):
+            flat.append(array.flat[0])
+        elif array.flags.c_contiguous:
+            flat.append(array.reshape(-1))
+        else:
+            return None
+    return flat
+
+
+def _cut(flat: list, start: int, stop: int) -> list:
+    return [a[start:stop] if a is not None and a.ndim else a for a in flat]
 
 
 def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
@@ -86,18 +101,16 @@ def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
         return out
     few = max(1, BLOCK * 8 * count // sum(a.size for a in (out, *arrays)))
 
-    def work(start: int, stop: int) -> None:
-        for i in range(start, stop, few):
-            part = slice(i, min(i + few, stop))
-            room = out[part]
-            y = f(*(a[part] for a in arrays), room)
+    def work(parts: Iterator) -> None:
+        for start, stop in parts:
+            room = out[start:stop]
+            y = f(*(a[start:stop] for a in arrays), room)
             if y is not room:
                 room[...] = y
 
-    share = count if out.size < LARGE else -(-count // threads())
-    others = [_start(work, i, min(i + share, count)) for i in range(share, count, share)]
-    work(0, min(share, count))
-    _finish(others)
+    helpers = 0 if out.size < LARGE else threads() - 1
+    few = min(few, -(-count // (helpers + 1)))
+    shared(work, [(i, min(i + few, count)) for i in range(0, count, few)], helpers)
     return out
 
 
@@ -130,21 +143,51 @@ def _middle(size: int) -> int:
     return middle - middle % 8 if middle >= 8 else middle
 
 
+# Sharing work: each thread takes the next part that is left, so one that comes late or is slow
+# takes fewer. Nobody waits for a thread that has not begun.
+
+
+class _Job:
+    """What another thread is asked to do, and what came of it."""
+
+    __slots__ = ("alarmed", "begun", "done", "error", "left", "work")
+
+    def __init__(self, work: Callable, left: list) -> None:
+        self.work = work
+        self.left = left
+        self.begun = False
+        self.done = threading.Lock()
+        self.done.acquire()
+        self.alarmed = False
+        self.error: BaseException | None = None
+
+
 def shared(work: Callable, parts: Sequence, helpers: int) -> None:
     """`work(parts)`, in this thread and in `helpers` others: each takes the next that is left.
 
     When it returns or raises, all of them are done.
     """
+    helpers = min(helpers, len(parts) - 1)
+    if helpers <= 0:
+        work(iter(parts))
+        return
     left = list(reversed(parts))
-    others = [_start(work, _taken(left)) for _ in range(min(helpers, len(parts) - 1))]
+    ask = _helpers().put
+    jobs = [_Job(work, left) for _ in range(helpers)]
+    for job in jobs:
+        ask(job)
     try:
         work(_taken(left))
     finally:
-        left.clear()
-        running = [other for other in others if other is not None and not other.cancel()]
-        for other in running:
-            other.exception()  # which waits
-    _finish(running)
+        left.clear()  # now who has not begun finds nothing to do
+        begun = [job for job in jobs if job.begun]
+        for job in begun:
+            job.done.acquire()
+    for job in begun:
+        if job.error is not None:
+            raise job.error
+    if any([job.alarmed for job in begun]):
+        alarms.heard()
 
 
 def _taken(left: list) -> Iterator:
@@ -155,56 +198,44 @@ def _taken(left: list) -> Iterator:
             return
 
 
-def _start(work: Callable, *arguments: Any) -> Future | None:
-    """Has another thread do `work`; but a Python that is about to exit starts none."""
-    try:
-        return _executor().submit(_done_apart, work, *arguments)
-    except RuntimeError:
-        work(*arguments)
-        return None
+_jobs: queue.SimpleQueue | None = None
 
 
-def _done_apart(work: Callable, *arguments: Any) -> list:
-    """Does `work` in a context of its own, and returns the alarms in it."""
-    alarms_there: list = []
-    quiet_context(lambda *alarm: alarms_there.append(alarm)).run(work, *arguments)
-    return alarms_there
+def _helpers() -> queue.SimpleQueue:
+    """Where threads wait for jobs."""
+    global _jobs
+    if _jobs is None:
+        _jobs = jobs = queue.SimpleQueue()
+        for i in range(max(1, _cores() - 1)):
+            name = f"retrograde-blocks_{i}"
+            try:
+                threading.Thread(target=_help, args=(jobs,), name=name, daemon=True).start()
+            except RuntimeError:  # a Python that is about to exit starts none
+                break
+    return _jobs
 
 
-def _finish(others: list[Future | None]) -> None:
-    """Waits for the others, and hears the alarms that they heard."""
-    if any([other.result() for other in others if other is not None]):
-        alarms.heard()
+def _help(jobs: queue.SimpleQueue) -> None:
+    """Does one job after the other, in a context of its own, where it hears alarms."""
+    heard: list = []
+    context = quiet_context(lambda *alarm: heard.append(alarm))
+    while True:
+        job = jobs.get()
+        job.begun = True
+        try:
+            context.run(job.work, _taken(job.left))
+        except BaseException as error:
+            job.error = error
+        job.alarmed = bool(heard)
+        heard.clear()
+        job.done.release()
+        del job  # and with it the arrays
 
 
-def _flat(array: Any, shape: tuple) -> Any:
-    """`array` along one axis, or without axes if it is one element all over."""
-    if array is None or not array.ndim:
-        return array
-    if array.shape != shape:
-        return NotImplemented
-    if not any(array.strides):
-        return array.flat[0]
-    return array.reshape(-1) if array.flags.c_contiguous else NotImplemented
-
-
-def _cut(flat: list, start: int, stop: int) -> list:
-    return [a[start:stop] if a is not None and a.ndim else a for a in flat]
-
-
-def _executor() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        from concurrent.futures import ThreadPoolExecutor  # not before it is needed
-
-        _pool = ThreadPoolExecutor(max(1, _cores() - 1), thread_name_prefix="retrograde-blocks")
-    return _pool
-
-
-def _forget_pool() -> None:
-    global _pool
-    _pool = None
+def _forget_helpers() -> None:
+    global _jobs
+    _jobs = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_forget_helpers)

@@ -7,11 +7,9 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.rules import ARRAY, SHAPE, UNREAD, passed_on, what_is_read
-from retrograde.ops._blocks import HUGE, LARGE, in_blocks, run_in_blocks
+from retrograde.ops import _blocks
+from retrograde.ops._writing import COSTLY, on_many
 from retrograde.ops.shaping import align, broadcast_to, reshape, sum_to
-
-# What reads and writes more than it computes: threads help with very large arrays only.
-ARITHMETIC = ("add", "subtract", "multiply", "divide", "guarded_multiply", "guarded_divide")
 
 
 def elementwise(
@@ -24,6 +22,7 @@ def elementwise(
     cheap_rule=False,
     linear=False,
     complain=None,
+    writes=None,
 ):
     """A primitive that works element by element and broadcasts its inputs against each other.
 
@@ -31,7 +30,8 @@ def elementwise(
     gradient flows. They never meet a broadcast, which is undone here; an underscored parameter
     is nothing at all. They are written as for real numbers: if the primitive is `holomorphic`, the
     conjugates of TensorFlow's convention are put in here. `costly` work on large arrays is done
-    block by block, that of the partials too unless there is a `cheap_rule`.
+    block by block, that of the partials too unless a `cheap_rule` is made of a few calls. `writes`
+    says that the kernel can write into an array, as ufuncs can.
     """
     num_inputs = len(partials)
     rules = tuple(_rule(p, num_inputs, holomorphic, costly and not cheap_rule) for p in partials)
@@ -49,8 +49,10 @@ def elementwise(
         linear=linear,
         complain=complain,
     )
-    if costly or name in ARITHMETIC:
-        primitive.on_many = in_blocks(primitive.on_numpy, LARGE if costly else HUGE)
+    primitive.writes = writes
+    if costly:
+        COSTLY.add(primitive)
+    primitive.on_many = on_many(primitive)
     return primitive
 
 
@@ -68,8 +70,8 @@ def _rule(partial, num_inputs, holomorphic, costly):
         return partial(g, *values, **attrs)
 
     def blocked(g, *values, **attrs):
-        if type(g) is np.ndarray and g.size >= LARGE:
-            return run_in_blocks(conjugated, g, *values, **attrs)
+        if type(g) is np.ndarray and g.size >= _blocks.LARGE:
+            return _blocks.run_in_blocks(conjugated, (g, *values), attrs)
         return conjugated(g, *values, **attrs)
 
     # The two usual cases, with nothing to pack and unpack.
@@ -80,8 +82,8 @@ def _rule(partial, num_inputs, holomorphic, costly):
         return partial(g, y, x1, x2)
 
     def blocked_function(g, y, x):
-        if type(g) is np.ndarray and g.size >= LARGE:
-            return run_in_blocks(conjugated, g, y, x)
+        if type(g) is np.ndarray and g.size >= _blocks.LARGE:
+            return _blocks.run_in_blocks(conjugated, (g, y, x), {})
         if g.dtype.kind == "c":
             return conj(partial(conj(g), y, x))
         return partial(g, y, x)

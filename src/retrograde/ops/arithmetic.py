@@ -10,8 +10,9 @@ from retrograde.core import dtypes
 from retrograde.core.errors import invalid
 from retrograde.core.rules import passed_on
 from retrograde.core.shapes import broadcast
-from retrograde.ops._arrays import SINGLE_AND_DOUBLE, chosen_where, kept_where, zero
+from retrograde.ops._arrays import SINGLE_AND_DOUBLE, chosen_where, kept_where, over, zero
 from retrograde.ops._families import conj, elementwise
+from retrograde.ops._writing import Writes, has_bits, is_float
 from retrograde.ops.casting import ones_like, zeros_like
 
 add = elementwise(
@@ -63,29 +64,38 @@ negative = elementwise(
 _FEW = 2048
 
 
+_NOT_SO_MANY = 10_000  # elements: for more, BLAS wakes threads
+
+
 def _has_nan(x):
-    if x.dtype in SINGLE_AND_DOUBLE and x.flags.c_contiguous and math.isfinite(np.vdot(x, x)):
-        return False  # the quickest way to touch every element
+    quickly = x.size <= _NOT_SO_MANY and x.dtype in SINGLE_AND_DOUBLE and x.flags.c_contiguous
+    if quickly and math.isfinite(np.vdot(x, x)):
+        return False
     return np.isnan(np.minimum.reduce(x, axis=None))
 
 
 def no_nan(xp, g, result):
-    """`result`, and 0 where g is 0. Only where a nan came out is there anything to mend."""
+    """`result`, which is ours, and 0 where g is 0. Only a nan is there to be mended."""
     if xp is not np:
         return xp.where(g == 0, xp.zeros((), result.dtype), result)
     if (result.size < _FEW or not g.ndim) and np.count_nonzero(g) == g.size:
         return result
     if not (result.size and _has_nan(result)):
         return result
-    return np.where((g == 0) & np.isnan(result), zero(result.dtype), result)
+    mended = (g == 0) & np.isnan(result)
+    if type(result) is not np.ndarray:
+        return np.where(mended, zero(result.dtype), result)
+    np.copyto(result, zero(result.dtype), where=mended)
+    return result
 
 
 guarded_multiply = elementwise(  # g * d, and 0 where g is 0, whatever d is
     "guarded_multiply",
-    lambda xp, g, d: no_nan(xp, g, g * d),
+    lambda xp, g, d, out=None: no_nan(xp, g, g * d if out is None else np.multiply(g, d, out)),
     lambda h, _y, _g, d: guarded_multiply(h, d),
     lambda h, _y, g, _d: guarded_multiply(g, h),
     accepts=dtypes.INEXACT,
+    writes=Writes(in_place=False, fits=is_float),
 )
 
 
@@ -108,10 +118,11 @@ def guarded(g, d):
 
 guarded_divide = elementwise(  # g / d, and 0 where g is 0, whatever d is
     "guarded_divide",
-    lambda xp, g, d: no_nan(xp, g, g / d),
+    lambda xp, g, d, out=None: no_nan(xp, g, g / d if out is None else np.divide(g, d, out)),
     lambda h, _y, _g, d: guarded_divide(h, d),
     lambda h, y, _g, d: -guarded_divide(guarded_multiply(y, h), d),
     accepts=dtypes.INEXACT,
+    writes=Writes(in_place=False, fits=is_float),
 )
 
 divide = elementwise(
@@ -199,16 +210,25 @@ power = elementwise(
 square = elementwise("square", "square", lambda g, _y, x: guarded(g, x + x))
 reciprocal = elementwise(
     "reciprocal",
-    lambda _, x: 1 / x,
+    lambda _, x, out=None: 1 / x if out is None else np.divide(1, x, out),
     lambda g, y, _x: -guarded(guarded(g, y), y),
     accepts=dtypes.INEXACT,
+    writes=Writes(in_place=True, fits=is_float),
 )
+
+
+def _squared_difference_kernel(xp, x1, x2, out=None):
+    d = x1 - x2 if out is None else np.subtract(x1, x2, out)
+    return d * xp.conj(d) if d.dtype.kind == "c" else over(xp.multiply, d, d, out)
+
+
 squared_difference = elementwise(
     "squared_difference",
-    lambda xp, x1, x2: (x1 - x2) * xp.conj(x1 - x2),
+    _squared_difference_kernel,
     lambda g, _y, x1, x2: guarded(g, x1 - x2) * 2,
     lambda g, _y, x1, x2: guarded(g, x2 - x1) * 2,
     holomorphic=False,
+    writes=Writes(in_place=False, fits=is_float),
 )
 
 
@@ -289,11 +309,12 @@ sign_bit = elementwise("sign_bit", "signbit", None, accepts=dtypes.REAL)  # that
 
 mask = elementwise(  # x where keep is true, else 0
     "mask",
-    lambda xp, x, keep: kept_where(xp, keep, x),
+    lambda xp, x, keep, out=None: kept_where(xp, keep, x, out),
     lambda g, _y, _x, keep: mask(g, keep),
     None,
     accepts=None,
     holomorphic=False,
+    writes=Writes(in_place=False, fits=has_bits),
 )
 select = elementwise(  # x1 where condition is true, else x2
     "select",
@@ -303,4 +324,7 @@ select = elementwise(  # x1 where condition is true, else x2
     lambda g, _y, condition, _x1, _x2: mask(g, logical_not(condition)),
     accepts=None,
     holomorphic=False,
+    writes=Writes(
+        in_place=False, fits=lambda condition, x1, _: condition.dtype == bool and has_bits(x1)
+    ),
 )

@@ -8,21 +8,18 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.rules import passed_on
 from retrograde.ops._families import elementwise
+from retrograde.ops._writing import Writes
 
 
-def _cast_kernel(xp, x, *, dtype):
+def _cast_kernel(xp, x, *, dtype, out=None):
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = xp.real(x)
-    if dtype.kind in "iu" and x.dtype.kind not in "iub" and xp is np:
-        return _float_to_integer(x, dtype)
-    return x.astype(dtype)
-
-
-def _float_to_integer(x, dtype):
-    """Truncated and wrapped, as TensorFlow's CPU kernels do it."""
-    if dtype.itemsize >= 4:
+    if dtype.kind in "iu" and x.dtype.kind not in "iub" and xp is np and dtype.itemsize < 4:
+        x = x.astype(np.int32)  # truncated and wrapped, as TensorFlow's CPU kernels do it
+    if out is None:
         return x.astype(dtype)
-    return x.astype(np.int32).astype(dtype)
+    np.copyto(out, x, casting="unsafe")
+    return out
 
 
 cast = Primitive(
@@ -39,6 +36,9 @@ cast_discrete = Primitive(  # to integers and bool, where the gradient ends
     vjps=None,
     batch=lambda _, x, *, dtype: cast_discrete(x, dtype=dtype),
 )
+
+
+cast.writes = cast_discrete.writes = Writes(in_place=False)
 
 
 def to_dtype(x, dtype):
@@ -60,12 +60,28 @@ identity = elementwise(
 stop_gradient = elementwise("stop_gradient", lambda _, x: x, None, accepts=dtypes.ANY)
 
 
-def _zeros_like_kernel(xp, x):
+def _zeros_like_kernel(xp, x, out=None):
+    if out is not None:
+        return _filled(out, 0)
     return xp.zeros(x.shape, x.dtype) if x.dtype != object else xp.full(x.shape, b"", object)
 
 
-zeros_like = elementwise("zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY)
+def _ones_like_kernel(xp, x, out=None):
+    return xp.ones(x.shape, x.dtype) if out is None else _filled(out, 1)
 
+
+def _filled(out, value):
+    out.fill(value)
+    return out
+
+
+zeros_like = elementwise(
+    "zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY, writes=Writes(in_place=True)
+)
 ones_like = elementwise(
-    "ones_like", lambda xp, x: xp.ones(x.shape, x.dtype), None, accepts=dtypes.NUMERIC | dtypes.BOOL
+    "ones_like",
+    _ones_like_kernel,
+    None,
+    accepts=dtypes.NUMERIC | dtypes.BOOL,
+    writes=Writes(in_place=True),
 )

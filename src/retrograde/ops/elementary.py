@@ -7,15 +7,16 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.ops._arrays import (
     chosen_where,
-    in_place,
     kept_where,
     one,
+    over,
     scalar,
     special,
     widened,
     zero,
 )
 from retrograde.ops._families import elementwise
+from retrograde.ops._writing import Writes, has_bits, is_float
 from retrograde.ops.arithmetic import (
     absolute,
     guarded,
@@ -30,19 +31,29 @@ from retrograde.ops.casting import zeros_like
 __all__ = ["log"]
 
 
-def function(name, kernel, partial, accepts=dtypes.INEXACT, cheap_rule=False):
-    """A costly elementwise function of one input."""
-    return elementwise(name, kernel, partial, accepts=accepts, costly=True, cheap_rule=cheap_rule)
+def function(name, kernel, partial, accepts=dtypes.INEXACT, writes=None):
+    """A costly elementwise function of one input, with a rule of a few calls."""
+    return elementwise(
+        name, kernel, partial, accepts=accepts, costly=True, cheap_rule=True, writes=writes
+    )
 
 
-exp = function("exp", "exp", lambda g, y, _x: guarded(g, y), cheap_rule=True)
+exp = function("exp", "exp", lambda g, y, _x: guarded(g, y))
 expm1 = function("expm1", "expm1", lambda g, y, _x: guarded(g, y + 1))
 log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
-sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y), cheap_rule=True)
+sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
+
+
+def _rsqrt_kernel(xp, x, out=None):
+    y = xp.sqrt(x) if out is None else np.sqrt(x, out)
+    return over(xp.divide, one(x.dtype), y, out)
+
+
 rsqrt = function(
     "rsqrt",
-    lambda xp, x: 1 / xp.sqrt(x),
+    _rsqrt_kernel,
     lambda g, y, _x: guarded(guarded(guarded(g, y), y), y) * scalar(-0.5, y),
+    writes=Writes(in_place=True, fits=is_float),
 )
 
 sin = function("sin", "sin", lambda g, _y, x: guarded(g, cos(x)))
@@ -75,8 +86,19 @@ erf = function(
     accepts=dtypes.FLOATING,
 )
 
+
+def _over_sigmoid(xp, numerator, x, out):
+    """`numerator` times the sigmoid of x."""
+    y = xp.exp(-x) if out is None else np.exp(np.negative(x, out), out)
+    y = over(xp.add, one(x.dtype), y, out)
+    return over(xp.divide, numerator, y, out)
+
+
 sigmoid = function(
-    "sigmoid", lambda xp, x: 1 / (xp.exp(-x) + 1), lambda g, y, _x: sigmoid_back(g, y)
+    "sigmoid",
+    lambda xp, x, out=None: _over_sigmoid(xp, one(x.dtype), x, out),
+    lambda g, y, _x: sigmoid_back(g, y),
+    writes=Writes(in_place=True, fits=is_float),
 )
 
 
@@ -84,20 +106,20 @@ sigmoid = function(
 # and in physics several times over: one call and one array in place of three.
 
 
-def _times(xp, g, slope):
+def _times(xp, g, slope, out):
     if xp is np and not g.ndim and g == 1:  # as in the blocks of a large array behind a sum
         return slope
-    return no_nan(xp, g, in_place(xp, "multiply", g, slope))
+    return no_nan(xp, g, over(xp.multiply, g, slope, out))
 
 
-def _tanh_back_kernel(xp, g, y):
-    slope = y * y
-    return _times(xp, g, in_place(xp, "subtract", one(y.dtype), slope))
+def _tanh_back_kernel(xp, g, y, out=None):
+    slope = y * y if out is None else np.multiply(y, y, out)
+    return _times(xp, g, over(xp.subtract, one(y.dtype), slope, out), out)
 
 
-def _sigmoid_back_kernel(xp, g, y):
-    slope = one(y.dtype) - y
-    return _times(xp, g, in_place(xp, "multiply", y, slope))
+def _sigmoid_back_kernel(xp, g, y, out=None):
+    slope = one(y.dtype) - y if out is None else np.subtract(one(y.dtype), y, out)
+    return _times(xp, g, over(xp.multiply, y, slope, out), out)
 
 
 tanh_back = elementwise(  # g * (1 - y * y)
@@ -106,12 +128,14 @@ tanh_back = elementwise(  # g * (1 - y * y)
     lambda h, _out, _g, y: tanh_back(h, y),
     lambda h, _out, g, y: triple(g, h, y, scale=-2),
     accepts=dtypes.INEXACT,
+    writes=Writes(in_place=False, fits=is_float),
 )
 
 
-def _triple_kernel(xp, a, b, c, *, scale):
-    result = in_place(xp, "multiply", c, a * b)
-    return no_nan(xp, a, in_place(xp, "multiply", scalar(scale, result), result))
+def _triple_kernel(xp, a, b, c, *, scale, out=None):
+    result = a * b if out is None else np.multiply(a, b, out)
+    result = over(xp.multiply, c, result, out)
+    return no_nan(xp, a, over(xp.multiply, scalar(scale, result), result, out))
 
 
 triple = elementwise(  # scale * a * b * c, and 0 where a is 0, whatever the others are
@@ -121,6 +145,7 @@ triple = elementwise(  # scale * a * b * c, and 0 where a is 0, whatever the oth
     lambda g, _y, a, _b, c, *, scale: triple(a, g, c, scale=scale),
     lambda g, _y, a, b, _c, *, scale: triple(a, b, g, scale=scale),
     accepts=dtypes.INEXACT,
+    writes=Writes(in_place=False, fits=is_float),
 )
 sigmoid_back = elementwise(  # g * y * (1 - y)
     "sigmoid_back",
@@ -128,12 +153,22 @@ sigmoid_back = elementwise(  # g * y * (1 - y)
     lambda h, _out, _g, y: sigmoid_back(h, y),
     lambda h, _out, g, y: guarded(guarded(g, h), 1 - y * 2),
     accepts=dtypes.INEXACT,
+    writes=Writes(in_place=False, fits=is_float),
 )
+
+
+def _softplus_kernel(xp, x, out=None):
+    if out is None:
+        return xp.logaddexp(x, zero(x.dtype))
+    return np.logaddexp(x, zero(x.dtype), out)
+
+
 softplus = function(
     "softplus",
-    lambda xp, x: xp.logaddexp(x, xp.zeros((), x.dtype)),
+    _softplus_kernel,
     lambda g, _y, x: guarded(g, sigmoid(x)),
     accepts=dtypes.FLOATING,
+    writes=Writes(in_place=True, fits=is_float),
 )
 softsign = elementwise(
     "softsign",
@@ -143,11 +178,11 @@ softsign = elementwise(
 )
 
 
-def _gate_kernel(xp, g, s, *, upper, slope):
+def _gate_kernel(xp, g, s, *, upper, slope, out=None):
     inside = s > 0 if upper is None else (s > 0) & (s < upper)
     if not slope:
-        return kept_where(xp, inside, g)
-    return chosen_where(xp, inside, g, g * scalar(slope, g))
+        return kept_where(xp, inside, g, out)
+    return chosen_where(xp, inside, g, g * scalar(slope, g), out)
 
 
 # The derivative of the functions that bend at 0: g where 0 < s < upper, elsewhere g * slope. It
@@ -159,13 +194,23 @@ gate = elementwise(
     lambda h, _y, _g, _s, **_: zeros_like(h),
     accepts=dtypes.REAL,
     holomorphic=False,
+    writes=Writes(in_place=False, fits=has_bits),
 )
+
+
+def _relu_kernel(xp, x, out=None):
+    if out is None:
+        return xp.maximum(x, zero(x.dtype))
+    return np.maximum(x, zero(x.dtype), out=out)
+
+
 relu = elementwise(
     "relu",
-    lambda xp, x: xp.maximum(x, zero(x.dtype)),
+    _relu_kernel,
     lambda g, y, _x: gate(g, y, upper=None, slope=0.0),
     accepts=dtypes.REAL,
     holomorphic=False,
+    writes=Writes(in_place=True),
 )
 relu6 = elementwise(
     "relu6",
@@ -252,11 +297,12 @@ def _silu_partial(g, _y, x):
 
 silu = elementwise(
     "silu",
-    lambda xp, x: x / (xp.exp(-x) + 1),
+    lambda xp, x, out=None: _over_sigmoid(xp, x, x, out),
     _silu_partial,
     accepts=dtypes.FLOATING,
     costly=True,
     holomorphic=False,
+    writes=Writes(in_place=False, fits=is_float),
 )
 
 floor = elementwise("floor", "floor", None, accepts=dtypes.REAL)

@@ -1,0 +1,77 @@
+"""Elementwise kernels that write into an array they are given, for work block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core.dispatch import Primitive
+from retrograde.core.rules import Spec
+from retrograde.ops import _blocks
+from retrograde.ops._arrays import SINGLE_AND_DOUBLE
+
+COSTLY: set[Primitive] = set()  # those that compute more than they read and write
+
+
+class Writes(NamedTuple):
+    """Says that a kernel takes `out`, and returns it with the result in it.
+
+    `in_place` says that `out` may be one of the inputs; `fits(*specs, **attrs)`, whether the kernel
+    writes with such inputs, which broadcast to the shape of `out`.
+    """
+
+    in_place: bool
+    fits: Callable[..., bool] = lambda *_specs, **_attrs: True
+
+
+def is_float(x: Spec, *_others: Spec, **_attrs: Any) -> bool:
+    """Whether the first input has a float dtype of NumPy's own."""
+    return x.dtype.kind == "f"
+
+
+def has_bits(x: Spec, *_others: Spec, **_attrs: Any) -> bool:
+    """Whether the first input is of the float dtypes that are computed with by their bits."""
+    return x.dtype in SINGLE_AND_DOUBLE
+
+
+_AS_UFUNC = Writes(in_place=True)
+
+
+def how_it_writes(
+    primitive: Primitive, specs: tuple[Spec, ...], attrs: dict[str, Any]
+) -> Writes | None:
+    """How the kernel of `primitive` on NumPy writes with inputs of these `specs`, if it does."""
+    if isinstance(primitive.on_numpy, np.ufunc):
+        return None if attrs else _AS_UFUNC
+    writes = primitive.writes
+    return writes if writes is not None and writes.fits(*specs, **attrs) else None
+
+
+def on_many(primitive: Primitive) -> Callable:
+    """The kernel of an elementwise primitive for large arrays: by blocks, over threads.
+
+    What reads and writes more than it computes has use for threads on very large arrays only.
+    """
+    kernel = primitive.on_numpy
+    is_ufunc = isinstance(kernel, np.ufunc)
+    costly = primitive in COSTLY
+    blocks = _blocks.run_in_blocks
+    if not (costly or is_ufunc or primitive.writes):
+        return kernel
+
+    def run(*arrays: Any, **attrs: Any) -> Any:
+        first = arrays[0]
+        worth = _blocks.LARGE if costly else _blocks.HUGE
+        if type(first) is not np.ndarray or first.size < worth or first.dtype.kind == "O":
+            return kernel(*arrays, **attrs)
+        if how_it_writes(primitive, arrays, attrs) is None:
+            return blocks(kernel, arrays, attrs) if costly else kernel(*arrays, **attrs)
+        if is_ufunc:
+            dtype = kernel.resolve_dtypes((*(a.dtype for a in arrays), None))[-1]
+        else:
+            dtype = np.result_type(*arrays)
+        return blocks(kernel, arrays, attrs, dtype, None if costly else _blocks.LONG)
+
+    return run
