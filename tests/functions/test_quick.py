@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.functions import xla_replay
-from retrograde.functions.xla_replay import OnDevice
+from retrograde.functions import device_arrays
+from retrograde.functions.device_arrays import OnDevice
 
 WAYS = {"numpy": {}, "xla": {"jit_compile": True}}
 
@@ -86,11 +86,11 @@ def test_a_tensor_that_is_used_again_stays_on_the_device_while_it_lives():
     f = tf.function(lambda x: x * 2.0, jit_compile=True)
     x = tf.constant([1.0, 2.0])
     called(f, x)
-    assert id(x) in xla_replay._kept
+    assert id(x) in device_arrays.kept
 
     key = id(x)
     del x
-    assert key not in xla_replay._kept
+    assert key not in device_arrays.kept
 
 
 def test_a_variable_that_was_read_as_an_argument_is_read_anew():

@@ -89,6 +89,7 @@ class Variable(Scattering, metaclass=_Creating):
         "_aggregation",
         "_constraint",
         "_id",
+        "_loan",
         "_lock",
         "_name",
         "_shape",
@@ -136,6 +137,7 @@ class Variable(Scattering, metaclass=_Creating):
         self._id = next_id()
         self._tensor: Tensor | None = Tensor(array, self._id)
         self._written: Tensor | None = None
+        self._loan: Any = None  # by which a compiled program has the array in its hands
         self._lock = threading.RLock()
         self._name = scoping.variable_name(name)
         if trainable is None:
@@ -197,11 +199,18 @@ class Variable(Scattering, metaclass=_Creating):
     def _current(self) -> Tensor:
         """The tensor held now. Waits while another thread writes into it."""
         tensor = self._tensor
-        if tensor is None:
+        while tensor is None:
+            self._end_loan()
             with self._lock:
                 # `None` still, if a signal handler reads while this thread writes.
                 tensor = self._written if self._tensor is None else self._tensor
         return tensor
+
+    def _end_loan(self) -> None:
+        """Takes the array back, if it is lent. Not while `_lock` is held: see `Loan`."""
+        loan = self._loan
+        if loan is not None:
+            loan.end()
 
     @property
     def _array(self) -> Any:
@@ -302,7 +311,11 @@ class Variable(Scattering, metaclass=_Creating):
     def _put(self, tensor: Tensor) -> None:
         """Holds `tensor`, which goes by the id of this variable."""
         with self._lock:
-            self._tensor = tensor
+            if self._loan is None:
+                self._tensor = tensor
+                return
+        self._end_loan()
+        self._put(tensor)
 
     def assign_add(
         self,
@@ -400,16 +413,20 @@ class Variable(Scattering, metaclass=_Creating):
         a reader waits rather than see half of it.
         """
         with self._lock:
-            tensor = self._written = self._tensor
-            try:
-                self._tensor = None
-                array = tensor._array
-                alone = _references(tensor, array) == _ALONE and _writable(array)
-                value = write(array, array if alone else None)
-                if value is not array:
-                    tensor = Tensor(value, self._id)
-            finally:
-                self._tensor, self._written = tensor, None
+            if self._loan is None:
+                tensor = self._written = self._tensor
+                try:
+                    self._tensor = None
+                    array = tensor._array
+                    alone = _references(tensor, array) == _ALONE and _writable(array)
+                    value = write(array, array if alone else None)
+                    if value is not array:
+                        tensor = Tensor(value, self._id)
+                finally:
+                    self._tensor, self._written = tensor, None
+                return
+        self._end_loan()
+        self._replace(write)
 
     def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
         """Writes `value`, broadcast to `shape`, into the part of the array that `key` cuts out."""

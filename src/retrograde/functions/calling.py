@@ -14,6 +14,7 @@ from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.rules import Plan
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.functions.device_arrays import on_device
 from retrograde.functions.playing import Divergence, play_entries
 from retrograde.functions.recording import (
     Call,
@@ -26,7 +27,6 @@ from retrograde.functions.recording import (
 from retrograde.functions.replaying import Replay
 from retrograde.functions.rolling import Loop, rolled
 from retrograde.functions.simplifying import Merging, Plain, merged, needed
-from retrograde.functions.xla_replay import on_device
 
 
 class Piece:

@@ -17,12 +17,14 @@ from retrograde.core.rules import Spec
 from retrograde.core.spec import TensorSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.functions.calling import Piece
+from retrograde.functions.device_arrays import on_device
+from retrograde.functions.lending import Loan
 from retrograde.functions.playing import Divergence
 from retrograde.functions.quick import quick_call
 from retrograde.functions.recording import Call, Guard, Log, Recording
 from retrograde.functions.replaying import Replay
 from retrograde.functions.simplifying import simplified
-from retrograde.functions.xla_replay import Program, on_device, to_give_away
+from retrograde.functions.xla_replay import Program
 
 
 class Results:
@@ -133,13 +135,9 @@ class Path:
         plain = simplified(recording, results.numbers)
         first = recording.first_values
         self._read = [place for place, number in enumerate(first) if number >= 0]
-        self._written = list(plain.writes)
-        given_away = {
-            first[place]: n
-            for place, n in plain.writes.items()
-            if first[place] >= 0 and recording.specs[first[place]] == recording.specs[n]
-        }
-        self.replay = Replay(plain, recording.variables, compiles, given_away)
+        self.replay = Replay(
+            plain, recording.variables, compiles, {p: first[p] for p in self._read}
+        )
         variables = recording.variables
         self._open = [(p, variables[p]._array.shape) for p in self._read if variables[p]._shape]
         self._captured = [
@@ -148,7 +146,9 @@ class Path:
             if x._id < recording.start and x._array.dtype in dtypes.INEXACT
         ]
         self._piece: Piece | None = None
-        self.turn = threading.RLock()  # of threads, where variables give their memory away
+        self._turn = threading.RLock()  # of threads, where variables are read and written
+        self._loan: Loan | None = None
+        self.was_shortened = False
         self._compiles = compiles
 
     def variables(self, arguments: list[Any]) -> list[Any]:
@@ -157,7 +157,7 @@ class Path:
 
     def exported(self) -> Any:
         """The program for `jax.export`, with the variables as they are now."""
-        program = Program(self.replay.plain, self._recording.variables, {})
+        program = Program(self.replay.plain, self._recording.variables, None)
         first, variables = self._recording.first_values, self._recording.variables
         return program.exported({first[p]: np.asarray(variables[p]) for p in self._read})
 
@@ -170,6 +170,10 @@ class Path:
         calls = [e for e in self.replay.plain.entries if type(e) is Call]
         hosts = [call.primitive for call in calls if type(call.primitive) is Host]
         return any(not (host.pure or host.draws) for host in hosts)
+
+    def argument_specs(self) -> list[Spec]:
+        """Shapes and dtypes of the tensors that are handed in."""
+        return self._recording.specs[: self._recording.count]
 
     def result_specs(self) -> list[Spec]:
         """Shapes and dtypes of the results."""
@@ -194,27 +198,40 @@ class Path:
         """Does again what was recorded, to other `inputs`. Nothing is kept before all is done."""
         if not self.replay.compiles:
             return self._run(inputs, arguments, log)
-        with self.turn:
+        with self._turn:
             return self._run(inputs, arguments, log)
 
     def _run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         variables = self.variables(arguments)
-        tensors = [*inputs, *[self._held(place, variables[place]) for place in self._read]]
-        outcome = self.replay.run(tensors, log)
+        loan, given_away = self._lend(variables), self.replay.given_away
+        read = [None if p in given_away else variables[p]._current() for p in self._read]
+        outcome = self.replay.run([*inputs, *read], log, loan)
         if type(outcome) is Divergence:
             return outcome
         values, writes = outcome
-        for place, array in zip(self._written, writes, strict=True):
+        if loan is not self._loan:
+            loan.end()
+        for place, array in zip(self._put_by_hand(), writes, strict=True):
             variables[place]._put(on_device(array, variables[place]._id))
         self.replays += 1
         return self.results.around([on_device(value) for value in values])
 
-    def _held(self, place: int, variable: Any) -> Tensor:
-        """The tensor of a variable, or one that may be written over."""
-        number = self._recording.first_values[place]
-        if self.replay.compiles and number in self.replay.program().parameters[1]:
-            return on_device(to_give_away(variable))
-        return variable._current()
+    def _lend(self, variables: list[Any]) -> Loan | None:
+        """A loan for a call. It goes on after it, if others are of the same variables.
+
+        Not if someone else gets one of their values: who holds it is seen where a loan begins.
+        """
+        lent = self.replay.lent
+        if self._loan is not None or not lent:
+            return self._loan
+        loan = Loan([variables[place] for place in lent], len(self.replay.given_away))
+        if min(lent) >= self._recording.handed_in and not self.replay.program().shares:
+            self._loan = loan
+        return loan
+
+    def _put_by_hand(self) -> list[int]:
+        """The places of variables that are written, and were not lent."""
+        return [place for place in self.replay.plain.writes if place not in self.replay.lent]
 
     def quick(self) -> Callable | None:
         """A function that does as `run` for calls with tensors alone; `None` if it cannot be."""
@@ -223,8 +240,9 @@ class Path:
         if self.replay.compiles and not self.replay.program().makes_all:
             return None
         variables = self._recording.variables
-        read, written = ({p: variables[p] for p in ps} for ps in (self._read, self._written))
-        return quick_call(self, self._recording.count, read, written)
+        read, written = ({p: variables[p] for p in ps} for ps in (self._read, self._put_by_hand()))
+        loan = self._lend(variables)
+        return quick_call(self, read, written, loan, loan is self._loan)
 
     def call(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         """The same for recorders that listen."""

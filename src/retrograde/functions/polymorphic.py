@@ -20,12 +20,12 @@ from retrograde.functions.account import Entry, RecordingAccount, readable
 from retrograde.functions.comparing import check_alike
 from retrograde.functions.concrete import ConcreteFunction, made_up, specs_in
 from retrograde.functions.describing import told
+from retrograde.functions.device_arrays import OnDevice, required_jax
 from retrograde.functions.opening import Recorded, first_recorded, open_axes, varied_in, with_sizes
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Log, Recording
 from retrograde.functions.signature import Parameters, describe, fitted, reaches, with_inputs
-from retrograde.functions.xla_replay import OnDevice, required_jax
 from retrograde.runtime import get_logger
 
 _NOBODY = Recorder()  # hears everything and does nothing
@@ -62,7 +62,7 @@ class Function:
         self._entries: list[Entry] = []
         self._expected: int | None = None
         self._reached: dict[int, bool] = {}
-        self._quick: dict[tuple, Callable | None] = {}
+        self._quick: dict[int, list[Callable]] = {}  # by how many arguments they take
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -87,22 +87,13 @@ class Function:
         recorders = thread.recorders
         foreign = namespaces.foreign and namespaces.batches_are_expected()
         if not (recorders or kwargs or foreign or settings["run_functions_eagerly"]):
-            key = []
-            for x in args:
-                if type(x) is Tensor:
-                    array = x._array
-                elif type(x) is OnDevice:
-                    array = x._device
-                else:
-                    break
-                key += (array.shape, array.dtype)
-            else:
-                quick = self._quick.get(tuple(key))
-                if quick is not None:
-                    try:
-                        return quick(recorders.quietly, *args)
-                    except Exception:
-                        pass  # the long way says what was wrong
+            for quick in self._quick.get(len(args), ()):
+                try:
+                    outcome = quick(*args)
+                except Exception:
+                    break  # the long way says what was wrong
+                if outcome is not NotImplemented:
+                    return outcome
         return self._call(recorders, args, kwargs)
 
     def _call(self, recorders: list, args: tuple, kwargs: dict) -> Any:
@@ -135,16 +126,16 @@ class Function:
 
     def _shorten(self, path: Path, args: tuple, kwargs: dict) -> None:
         """Makes calls like this one take the quick way."""
-        if path.guards or kwargs or self._input_signature is not None:
+        if path.was_shortened or kwargs or self._input_signature is not None:
             return
         if any(type(x) not in (Tensor, OnDevice) for x in args):
             return
         if self._strict and path.replays < _COMPARED:
             return
-        parts = [(x._array.shape, x._array.dtype) for x in args]
-        key = tuple([part for pair in parts for part in pair])
-        if key not in self._quick:
-            self._quick[key] = path.quick()
+        path.was_shortened = True
+        quick = path.quick()
+        if quick is not None:
+            self._quick.setdefault(len(args), []).insert(0, quick)
 
     def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         if thread.recorders:

@@ -6,90 +6,78 @@ Python for each path: no loops, no lists.
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, next_id
-from retrograde.functions.xla_replay import (
-    OnDevice,
-    counts_are_true,
-    device_array,
-    held_alone,
-    to_give_away,
-)
+from retrograde.functions.device_arrays import OnDevice, device_array, fitting, kept, only
+from retrograde.functions.lending import Loan
 
 if TYPE_CHECKING:
     from retrograde.functions.paths import Path
     from retrograde.functions.replaying import Replay
 
 
-def quick_call(path: Path, count: int, read: dict[int, Any], written: dict[int, Any]) -> Callable:
-    """A function `call(quietly, *tensors)` of `count` tensors that replays `path`.
+def quick_call(
+    path: Path,
+    read: dict[int, Any],
+    written: dict[int, Any],
+    loan: Loan | None,
+    lasts: bool,
+) -> Callable:
+    """A function `call(*arguments)` that replays `path`.
 
-    `read` and `written` are variables, by their places.
+    It returns `NotImplemented` for arguments of other types, shapes or dtypes. `read` and `written`
+    are variables, by their places, and `loan` those that are lent, if it `lasts` for good.
     """
+    replay, specs = path.replay, path.argument_specs()
     namespace: dict[str, Any] = {"path": path, "Tensor": Tensor, "OnDevice": OnDevice}
     namespace |= {"new": object.__new__, "next_id": next_id, "around": path.results.around}
     namespace |= {f"v{place}": variable for place, variable in (read | written).items()}
-    arguments = [f"x{i}" for i in range(count)]
-    body = _compiled if path.replay.compiles else _replayed
-    tensors = [*arguments, *(f"t{place}" for place in read)]
-    lines = body(path.replay, tensors, list(written), namespace)
+    namespace |= {f"spec{i}": only(spec) for i, spec in enumerate(specs)}
+    arguments = [f"x{i}" for i in range(len(specs))]
+    if replay.compiles:
+        lines = _compiled(replay, arguments, list(read), list(written), loan, namespace)
+        if not lasts:
+            lines.append("loan.end()")
+    else:
+        lines = _replayed(replay, arguments, list(read), list(written), namespace)
     lines.append("path.replays += 1")
     lines.append(f"return {path.results.expression()}")
-    if path.replay.compiles and written:
-        # One after the other: nobody else may read what is given away.
-        namespace["turn"] = path.turn
-        lines = ["with turn:", *(f"    {line}" for line in lines)]
-    text = "\n    ".join([f"def call(quietly, {', '.join(arguments)}):", *lines])
+    text = "\n    ".join([f"def call({', '.join(arguments)}):", *lines])
     exec(compile(text, "<call>", "exec"), namespace)
     return namespace["call"]
 
 
-def _look_at(name: str) -> list[str]:
-    """Lines that give the tensor of a variable the name `name`."""
-    variable = f"v{name[1:]}"
-    return [f"{name} = {variable}._tensor", f"if {name} is None: {name} = {variable}._current()"]
-
-
-def _give_away(number: int, name: str) -> list[str]:
-    """Lines that do as `to_give_away`, which is called only if there is something to it."""
-    tensor, variable = name, f"v{name[1:]}"
-    return [
-        f"{tensor} = {variable}._tensor",
-        f"if type({tensor}) is OnDevice and {_COUNTS.format(tensor)} == alone: "
-        f"a{number} = {tensor}._device",
-        f"else: a{number} = to_give_away({variable})",
-    ]
-
-
-_COUNTS = "count({0}) + count({0}._device)"  # neither is less than if nobody else holds them
-
-
-@functools.cache
-def _count_if_alone() -> int:
-    """How many hold the tensor and the array of a variable there, if nobody else does."""
-    if not counts_are_true():
-        return -1
-    namespace: dict[str, Any] = {"count": sys.getrefcount}
-    text = f"def counts(v):\n    t = v._tensor\n    return {_COUNTS.format('t')}"
-    exec(text, namespace)
-    return namespace["counts"](held_alone())
+def _look_at(place: int) -> list[str]:
+    """Lines that call the tensor of a variable `t`."""
+    return [f"t{place} = v{place}._tensor", f"if t{place} is None: t{place} = v{place}._current()"]
 
 
 def _replayed(
-    replay: Replay, tensors: list[str], written: list[int], namespace: dict[str, Any]
+    replay: Replay,
+    arguments: list[str],
+    read: list[int],
+    written: list[int],
+    namespace: dict[str, Any],
 ) -> list[str]:
     """Lines that make the results `y` and put new values into variables, by NumPy."""
-    namespace["replay"] = replay.code()
+    namespace |= {"replay": replay.code(), "thread": thread}
+    lines = []
+    for i, x in enumerate(arguments):
+        lines += [
+            f"if type({x}) is not Tensor and type({x}) is not OnDevice: return NotImplemented",
+            f"b{i} = {x}._array",
+            f"if b{i}.shape != spec{i}[0] or b{i}.dtype != spec{i}[1]: return NotImplemented",
+        ]
+    lines += [line for place in read for line in _look_at(place)]
     count = len(replay.plain.results)
     results = "".join(f"r{i}, " for i in range(count))
     writes = "".join(f"w{place}, " for place in written)
-    arrays = "".join(f"{tensor}._array, " for tensor in tensors)
-    lines = [line for name in tensors if name[0] == "t" for line in _look_at(name)]
-    lines.append(f"({results}), ({writes}) = quietly(replay, {arrays}None)")
+    arrays = "".join(f"b{i}, " for i in range(len(arguments)))
+    arrays += "".join(f"t{place}._array, " for place in read)
+    lines.append(f"({results}), ({writes}) = thread.recorders.quietly(replay, {arrays}None)")
     lines += [f"v{place}._put(Tensor(w{place}, v{place}._id))" for place in written]
     for i in range(count):
         lines += [f"y{i} = new(Tensor)", f"y{i}._array = r{i}", f"y{i}._id = next_id()"]
@@ -97,29 +85,38 @@ def _replayed(
 
 
 def _compiled(
-    replay: Replay, tensors: list[str], written: list[int], namespace: dict[str, Any]
+    replay: Replay,
+    arguments: list[str],
+    read: list[int],
+    written: list[int],
+    loan: Loan | None,
+    namespace: dict[str, Any],
 ) -> list[str]:
     """The same by XLA."""
     program, plain = replay.program(), replay.plain
     namespace |= {"program": program.jitted, "large": program.large, "wide": program.precision}
-    namespace |= {"device_array": device_array, "to_give_away": to_give_away}
-    namespace |= {"count": sys.getrefcount, "alone": _count_if_alone()}
-    names = dict(zip(plain.arguments, tensors, strict=True))
-    kept, given_away = program.parameters
-    lines = [line for n in kept if names[n][0] == "t" for line in _look_at(names[n])]
-    lines += [
-        f"a{n} = {names[n]}._device if type({names[n]}) is OnDevice else device_array({names[n]})"
-        for n in kept
-    ]
-    for n in given_away:
-        lines += _give_away(n, names[n])
-    first, second = ("".join(f"a{n}, " for n in numbers) for numbers in program.parameters)
-    made = "".join(f"m{n}, " for n in program.outputs)
-    call = f"{made}= program(({first}), ({second}), large)"
+    namespace |= {"kept": kept.get, "fitting": fitting, "device_array": device_array, "loan": loan}
+    lines = []
+    for i, x in enumerate(arguments):
+        lines += [
+            f"k = kept(id({x}))",
+            f"if k is not None and k[1] is spec{i}: a{i} = k[0]",
+            "else:",
+            f"    a{i} = fitting({x}, spec{i})",
+            f"    if a{i} is None: return NotImplemented",
+        ]
+    names = {n: f"a{i}" for i, n in enumerate(plain.arguments)}
+    for place, n in zip(read, plain.arguments[len(arguments) :], strict=True):
+        if n in program.parameters:
+            lines += [*_look_at(place), f"{names[n]} = device_array(t{place})"]
+    given = "".join(f"{names[n]}, " for n in program.parameters)
+    given += "*large" if program.large else ""
+    call = f"made = program({given})" if loan is None else f"made = loan.run(program, ({given}))"
     lines.append(f"with wide(): {call}" if program.is_wide else call)
-    results = [(f"y{i}", "next_id()", n) for i, n in enumerate(plain.results)]
-    writes = [(f"w{place}", f"v{place}._id", n) for place, n in plain.writes.items()]
-    for name, tensor_id, n in (*results, *writes):
-        lines += [f"{name} = new(OnDevice)", f"{name}._device = m{n}"]
+    places = {n: i for i, n in enumerate(program.outputs)}
+    results = [(f"y{i}", "next_id()", places[n]) for i, n in enumerate(plain.results)]
+    writes = [(f"w{p}", f"v{p}._id", places[plain.writes[p]]) for p in written]
+    for name, tensor_id, place in (*results, *writes):
+        lines += [f"{name} = new(OnDevice)", f"{name}._device = made[{place}]"]
         lines += [f"{name}._host = None", f"{name}._id = {tensor_id}"]
-    return [*lines, *(f"with v{place}._lock: v{place}._tensor = w{place}" for place in written)]
+    return [*lines, *(f"v{place}._put(w{place})" for place in written)]

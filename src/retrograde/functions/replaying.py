@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.core.effects import Host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.functions.lending import Loan
 from retrograde.functions.numpy_replay import Writer, generate
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Call, Log
@@ -21,8 +22,8 @@ from retrograde.functions.xla_replay import Program, can_compile
 class Replay:
     """Runs a simplified recording on the arrays of tensors.
 
-    `variables` are those that it reads once more on its way. `given_away` are arguments whose
-    memory a compiled program may use, each with the value that it is for.
+    `variables` are those that it reads once more on its way. `first_values` are the numbers of what
+    variables hold before, by their places, if they may be lent to a compiled program.
     """
 
     def __init__(
@@ -30,13 +31,13 @@ class Replay:
         plain: Plain,
         variables: list[Any],
         compiles: bool,
-        given_away: dict[int, int] | None = None,
+        first_values: dict[int, int] | None = None,
     ) -> None:
         self.plain = plain
         self.uncompiled = can_compile(plain) if compiles else None
         self.compiles = compiles and self.uncompiled is None
         self._variables = variables
-        self._given_away = given_away or {}
+        self._first_values = first_values
         calls = [entry for entry in plain.entries if type(entry) is Call]
         self.calls_python = any(type(call.primitive) is Host for call in calls)
         self._writer: Writer | None = None
@@ -62,17 +63,27 @@ class Replay:
     def program(self) -> Program:
         """The compiled program."""
         if self._program is None:
-            self._program = Program(self.plain, self._variables, self._given_away)
+            self._program = Program(self.plain, self._variables, self._first_values)
         return self._program
 
-    def run(self, tensors: list[Tensor], log: Log | None) -> tuple | Divergence:
-        """The arrays of the results and of the writes, for these arguments."""
-        if self._program is not None:
-            return self._program.run(tensors, log)
+    @property
+    def lent(self) -> Sequence[int]:
+        """The places of the variables that are lent to the program."""
+        return self.program().lent if self.compiles else ()
+
+    @property
+    def given_away(self) -> Mapping[int, int]:
+        """The first values of those that give their memory away, by place."""
+        return self.program().given_away if self.compiles else {}
+
+    def run(
+        self, tensors: list[Tensor | None], log: Log | None, loan: Loan | None = None
+    ) -> tuple | Divergence:
+        """The arrays of the results and of the writes, for these arguments; see `Program.run`."""
         if self.compiles:
             begun = time.perf_counter()
-            outcome = self.program().run(tensors, log)
-            self.seconds = time.perf_counter() - begun
+            outcome = self.program().run(tensors, log, loan)
+            self.seconds = self.seconds or time.perf_counter() - begun
             return outcome
         if self._code is None:
             self.code()

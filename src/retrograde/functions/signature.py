@@ -20,7 +20,7 @@ from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.functions.xla_replay import OnDevice
+from retrograde.functions.device_arrays import OnDevice
 
 _PLAIN = (bool, int, complex, str, bytes, type(None))
 _BY_VALUE = (DType, TensorShape, TypeSpec, enum.Enum, np.dtype, type, slice)

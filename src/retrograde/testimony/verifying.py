@@ -344,16 +344,16 @@ class _Again:
     @contextlib.contextmanager
     def _holding(self, arrays: list) -> Iterator[None]:
         """A block in which the variables that the function reads have other values."""
-        before = [v._tensor for v in self._variables]
+        before = [v._current() for v in self._variables]
         values = arrays[len(self._leaves) :]
         try:
             for v, array in zip(self._variables, values, strict=True):
-                v._tensor = Tensor(array, v._id)
+                v._put(Tensor(array, v._id))
             with random_state.replaying(self._draws):
                 yield
         finally:
             for v, tensor in zip(self._variables, before, strict=True):
-                v._tensor = tensor
+                v._put(tensor)
 
 
 def _array(g: Any) -> Any:
