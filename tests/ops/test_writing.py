@@ -134,9 +134,12 @@ def test_what_is_written_is_what_the_kernel_returns(case, broadcast):
     assert_same(out, expected)
     for x, y in zip(inputs, before, strict=True):
         assert_same(x, y)
-    if writes.in_place and expected.dtype == inputs[0].dtype:
-        run(case.primitive.on_numpy, *inputs, **case.attrs, out=inputs[0])
-        assert_same(inputs[0], expected)
+    for position in writes.over:
+        changed = [x.copy() for x in inputs]
+        out = changed[position]
+        if (out.shape, out.dtype) == (expected.shape, expected.dtype):
+            run(case.primitive.on_numpy, *changed, **case.attrs, out=out)
+            assert_same(out, expected)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -77,14 +77,21 @@ class Fused:
             y = call.outputs[0]
             if y not in self.outputs or is_sum(call):
                 continue
-            writes = self.writes[i]
-            until = i if writes is None or writes.in_place else i - 1
             for v in self.inputs:
                 fits = v in spent and self.specs[v] == self.specs[y]
-                if fits and v not in over.values() and self.last_read[v] <= until:
+                if fits and v not in over.values() and not self.is_read_from(i, v):
                     over[y] = v
                     break
         return over
+
+    def is_read_from(self, i: int, v: int) -> bool:
+        """Whether a value is needed while the call at `i` writes its result, or afterwards."""
+        if self.last_read.get(v, -1) != i:
+            return self.last_read.get(v, -1) > i
+        writes = self.writes[i]
+        if writes is None:  # the result is copied when it is there
+            return False
+        return any(v == w and p not in writes.over for p, w in enumerate(self.reads[i]))
 
     def _globals(self) -> dict[str, Any]:
         namespace: dict[str, Any] = {
@@ -243,14 +250,14 @@ class _Text:
             return f"sums{y}[start] = np.add.reduce({blocks[0]}, axis=None)"
         name = fused.function_name(i)
         if writes is not None:
-            into = self._room(i, may_be_read=not writes.in_place)
+            into = self._room(i)
             text = f"{name}({', '.join(blocks)}, out={into})"
             return text if y in fused.outputs else f"x{y} = {text}"
         text = f"{name}({', '.join(blocks)})"
         if y in fused.outputs:
             return f"x{y}[...] = {text}"
         if not any(self._is_whole(v) for v in reads):  # the kernel returns less
-            into = self._room(i, may_be_read=True)
+            into = self._room(i)
             return f"x{y} = {into}; x{y}[...] = {text}"
         # The result may look into an input, whose row is then needed for as long as it is.
         self.looks_into[y] = set().union(*(self.looks_into.get(v, ()) for v in reads))
@@ -259,21 +266,21 @@ class _Text:
     def _is_inside(self, v: int) -> bool:
         return v not in self.fused.inputs
 
-    def _room(self, i: int, may_be_read: bool) -> str:
+    def _room(self, i: int) -> str:
         """Where the call at `i` writes: its output, or a row that is free, of inputs too."""
         fused = self.fused
         y = fused.calls[i].outputs[0]
         if y in fused.outputs:
             return f"x{y}"
-        read_from = i if may_be_read else i + 1
-        live = [v for v in self.looks_into if fused.last_read.get(v, -1) >= read_from]
+        live = [v for v in self.looks_into if fused.is_read_from(i, v)]
         busy = set().union(*(self.looks_into[v] for v in live))
         dtype = fused.specs[y].dtype
-        row = next(
-            (r for r, d in enumerate(self.rows) if d == dtype and r not in busy), len(self.rows)
-        )
-        if row == len(self.rows):
+        free = [r for r, d in enumerate(self.rows) if d == dtype and r not in busy]
+        if not free:
+            free = [len(self.rows)]
             self.rows.append(dtype)
+        of_inputs = set().union(*(self.looks_into.get(v, ()) for v in fused.reads[i]))
+        row = min(free, key=lambda r: r not in of_inputs)  # theirs are in the cache already
         self.looks_into[y] = {row}
         return f"r{row}"
 

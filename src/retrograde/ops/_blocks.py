@@ -17,8 +17,8 @@ from retrograde.core.recorders import quiet_context
 
 BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
 LARGE = MANY  # elements from which on threads are worth waking for a costly function
-HUGE = 1 << 21  # and for plain arithmetic
-LONG = 1 << 18  # elements of a block in plain arithmetic, which threads else spend waiting
+HUGE = 1 << 19  # and for plain arithmetic
+LONG = 1 << 18  # elements of a block in plain arithmetic: with fewer, threads wait for the GIL
 
 limit = 0  # how many threads may share the work; 0 for as many as there are cores
 
@@ -34,31 +34,37 @@ def _cores() -> int:
 
 
 def run_in_blocks(
-    f: Callable, arrays: Sequence, attrs: dict, dtype: Any = None, most: int | None = None
+    f: Callable,
+    arrays: Sequence,
+    attrs: dict,
+    dtype: Any = None,
+    most: int | None = None,
+    out: np.ndarray | None = None,
 ) -> Any:
     """`f(*arrays, **attrs)` for an elementwise `f`, by blocks of up to `most` elements, or BLOCK.
 
     Threads share them, if all arrays have the shape of the first or no axes; else it is done all
-    at once. If the `dtype` of the result is given, `f` writes each block into its `out`.
+    at once. If the `dtype` of the result is given, `f` writes into an `out`: into the one that is
+    handed in, which has the shape of the first array, or into a new one.
     """
-    flat = _flat(arrays)
-    if flat is None:
-        return f(*arrays, **attrs)
     copies = dtype is None
+    flat = _flat(arrays if out is None else (*arrays, out))
+    if flat is None:
+        return f(*arrays, **attrs) if out is None else f(*arrays, out=out, **attrs)
     if copies:
         dtype = f(*_cut(flat, 0, 1), **attrs).dtype
-    out = np.empty(arrays[0].size, dtype)
+    y = np.empty(arrays[0].size, dtype) if out is None else flat.pop()
 
     def work(blocks: Iterator) -> None:
         for start, stop in blocks:
             if copies:
-                out[start:stop] = f(*_cut(flat, start, stop), **attrs)
+                y[start:stop] = f(*_cut(flat, start, stop), **attrs)
             else:
-                f(*_cut(flat, start, stop), out=out[start:stop], **attrs)
+                f(*_cut(flat, start, stop), out=y[start:stop], **attrs)
 
     count = threads()
-    shared(work, _evenly(out.size, most or BLOCK, count), count - 1)
-    return out.reshape(arrays[0].shape)
+    shared(work, _evenly(y.size, most or BLOCK, count), count - 1)
+    return y.reshape(arrays[0].shape) if out is None else out
 
 
 @lru_cache(maxsize=256)

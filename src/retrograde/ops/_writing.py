@@ -18,11 +18,11 @@ COSTLY: set[Primitive] = set()  # those that compute more than they read and wri
 class Writes(NamedTuple):
     """Says that a kernel takes `out`, and returns it with the result in it.
 
-    `in_place` says that `out` may be one of the inputs; `fits(*specs, **attrs)`, whether the kernel
-    writes with such inputs, which broadcast to the shape of `out`.
+    `over` are the positions of inputs that `out` may be; `fits(*specs, **attrs)` says whether the
+    kernel writes with such inputs, which broadcast to the shape of `out`.
     """
 
-    in_place: bool
+    over: tuple[int, ...] = ()
     fits: Callable[..., bool] = lambda *_specs, **_attrs: True
 
 
@@ -36,7 +36,7 @@ def has_bits(x: Spec, *_others: Spec, **_attrs: Any) -> bool:
     return x.dtype in SINGLE_AND_DOUBLE
 
 
-_AS_UFUNC = Writes(in_place=True)
+_AS_UFUNC = Writes(over=(0, 1, 2))
 
 
 def how_it_writes(
@@ -55,23 +55,27 @@ def on_many(primitive: Primitive) -> Callable:
     What reads and writes more than it computes has use for threads on very large arrays only.
     """
     kernel = primitive.on_numpy
-    is_ufunc = isinstance(kernel, np.ufunc)
     costly = primitive in COSTLY
     blocks = _blocks.run_in_blocks
-    if not (costly or is_ufunc or primitive.writes):
+    if not (costly or isinstance(kernel, np.ufunc) or primitive.writes):
         return kernel
 
-    def run(*arrays: Any, **attrs: Any) -> Any:
+    def run(*arrays: Any, out: np.ndarray | None = None, **attrs: Any) -> Any:
         first = arrays[0]
         worth = _blocks.LARGE if costly else _blocks.HUGE
-        if type(first) is not np.ndarray or first.size < worth or first.dtype.kind == "O":
-            return kernel(*arrays, **attrs)
-        if how_it_writes(primitive, arrays, attrs) is None:
-            return blocks(kernel, arrays, attrs) if costly else kernel(*arrays, **attrs)
-        if is_ufunc:
-            dtype = kernel.resolve_dtypes((*(a.dtype for a in arrays), None))[-1]
-        else:
-            dtype = np.result_type(*arrays)
-        return blocks(kernel, arrays, attrs, dtype, None if costly else _blocks.LONG)
+        if type(first) is np.ndarray and first.size >= worth and first.dtype.kind != "O":
+            if how_it_writes(primitive, arrays, attrs) is not None:
+                most = _blocks.BLOCK if costly else _blocks.LONG
+                return blocks(kernel, arrays, attrs, _dtype(kernel, arrays), most, out)
+            if costly:
+                return blocks(kernel, arrays, attrs)
+        return kernel(*arrays, **attrs) if out is None else kernel(*arrays, out=out, **attrs)
 
     return run
+
+
+def _dtype(kernel: Callable, arrays: tuple) -> np.dtype:
+    """The dtype of what a kernel writes."""
+    if isinstance(kernel, np.ufunc):
+        return kernel.resolve_dtypes((*(a.dtype for a in arrays), None))[-1]
+    return np.result_type(*arrays)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.dispatch import MANY
 from retrograde.core.errors import invalid
 from retrograde.core.rules import passed_on
 from retrograde.core.shapes import broadcast
@@ -95,7 +96,7 @@ guarded_multiply = elementwise(  # g * d, and 0 where g is 0, whatever d is
     lambda h, _y, _g, d: guarded_multiply(h, d),
     lambda h, _y, g, _d: guarded_multiply(g, h),
     accepts=dtypes.INEXACT,
-    writes=Writes(in_place=False, fits=is_float),
+    writes=Writes(over=(1,), fits=is_float),
 )
 
 
@@ -103,14 +104,19 @@ def _are_alike(g, d):
     return type(d) is np.ndarray and d.shape == g.shape and d.dtype == g.dtype
 
 
-def guarded(g, d):
-    """`guarded_multiply`, by a short cut where g is raw and without zeros."""
+def guarded(g, d, ours=False):
+    """`guarded_multiply`, by a short cut where g is raw and without zeros.
+
+    `ours` says that nobody else has d: large arrays are written over.
+    """
     if type(g) is np.ndarray:
         if g.size < _FEW:
             if np.count_nonzero(g) == g.size:
                 return g * d
         elif not any(g.strides) and (number := g.flat[0]):  # as behind a sum or mean
             return d if number == 1 and _are_alike(g, d) else multiply(g, d)
+        elif ours and g.size >= MANY and _are_alike(g, d) and is_float(d):
+            return guarded_multiply.on_many(g, d, out=d)
     elif isinstance(g, np.floating) and g:
         return g * d
     return guarded_multiply(g, d)
@@ -122,7 +128,7 @@ guarded_divide = elementwise(  # g / d, and 0 where g is 0, whatever d is
     lambda h, _y, _g, d: guarded_divide(h, d),
     lambda h, y, _g, d: -guarded_divide(guarded_multiply(y, h), d),
     accepts=dtypes.INEXACT,
-    writes=Writes(in_place=False, fits=is_float),
+    writes=Writes(over=(1,), fits=is_float),
 )
 
 divide = elementwise(
@@ -213,7 +219,7 @@ reciprocal = elementwise(
     lambda _, x, out=None: 1 / x if out is None else np.divide(1, x, out),
     lambda g, y, _x: -guarded(guarded(g, y), y),
     accepts=dtypes.INEXACT,
-    writes=Writes(in_place=True, fits=is_float),
+    writes=Writes(over=(0,), fits=is_float),
 )
 
 
@@ -228,7 +234,7 @@ squared_difference = elementwise(
     lambda g, _y, x1, x2: guarded(g, x1 - x2) * 2,
     lambda g, _y, x1, x2: guarded(g, x2 - x1) * 2,
     holomorphic=False,
-    writes=Writes(in_place=False, fits=is_float),
+    writes=Writes(over=(0, 1), fits=is_float),
 )
 
 
@@ -314,7 +320,7 @@ mask = elementwise(  # x where keep is true, else 0
     None,
     accepts=None,
     holomorphic=False,
-    writes=Writes(in_place=False, fits=has_bits),
+    writes=Writes(over=(0,), fits=has_bits),
 )
 select = elementwise(  # x1 where condition is true, else x2
     "select",
@@ -325,6 +331,6 @@ select = elementwise(  # x1 where condition is true, else x2
     accepts=None,
     holomorphic=False,
     writes=Writes(
-        in_place=False, fits=lambda condition, x1, _: condition.dtype == bool and has_bits(x1)
+        over=(1,), fits=lambda condition, x1, _: condition.dtype == bool and has_bits(x1)
     ),
 )

@@ -38,7 +38,7 @@ cast_discrete = Primitive(  # to integers and bool, where the gradient ends
 )
 
 
-cast.writes = cast_discrete.writes = Writes(in_place=False)
+cast.writes = cast_discrete.writes = Writes()
 
 
 def to_dtype(x, dtype):
@@ -76,12 +76,12 @@ def _filled(out, value):
 
 
 zeros_like = elementwise(
-    "zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY, writes=Writes(in_place=True)
+    "zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY, writes=Writes(over=(0,))
 )
 ones_like = elementwise(
     "ones_like",
     _ones_like_kernel,
     None,
     accepts=dtypes.NUMERIC | dtypes.BOOL,
-    writes=Writes(in_place=True),
+    writes=Writes(over=(0,)),
 )

@@ -39,7 +39,7 @@ def function(name, kernel, partial, accepts=dtypes.INEXACT, writes=None):
 
 
 exp = function("exp", "exp", lambda g, y, _x: guarded(g, y))
-expm1 = function("expm1", "expm1", lambda g, y, _x: guarded(g, y + 1))
+expm1 = function("expm1", "expm1", lambda g, y, _x: guarded(g, y + 1, ours=True))
 log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
 sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
 
@@ -53,17 +53,17 @@ rsqrt = function(
     "rsqrt",
     _rsqrt_kernel,
     lambda g, y, _x: guarded(guarded(guarded(g, y), y), y) * scalar(-0.5, y),
-    writes=Writes(in_place=True, fits=is_float),
+    writes=Writes(over=(0,), fits=is_float),
 )
 
-sin = function("sin", "sin", lambda g, _y, x: guarded(g, cos(x)))
-cos = function("cos", "cos", lambda g, _y, x: -guarded(g, sin(x)))
-tan = function("tan", "tan", lambda g, y, _x: guarded(g, y * y + 1))
+sin = function("sin", "sin", lambda g, _y, x: guarded(g, cos(x), ours=True))
+cos = function("cos", "cos", lambda g, _y, x: -guarded(g, sin(x), ours=True))
+tan = function("tan", "tan", lambda g, y, _x: guarded(g, y * y + 1, ours=True))
 asin = function("asin", "arcsin", lambda g, _y, x: guarded_divide(g, sqrt(1 - x * x)))
 acos = function("acos", "arccos", lambda g, _y, x: -guarded_divide(g, sqrt(1 - x * x)))
 atan = function("atan", "arctan", lambda g, _y, x: guarded_divide(g, x * x + 1))
-sinh = function("sinh", "sinh", lambda g, _y, x: guarded(g, cosh(x)))
-cosh = function("cosh", "cosh", lambda g, _y, x: guarded(g, sinh(x)))
+sinh = function("sinh", "sinh", lambda g, _y, x: guarded(g, cosh(x), ours=True))
+cosh = function("cosh", "cosh", lambda g, _y, x: guarded(g, sinh(x), ours=True))
 tanh = function("tanh", "tanh", lambda g, y, _x: tanh_back(g, y))
 asinh = function("asinh", "arcsinh", lambda g, y, _x: guarded_divide(g, cosh(y)))
 acosh = function("acosh", "arccosh", lambda g, y, _x: guarded_divide(g, sinh(y)))
@@ -98,7 +98,7 @@ sigmoid = function(
     "sigmoid",
     lambda xp, x, out=None: _over_sigmoid(xp, one(x.dtype), x, out),
     lambda g, y, _x: sigmoid_back(g, y),
-    writes=Writes(in_place=True, fits=is_float),
+    writes=Writes(over=(0,), fits=is_float),
 )
 
 
@@ -128,7 +128,7 @@ tanh_back = elementwise(  # g * (1 - y * y)
     lambda h, _out, _g, y: tanh_back(h, y),
     lambda h, _out, g, y: triple(g, h, y, scale=-2),
     accepts=dtypes.INEXACT,
-    writes=Writes(in_place=False, fits=is_float),
+    writes=Writes(over=(1,), fits=is_float),
 )
 
 
@@ -145,7 +145,7 @@ triple = elementwise(  # scale * a * b * c, and 0 where a is 0, whatever the oth
     lambda g, _y, a, _b, c, *, scale: triple(a, g, c, scale=scale),
     lambda g, _y, a, b, _c, *, scale: triple(a, b, g, scale=scale),
     accepts=dtypes.INEXACT,
-    writes=Writes(in_place=False, fits=is_float),
+    writes=Writes(over=(1,), fits=is_float),
 )
 sigmoid_back = elementwise(  # g * y * (1 - y)
     "sigmoid_back",
@@ -153,7 +153,7 @@ sigmoid_back = elementwise(  # g * y * (1 - y)
     lambda h, _out, _g, y: sigmoid_back(h, y),
     lambda h, _out, g, y: guarded(guarded(g, h), 1 - y * 2),
     accepts=dtypes.INEXACT,
-    writes=Writes(in_place=False, fits=is_float),
+    writes=Writes(fits=is_float),
 )
 
 
@@ -166,9 +166,9 @@ def _softplus_kernel(xp, x, out=None):
 softplus = function(
     "softplus",
     _softplus_kernel,
-    lambda g, _y, x: guarded(g, sigmoid(x)),
+    lambda g, _y, x: guarded(g, sigmoid(x), ours=True),
     accepts=dtypes.FLOATING,
-    writes=Writes(in_place=True, fits=is_float),
+    writes=Writes(over=(0,), fits=is_float),
 )
 softsign = elementwise(
     "softsign",
@@ -194,7 +194,7 @@ gate = elementwise(
     lambda h, _y, _g, _s, **_: zeros_like(h),
     accepts=dtypes.REAL,
     holomorphic=False,
-    writes=Writes(in_place=False, fits=has_bits),
+    writes=Writes(over=(0, 1), fits=has_bits),
 )
 
 
@@ -210,7 +210,7 @@ relu = elementwise(
     lambda g, y, _x: gate(g, y, upper=None, slope=0.0),
     accepts=dtypes.REAL,
     holomorphic=False,
-    writes=Writes(in_place=True),
+    writes=Writes(over=(0,)),
 )
 relu6 = elementwise(
     "relu6",
@@ -302,7 +302,7 @@ silu = elementwise(
     accepts=dtypes.FLOATING,
     costly=True,
     holomorphic=False,
-    writes=Writes(in_place=False, fits=is_float),
+    writes=Writes(fits=is_float),
 )
 
 floor = elementwise("floor", "floor", None, accepts=dtypes.REAL)
