@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde.ops import reduction
 from retrograde.ops._blocks import (
     BLOCK,
+    HUGE,
     LARGE,
     halves,
     run_in_blocks,
@@ -254,6 +256,19 @@ def test_sums_of_halves_add_up_to_the_sum_that_numpy_gives(size, dtype):
     sums = {start: np.add.reduce(x[start:stop]) for start, stop in halves(size, 512)}
 
     assert sum_of_halves(sums, size, 512) == np.add.reduce(x)
+
+
+@pytest.mark.parametrize("shape", [(HUGE + 5,), (3, HUGE // 2 + 1), (HUGE - 1,)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.complex64])
+def test_sums_and_means_of_large_arrays_are_those_of_numpy(shape, dtype):
+    x = numbers(shape, dtype)
+    axis = tuple(range(x.ndim))
+
+    for primitive in (reduction.sum, reduction.mean):
+        for array, keepdims in ((x, False), (x, True), (x.T, False), (x[::-1], False)):
+            attrs = {"axis": axis, "keepdims": keepdims}
+            actual = np.asarray(primitive.on_many(array, **attrs))
+            assert_identical(actual, np.asarray(primitive.on_numpy(array, **attrs)))
 
 
 def test_shared_work_is_done_once():

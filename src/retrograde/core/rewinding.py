@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import alarms, indexed_slices
+from retrograde.core.dispatch import MANY, PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.lines import locals_of
 from retrograde.core.notes import CustomName
@@ -114,7 +115,8 @@ class Cotangents(dict):
             if value is not None:
                 self[key] = value
         elif key in self._owned and type(value) is np.ndarray:
-            thread.recorders.quietly(np.add, before, value, before)
+            add = np.add if before.size < MANY else PRIMITIVES["add"].on_many
+            thread.recorders.quietly(add, before, value, out=before)
         elif value is not None:
             self[key] = total = (
                 indexed_slices.add(before, value)

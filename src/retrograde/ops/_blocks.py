@@ -143,6 +143,18 @@ def sum_of_halves(sums: dict[int, Any], size: int, most: int, start: int = 0) ->
     return sum_of_halves(sums, middle, most, start) + behind
 
 
+def sum_of_many(x: np.ndarray) -> Any:
+    """NumPy's sum of floats along one axis, to the last bit, over threads."""
+    sums: dict[int, Any] = {}
+
+    def work(parts: Iterator) -> None:
+        for start, stop in parts:
+            sums[start] = np.add.reduce(x[start:stop])
+
+    shared(work, halves(x.size, LONG), threads() - 1)
+    return sum_of_halves(sums, x.size, LONG)
+
+
 def _middle(size: int) -> int:
     """Half of `size`, in whole steps of eight as NumPy's loop takes them."""
     middle = size // 2

@@ -9,7 +9,8 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
-from retrograde.ops._arrays import scalar, total, wide, widened
+from retrograde.ops import _blocks
+from retrograde.ops._arrays import SINGLE_AND_DOUBLE, scalar, total, wide, widened
 from retrograde.ops._families import conj, kept, reduction, spread
 from retrograde.ops.arithmetic import equal, is_finite, mask
 from retrograde.ops.casting import cast, ones_like, stop_gradient
@@ -46,6 +47,23 @@ mean = reduction(
     ),
     linear=True,
 )
+
+
+def _over_threads(primitive):
+    """The kernel of a sum or mean on many numbers, for those of all axes of a large array."""
+
+    def kernel(x, *, axis, keepdims):
+        flat = x.size >= _blocks.HUGE and len(axis) == x.ndim and x.flags.c_contiguous
+        if not flat or x.dtype not in SINGLE_AND_DOUBLE:
+            return primitive.on_numpy(x, axis=axis, keepdims=keepdims)
+        y = _blocks.sum_of_many(x.reshape(-1))
+        y = y / x.size if primitive is mean else y
+        return y.reshape((1,) * x.ndim) if keepdims else y
+
+    return kernel
+
+
+sum.on_many, mean.on_many = _over_threads(sum), _over_threads(mean)
 
 
 def _products_of_the_others(x):
