@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.ops import reduction
+from retrograde.ops import _blocks, reduction
 from retrograde.ops._blocks import (
     BLOCK,
     HUGE,
@@ -277,6 +278,24 @@ def test_shared_work_is_done_once():
     shared(done.extend, range(100), helpers=3)
 
     assert sorted(done) == list(range(100))
+
+
+def test_no_thread_holds_the_arrays_afterwards():
+    x = numbers(2 * LARGE)
+    before = sys.getrefcount(x)
+
+    for _ in range(100):
+        run_in_blocks(np.exp, (x,), {}, x.dtype)
+        assert sys.getrefcount(x) == before
+
+
+def test_nobody_waits_for_a_thread_that_has_not_begun(monkeypatch):
+    monkeypatch.setattr(_blocks, "_jobs", queue.SimpleQueue())  # at which nobody is
+    done = []
+
+    shared(done.extend, range(5), helpers=2)
+
+    assert done == list(range(5))
 
 
 def test_all_threads_are_done_when_one_has_failed():

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retrograde.core import alarms
 from retrograde.core.dispatch import MANY
 from retrograde.core.recorders import quiet_context
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
 LARGE = MANY  # elements from which on threads are worth waking for a costly function
@@ -166,14 +168,16 @@ def _middle(size: int) -> int:
 
 
 class _Job:
-    """What another thread is asked to do, and what came of it."""
+    """What another thread is asked to do, and what came of it.
 
-    __slots__ = ("alarmed", "begun", "done", "error", "left", "work")
+    `work` is a list with one function, which goes to the thread that begins, or back.
+    """
+
+    __slots__ = ("alarmed", "done", "error", "left", "work")
 
     def __init__(self, work: Callable, left: list) -> None:
-        self.work = work
+        self.work = [work]
         self.left = left
-        self.begun = False
         self.done = threading.Lock()
         self.done.acquire()
         self.alarmed = False
@@ -197,8 +201,8 @@ def shared(work: Callable, parts: Sequence, helpers: int) -> None:
     try:
         work(_taken(left))
     finally:
-        left.clear()  # now who has not begun finds nothing to do
-        begun = [job for job in jobs if job.begun]
+        left.clear()
+        begun = [job for job in jobs if next(_taken(job.work), None) is None]
         for job in begun:
             job.done.acquire()
     for job in begun:
@@ -216,14 +220,16 @@ def _taken(left: list) -> Iterator:
             return
 
 
-_jobs: queue.SimpleQueue | None = None
+_jobs: SimpleQueue | None = None
 
 
-def _helpers() -> queue.SimpleQueue:
+def _helpers() -> SimpleQueue:
     """Where threads wait for jobs."""
     global _jobs
     if _jobs is None:
-        _jobs = jobs = queue.SimpleQueue()
+        from queue import SimpleQueue  # not before it is needed
+
+        _jobs = jobs = SimpleQueue()
         for i in range(max(1, _cores() - 1)):
             name = f"retrograde-blocks_{i}"
             try:
@@ -233,21 +239,21 @@ def _helpers() -> queue.SimpleQueue:
     return _jobs
 
 
-def _help(jobs: queue.SimpleQueue) -> None:
+def _help(jobs: SimpleQueue) -> None:
     """Does one job after the other, in a context of its own, where it hears alarms."""
     heard: list = []
     context = quiet_context(lambda *alarm: heard.append(alarm))
     while True:
         job = jobs.get()
-        job.begun = True
-        try:
-            context.run(job.work, _taken(job.left))
-        except BaseException as error:
-            job.error = error
-        job.alarmed = bool(heard)
-        heard.clear()
-        job.done.release()
-        del job  # and with it the arrays
+        for work in _taken(job.work):
+            try:
+                context.run(work, _taken(job.left))
+            except BaseException as error:
+                job.error = error
+            job.alarmed = bool(heard)
+            heard.clear()
+            del work  # and with it the arrays: who waits may write into them
+            job.done.release()
 
 
 def _forget_helpers() -> None:
