@@ -250,3 +250,26 @@ def test_an_array_of_numpy_is_not_written_over():
     assert not start.any()
     assert not read.numpy().any()
     assert isinstance(v._current()._device, jax.Array)
+
+
+def test_calls_find_their_recording_by_number_shape_and_dtype():
+    f = tf.function(lambda *xs: tf.add_n(xs), jit_compile=True)
+    calls = [[tf.ones([n], dtype)] * count for n in (1, 2) for dtype in "fd" for count in (1, 2)]
+    for _ in range(5):
+        for xs in calls:
+            y = f(*xs)
+            assert (y.shape, y.dtype) == (xs[0].shape, xs[0].dtype)
+            assert set(y.numpy()) == {len(xs)}
+
+    assert [r.replays for r in f.recordings()] == [4] * len(calls)
+
+
+@every_way
+def test_a_variable_in_the_place_of_a_tensor_is_no_tensor(options):
+    f = tf.function(lambda x: x.assign_add([1.0]) if isinstance(x, tf.Variable) else x, **options)
+    v = tf.Variable([1.0])
+    for _ in range(3):
+        called(f, tf.constant([1.0]))
+        f(v)
+
+    assert v.numpy().tolist() == [4.0]

@@ -62,7 +62,7 @@ class Function:
         self._entries: list[Entry] = []
         self._expected: int | None = None
         self._reached: dict[int, bool] = {}
-        self._quick: dict[int, list[Callable]] = {}  # by how many arguments they take
+        self._quick: list[Callable] = []
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -87,7 +87,7 @@ class Function:
         recorders = thread.recorders
         foreign = namespaces.foreign and namespaces.batches_are_expected()
         if not (recorders or kwargs or foreign or settings["run_functions_eagerly"]):
-            for quick in self._quick.get(len(args), ()):
+            for quick in self._quick:
                 try:
                     outcome = quick(*args)
                 except Exception:
@@ -135,7 +135,7 @@ class Function:
         path.was_shortened = True
         quick = path.quick()
         if quick is not None:
-            self._quick.setdefault(len(args), []).insert(0, quick)
+            self._quick.insert(0, quick)
 
     def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         if thread.recorders:

@@ -28,8 +28,8 @@ def quick_call(
 ) -> Callable:
     """A function `call(*arguments)` that replays `path`.
 
-    It returns `NotImplemented` for arguments of other types, shapes or dtypes. `read` and `written`
-    are variables, by their places, and `loan` those that are lent, if it `lasts` for good.
+    It returns `NotImplemented` for arguments of another number, type, shape or dtype. `read` and
+    `written` are variables, by their places; `loan` is that of others, if it `lasts` for good.
     """
     replay, specs = path.replay, path.argument_specs()
     namespace: dict[str, Any] = {"path": path, "Tensor": Tensor, "OnDevice": OnDevice}
@@ -45,7 +45,9 @@ def quick_call(
         lines = _replayed(replay, arguments, list(read), list(written), namespace)
     lines.append("path.replays += 1")
     lines.append(f"return {path.results.expression()}")
-    text = "\n    ".join([f"def call({', '.join(arguments)}):", *lines])
+    counted = f"if len(given) != {len(specs)}: return NotImplemented"
+    unpacked = f"[{', '.join(arguments)}] = given"
+    text = "\n    ".join(["def call(*given):", counted, unpacked, *lines])
     exec(compile(text, "<call>", "exec"), namespace)
     return namespace["call"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -60,8 +62,8 @@ class Program:
         self._guards: list[tuple[int, Guard]] = []
         self._partition()
         given = set(plain.arguments) | self._made_before
-        large = [n for n, x in plain.constants.items() if x.nbytes > _SMALL]
-        self._inside = {n: x for n, x in plain.constants.items() if x.nbytes <= _SMALL}
+        large = [n for n, x in plain.constants.items() if x.nbytes > _SMALL and not _is_identity(x)]
+        self._inside = {n: x for n, x in plain.constants.items() if n not in large}
         needed = self._needed_in_program()
         given = [n for n in sorted(given) if n in needed]
         self.lent: list[int] = []  # places of variables, those first that give their memory away
@@ -78,7 +80,11 @@ class Program:
         self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
         kept = len(self.parameters) + len(self._large)
         donated = range(kept, kept + len(self.given_away))
-        self.jitted = self._jax.jit(self._compute, donate_argnums=tuple(donated))
+        self.jitted = self._jax.jit(
+            self._compute,
+            donate_argnums=tuple(donated),
+            compiler_options=_options_for_small_programs() if self._is_small() else {},
+        )
         self._is_compiled = False
 
     def _lend(self, first_values: dict[int, int]) -> None:
@@ -135,6 +141,15 @@ class Program:
         self._computed = computed
         self._made_before = made_before
 
+    def _is_small(self) -> bool:
+        """Whether no call is worth sharing among threads: each is a product of 64 x 64 at most."""
+        for call in self._calls:
+            numbers = (*call.inputs, *call.outputs)
+            *_, largest = sizes = sorted(math.prod(self._specs[n].shape) for n in numbers)
+            if largest > 1 << 16 or math.prod(sizes[-3:]) > 1 << 36:
+                return False
+        return True
+
     def _needed_in_program(self) -> set[int]:
         return {n for call in self._calls for n in call.inputs}
 
@@ -148,13 +163,16 @@ class Program:
 
     def _compute(self, *arrays: Any) -> list:
         """What is traced: the calls, on JAX's arrays."""
-        jnp = self._jax.numpy
-        inside = [(n, jnp.asarray(x)) for n, x in self._inside.items() if x.dtype.kind != "O"]
-        values = Values(jnp, inside)
+        inside = [(n, self._constant(x)) for n, x in self._inside.items() if x.dtype.kind != "O"]
+        values = Values(self._jax.numpy, inside)
         values.put(self._arguments, arrays)
         entries = rolled(self._calls, self._specs, set(self.outputs))
         compute(self._jax, entries, values, self._called_back)
         return [values[n] for n in self.outputs]
+
+    def _constant(self, x: np.ndarray) -> Any:
+        jnp = self._jax.numpy
+        return jnp.eye(len(x), dtype=x.dtype) if _is_identity(x) else jnp.asarray(x)
 
     @property
     def _arguments(self) -> list[int]:
@@ -251,9 +269,31 @@ class Program:
         return lowered.as_text("stablehlo" if stage == "stablehlo" else "hlo")
 
 
+@functools.cache
+def _options_for_small_programs() -> dict[str, Any]:
+    """What keeps XLA from handing small pieces of work to threads; nothing, if it does not know it.
+
+    It takes longer to wake them than to do the work.
+    """
+    jax = required_jax()
+    options = {"xla_cpu_multi_thread_eigen": False, "xla_cpu_experimental_ynn_fusion_type": ""}
+    try:
+        jax.jit(lambda: 0, compiler_options=options).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return options
+
+
 def _fitted(array: np.ndarray, spec: Any) -> np.ndarray:
     """`array`; or, if it has another shape, something that a guard is about to refuse."""
     return array if array.shape == spec.shape else np.full(spec.shape, -1).astype(spec.dtype)
+
+
+def _is_identity(x: np.ndarray) -> bool:
+    """Whether it is a matrix that a program makes by itself, as that at the start of a Jacobian."""
+    if x.ndim != 2 or x.shape[0] != x.shape[1] or x.dtype.kind not in "fc":
+        return False
+    return np.count_nonzero(x) == len(x) and bool((np.diagonal(x) == 1).all())
 
 
 def _is_wide(dtype: np.dtype) -> bool:
