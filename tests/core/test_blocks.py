@@ -20,6 +20,7 @@ from retrograde.ops._blocks import (
     halves,
     run_in_blocks,
     shared,
+    shorter_halves,
     sum_of_halves,
     threads,
 )
@@ -240,9 +241,10 @@ def test_large_arrays_work_while_python_exits():
     assert out == "True\n"
 
 
+@pytest.mark.parametrize("cut", [halves, shorter_halves])
 @pytest.mark.parametrize(("size", "most"), [(1, 1), (9, 2), (1000, 128), (1_000_003, 4096)])
-def test_halves_cover_all_once(size, most):
-    parts = halves(size, most)
+def test_halves_cover_all_once(size, most, cut):
+    parts = cut(size, most)
 
     assert parts[0][0] == 0
     assert parts[-1][1] == size
@@ -254,9 +256,10 @@ def test_halves_cover_all_once(size, most):
 @pytest.mark.parametrize("size", [999, 4097, 100_001, 1_000_000])
 def test_sums_of_halves_add_up_to_the_sum_that_numpy_gives(size, dtype):
     x = numbers(size, dtype)
-    sums = {start: np.add.reduce(x[start:stop]) for start, stop in halves(size, 512)}
 
-    assert sum_of_halves(sums, size, 512) == np.add.reduce(x)
+    for parts in (halves(size, 512), shorter_halves(size, 2048)):
+        sums = {(start, stop): np.add.reduce(x[start:stop]) for start, stop in parts}
+        assert sum_of_halves(sums, 0, size) == np.add.reduce(x)
 
 
 @pytest.mark.parametrize("shape", [(HUGE + 5,), (3, HUGE // 2 + 1), (HUGE - 1,)])

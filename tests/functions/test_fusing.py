@@ -607,7 +607,7 @@ def fused_0(v0, v1):
             x5 = np.tanh(x4, out=r0)
             np.subtract(x5, x0, out=x6)
 
-    shared(work, halves(2048, 1024), helpers())
+    shared(work, shorter_halves(2048, 1024), helpers())
     return (v3, v6,)
 """
 

@@ -96,10 +96,10 @@ class Fused:
     def _globals(self) -> dict[str, Any]:
         namespace: dict[str, Any] = {
             "np": np,
-            "halves": _blocks.halves,
             "helpers": helpers,
             "memory_of": memory_of,
             "shared": _blocks.shared,
+            "shorter_halves": _blocks.shorter_halves,
             "sum_of_halves": _blocks.sum_of_halves,
         }
         for i, call in enumerate(self.calls):
@@ -171,7 +171,7 @@ class _Text:
             *_indented(2, [*self._scratch(), "for start, stop in blocks:"]),
             *_indented(3, [*self._cuts(), *calls]),
             "",
-            *_indented(1, [f"shared(work, halves({self.count}, {self.most}), {threads})"]),
+            *_indented(1, [f"shared(work, shorter_halves({self.count}, {self.most}), {threads})"]),
             *_indented(1, self._after()),
             f"    return ({', '.join(f'v{v}' for v in fused.outputs)},)",
         ]
@@ -201,7 +201,7 @@ class _Text:
 
     def _whole_sum(self, call: Call) -> str:
         y = call.outputs[0]
-        text = f"sum_of_halves(sums{y}, {self.count}, {self.most})"
+        text = f"sum_of_halves(sums{y}, 0, {self.count})"
         if call.primitive.name == "mean":
             text += f" / {self.count}"
         shape = self.fused.specs[y].shape
@@ -247,7 +247,7 @@ class _Text:
         y, reads = call.outputs[0], fused.reads[i]
         blocks = [f"x{v}" if self._is_inside(v) or self._is_cut(v) else f"a{v}" for v in reads]
         if is_sum(call):
-            return f"sums{y}[start] = np.add.reduce({blocks[0]}, axis=None)"
+            return f"sums{y}[start, stop] = np.add.reduce({blocks[0]}, axis=None)"
         name = fused.function_name(i)
         if writes is not None:
             into = self._room(i)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
 LARGE = MANY  # elements from which on threads are worth waking for a costly function
 HUGE = 1 << 19  # and for plain arithmetic
-LONG = 1 << 18  # elements of a block in plain arithmetic: with fewer, threads wait for the GIL
+LONG = 1 << 18  # for a single ufunc, which finds nothing in the cache again
 
 limit = 0  # how many threads may share the work; 0 for as many as there are cores
 
@@ -40,10 +40,10 @@ def run_in_blocks(
     arrays: Sequence,
     attrs: dict,
     dtype: Any = None,
-    most: int | None = None,
+    costly: bool = True,
     out: np.ndarray | None = None,
 ) -> Any:
-    """`f(*arrays, **attrs)` for an elementwise `f`, by blocks of up to `most` elements, or BLOCK.
+    """`f(*arrays, **attrs)` for an elementwise `f`, by blocks.
 
     Threads share them, if all arrays have the shape of the first or no axes; else it is done all
     at once. If the `dtype` of the result is given, `f` writes into an `out`: into the one that is
@@ -64,17 +64,26 @@ def run_in_blocks(
             else:
                 f(*_cut(flat, start, stop), out=y[start:stop], **attrs)
 
+    # A single ufunc has nothing to find in the cache again; what is cheap is not cut too short.
+    most = LONG if isinstance(f, np.ufunc) or not costly else BLOCK
     count = threads()
-    shared(work, _evenly(y.size, most or BLOCK, count), count - 1)
+    shared(work, _shorter(y.size, most, BLOCK // 8 if costly else BLOCK, count), count - 1)
     return y.reshape(arrays[0].shape) if out is None else out
 
 
 @lru_cache(maxsize=256)
-def _evenly(size: int, most: int, threads: int) -> tuple[tuple[int, int], ...]:
-    """Pairs `(start, stop)` that cover `size`: as many for each thread, and nearly as long."""
-    count = -(-size // (most * threads)) * threads
-    step = -(-size // (count * 16)) * 16  # so that blocks begin at a line of the cache
-    return tuple((i, min(i + step, size)) for i in range(0, size, step))
+def _shorter(size: int, most: int, least: int, threads: int) -> tuple[tuple[int, int], ...]:
+    """Pairs `(start, stop)` that cover `size`, shorter and shorter.
+
+    So threads need few of them, and yet are done at nearly the same time.
+    """
+    pairs, start = [], 0
+    while start < size:
+        length = (size - start) // (2 * threads) // 16 * 16  # so that each begins a line of cache
+        stop = min(start + max(least, min(length, most)), size)
+        pairs.append((start, stop))
+        start = stop
+    return tuple(pairs)
 
 
 def _flat(arrays: Sequence) -> list | None:
@@ -136,25 +145,36 @@ def halves(size: int, most: int) -> tuple[tuple[int, int], ...]:
     return (*halves(middle, most), *behind)
 
 
-def sum_of_halves(sums: dict[int, Any], size: int, most: int, start: int = 0) -> Any:
-    """The sum over `size` elements from `start` on, out of those over the `halves`, by start."""
-    if size <= most:
-        return sums[start]
-    middle = _middle(size)
-    behind = sum_of_halves(sums, size - middle, most, start + middle)
-    return sum_of_halves(sums, middle, most, start) + behind
+def shorter_halves(size: int, most: int) -> tuple[tuple[int, int], ...]:
+    """As `halves`, but the last ones are halved further, so that threads are done together."""
+    pairs = halves(size, most)
+    long = len(pairs) - len(pairs) // 4
+    less = max(_NOT_HALVED, most // 4)
+    behind = [(a + i, a + j) for a, b in pairs[long:] for i, j in halves(b - a, less)]
+    return (*pairs[:long], *behind)
+
+
+def sum_of_halves(sums: dict[tuple[int, int], Any], start: int, stop: int) -> Any:
+    """The sum over the elements from `start` to `stop`, out of those over halves of halves."""
+    if (start, stop) in sums:
+        return sums[start, stop]
+    middle = start + _middle(stop - start)
+    return sum_of_halves(sums, start, middle) + sum_of_halves(sums, middle, stop)
 
 
 def sum_of_many(x: np.ndarray) -> Any:
     """NumPy's sum of floats along one axis, to the last bit, over threads."""
-    sums: dict[int, Any] = {}
+    sums: dict[tuple[int, int], Any] = {}
 
     def work(parts: Iterator) -> None:
         for start, stop in parts:
-            sums[start] = np.add.reduce(x[start:stop])
+            sums[start, stop] = np.add.reduce(x[start:stop])
 
     shared(work, halves(x.size, LONG), threads() - 1)
-    return sum_of_halves(sums, x.size, LONG)
+    return sum_of_halves(sums, 0, x.size)
+
+
+_NOT_HALVED = 128  # so many elements NumPy adds up as they come
 
 
 def _middle(size: int) -> int:

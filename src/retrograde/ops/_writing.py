@@ -65,8 +65,7 @@ def on_many(primitive: Primitive) -> Callable:
         worth = _blocks.LARGE if costly else _blocks.HUGE
         if type(first) is np.ndarray and first.size >= worth and first.dtype.kind != "O":
             if how_it_writes(primitive, arrays, attrs) is not None:
-                most = _blocks.BLOCK if costly else _blocks.LONG
-                return blocks(kernel, arrays, attrs, _dtype(kernel, arrays), most, out)
+                return blocks(kernel, arrays, attrs, _dtype(kernel, arrays), costly, out)
             if costly:
                 return blocks(kernel, arrays, attrs)
         return kernel(*arrays, **attrs) if out is None else kernel(*arrays, out=out, **attrs)
