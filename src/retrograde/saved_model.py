@@ -19,16 +19,12 @@ from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.functions.concrete import ConcreteFunction
+from retrograde.functions.encoding import decoded, encoded
+from retrograde.functions.loaded import unpacked_function
 from retrograde.functions.opening import open_axes
+from retrograde.functions.packing import Packing, packed_function
 from retrograde.functions.polymorphic import Function
-from retrograde.functions.saving import (
-    Packing,
-    decoded,
-    encoded,
-    packed_function,
-    tensor_of,
-    unpacked_function,
-)
+from retrograde.functions.unpacking import tensor_of
 from retrograde.module import Module
 
 __all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
