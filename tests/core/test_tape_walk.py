@@ -1,9 +1,10 @@
 """The walk backwards: slices stay slices, and nothing is computed for nothing."""
 
+import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.dispatch import PRIMITIVES, Primitive, apply
+from retrograde.core.dispatch import MANY, PRIMITIVES, Primitive, apply
 
 # IndexedSlices
 
@@ -158,3 +159,59 @@ def test_rules_run_once_though_a_target_is_used_often(product, calls):
 
     assert float(tape.gradient(z, x)) == 42.0
     assert calls == [0]
+
+
+# Large cotangents add up in the memory of the first, if nobody else has it
+
+
+def large(seed):
+    return tf.constant(np.random.default_rng(seed).uniform(-1.0, 1.0, MANY).astype(np.float32))
+
+
+def additions(monkeypatch):
+    """Where in memory cotangents are added to, as the walk goes on."""
+    seen = []
+    real = PRIMITIVES["add"].on_many
+
+    def add(a, b, out=None):
+        seen.append(out is not None and out.ctypes.data)
+        return real(a, b, out=out)
+
+    monkeypatch.setattr(PRIMITIVES["add"], "on_many", add)
+    return seen
+
+
+def test_large_cotangents_add_up_in_place(monkeypatch):
+    x = large(0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.sin(x * x) * tf.exp(x)
+    seen = additions(monkeypatch)
+
+    gradient = tape.gradient(y, x)
+
+    assert seen == [gradient._array.ctypes.data] * 2
+    x64 = x.numpy().astype(np.float64)
+    expected = np.exp(x64) * (np.sin(x64 * x64) + 2 * x64 * np.cos(x64 * x64))
+    np.testing.assert_allclose(gradient.numpy(), expected, atol=1e-5)
+
+
+def test_cotangents_that_somebody_holds_are_left_as_they_are():
+    x, weights = large(0), large(1)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        e = tf.exp(x)
+        targets = [tf.sin(x), tf.identity(x), tf.reduce_sum(e)]
+    held = [weights, e]
+    before = [t.numpy().copy() for t in held]
+
+    first, second = (
+        tape.gradient(targets, x, output_gradients=[weights, weights, tf.constant(1.0)])
+        for _ in range(2)
+    )
+
+    np.testing.assert_array_equal(first.numpy(), second.numpy())
+    expected = weights * tf.cos(x) + weights + e
+    np.testing.assert_allclose(first.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+    for t, array in zip(held, before, strict=True):
+        np.testing.assert_array_equal(t.numpy(), array)

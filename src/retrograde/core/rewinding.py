@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -114,7 +115,7 @@ class Cotangents(dict):
         if before is None:
             if value is not None:
                 self[key] = value
-        elif key in self._owned and type(value) is np.ndarray:
+        elif type(value) is np.ndarray and (key in self._owned or _is_free(before, value)):
             add = np.add if before.size < MANY else PRIMITIVES["add"].on_many
             thread.recorders.quietly(add, before, value, out=before)
         elif value is not None:
@@ -155,6 +156,34 @@ class Cotangents(dict):
                 g = Tensor(zeros) if self.boxed else zeros
             whole.append(indexed_slices.dense(g) if type(g) is IndexedSlices else g)
         return tuple(whole)
+
+
+def _is_free(before: Any, value: np.ndarray) -> bool:
+    """Whether `value` may be added to `before`, a large array that nothing but a walk holds."""
+    return (
+        type(before) is np.ndarray
+        and before.size >= MANY
+        and sys.getrefcount(before) == _FREE
+        and before.base is None
+        and before.flags.writeable
+        and (before.shape, before.dtype) == (value.shape, value.dtype)
+    )
+
+
+def _references_if_free() -> int:
+    """What `_is_free` counts then. Without the global lock counts say nothing."""
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return -1
+
+    def count(before: Any) -> int:
+        return sys.getrefcount(before)
+
+    cotangents = {0: np.zeros(2)}
+    before = cotangents.get(0)
+    return count(before)
+
+
+_FREE = _references_if_free()
 
 
 def _halt(frame: FrameType) -> FrameType | None:

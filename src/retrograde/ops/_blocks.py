@@ -55,7 +55,11 @@ def run_in_blocks(
         return f(*arrays, **attrs) if out is None else f(*arrays, out=out, **attrs)
     if copies:
         dtype = f(*_cut(flat, 0, 1), **attrs).dtype
-    y = np.empty(arrays[0].size, dtype) if out is None else flat.pop()
+    if out is None:
+        out = np.empty(arrays[0].shape, dtype)
+    else:
+        flat.pop()
+    y = out.reshape(-1)
 
     def work(blocks: Iterator) -> None:
         for start, stop in blocks:
@@ -68,7 +72,7 @@ def run_in_blocks(
     most = LONG if isinstance(f, np.ufunc) or not costly else BLOCK
     count = threads()
     shared(work, _shorter(y.size, most, BLOCK // 8 if costly else BLOCK, count), count - 1)
-    return y.reshape(arrays[0].shape) if out is None else out
+    return out
 
 
 @lru_cache(maxsize=256)
