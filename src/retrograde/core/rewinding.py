@@ -115,9 +115,10 @@ class Cotangents(dict):
         if before is None:
             if value is not None:
                 self[key] = value
-        elif type(value) is np.ndarray and (key in self._owned or _is_free(before, value)):
-            add = np.add if before.size < MANY else PRIMITIVES["add"].on_many
-            thread.recorders.quietly(add, before, value, out=before)
+        elif key in self._owned and type(value) is np.ndarray and before.size < MANY:
+            thread.recorders.quietly(np.add, before, value, before)
+        elif type(before) is np.ndarray and before.size >= MANY and self._is_ours(key, value):
+            thread.recorders.quietly(PRIMITIVES["add"].on_many, before, value, out=before)
         elif value is not None:
             self[key] = total = (
                 indexed_slices.add(before, value)
@@ -128,6 +129,17 @@ class Cotangents(dict):
                 self._owned.add(key)
             else:
                 self._owned.discard(key)
+
+    def _is_ours(self, key: int, value: Any) -> bool:
+        """Whether `value` may be added to the array that is there: nothing but this holds it."""
+        if type(value) is not np.ndarray:
+            return False
+        return key in self._owned or (
+            sys.getrefcount(self[key]) == _FREE
+            and self[key].base is None
+            and self[key].flags.writeable
+            and (self[key].shape, self[key].dtype) == (value.shape, value.dtype)
+        )
 
     def resume(self, entries: list[tuple]) -> bool:
         """Looks at what came out of the call that the walk halted at; whether entries are left.
@@ -158,29 +170,16 @@ class Cotangents(dict):
         return tuple(whole)
 
 
-def _is_free(before: Any, value: np.ndarray) -> bool:
-    """Whether `value` may be added to `before`, a large array that nothing but a walk holds."""
-    return (
-        type(before) is np.ndarray
-        and before.size >= MANY
-        and sys.getrefcount(before) == _FREE
-        and before.base is None
-        and before.flags.writeable
-        and (before.shape, before.dtype) == (value.shape, value.dtype)
-    )
-
-
 def _references_if_free() -> int:
-    """What `_is_free` counts then. Without the global lock counts say nothing."""
+    """What `_is_ours` counts if nobody else holds an array, and `deposit` looks at it.
+
+    Without the global lock counts say nothing.
+    """
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return -1
-
-    def count(before: Any) -> int:
-        return sys.getrefcount(before)
-
     cotangents = {0: np.zeros(2)}
-    before = cotangents.get(0)
-    return count(before)
+    before = cotangents.get(0)  # noqa: F841
+    return sys.getrefcount(cotangents[0])
 
 
 _FREE = _references_if_free()

@@ -74,26 +74,31 @@ def _rule(partial, num_inputs, holomorphic, costly):
             return _blocks.run_in_blocks(conjugated, (g, *values), attrs)
         return conjugated(g, *values, **attrs)
 
-    # The two usual cases, with nothing to pack and unpack.
+    # The usual cases, with nothing to pack and unpack.
+
+    def conjugated_function(g, y, x):
+        if g.dtype.kind == "c":
+            return conj(partial(conj(g), y, x))
+        return partial(g, y, x)
+
+    def blocked_function(g, y, x):
+        if type(g) is np.ndarray and g.size >= _blocks.LARGE:
+            return _blocks.run_in_blocks(conjugated, (g, y, x), {})
+        return conjugated_function(g, y, x)
 
     def conjugated_operator(g, y, x1, x2):
         if g.dtype.kind == "c":
             return conj(partial(conj(g), y, x1, x2))
         return partial(g, y, x1, x2)
 
-    def blocked_function(g, y, x):
-        if type(g) is np.ndarray and g.size >= _blocks.LARGE:
-            return _blocks.run_in_blocks(conjugated, (g, y, x), {})
-        if g.dtype.kind == "c":
-            return conj(partial(conj(g), y, x))
-        return partial(g, y, x)
-
     rule = blocked if costly else conjugated if holomorphic else partial
     if not _has_attrs(partial):
-        if rule is blocked and num_inputs == 1:
-            rule = blocked_function
-        elif rule is conjugated and num_inputs == 2:
-            rule = conjugated_operator
+        unpacked = {
+            (conjugated, 1): conjugated_function,
+            (blocked, 1): blocked_function,
+            (conjugated, 2): conjugated_operator,
+        }
+        rule = unpacked.get((rule, num_inputs), rule)
     rule.reads = reads
     return rule
 
