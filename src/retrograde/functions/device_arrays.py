@@ -99,14 +99,11 @@ def _forget(key: int) -> None:
     _used.pop(key, None)
 
 
-def fitting(x: Any, spec: Spec) -> Any:
-    """The same for an argument; `None` if that is no tensor, or of another shape or dtype."""
-    if type(x) is not Tensor and type(x) is not OnDevice:
-        return None
-    array = x._array if type(x) is Tensor else x._device
-    if array.shape != spec.shape or array.dtype != spec.dtype:
-        return None
-    return device_array(x)
+def spec_of_argument(x: Any) -> Spec | None:
+    """The shape and dtype of a tensor; `None` for all else."""
+    if type(x) is OnDevice:
+        return Spec(x._device.shape, x._device.dtype)
+    return Spec(x._array.shape, x._array.dtype) if type(x) is Tensor else None
 
 
 def on_device(value: Any, tensor_id: int | None = None) -> Tensor:

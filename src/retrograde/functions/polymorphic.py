@@ -20,7 +20,7 @@ from retrograde.functions.account import Entry, RecordingAccount, readable
 from retrograde.functions.comparing import check_alike
 from retrograde.functions.concrete import ConcreteFunction, made_up, specs_in
 from retrograde.functions.describing import told
-from retrograde.functions.device_arrays import OnDevice, required_jax
+from retrograde.functions.device_arrays import OnDevice, required_jax, spec_of_argument
 from retrograde.functions.opening import Recorded, first_recorded, open_axes, varied_in, with_sizes
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
@@ -62,7 +62,8 @@ class Function:
         self._entries: list[Entry] = []
         self._expected: int | None = None
         self._reached: dict[int, bool] = {}
-        self._quick: list[Callable] = []
+        self._quick: dict[tuple, Callable] = {}  # by what their arguments are
+        self._latest: Callable = _of_nothing
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -87,13 +88,16 @@ class Function:
         recorders = thread.recorders
         foreign = namespaces.foreign and namespaces.batches_are_expected()
         if not (recorders or kwargs or foreign or settings["run_functions_eagerly"]):
-            for quick in self._quick:
-                try:
-                    outcome = quick(*args)
-                except Exception:
-                    break  # the long way says what was wrong
+            try:
+                outcome = self._latest(*args)
                 if outcome is not NotImplemented:
                     return outcome
+                quick = self._quick.get(tuple(map(spec_of_argument, args)))
+                if quick is not None:
+                    self._latest = quick
+                    return quick(*args)
+            except Exception:
+                pass  # the long way says what was wrong
         return self._call(recorders, args, kwargs)
 
     def _call(self, recorders: list, args: tuple, kwargs: dict) -> Any:
@@ -135,7 +139,7 @@ class Function:
         path.was_shortened = True
         quick = path.quick()
         if quick is not None:
-            self._quick.insert(0, quick)
+            self._quick[tuple(path.argument_specs())] = quick
 
     def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         if thread.recorders:
@@ -436,6 +440,10 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<retrograde.function {self._name}>"
+
+
+def _of_nothing(*_: Any) -> Any:
+    return NotImplemented
 
 
 def _undone_if_it_fails(call: Callable, inputs: list, variables: list, log: Log) -> Any:

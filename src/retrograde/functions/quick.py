@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, next_id
-from retrograde.functions.device_arrays import OnDevice, device_array, fitting, kept, only
+from retrograde.functions.device_arrays import OnDevice, device_array, kept, only, spec_of_argument
 from retrograde.functions.lending import Loan
 
 if TYPE_CHECKING:
@@ -97,15 +97,15 @@ def _compiled(
     """The same by XLA."""
     program, plain = replay.program(), replay.plain
     namespace |= {"program": program.jitted, "large": program.large, "wide": program.precision}
-    namespace |= {"kept": kept.get, "fitting": fitting, "device_array": device_array, "loan": loan}
+    namespace |= {"kept": kept.get, "device_array": device_array, "loan": loan}
+    namespace["spec_of_argument"] = spec_of_argument
     lines = []
     for i, x in enumerate(arguments):
         lines += [
             f"k = kept(id({x}))",
             f"if k is not None and k[1] is spec{i}: a{i} = k[0]",
-            "else:",
-            f"    a{i} = fitting({x}, spec{i})",
-            f"    if a{i} is None: return NotImplemented",
+            f"elif spec_of_argument({x}) != spec{i}: return NotImplemented",
+            f"else: a{i} = device_array({x})",
         ]
     names = {n: f"a{i}" for i, n in enumerate(plain.arguments)}
     for place, n in zip(read, plain.arguments[len(arguments) :], strict=True):
