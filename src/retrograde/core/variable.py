@@ -210,7 +210,7 @@ class Variable(Scattering, metaclass=_Creating):
         """Takes the array back, if it is lent. Not while `_lock` is held: see `Loan`."""
         loan = self._loan
         if loan is not None:
-            loan.end()
+            loan.end(self)
 
     @property
     def _array(self) -> Any:

@@ -1,17 +1,17 @@
 """Lending: variables leave their arrays to a program, which writes over them call after call.
 
-While an array is lent its variable has no tensor, so that nobody sees what is written over. Whoever
-asks for one ends the loan first. As long as nobody asks, a call does nothing for each variable.
+While its array is lent a variable has no tensor, so that nobody sees what is written over. Whoever
+asks for one gets the array back first. For variables that nobody asks for, a call does nothing.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
 import threading
 import weakref
 from collections.abc import Callable
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -33,54 +33,65 @@ class Loan:
 
     def __init__(self, variables: list[Variable], given_away: int) -> None:
         self._variables = [weakref.ref(v) for v in variables]  # they know the loan
+        self._places = {id(v): i for i, v in enumerate(variables)}
         self._given_away = given_away
-        self._arrays: list[list] = []  # what is lent; in a call, what is taken and what is made
-        self._begun = False
+        self._missing = set(range(len(variables)))  # are not lent now
+        self._arrays: list[list] = [[None] * len(variables)]  # in a call, the new ones behind them
+        self._runs = False
 
     def run(self, program: Callable, arrays: tuple) -> list:
         """What `program` makes of `arrays` and of what it is lent: first what it gives back."""
         with _turn:
-            if not self._begun:
-                self._begin()
+            self._runs = True
+            if self._missing:
+                self._borrow()
             lent = self._arrays
-            given_away = lent[-1][: self._given_away]
             # When the new arrays are there, the old ones are gone. No line of Python lies between,
             # where a signal handler could find neither, or Control-C lose both.
-            lent.extend(itertools.starmap(program, ((*arrays, *given_away),)))
+            lent.extend(starmap(program, ((*arrays, *lent[-1][: self._given_away]),)))
             made = lent[-1]
             lent[0] = made[: len(self._variables)]  # what else was made is not held
             del lent[1:]
-            if not self._begun:  # a signal handler ended the loan just before the call
-                self._arrays = lent
-                for reference in self._variables:
-                    reference()._loan = self
-                self.end()
+            if self._missing:
+                self._hand_over(made)
+            self._runs = False
             return made
 
-    def _begin(self) -> None:
-        self.end()  # the rest of it, if it was interrupted
-        arrays: list[Any] = []
-        self._arrays = [arrays]
-        for reference in self._variables:
-            variable = reference()
+    def _borrow(self) -> None:
+        lent = self._arrays[-1]
+        for i in tuple(self._missing):
+            variable = self._variables[i]()
             variable._end_loan()
+            lent[i] = None  # where it was given back by half
             with variable._lock:
-                arrays.append(_to_give_away(variable))
+                lent[i] = _to_give_away(variable)
                 variable._loan, variable._tensor = self, None
-        self._begun = True
+            self._missing.discard(i)
 
-    def end(self) -> None:
-        """Gives the variables what is theirs."""
+    def _hand_over(self, made: list) -> None:
+        """Gives their new values to variables that a signal handler took back before the call."""
+        for i in tuple(self._missing):
+            variable = self._variables[i]()
+            with variable._lock:
+                variable._tensor, variable._loan = on_device(made[i], variable._id), None
+            self._arrays[-1][i] = None
+
+    def end(self, variable: Variable) -> None:
+        """Gives a variable back what is its own."""
         with _turn:
-            self._begun = False
-            arrays = self._arrays[-1] if self._arrays else ()
-            for reference, array in zip(self._variables, arrays, strict=False):
-                variable = reference()
-                if variable is not None and variable._loan is self:
-                    with variable._lock:
-                        variable._tensor = on_device(array, variable._id)
-                        variable._loan = None
-            self._arrays = []
+            i, lent = self._places[id(variable)], self._arrays[-1]
+            self._missing.add(i)
+            with variable._lock:
+                if variable._loan is self:
+                    variable._tensor = on_device(lent[i], variable._id)
+                    variable._loan = None
+            if not self._runs:
+                lent[i] = None
+
+    def end_all(self) -> None:
+        """Gives all variables back what is theirs."""
+        for reference in self._variables:
+            self.end(reference())
 
 
 def _to_give_away(variable: Variable) -> Any:
@@ -88,7 +99,7 @@ def _to_give_away(variable: Variable) -> Any:
 
     Where NumPy holds or looks at it, JAX sees to that by itself.
     """
-    if type(variable._current()) is OnDevice:
+    if type(variable._tensor) is OnDevice:
         array, *counts = _references(variable)
         alone = counts == _references_if_alone()
     else:
@@ -99,7 +110,7 @@ def _to_give_away(variable: Variable) -> Any:
 
 def _references(variable: Variable) -> tuple[Any, int, int]:
     """The array of a variable, and how many hold its tensor or the array."""
-    tensor = variable._current()
+    tensor = variable._tensor
     device = tensor._device
     return device, sys.getrefcount(tensor), sys.getrefcount(device)
 

@@ -210,7 +210,7 @@ class Path:
             return outcome
         values, writes = outcome
         if loan is not self._loan:
-            loan.end()
+            loan.end_all()
         for place, array in zip(self._put_by_hand(), writes, strict=True):
             variables[place]._put(on_device(array, variables[place]._id))
         self.replays += 1

@@ -40,7 +40,7 @@ def quick_call(
     if replay.compiles:
         lines = _compiled(replay, arguments, list(read), list(written), loan, namespace)
         if not lasts:
-            lines.append("loan.end()")
+            lines.append("loan.end_all()")
     else:
         lines = _replayed(replay, arguments, list(read), list(written), namespace)
     lines.append("path.replays += 1")
