@@ -78,18 +78,19 @@ def sparse_softmax_cross_entropy_with_logits(
     what = "sparse_softmax_cross_entropy_with_logits"
     _provided(labels, logits, what)
     y, x = as_tensor(labels), as_tensor(logits)
-    if not x._array.ndim:
+    shape = x._array.shape
+    if not shape:
         raise ValueError(f"{what}: `logits` cannot be a scalar. Received: {x}.")
-    if y._array.shape != x._array.shape[:-1]:
+    if y._array.shape != shape[:-1]:
         raise ValueError(
             f"{what}: `labels.shape` must equal `logits.shape` except for the last dimension. "
-            f"Received: labels.shape={y._array.shape} and logits.shape={x._array.shape}."
+            f"Received: labels.shape={y._array.shape} and logits.shape={shape}."
         )
     if y._array.dtype not in _LABEL_DTYPES or x._array.dtype not in dtypes.FLOATING:
         accept(y, ("int32", "int64"), "labels", what)
         accept(x, ("float16", "bfloat16", "float32", "float64"), "logits", what)
-    if not x._array.shape[-1]:
-        raise invalid(f"{what}: must have at least one class, but got shape {x._array.shape}.")
+    if not shape[-1]:
+        raise invalid(f"{what}: must have at least one class, but got shape {shape}.")
     return apply(normalising.sparse_softmax_cross_entropy, (y, x))
 
 

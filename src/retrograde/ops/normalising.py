@@ -10,11 +10,22 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.ops import reduction
-from retrograde.ops._arrays import largest, plain_dtype, total, wide, widened, zero
+from retrograde.ops._arrays import (
+    SINGLE_AND_DOUBLE,
+    largest,
+    one,
+    plain_dtype,
+    total,
+    wide,
+    widened,
+    zero,
+)
 from retrograde.ops.arithmetic import mask
 from retrograde.ops.casting import cast
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import everywhere, reshape
+
+_FEW = 2048
 
 
 def _along(name, kernel, rule):
@@ -35,14 +46,23 @@ def _shifted(xp, x, axis):
     return x - largest(xp, x, axis, keepdims=True) if x.size else x
 
 
+def _needs_no_shift(xp, x):
+    """Whether exp(x1 - x2) is finite and sums of it are, for all pairs of elements.
+
+    The sum of all squares tells: no element is larger than its root. For many numbers it tells
+    too little.
+    """
+    return xp is np and x.dtype in SINGLE_AND_DOUBLE and x.size <= _FEW and np.vdot(x, x) < 40**2
+
+
 def _softmax_kernel(xp, x, *, axis):
-    e = xp.exp(_shifted(xp, x, axis))
-    return e / total(xp, e, axis, keepdims=True)
+    e = xp.exp(x if _needs_no_shift(xp, x) else _shifted(xp, x, axis))
+    return e / total(xp, e, (axis,), keepdims=True)
 
 
 def _log_softmax_kernel(xp, x, *, axis):
     s = _shifted(xp, x, axis)
-    return s - xp.log(total(xp, xp.exp(s), axis, keepdims=True))
+    return s - xp.log(total(xp, xp.exp(s), (axis,), keepdims=True))
 
 
 softmax = _along(
@@ -116,20 +136,32 @@ def _row_starts(num_rows, num_classes):
 
 
 def _sparse_kernel(xp, labels, logits):
-    num_classes = logits.shape[-1]
-    s = _shifted(xp, logits, logits.ndim - 1)
-    lengths = xp.log(total(xp, xp.exp(s), -1))
+    last = (logits.ndim - 1,)
     if xp is not np:
-        return lengths - xp.take_along_axis(s, labels[..., None], axis=-1)[..., 0]
+        s = _shifted(xp, logits, *last)
+        picked = xp.take_along_axis(s, labels[..., None], axis=-1)[..., 0]
+        return xp.log(total(xp, xp.exp(s), last)) - picked
+    places = _places(labels, logits.shape[-1])
+    if _needs_no_shift(np, logits):
+        picked = logits.take(places)
+        return np.log(total(np, np.exp(logits - picked[..., None]), last))
+    s = _shifted(np, logits, *last)
+    return np.log(total(np, np.exp(s), last)) - s.take(places)
+
+
+def _places(labels, num_classes):
+    """Where the classes that `labels` name are, in a matrix laid out flat."""
     _check_labels(labels, num_classes)
-    starts = _row_starts(labels.size, num_classes)
-    return lengths - s.take(starts + labels.reshape(-1)).reshape(labels.shape)
+    return (_row_starts(labels.size, num_classes) + labels.reshape(-1)).reshape(labels.shape)
+
+
+_UNSIGNED = {np.dtype(f"i{n}"): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
 def _check_labels(labels, num_classes):
     # Seen as unsigned, a negative label is larger than any class.
     labels = np.asarray(labels)
-    unsigned = labels.view(f"u{labels.dtype.itemsize}")
+    unsigned = labels.view(_UNSIGNED.get(labels.dtype, labels.dtype))
     if labels.size and np.maximum.reduce(unsigned, axis=None) >= num_classes:
         wrong = labels[(labels < 0) | (labels >= num_classes)].ravel()[0]
         raise invalid(
@@ -143,7 +175,8 @@ def _residual_kernel(xp, labels, logits):
     if xp is not np:
         return p - (labels[..., None] == xp.arange(p.shape[-1])).astype(p.dtype)
     p = np.ascontiguousarray(p)
-    p.reshape(-1)[_row_starts(labels.size, p.shape[-1]) + labels.reshape(-1)] -= 1
+    places = _row_starts(labels.size, p.shape[-1]) + labels.reshape(-1)
+    p.put(places, p.take(places) - one(p.dtype))
     return p
 
 
