@@ -17,7 +17,7 @@ from retrograde.functions.fusing import fuse
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Call, Guard, Reading, Write, key_of
 from retrograde.functions.simplifying import Plain
-from retrograde.functions.writing_out import written_out
+from retrograde.functions.writing_out import NAMES, written_out
 
 _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 
@@ -41,7 +41,7 @@ class Writer:
 
     def __init__(self, plain: Plain, variables: list[Any]) -> None:
         self.namespace: dict[str, Any] = {
-            "np": np,
+            **NAMES,
             "key_of": key_of,
             "Divergence": Divergence,
         }

@@ -10,9 +10,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from retrograde.core.rules import Spec
 from retrograde.functions.recording import Call
-from retrograde.ops._arrays import SINGLE_AND_DOUBLE
+from retrograde.ops._totals import SINGLE_AND_DOUBLE, as_product, ones
+
+# What the code that is written here may name, besides its arrays.
+NAMES = {"np": np, "ones": ones}
 
 
 def written_out(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str | None:
@@ -33,9 +38,16 @@ def _matmul(specs, a, b, *, transpose_a=False, transpose_b=False):
 
 
 def _sum(specs, x, *, axis, keepdims):
-    if specs[0].dtype not in SINGLE_AND_DOUBLE:
+    (spec,) = specs
+    if spec.dtype not in SINGLE_AND_DOUBLE:
         return None
-    return f"np.add.reduce({x}, axis={axis}{', keepdims=True' if keepdims else ''})"
+    product = as_product(spec.shape, spec.dtype, axis, keepdims)
+    if product is None:
+        return f"np.add.reduce({x}, axis={axis}{', keepdims=True' if keepdims else ''})"
+    row = f"ones({product.ones.size}, {spec.dtype.char!r})"
+    matrix = x if product.matrix is None else f"{x}.reshape({product.matrix})"
+    y = f"np.dot({row}, {matrix})" if product.in_front else f"np.dot({matrix}, {row})"
+    return y if product.shape is None else f"{y}.reshape({product.shape})"
 
 
 def _mean(specs, x, *, axis, keepdims):

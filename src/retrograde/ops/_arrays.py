@@ -7,6 +7,8 @@ import numpy as np
 from retrograde.core import dtypes, rows
 from retrograde.core.rules import Spec
 from retrograde.ops._callbacks import called_back
+from retrograde.ops._totals import SINGLE_AND_DOUBLE
+from retrograde.ops._totals import total as total_of_floats
 
 HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
@@ -26,7 +28,6 @@ def one(dtype):
 
 
 _FEW = 2048
-SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 _BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
@@ -97,10 +98,13 @@ def plain_dtype(x):
 
 
 def total(xp, x, axis, keepdims=False):
-    """The sum over `axis`, added up in `wide` precision and given back in the dtype of `x`."""
+    """The sum over a tuple of axes, added up in `wide` precision, in the dtype of `x`."""
     dtype = x.dtype
-    if xp is np and dtype not in HALF:  # past the wrappers of np.sum
-        return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    if xp is np:
+        if dtype in SINGLE_AND_DOUBLE:
+            return total_of_floats(x, dtype, axis, keepdims)
+        if dtype not in HALF:  # past the wrappers of np.sum
+            return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
     return xp.sum(x, axis=axis, dtype=wide(dtype), keepdims=keepdims).astype(dtype)
 
 

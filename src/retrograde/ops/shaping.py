@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -83,11 +84,17 @@ broadcast_to = Primitive(
 
 def _sum_to_kernel(xp, x, *, shape):
     """Undo a broadcast: sum over the axes it added and those it stretched."""
-    added = x.ndim - len(shape)
-    if x.shape[added:] == shape:
-        return total(xp, x, tuple(range(added)))
-    stretched = [i for i, n in enumerate(shape, added) if n == 1 and x.shape[i] != 1]
-    return total(xp, x, (*range(added), *stretched)).reshape(shape)
+    axes = _broadcast_axes(x.shape, shape)
+    y = total(xp, x, axes)
+    return y if len(axes) == x.ndim - len(shape) else y.reshape(shape)
+
+
+@lru_cache(maxsize=1024)
+def _broadcast_axes(whole, shape):
+    """The axes that a broadcast from `shape` to `whole` added, and those that it stretched."""
+    added = len(whole) - len(shape)
+    stretched = [i for i, n in enumerate(shape, added) if n == 1 and whole[i] != 1]
+    return (*range(added), *stretched)
 
 
 def _sum_to_batch(_, x, *, shape):
