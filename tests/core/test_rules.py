@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.rules import (
-    ARRAY,
-    NOTHING,
-    SHAPE,
-    UNREAD,
-    Outputs,
-    Spec,
-    plan_for,
-    saver,
-    what_is_read,
-)
+from retrograde.core.rules import ARRAY, SHAPE, UNREAD, Outputs, Spec, what_is_read
 
 
 def test_a_spec_is_a_shape_and_a_dtype():
@@ -74,40 +64,3 @@ def test_rules_that_wrap_others_say_themselves_what_they_read():
 def test_a_rule_with_the_wrong_number_of_parameters_is_refused():
     with pytest.raises(TypeError, match=r"rule at .*test_rules.py:\d+ takes \['y'\] after its"):
         what_is_read(lambda g, y: g * y, 1, skip=1)
-
-
-def test_what_is_saved():
-    y, x1, x2 = tf.constant([1.0]), tf.constant([2.0, 3.0]), tf.constant([[4.0]])
-
-    all_of_it = saver([ARRAY, ARRAY, ARRAY])((NOTHING, y, x1, x2))
-    some = saver([UNREAD, SHAPE, ARRAY])((NOTHING, y, x1, x2))
-    none = saver([UNREAD, UNREAD, UNREAD])((NOTHING, y, x1, x2))
-
-    assert all_of_it[0] is y
-    assert all_of_it[1] is x1
-    assert all_of_it[2] is x2
-    assert some[0] is NOTHING
-    assert some[1] == Spec((2,), np.dtype(np.float32))
-    assert some[2] is x2
-    assert none == (NOTHING,) * 3
-
-
-def test_a_plan_holds_the_rules_of_connected_inputs_only():
-    first, second = (lambda g, _y, _a, b: g * b), (lambda g, _y, a, _b: g * a)
-
-    assert plan_for((first, second), None, (True, False)).rules == ((0, first),)
-    assert plan_for((first, second), None, (True, True)).rules == ((0, first), (1, second))
-    assert plan_for((None, second), None, (True, False)) is None
-
-
-def test_a_plan_saves_what_any_of_its_rules_reads():
-    first, second = (lambda g, _y, _a, b: g * b), (lambda g, _y, a, _b: g * a)
-    y, a, b = tf.constant(1.0), tf.constant(2.0), tf.constant(3.0)
-
-    both = plan_for((first, second), None, (True, True)).save((NOTHING, y, a, b))
-    one = plan_for((first, second), None, (True, False)).save((NOTHING, y, a, b))
-
-    assert both[1] is a
-    assert both[2] is b
-    assert one[1] == Spec((), np.dtype(np.float32))
-    assert one[2] is b

@@ -15,7 +15,7 @@ from retrograde.core import dtypes, indexed_slices
 from retrograde.core.dispatch import apply
 from retrograde.core.forward import push_forward
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.rules import ALIGNED, CONNECTED, NOTHING, Outputs
+from retrograde.core.rules import ALIGNED, CONNECTED, Outputs
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from tests.ops.cases import Case
@@ -98,7 +98,7 @@ def pull(case: Case, g: tuple, y: tuple, inputs: tuple, kept: bool = False) -> l
     values = [y, *inputs]
     if kept:
         boxed = Outputs(map(Tensor, y)) if primitive.outputs else Tensor(y)
-        saved = plan.save((NOTHING, boxed, *map(Tensor, inputs)))
+        saved = plan.save((boxed, *map(Tensor, inputs)))
         values = [value._array for value in saved]
     if plan.joint is not None:
         results = wanted(case, plan.joint(case.wanted, g, *values, **case.attrs))

@@ -15,8 +15,8 @@ from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, boxed
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.notes import CustomName
+from retrograde.core.plans import Plan
 from retrograde.core.recorders import Recorder, listening, thread
-from retrograde.core.rules import Plan
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
 

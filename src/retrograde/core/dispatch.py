@@ -7,12 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from retrograde.core import dtypes, namespaces
-from retrograde.core.batching import Level, apply_batch, innermost, run_batch
+from retrograde.core.batching import apply_batch, innermost, run_batch
 from retrograde.core.errors import OpError, invalid
+from retrograde.core.plans import Plan, plan_for
 from retrograde.core.recorders import next_id, thread
-from retrograde.core.rules import ALIGNED, Plan, Rule, plan_for
+from retrograde.core.rules import ALIGNED, Rule
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor, wrap
 
@@ -103,13 +105,19 @@ class Primitive:
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Runs on Tensors as `apply` does; on raw arrays, the kernel alone. For rules."""
+        first = inputs[0]
+        if type(first) is ndarray and (
+            len(inputs) == 1 or (len(inputs) == 2 and type(inputs[1]) is ndarray)
+        ):
+            kernel = self.on_numpy if first.size < MANY else self.on_many
+            return kernel(*inputs, **attrs)
         for x in inputs:
             if isinstance(x, Tensor):
                 whole = inputs if len(inputs) == 1 else tuple([boxed(x) for x in inputs])
                 return apply(self, whole, attrs)
         if namespaces.foreign and namespaces.concerns(inputs):
             return _run_foreign(self, inputs, attrs)
-        kernel = self.on_numpy if inputs[0].size < MANY else self.on_many
+        kernel = self.on_numpy if first.size < MANY else self.on_many
         return kernel(*inputs, **attrs)
 
     def plan(self, key: tuple[int, ...]) -> Plan | bool:
@@ -119,19 +127,18 @@ class Primitive:
         elementwise and the input has the shape of y.
         """
         if key not in self.plans:
-            plan = self._plan(key)
-            self.plans[key] = plan._replace(name=self.name) if plan else False
+            self.plans[key] = self._plan(key) or False
         return self.plans[key]
 
     def _plan(self, key: tuple[int, ...]) -> Plan | None:
         connected = tuple(map(bool, key))
         if self.joint is not None:
-            return plan_for((), self.joint, connected)
+            return plan_for((), self.joint, connected, self.name)
         if self.vjps is None:
             return None
         states = enumerate(key)
         rules = tuple([(self.partials if s == ALIGNED else self.vjps)[i] for i, s in states])
-        return plan_for(rules, None, connected)
+        return plan_for(rules, None, connected, self.name)
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -151,30 +158,29 @@ _new = object.__new__
 
 def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
     """Runs `primitive` on tensors, tells the recorders, returns a tensor or a tuple of them."""
-    # One and two inputs are written out: to pack and unpack them costs as much as a small kernel.
+    if namespaces.foreign and namespaces.concerns([x._array for x in inputs]):
+        return _apply_foreign(primitive, inputs, attrs)
     recorders = thread.recorders
-    accepts = primitive.accepts
-    foreign = namespaces.foreign and namespaces.concerns([x._array for x in inputs])
-    if foreign:
-        level = innermost([x._array for x in inputs])
-        if level is not None:
-            return _apply_batch(level, primitive, inputs, attrs)
+    quietly = recorders.quietly
     try:
-        if attrs or foreign or len(inputs) > 2:
-            value = _evaluate(primitive, inputs, attrs, recorders.quietly, foreign)
-        elif len(inputs) == 1:
-            array = inputs[0]._array
+        # One and two inputs are written out: to pack and unpack them costs as much as a small
+        # kernel.
+        if attrs or len(inputs) > 2:
+            value = _evaluate(primitive, [x._array for x in inputs], attrs, quietly)
+        elif len(inputs) == 2:
+            x1, x2 = inputs
+            a1, a2 = x1._array, x2._array
+            dtype, accepts = a1.dtype, primitive.accepts
+            if accepts is not None and (dtype is not a2.dtype or dtype not in accepts):
+                _check_dtypes(primitive, [a1, a2])
+            kernel = primitive.on_numpy if a1.size < MANY else primitive.on_many
+            value = quietly(kernel, a1, a2)
+        else:
+            array, accepts = inputs[0]._array, primitive.accepts
             if accepts is not None and array.dtype not in accepts:
                 _check_dtypes(primitive, [array])
             kernel = primitive.on_numpy if array.size < MANY else primitive.on_many
-            value = recorders.quietly(kernel, array)
-        else:
-            x1, x2 = inputs
-            a1, a2 = x1._array, x2._array
-            if accepts is not None and (a1.dtype is not a2.dtype or a1.dtype not in accepts):
-                _check_dtypes(primitive, [a1, a2])
-            kernel = primitive.on_numpy if a1.size < MANY else primitive.on_many
-            value = recorders.quietly(kernel, a1, a2)
+            value = quietly(kernel, array)
     except Exception as error:
         value = _recover(primitive, [x._array for x in inputs], attrs, error)
     if primitive.outputs:
@@ -188,16 +194,30 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     return y
 
 
-def _evaluate(
-    primitive: Primitive, inputs: tuple, attrs: dict, quietly: Callable, foreign: bool
-) -> Any:
-    arrays = [x._array for x in inputs]
+def _evaluate(primitive: Primitive, arrays: list, attrs: dict, quietly: Callable) -> Any:
     if primitive.accepts is not None:
         _check_dtypes(primitive, arrays)
-    if foreign:
-        return quietly(_run_foreign, primitive, arrays, attrs)
     kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
     return quietly(kernel, *arrays, **attrs)
+
+
+def _apply_foreign(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
+    """`apply` where an array is not NumPy's, or a batch: errors speak of one example then."""
+    arrays = [x._array for x in inputs]
+    recorders = thread.recorders
+    if primitive.accepts is not None:
+        _check_dtypes(primitive, arrays)
+    try:
+        level = innermost(arrays)
+        if level is not None:
+            return apply_batch(level, primitive, inputs, attrs)
+        value = recorders.quietly(_run_foreign, primitive, arrays, attrs)
+    except Exception as error:
+        value = _recover(primitive, arrays, attrs, error)
+    y = tuple([wrap(v) for v in value]) if primitive.outputs else wrap(value)
+    for recorder in recorders:
+        recorder.record(primitive, inputs, attrs, y)
+    return y
 
 
 def _run_foreign(primitive: Primitive, arrays: Sequence, attrs: dict) -> Any:
@@ -210,17 +230,6 @@ def _run_foreign(primitive: Primitive, arrays: Sequence, attrs: dict) -> Any:
         kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
         return kernel(*arrays, **attrs)
     return namespaces.run(primitive.kernel, arrays, attrs)
-
-
-def _apply_batch(level: Level, primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
-    """`apply` where an input is batched: errors speak of one example."""
-    arrays = [x._array for x in inputs]
-    if primitive.accepts is not None:
-        _check_dtypes(primitive, arrays)
-    try:
-        return apply_batch(level, primitive, inputs, attrs)
-    except Exception as error:
-        return _recover(primitive, arrays, attrs, error)
 
 
 def _check_dtypes(primitive: Primitive, arrays: list) -> None:

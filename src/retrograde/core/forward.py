@@ -7,7 +7,8 @@ from typing import Any
 
 from retrograde.core import dtypes, indexed_slices
 from retrograde.core.dispatch import PRIMITIVES, Primitive
-from retrograde.core.rules import ALIGNED, NOTHING, Plan
+from retrograde.core.plans import Plan
+from retrograde.core.rules import ALIGNED
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 
@@ -57,7 +58,7 @@ def _by_partials(
 ) -> Tensor | None:
     if not plan:
         return None
-    saved = plan.save((NOTHING, y, *inputs))
+    saved = plan.save((y, *inputs))
     shape = y._array.shape
     total = None
     for position, rule in plan.rules:
@@ -81,7 +82,7 @@ def _by_transposing(
         return None
     several = isinstance(y, tuple)
     cotangents = [_zeros_like(output) for output in (y if several else (y,))]
-    saved = plan.save((NOTHING, y, *inputs))
+    saved = plan.save((y, *inputs))
     with GradientTape(watch_accessed_variables=False) as tape:
         tape.watch([g for g in cotangents if g._array.dtype in dtypes.INEXACT])
         pulled = _pull_back(plan, tuple(cotangents) if several else cotangents[0], saved, attrs)

@@ -21,8 +21,8 @@ from retrograde.core import namespaces
 from retrograde.core.dispatch import MANY, PRIMITIVES, Primitive
 from retrograde.core.errors import ResourceExhaustedError
 from retrograde.core.lines import Place, first_output, place_of
-from retrograde.core.recorders import thread
-from retrograde.core.rules import NOTHING, Outputs, Spec
+from retrograde.core.recorders import quiet_context
+from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tensor import Tensor
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -116,7 +116,7 @@ class Ledger:
         made = tuple([t._id for t in outputs])
         recipe = Recipe(PRIMITIVES[plan.name], sources, attrs, made, number, work)
         self.recipes.update(dict.fromkeys(made, recipe))
-        saved = plan.save((NOTHING, *values))
+        saved = plan.save(values)
         for value in (*saved, *sources):
             if type(value) is Outputs:
                 for part in value:
@@ -249,7 +249,8 @@ class Ledger:
             x._array if type(x) is not int else fresh[x] if x in fresh else self._found(x)
             for x in recipe.inputs
         ]
-        primitive, quietly = recipe.primitive, thread.recorders.quietly
+        # The walk that asks may be in the quiet context of the thread already.
+        primitive, quietly = recipe.primitive, quiet_context().run
         xp = namespaces.namespace_of(arrays)
         if xp is np:
             kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many

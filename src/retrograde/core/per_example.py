@@ -20,9 +20,10 @@ from retrograde.core.batching import Batched, Level, batching, of_all
 from retrograde.core.derivatives import Recorded, one_at_a_time, pull_and_note, pull_many
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.plans import Plan
 from retrograde.core.recorders import thread
 from retrograde.core.rewinding import Cotangents, leading_to
-from retrograde.core.rules import Plan, Spec
+from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, wrap
 
 

@@ -14,8 +14,8 @@ from retrograde.core.dispatch import MANY, PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.lines import locals_of
 from retrograde.core.notes import CustomName
+from retrograde.core.plans import Plan
 from retrograde.core.recorders import thread
-from retrograde.core.rules import Plan, passed_on
 from retrograde.core.tensor import Tensor
 
 _array_of = operator.attrgetter("_array")
@@ -31,7 +31,8 @@ def rewind(
     done, for a look at what came out of it.
     """
     boxed = cotangents.boxed
-    run = _run if boxed else thread.recorders.quietly
+    quietly = thread.recorders.quietly
+    run = _run if boxed else quietly
     take = cotangents.pop
     while entries or (cotangents.halt is not None and cotangents.resume(entries)):
         plan, ids, out, saved, attrs = entries.pop()
@@ -43,32 +44,20 @@ def rewind(
             continue
         if type(g) is IndexedSlices:
             g = run(indexed_slices.dense, g)
-        if plan.joint is not None:
-            values = None  # those of the call before are free now
-            needed = plan.connected
-            if leads is not None:
-                needed = tuple([c and i in leads for c, i in zip(needed, ids, strict=True)])
-            for i, result in zip(ids, _run_joint(plan, needed, g, saved, attrs, run), strict=True):
-                cotangents.deposit(i, result)
+        if plan.joint is None:
+            if boxed:
+                plan.pull_boxed(cotangents, leads, g, ids, saved, attrs)
+            else:
+                quietly(plan.pull, cotangents, leads, g, ids, saved, attrs)
             continue
-        values = saved if boxed else [*map(_array_of, saved)]
-        for position, rule in plan.rules:
-            key = ids[position]
-            if leads is None or key in leads:
-                if rule is passed_on:
-                    result = g
-                elif attrs:
-                    result = run(rule, g, *values, **attrs)
-                elif len(values) == 2:  # written out for the sake of speed, as in apply
-                    result = run(rule, g, values[0], values[1])
-                elif len(values) == 3:
-                    result = run(rule, g, values[0], values[1], values[2])
-                else:
-                    result = run(rule, g, *values)
-                if key in cotangents:
-                    cotangents.deposit(key, result)
-                else:
-                    cotangents[key] = result
+        needed = plan.connected if leads is None else _needed(plan, ids, leads)
+        for i, result in zip(ids, _run_joint(plan, needed, g, saved, attrs, run), strict=True):
+            cotangents.deposit(i, result)
+
+
+def _needed(plan: Plan, ids: tuple, leads: set) -> tuple[bool, ...]:
+    """Which inputs of a call are connected, and lead to a source."""
+    return tuple([c and i in leads for c, i in zip(plan.connected, ids, strict=True)])
 
 
 class Halt(NamedTuple):
@@ -111,20 +100,23 @@ class Cotangents(dict):
 
     def deposit(self, key: int, value: Any) -> None:
         """Adds `value` to what is there."""
+        if self.boxed or key not in self:
+            self.add(key, value)
+        else:
+            thread.recorders.quietly(self.add, key, value)
+
+    def add(self, key: int, value: Any) -> None:
+        """As `deposit`, where NumPy is quiet already."""
         before = self.get(key)
         if before is None:
             if value is not None:
                 self[key] = value
         elif key in self._owned and type(value) is np.ndarray and before.size < MANY:
-            thread.recorders.quietly(np.add, before, value, before)
+            np.add(before, value, before)
         elif type(before) is np.ndarray and before.size >= MANY and self._is_ours(key, value):
-            thread.recorders.quietly(PRIMITIVES["add"].on_many, before, value, out=before)
+            PRIMITIVES["add"].on_many(before, value, out=before)
         elif value is not None:
-            self[key] = total = (
-                indexed_slices.add(before, value)
-                if self.boxed
-                else thread.recorders.quietly(indexed_slices.add, before, value)
-            )
+            self[key] = total = indexed_slices.add(before, value)
             if type(total) is np.ndarray:
                 self._owned.add(key)
             else:

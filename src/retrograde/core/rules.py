@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -62,35 +61,6 @@ class _Nothing:
 NOTHING = _Nothing()
 
 
-class Plan(NamedTuple):
-    """What a tape does with calls whose inputs are connected to it in one certain way.
-
-    `save((NOTHING, y, *inputs))` picks what the rules read. `rules` pairs the position of an
-    input with its rule; or `joint` is one rule for all inputs that are `connected`. `user_code`
-    says that the rule is not ours, as in `custom_gradient`, and has to be given Tensors. `name` is
-    that of the primitive.
-    """
-
-    save: Callable
-    rules: tuple[tuple[int, Rule], ...]
-    joint: Rule | None = None
-    connected: tuple[bool, ...] = ()
-    user_code: bool = False
-    name: str = ""
-
-
-def plan_for(rules: tuple, joint: Rule | None, connected: tuple[bool, ...]) -> Plan | None:
-    """The plan for a call with these inputs connected; `None` if no gradient flows to them."""
-    if joint is not None:
-        return Plan(saver(what_is_read(joint, len(connected), skip=2)), (), joint, connected)
-    pairs = zip(rules, connected, strict=True)
-    chosen = tuple((i, rule) for i, (rule, wanted) in enumerate(pairs) if wanted and rule)
-    if not chosen:
-        return None
-    reads = [what_is_read(rule, len(connected), skip=1) for _, rule in chosen]
-    return Plan(saver([max(column) for column in zip(*reads, strict=True)]), chosen)
-
-
 def what_is_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
     """How much of y and of each input `rule` reads: by the names of its parameters.
 
@@ -118,27 +88,3 @@ def _read_of(name: str) -> int:
     if not name.startswith("_"):
         return ARRAY
     return UNREAD if name == "_y" else SHAPE
-
-
-_PICKS = {UNREAD: "v[0]", SHAPE: "spec_of(v[{}]._array)", ARRAY: "v[{}]"}
-
-
-def saver(reads: list[int]) -> Callable[[tuple], tuple]:
-    """A function that picks from `(NOTHING, y, *inputs)` what is read."""
-    if SHAPE not in reads:
-        return operator.itemgetter(*(i if read else 0 for i, read in enumerate(reads, 1)))
-    # Written out, since it is done for every call that a tape writes down.
-    parts = [f"{_PICKS[read].format(i)}, " for i, read in enumerate(reads, 1)]
-    return eval(f"lambda v: ({''.join(parts)})", {"spec_of": _spec_of})
-
-
-def save_all(plan: Plan, values: tuple) -> tuple:
-    """What `plan.save` picks and all besides, for a tape that is to be asked about it."""
-    return plan.save(values) if plan.user_code else values[1:]
-
-
-_make = tuple.__new__
-
-
-def _spec_of(array: Any) -> Spec:
-    return _make(Spec, (array.shape, array.dtype))

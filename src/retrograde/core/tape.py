@@ -96,7 +96,8 @@ class GradientTape(TapeRecording):
         targets, _ = flat(target, "target")
         held, pack = flat(sources, "source")
         weights = weights_for(output_gradients, target, len(targets))
-        boxed = bool(thread.recorders) and self._is_heard()
+        recorders = thread.recorders
+        boxed = bool(recorders) and self._is_heard()
         cotangents = Cotangents(boxed)
         kept = self._persistent or self._places is not None
         for i, x in enumerate(targets):
@@ -118,7 +119,7 @@ class GradientTape(TapeRecording):
         for x in held:
             wanted.add(x._id)
         leads = None if self._roots <= wanted else leading_to(wanted, entries)
-        walk = thread.recorders.walk or rewind
+        walk = recorders.walk or rewind
         walk(entries, cotangents, wanted, leads)
         if self._on_none is not None and self._on_none == "zeros":
             unconnected = UnconnectedGradients.ZERO
@@ -128,11 +129,14 @@ class GradientTape(TapeRecording):
             g = cotangents.get(x._id)
             if g is None:
                 complete = False
-            results.append(wrap(g) if type(g) is np.ndarray else result(g, x, unconnected))
+            if type(g) is np.ndarray:
+                results.append(wrap(g))
+            else:
+                results.append(result(g, x, unconnected))
         if cotangents.spoilt is not None:
             self._keep_spoilt(cotangents, targets, weights, held)
         if not complete:
-            missing = [x for x in held if x._id not in cotangents]
+            missing = _missing(held, cotangents)
             self._miss(targets, missing, unconnected is UnconnectedGradients.NONE)
         return pack(results)
 
@@ -401,6 +405,10 @@ class GradientTape(TapeRecording):
 def _are_finite(array: Any, g: Any) -> bool:
     """Whether a target and its cotangent are finite, if they are so small that a look is cheap."""
     return array.size > _SMALL or (is_finite(array) and is_finite(g))
+
+
+def _missing(held: list, cotangents: Cotangents) -> list:
+    return [x for x in held if x._id not in cotangents]
 
 
 def _silent_tape() -> GradientTape:

@@ -13,25 +13,16 @@ from retrograde.core.dispatch import Primitive
 from retrograde.core.limiting import Ledger, LimitedEntries, bytes_from
 from retrograde.core.lines import LinedEntries, Place, switch
 from retrograde.core.notes import Moment, Notes, Pause, place_above
+from retrograde.core.plans import save_all
 from retrograde.core.recorders import clock, thread
-from retrograde.core.rules import (
-    ALIGNED,
-    CONNECTED,
-    NOTHING,
-    UNCONNECTED,
-    Outputs,
-    Plan,
-    Spec,
-    save_all,
-)
+from retrograde.core.rules import ALIGNED, CONNECTED, UNCONNECTED, Outputs, Spec
 from retrograde.core.tape_arguments import Asked, flat, spent_message, warn_of_dtype
 from retrograde.core.tensor import Tensor
 from retrograde.core.testifying import Testifying, on_none_from
 
 _ONLY = (CONNECTED,)
-_NEITHER = (False, False)
 _plan_of = operator.itemgetter(0)
-_name_of = operator.itemgetter(Plan._fields.index("name"))
+_name_of = operator.attrgetter("name")
 
 
 class TapeRecording(Testifying):
@@ -199,7 +190,10 @@ class TapeRecording(Testifying):
         key = variable._id
         if key in self._connected or not (self._watch_accessed_variables and variable._trainable):
             return
-        if variable._array.dtype in dtypes.INEXACT:
+        tensor = variable._tensor
+        if tensor is None:  # another thread writes into it
+            tensor = variable._current()
+        if tensor._array.dtype in dtypes.INEXACT:
             self._connected[key] = None
             self._roots.add(key)
             self._variables[key] = variable
@@ -207,50 +201,52 @@ class TapeRecording(Testifying):
     def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:
         """Writes down a call if one of its inputs is connected to what is watched."""
         connected = self._connected
-        if len(inputs) == 1:
+        if len(inputs) == 2:
+            x1, x2 = inputs
+            ids = id1, id2 = (x1._id, x2._id)
+            state1, state2 = id1 in connected, id2 in connected
+            if not (state1 or state2):
+                return self._pass_by(primitive, ids, y)
+            if primitive.partials is not None:
+                shape = y._array.shape
+                if state1 and x1._array.shape == shape:
+                    state1 = ALIGNED
+                if state2 and x2._array.shape == shape:
+                    state2 = ALIGNED
+            key = (state1, state2)
+            values = (y, x1, x2)
+        elif len(inputs) == 1:
             (x,) = inputs
             ids = (x._id,)
             if x._id not in connected:
                 return self._pass_by(primitive, ids, y)
             key = _ONLY
-            values = (NOTHING, y, x)
-        elif len(inputs) == 2:
-            x1, x2 = inputs
-            ids = id1, id2 = (x1._id, x2._id)
-            key = (id1 in connected, id2 in connected)
-            if key == _NEITHER:
-                return self._pass_by(primitive, ids, y)
-            if primitive.partials is not None:
-                shape = y._array.shape
-                key = (
-                    key[0] and (ALIGNED if x1._array.shape == shape else CONNECTED),
-                    key[1] and (ALIGNED if x2._array.shape == shape else CONNECTED),
-                )
-            values = (NOTHING, y, x1, x2)
+            values = (y, x)
         else:
-            ids = tuple([x._id for x in inputs])
-            if connected.keys().isdisjoint(ids):
+            ids, key = _ids_and_states(primitive, inputs, y, connected)
+            if not any(key):
                 return self._pass_by(primitive, ids, y)
-            key = tuple([_state(primitive, x, y, x._id in connected) for x in inputs])
-            values = (NOTHING, y, *inputs)
-        plan = primitive.plans.get(key)
-        if plan is None:
+            values = (y, *inputs)
+        try:
+            plan = primitive.plans[key]
+        except KeyError:
             plan = primitive.plan(key)
-        if plan is False or self._entries is None:  # spent by another thread
+        entries = self._entries
+        if plan is False or entries is None:  # spent by another thread
             return self._pass_by(primitive, ids, y, place_above(1))
         if type(y) is tuple:
-            values = (NOTHING, Outputs(y), *inputs)
-            out = tuple([(t._id, Spec.of(t)) for t in y])
-            inexact = [i for i, spec in out if spec.dtype in dtypes.INEXACT]
+            values = (Outputs(y), *inputs)
+            out = _outputs(y)
+            inexact = _inexact(out)
             if not inexact:
                 return self._pass_by(primitive, ids, y, place_above(1))
-            for i in inexact:
-                connected[i] = ids
+            connected.update(dict.fromkeys(inexact, ids))
         else:
             out = y._id
             connected[out] = ids
-        saved = save_all(plan, values) if self._saves_all else plan.save(values)
-        self._entries.append((plan, ids, out, saved, attrs))
+        save = plan.save
+        saved = save_all(plan, values) if self._saves_all else save(values)
+        entries.append((plan, ids, out, saved, attrs))
 
     # What was recorded, for a walk
 
@@ -285,8 +281,27 @@ class TapeRecording(Testifying):
         return entries
 
 
-def _state(primitive: Primitive, x: Tensor, y: Any, connected: bool) -> int:
-    """How an input stands to the tape, as in the key of a plan."""
-    if connected and primitive.partials is not None and x._array.shape == y._array.shape:
-        return ALIGNED
-    return CONNECTED if connected else UNCONNECTED
+# Apart from `record`, in which a comprehension would make all names slower to read.
+
+
+def _ids_and_states(primitive: Primitive, inputs: tuple, y: Any, connected: Any) -> tuple:
+    """The ids of more than two inputs, and how each stands to the tape, as in the key of a plan."""
+    ids = tuple([x._id for x in inputs])
+    shape = None if primitive.partials is None else y._array.shape
+    states = [
+        UNCONNECTED
+        if x._id not in connected
+        else ALIGNED
+        if shape is not None and x._array.shape == shape
+        else CONNECTED
+        for x in inputs
+    ]
+    return ids, tuple(states)
+
+
+def _outputs(y: tuple) -> tuple:
+    return tuple([(t._id, Spec.of(t)) for t in y])
+
+
+def _inexact(out: tuple) -> list[int]:
+    return [i for i, spec in out if spec.dtype in dtypes.INEXACT]

@@ -20,7 +20,8 @@ from retrograde.core import dtypes, indexed_slices
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.derivatives import Recorded, nested, pull, pull_and_note
 from retrograde.core.dispatch import PRIMITIVES
-from retrograde.core.rules import ARRAY, Plan, Spec, passed_on, what_is_read
+from retrograde.core.plans import Plan
+from retrograde.core.rules import ARRAY, Spec, passed_on, what_is_read
 from retrograde.core.tensor import Tensor, wrap
 
 

@@ -218,10 +218,8 @@ class Variable(Scattering, metaclass=_Creating):
 
     def _read(self) -> Tensor:
         """The tensor held now, for use as an input. It goes by the id of the variable itself."""
-        recorders = thread.recorders
-        if recorders:
-            for recorder in recorders:
-                recorder.read(self)
+        for recorder in thread.recorders:
+            recorder.read(self)
         tensor = self._tensor
         return self._current() if tensor is None else tensor
 
@@ -390,17 +388,21 @@ class Variable(Scattering, metaclass=_Creating):
             if tensor is None:
                 return False
             array = tensor._array
+            if _references(tensor, array) != _ALONE or type(array) is not np.ndarray:
+                return False
+            dtype = array.dtype
             if (
-                array.dtype is not delta.dtype
+                dtype is not delta.dtype
+                or dtype not in dtypes.NUMERIC
                 or array.shape != delta.shape
-                or array.dtype.kind in "bO"
-                or _references(tensor, array) != _ALONE
-                or not _writable(array)
+                or array.base is not None
             ):
                 return False
             try:
                 self._written, self._tensor = tensor, None
                 quietly(ufunc, array, delta, array)
+            except ValueError:  # the array is read-only
+                return False
             finally:
                 self._tensor, self._written = tensor, None
         return True
@@ -504,17 +506,20 @@ def _initial_array(value: Any, dtype: Any) -> Any:
     return namespaces.placed(as_array(value, wanted))
 
 
-def _references(tensor: Tensor, array: Any) -> tuple[int, int]:
-    return sys.getrefcount(tensor), sys.getrefcount(array)
+_count = sys.getrefcount
 
 
-def _references_if_alone() -> tuple[int, int]:
+def _references(tensor: Tensor, array: Any) -> int:
+    return _count(tensor) + _count(array)
+
+
+def _references_if_alone() -> int:
     """What `_references` counts in `_replace` if nobody but the variable holds the tensor.
 
     Without the global lock counts say nothing, and assignments never write in place.
     """
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return (-1, -1)
+        return -1
     variable = Variable(np.zeros(2))
     tensor = variable._written = variable._tensor
     variable._tensor = None

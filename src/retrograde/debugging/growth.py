@@ -11,7 +11,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from retrograde.core.errors import ResourceExhaustedError
-from retrograde.core.rules import Plan
+from retrograde.core.plans import Plan
 from retrograde.core.tensor import Tensor
 from retrograde.testimony.rendering import bytes_in_words, described
 

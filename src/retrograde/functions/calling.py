@@ -10,8 +10,8 @@ from retrograde.core import alarms, dtypes, namespaces
 from retrograde.core.batching import innermost
 from retrograde.core.effects import Host
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.plans import Plan
 from retrograde.core.recorders import Recorder, alone, thread
-from retrograde.core.rules import Plan
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.functions.device_arrays import on_device

@@ -67,7 +67,8 @@ def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):
 
 def _product(a, b, transpose_a, transpose_b, shape):
     """A matrix product, summed over the batch axes along which its factor was broadcast."""
-    y = matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    multiply = _matmul_on_numpy if type(a) is np.ndarray is type(b) else matmul
+    y = multiply(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     if y.ndim == 2 == len(shape) or tuple(y.shape) == tuple(shape):
         return y
     return sum_to(y, shape=tuple(shape))

@@ -36,14 +36,16 @@ def _constant(value: Any, dtype: np.dtype, beside_array: bool) -> Tensor:
 
 def operand(other: Any, like: Tensor) -> Tensor:
     """`other` as a tensor beside `like`: numbers and arrays take its dtype if they can."""
-    if isinstance(other, Holder):
+    kind = type(other)
+    if kind is float or kind is int:
+        array = like._array
+        dtype = array.dtype
+        fits = dtype in (dtypes.INEXACT if kind is float else dtypes.FLOATING)
+        if fits and -_LARGEST <= other <= _LARGEST:
+            return _constant(other, dtype, array.ndim > 0) if other else wrap(dtype.type(other))
+    elif isinstance(other, Holder):
         return other._read()
     dtype = like._array.dtype
-    kind = type(other)
-    fits = (kind is float and dtype in dtypes.INEXACT) or (kind is int and dtype in dtypes.FLOATING)
-    if fits and -_LARGEST <= other <= _LARGEST:
-        beside_array = like._array.ndim > 0
-        return _constant(other, dtype, beside_array) if other else wrap(dtype.type(other))
     tensor = as_tensor(other, hint=dtype)
     if tensor._array.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
@@ -54,7 +56,9 @@ def _binary(primitive: Primitive) -> Any:
     """An operator; a composite tensor on its right is asked to compute it instead."""
 
     def method(self, other):
-        if type(other) is not Tensor:
+        if type(other) is Variable:
+            other = other._read()
+        elif type(other) is not Tensor:
             try:
                 other = operand(other, self)
             except NotOneTensor:
