@@ -179,7 +179,9 @@ softsign = elementwise(
 
 
 def _gate_kernel(xp, g, s, *, upper, slope, out=None):
-    inside = s > 0 if upper is None else (s > 0) & (s < upper)
+    inside = s > zero(s.dtype)
+    if upper is not None:
+        inside &= s < upper
     if not slope:
         return kept_where(xp, inside, g, out)
     return chosen_where(xp, inside, g, g * scalar(slope, g), out)
