@@ -107,3 +107,16 @@ def test_rules_are_given_the_attributes_of_the_call():
     saved = plan_for((scaled, scaled), None, (True, True)).save(VALUES)
 
     assert seen_by(scaled, scaled, saved, attrs={"by": 10}) == {1: 20.0, 2: 20.0}
+
+
+def test_lines_are_told_of_the_users_program_through_code_that_was_written():
+    x = tf.Variable(2.0)
+    with tf.GradientTape(lines=True) as outer:
+        with tf.GradientTape() as inner:
+            y = x * x * x
+        g = inner.gradient(y, x)  # the calls of its rules come from here
+
+    places = {str(place) for place in outer._places.values()}
+
+    assert {place.rpartition("/")[2].partition(":")[0] for place in places} == {"test_plans.py"}
+    assert g.numpy() == 12.0

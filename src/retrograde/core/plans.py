@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Rule, Spec, passed_on, what_is_read
 
@@ -82,8 +83,7 @@ def saver(reads: tuple[int, ...]) -> Callable[[tuple], tuple]:
     kept = [_KEPT[read].format(name) for name, read in zip(names, reads, strict=True)]
     scope = {"nothing": NOTHING, "make": tuple.__new__, "Spec": Spec}
     source = f"def save(values):\n  {', '.join(names)}, = values\n  return {', '.join(kept)},"
-    exec(source, scope)
-    return scope["save"]
+    return _run(source, scope)["save"]
 
 
 @cache
@@ -103,9 +103,7 @@ def _puller(
         lines.append(_STEP.format(position=position, result=result))
     rules = ", ".join([f"rule{n}" for n in range(len(flow))])
     source = f"def make({rules}):\n  def pull(cotangents, leads, g, ids, saved, attrs):\n"
-    scope = {"Spec": Spec}
-    exec(f"{source}{''.join(lines)}  return pull", scope)
-    return scope["make"]
+    return _run(f"{source}{''.join(lines)}  return pull", {"Spec": Spec})["make"]
 
 
 _STEP = """\
@@ -117,3 +115,9 @@ _STEP = """\
       else:
         cotangents[key] = result
 """
+
+
+def _run(source: str, scope: dict[str, Any]) -> dict[str, Any]:
+    """The names that `source` defines, in a file that is known for one of the library's."""
+    exec(compile(source, "<retrograde plan>", "exec"), scope)
+    return scope
