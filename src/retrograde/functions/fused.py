@@ -15,7 +15,8 @@ from retrograde.functions.recording import Call
 from retrograde.ops import _blocks
 from retrograde.ops._writing import COSTLY, how_it_writes
 
-BLOCK = _blocks.BLOCK
+BLOCK = 1 << 17  # elements: with more calls in a block, threads wait less for each other
+_FEWEST = 128  # along the axes that are cut
 _WORTH_A_THREAD = 1 << 19  # elements, times the weight of the calls
 _WEIGHT_OF_COSTLY = 8  # how many times longer a sine takes than a product
 
@@ -157,7 +158,8 @@ class _Text:
         self.fused = fused
         self.count = math.prod(fused.shape[: fused.lead])
         self.rest = fused.shape[fused.lead :]
-        self.most = max(1, BLOCK // math.prod(self.rest))
+        enough = max(_FEWEST, -(-self.count // 4))  # blocks for a few threads
+        self.most = max(1, min(BLOCK // math.prod(self.rest), enough))
         self.rows: list[np.dtype] = []
         self.looks_into: dict[int, set[int]] = {}  # the rows in which the block of a value lies
 

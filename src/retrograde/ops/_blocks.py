@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
 LARGE = MANY  # elements from which on threads are worth waking for a costly function
-HUGE = 1 << 19  # and for plain arithmetic
+HUGE = 1 << 21  # and for plain arithmetic
 LONG = 1 << 18  # for a single ufunc, which finds nothing in the cache again
 
 limit = 0  # how many threads may share the work; 0 for as many as there are cores
