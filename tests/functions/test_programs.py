@@ -39,7 +39,17 @@ def test_options_that_xla_does_not_know_are_left_out(monkeypatch):
         raise jax.errors.JaxRuntimeError(f"No such compile option: {compiler_options}")
 
     monkeypatch.setattr(jax, "jit", refusing)
-    assert xla_replay._options_for_small_programs.__wrapped__() == {}
+    assert xla_replay._known.__wrapped__(("no such option", 1)) == {}
+
+
+def test_convolutions_are_not_fused():
+    x, w = tf.ones([8, 28, 28, 8]), tf.ones([3, 3, 8, 16])
+    program, y = compiled(lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"), x, w)
+    without, _ = compiled(lambda x: x @ x, tf.ones([100, 100]))
+
+    assert program._options() == dict([xla_replay._NO_FUSED_LAYERS])
+    assert without._options() == {}
+    np.testing.assert_array_equal(y, tf.nn.conv2d(x, w, 1, "SAME"))
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.complex64])

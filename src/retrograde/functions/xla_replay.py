@@ -83,7 +83,7 @@ class Program:
         self.jitted = self._jax.jit(
             self._compute,
             donate_argnums=tuple(donated),
-            compiler_options=_options_for_small_programs() if self._is_small() else {},
+            compiler_options=self._options(),
         )
         self._is_compiled = False
 
@@ -140,6 +140,17 @@ class Program:
                 computed.update(entry.outputs)
         self._computed = computed
         self._made_before = made_before
+
+    def _options(self) -> dict[str, Any]:
+        """What XLA is told on how to compile it: what does not fit it is left out."""
+        if self._is_small():  # to wake threads takes longer than to do the work
+            return _known(_NO_THREADS, _NO_FUSED_LAYERS)
+        return _known(_NO_FUSED_LAYERS) if self._convolves() else {}
+
+    def _convolves(self) -> bool:
+        """Whether there is a convolution. XLA's fused ones take up to three times as long."""
+        names = {getattr(getattr(call, "primitive", None), "name", "") for call in self._calls}
+        return not names.isdisjoint(_CONVOLUTIONS)
 
     def _is_small(self) -> bool:
         """Whether no call is worth sharing among threads: each is a product of 64 x 64 at most."""
@@ -269,19 +280,20 @@ class Program:
         return lowered.as_text("stablehlo" if stage == "stablehlo" else "hlo")
 
 
-@functools.cache
-def _options_for_small_programs() -> dict[str, Any]:
-    """What keeps XLA from handing small pieces of work to threads; nothing, if it does not know it.
+_NO_THREADS = ("xla_cpu_multi_thread_eigen", False)
+_NO_FUSED_LAYERS = ("xla_cpu_experimental_ynn_fusion_type", "")
+_CONVOLUTIONS = frozenset(("convolve", "convolve_transposed", "convolve_filter"))
 
-    It takes longer to wake them than to do the work.
-    """
+
+@functools.cache
+def _known(*options: tuple[str, Any]) -> dict[str, Any]:
+    """These options of XLA's compiler; none of them, if it does not know one."""
     jax = required_jax()
-    options = {"xla_cpu_multi_thread_eigen": False, "xla_cpu_experimental_ynn_fusion_type": ""}
     try:
-        jax.jit(lambda: 0, compiler_options=options).lower().compile()
+        jax.jit(lambda: 0, compiler_options=dict(options)).lower().compile()
     except jax.errors.JaxRuntimeError:
         return {}
-    return options
+    return dict(options)
 
 
 def _fitted(array: np.ndarray, spec: Any) -> np.ndarray:
