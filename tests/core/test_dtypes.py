@@ -113,7 +113,9 @@ def test_alternative_names():
     assert tf.double is tf.float64
 
 
-@pytest.mark.parametrize("wrong", ["foo", None, [1], np.dtype("datetime64"), 3.5, np.longdouble])
+@pytest.mark.parametrize(
+    "wrong", ["foo", "complex64,,", None, [1], np.dtype("datetime64"), 3.5, np.longdouble]
+)
 def test_what_names_no_dtype(wrong):
     with pytest.raises(TypeError, match=r"Cannot convert .* to a dtype"):
         tf.as_dtype(wrong)

@@ -244,7 +244,7 @@ def as_dtype(type_value: Any) -> DType:
     try:
         found = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value)
         found = found or _NAMES_ONLY.get(type_value) or _by_numpy(np.dtype(type_value))
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # all of which NumPy raises for bad names
         found = None
     if found is None or type_value is None:
         raise TypeError(
