@@ -45,6 +45,7 @@ PROGRAM = textwrap.dedent(
     here, there = trained("/CPU:0"), trained("/CPU:2")
     with tf.device("/CPU:1"):
         one = tf.constant([1.0, 2.0])
+        text = tf.constant(["a"]) + tf.constant(["b"])
         with tf.device("/CPU:0"):
             none = tf.constant([1.0, 2.0])
     double = tf.function(lambda x: x * 2.0, jit_compile=True)
@@ -56,6 +57,7 @@ PROGRAM = textwrap.dedent(
     print(
         json.dumps(
             {
+                "text": text.numpy()[0].decode(),
                 "listed": [d.name for d in tf.config.list_physical_devices()],
                 "here": [x.device[-5:] for x in here],
                 "there": [x.device[-5:] for x in there],
@@ -98,6 +100,10 @@ def test_it_is_the_same_there(found):
     assert there == pytest.approx(here, rel=1e-12)
     assert found["dtypes"] == ["float64", "float32"]
     assert found["compiled"] == [2.0, 4.0]
+
+
+def test_strings_stay_with_numpy(found):
+    assert found["text"] == "ab"
 
 
 def test_a_missing_device_is_an_error_if_it_must_be_there(found):

@@ -205,9 +205,9 @@ def _apply_foreign(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
     """`apply` where an array is not NumPy's, or a batch: errors speak of one example then."""
     arrays = [x._array for x in inputs]
     recorders = thread.recorders
-    if primitive.accepts is not None:
-        _check_dtypes(primitive, arrays)
     try:
+        if primitive.accepts is not None:
+            _check_dtypes(primitive, arrays)
         level = innermost(arrays)
         if level is not None:
             return apply_batch(level, primitive, inputs, attrs)

@@ -163,7 +163,7 @@ class Cotangents(dict):
 
 
 def _references_if_free() -> int:
-    """What `_is_ours` counts if nobody else holds an array, and `deposit` looks at it.
+    """What `_is_ours` counts if nobody else holds an array, and `add` looks at it.
 
     Without the global lock counts say nothing.
     """
