@@ -31,7 +31,7 @@ FINDINGS = [
     "3: tf.python is private to TensorFlow. Use the public name of what it holds.",
     "9: tf.lookup is TensorFlow's, and not here. Look values up in a Python dict before they "
     "become tensors.",
-    "10: tf.log is of TensorFlow 1. In its place there is tf.math.log.",
+    "10: tf.log belongs to TensorFlow 1. Use tf.math.log.",
     "12: tf.data.Dataset.from_nothing is not here.",
     "14: tf.quantization is TensorFlow's, and not here yet.",
 ]
@@ -82,11 +82,22 @@ def test_what_is_not_python_and_what_is_not_there(tmp_path, capsys):
     path = tmp_path / "broken.py"
     path.write_text("import tensorflow\nx = = 1\n")
 
-    assert [str(f) for f in check([str(path)]).findings] == [
-        f"{path}:2: this is not Python: invalid syntax"
-    ]
+    assert main(["check", str(path)]) == 1
+    assert capsys.readouterr().out == (
+        f"{path}:2: this is not Python: invalid syntax\n"
+        "0 names of TensorFlow in 1 file: all are here, but 1 part could not be read\n"
+    )
     assert main(["check", str(tmp_path / "none.py")]) == 2
     assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_a_folder_without_programs_is_a_mistake(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("import tensorflow")
+
+    assert main(["check", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"retrograde: {tmp_path} holds no Python file and no notebook\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -116,8 +116,8 @@ def test_what_cannot_be_imported_says_so(name, message):
         (
             retrograde,
             "Session",
-            "module 'retrograde' has no attribute 'Session'. tf.Session is of TensorFlow 1. In "
-            "its place there is nothing: operations run as they are called.",
+            "module 'retrograde' has no attribute 'Session'. tf.Session belongs to "
+            "TensorFlow 1. Leave it out: operations run as they are called.",
         ),
         (
             retrograde.linalg,

@@ -100,6 +100,20 @@ def test_mistakes_before_the_program_begins(folder):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "retrograde: 'trian' is no file, and no command. See retrograde --help."),
+        (["run"], "retrograde run: error: the following arguments are required: FILE"),
+    ],
+)
+def test_mistakes_in_the_command_itself(folder, arguments, message):
+    result = run(folder, *arguments)
+
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1] == message
+
+
 NOTEBOOK = [
     ("markdown", "# Title"),
     (

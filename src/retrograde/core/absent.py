@@ -70,25 +70,26 @@ REASONS = {
     "tf.xla": "Use tf.function(jit_compile=True).",
 }
 
-# Names that programs for TensorFlow 1 use, and what TensorFlow 2 has instead.
+# Names that programs for TensorFlow 1 use, and what TensorFlow 2 has instead: a sentence, or what
+# "Use" goes in front of.
 OF_TENSORFLOW_1 = {
     "tf.ConfigProto": "tf.config",
-    "tf.GraphKeys": "attributes of objects",
-    "tf.InteractiveSession": "nothing: operations run as they are called",
-    "tf.Session": "nothing: operations run as they are called",
-    "tf.app": "the module argparse of Python",
+    "tf.GraphKeys": "the attributes of objects",
+    "tf.InteractiveSession": "Leave it out: operations run as they are called.",
+    "tf.Session": "Leave it out: operations run as they are called.",
+    "tf.app": "Python's module argparse",
     "tf.assign": "tf.Variable.assign",
     "tf.assign_add": "tf.Variable.assign_add",
     "tf.batch_matmul": "tf.linalg.matmul",
     "tf.contrib": "tf.keras",
     "tf.diag": "tf.linalg.diag",
-    "tf.enable_eager_execution": "nothing: operations run as they are called",
-    "tf.flags": "the module argparse of Python",
-    "tf.get_default_graph": "nothing: operations run as they are called",
+    "tf.enable_eager_execution": "Leave it out: operations run as they are called.",
+    "tf.flags": "Python's module argparse",
+    "tf.get_default_graph": "Leave it out: operations run as they are called.",
     "tf.get_variable": "tf.Variable",
     "tf.gfile": "tf.io.gfile",
     "tf.global_variables": "tf.Module.variables",
-    "tf.global_variables_initializer": "nothing: variables have values from the start",
+    "tf.global_variables_initializer": "Leave it out: variables have values from the start.",
     "tf.is_nan": "tf.math.is_nan",
     "tf.layers": "tf.keras.layers",
     "tf.lgamma": "tf.math.lgamma",
@@ -97,11 +98,11 @@ OF_TENSORFLOW_1 = {
     "tf.matrix_inverse": "tf.linalg.inv",
     "tf.mul": "tf.multiply",
     "tf.neg": "tf.negative",
-    "tf.placeholder": "arguments of functions",
+    "tf.placeholder": "the arguments of a function",
     "tf.py_func": "tf.py_function",
     "tf.random_normal": "tf.random.normal",
     "tf.random_uniform": "tf.random.uniform",
-    "tf.reset_default_graph": "nothing: operations run as they are called",
+    "tf.reset_default_graph": "Leave it out: operations run as they are called.",
     "tf.rsqrt": "tf.math.rsqrt",
     "tf.set_random_seed": "tf.random.set_seed",
     "tf.sub": "tf.subtract",
@@ -165,7 +166,9 @@ def words(path: str) -> str:
         if part in PRIVATE:
             return f"{part} is private to TensorFlow. Use the public name of what it holds."
         if part in OF_TENSORFLOW_1:
-            return f"{part} is of TensorFlow 1. In its place there is {OF_TENSORFLOW_1[part]}."
+            instead = OF_TENSORFLOW_1[part]
+            advice = instead if instead.endswith(".") else f"Use {instead}."
+            return f"{part} belongs to TensorFlow 1. {advice}"
         if part in REASONS:
             return f"{part} is TensorFlow's, and not here. {REASONS[part]}"
     if is_tensorflows(path):

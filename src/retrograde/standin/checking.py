@@ -22,7 +22,7 @@ class Use(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Something that is not here, and where it is used."""
+    """Something that is not here, and where it is used; no name if it could not be read."""
 
     place: str
     name: str
@@ -69,10 +69,15 @@ def _files(paths: Iterable[str]) -> Iterator[pathlib.Path]:
         if not given.is_dir():
             yield given
             continue
-        for path in sorted(given.rglob("*")):
-            below = path.relative_to(given).parts
-            if path.suffix in _SUFFIXES and not any(part.startswith(".") for part in below):
-                yield path
+        programs = [path for path in sorted(given.rglob("*")) if _is_program(path, given)]
+        if not programs:
+            raise ValueError(f"{given} holds no Python file and no notebook")
+        yield from programs
+
+
+def _is_program(path: pathlib.Path, folder: pathlib.Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return path.suffix in _SUFFIXES and not hidden
 
 
 def _sources(path: pathlib.Path) -> list[tuple[Any, str | bytes]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from retrograde.standin import checking, running
@@ -14,6 +15,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command; returns the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     if given and given[0] not in _COMMANDS:
+        if given[0].isalpha() and not os.path.exists(given[0]):
+            running.say(f"{given[0]!r} is no file, and no command. See retrograde --help.")
+            return 2
         given = ["run", *given]
     options = _parser().parse_args(given)
     return options.command(options)
@@ -39,16 +43,22 @@ def _parser() -> argparse.ArgumentParser:
         "--keep-going", action="store_true", help="go on after a cell of a notebook has failed"
     )
     run.add_argument("-m", dest="module", action="store_true", help="FILE names a module")
-    run.add_argument("file", metavar="FILE", help="a file of Python, or a notebook (.ipynb)")
-    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="for the program")
+    run.add_argument("file", metavar="FILE", help="a Python file, or a notebook (.ipynb)")
+    rest = run.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="for the program"
+    )
+    rest.required = False  # else argparse says so where FILE is missing
     run.set_defaults(command=_run)
     check = commands.add_parser(
         "check",
-        help="list the names of TensorFlow in a program that are not here",
-        description="Read programs and list the names of TensorFlow in them that retrograde "
-        "does not have. Nothing is run. The exit code is 0 if there are none.",
+        help="list what of TensorFlow a program uses that retrograde lacks",
+        description="List the names of TensorFlow that programs use and retrograde does not have. "
+        "Nothing is run. The exit code is 0 if there are none, 1 if there are, and 2 if a program "
+        "cannot be found.",
     )
-    check.add_argument("paths", nargs="+", metavar="FILE-OR-FOLDER")
+    check.add_argument(
+        "paths", nargs="+", metavar="FILE-OR-FOLDER", help="Python files, notebooks, or folders"
+    )
     check.set_defaults(command=_check)
     return parser
 
@@ -65,7 +75,7 @@ def _check(options: argparse.Namespace) -> int:
     try:
         result = checking.check(options.paths)
     except (OSError, ValueError) as error:
-        print(f"retrograde: {error}", file=sys.stderr)
+        running.say(str(error))
         return 2
     for finding in result.findings:
         print(finding)
@@ -74,11 +84,13 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _summary(result: checking.Result) -> str:
-    where = f"in {_count(result.files, 'file')}"
-    missing = {finding.name for finding in result.findings}
-    if not missing:
-        return f"{_count(len(result.names), 'name')} of TensorFlow {where}: all are here"
-    return f"{_count(len(result.names), 'name')} of TensorFlow {where}: {len(missing)} not here"
+    used = f"{_count(len(result.names), 'name')} of TensorFlow"
+    missing = {finding.name for finding in result.findings if finding.name}
+    verdict = f"{len(missing)} not here" if missing else "all are here"
+    unread = sum(not finding.name for finding in result.findings)
+    if unread:
+        verdict += f", but {_count(unread, 'part')} could not be read"
+    return f"{used} in {_count(result.files, 'file')}: {verdict}"
 
 
 def _count(number: int, what: str) -> str:

@@ -48,7 +48,7 @@ def run_notebook(path: str, arguments: list[str], keep_going: bool) -> int:
     except OSError as error:
         return _cannot_open(path, error)
     except ValueError as error:
-        _say(str(error))
+        say(str(error))
         return 2
     folder = os.path.dirname(os.path.realpath(path))
     main = _as_main([path, *arguments], folder)
@@ -59,16 +59,16 @@ def run_notebook(path: str, arguments: list[str], keep_going: bool) -> int:
     failed = []
     for cell in cells:
         for line in cell.passed_over:
-            _say(f"{title}, cell {cell.number}: passed over {line.splitlines()[0]}")
+            say(f"{title}, cell {cell.number}: passed over {line.splitlines()[0]}")
         status = _guarded(lambda cell=cell: _run_cell(cell, title, main), traceback.print_exception)
         if status:
-            _say(f"{title}: cell {cell.number} of {len(cells)} failed")
+            say(f"{title}: cell {cell.number} of {len(cells)} failed")
             failed.append(cell.number)
             if not keep_going or status == _INTERRUPTED:
                 return status
     if failed:
         numbers = ", ".join(map(str, failed))
-        _say(f"{title}: {len(failed)} of {len(cells)} cells failed: {numbers}")
+        say(f"{title}: {len(failed)} of {len(cells)} cells failed: {numbers}")
     return 1 if failed else 0
 
 
@@ -141,9 +141,10 @@ def _of_the_program(error: BaseException) -> TracebackType | None:
 
 
 def _cannot_open(path: str, error: OSError) -> int:
-    _say(f"can't open file {os.path.abspath(path)!r}: [Errno {error.errno}] {error.strerror}")
+    say(f"can't open file {os.path.abspath(path)!r}: [Errno {error.errno}] {error.strerror}")
     return 2
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tells the user something that is not the program's own output."""
     print(f"retrograde: {text}", file=sys.stderr, flush=True)

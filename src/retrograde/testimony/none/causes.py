@@ -123,7 +123,7 @@ _HOW = {
     "numpy": "its value left through .numpy()",
     "__array__": "NumPy took its value",
     "__dlpack__": "its value left through DLPack",
-    "__buffer__": "its value left as a buffer",
+    "__buffer__": "NumPy took its value",  # as it does from Python 3.12 on; few others ask for it
     "bytes": "its value left through bytes()",
     "bitcast": "tf.bitcast reads its bits anew",
 }
