@@ -223,25 +223,53 @@ class At:
         self.was_reached = False
 
     def __enter__(self):
-        self._before = sys.gettrace()
-        sys.settrace(self._trace)
+        self._before = watch_instructions(self._count)
         return self
 
     def __exit__(self, *_):
-        sys.settrace(self._before)
+        self._before()
         while lending._turn._is_owned():  # signals do not come while a lock is let go
             lending._turn.release()
 
-    def _trace(self, frame, event, _):
+    def _count(self):
+        self._left -= 1
+        if self._left == 0:
+            self.was_reached = True
+            self._do()
+
+
+def watch_instructions(hear):
+    """Calls `hear` before each instruction of `lending.py`; returns a function that ends it."""
+    if sys.version_info >= (3, 12):
+        return _monitor(sys.monitoring, hear)
+
+    def trace(frame, event, _):
         if frame.f_code.co_filename != lending.__file__:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode":
-            self._left -= 1
-            if self._left == 0:
-                self.was_reached = True
-                self._do()
-        return self._trace
+            hear()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    return lambda: sys.settrace(before)
+
+
+def _monitor(monitoring, hear):
+    """The same where Python has a way to watch it: there a trace misses the first call."""
+
+    def each(code, _):
+        if code.co_filename != lending.__file__:
+            return monitoring.DISABLE
+        hear()
+        return None
+
+    instruction, tool = monitoring.events.INSTRUCTION, monitoring.DEBUGGER_ID
+    monitoring.use_tool_id(tool, __name__)
+    monitoring.register_callback(tool, instruction, each)
+    monitoring.set_events(tool, instruction)
+    return lambda: (monitoring.set_events(tool, 0), monitoring.free_tool_id(tool))
 
 
 LENGTHS = {"which begins a loan": False, "in a loan": True}
