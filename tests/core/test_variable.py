@@ -1,6 +1,7 @@
 """Variable: making, reading, assigning, scattering, copying."""
 
 import copy
+import inspect
 import operator
 import pickle
 import signal
@@ -75,6 +76,12 @@ def test_arguments_have_tensorflows_order():
     v = tf.Variable([1], False, True, None, "w", None, tf.float64)
 
     assert (v.trainable, v.name, v.dtype) == (False, "w:0", tf.float64)
+
+
+def test_help_shows_the_arguments():
+    first, second, *_ = inspect.signature(tf.Variable).parameters
+
+    assert (first, second) == ("initial_value", "trainable")
 
 
 def test_variables_that_are_synchronised_on_reading_are_not_trained():

@@ -70,12 +70,21 @@ def convert_to_tensor(
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any = None) -> Tensor:
-    """Zeros; false for bool, empty strings for string."""
+    """A tensor of this shape full of zeros; of `False` for bool, of empty strings for string.
+
+    >>> tf.zeros([2, 3], tf.int32).numpy()
+    array([[0, 0, 0],
+           [0, 0, 0]], dtype=int32)
+    """
     return _full(shape_from(shape, "zeros", TypeError), numpy_dtype(dtype), 0)
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any = None) -> Tensor:
-    """Ones; true for bool."""
+    """A tensor of this shape full of ones; of `True` for bool.
+
+    >>> tf.ones([3]).numpy()
+    array([1., 1., 1.], dtype=float32)
+    """
     return _full(shape_from(shape, "ones", TypeError), numpy_dtype(dtype), 1)
 
 
@@ -89,7 +98,11 @@ def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
 
 @dispatched
 def zeros_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = None) -> Tensor:
-    """Zeros with the shape of `input`, and its dtype unless another is given."""
+    """Zeros with the shape of `input`, and its dtype unless another is given.
+
+    >>> tf.zeros_like([[1.0, 2.0]]).numpy()
+    array([[0., 0.]], dtype=float32)
+    """
     x = as_tensor(input)
     wanted = numpy_dtype(dtype) or x._array.dtype
     if wanted != x._array.dtype or wanted.kind == "O":

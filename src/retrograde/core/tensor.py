@@ -41,18 +41,21 @@ class Holder:
 
 
 class Tensor(Holder):
-    """An immutable array with TensorFlow's semantics, and a place on the tape.
+    """An immutable array with TensorFlow's semantics, which tapes can follow.
 
-    A tensor holds one array, a `numpy.ndarray` or a `jax.Array`; without axes it may hold a
-    NumPy scalar, which is quicker. `_id` names the tensor on tapes. Operators are bound in
-    `retrograde.ops.operators`. Keras keeps notes on tensors, in slots of their own: a `__dict__`
-    would make each tensor larger and slower to make.
+    `tf.constant` and `tf.convert_to_tensor` make tensors, and every operation returns them.
+    Python's operators work on them, dtypes do not mix without `tf.cast`, and `numpy()` gives a
+    copy as an array of NumPy's.
 
     >>> x = tf.constant([[1.0, 2.0]])
     >>> x.shape, x.dtype, (x @ tf.transpose(x)).numpy()
     (TensorShape([1, 2]), tf.float32, array([[5.]], dtype=float32))
     """
 
+    # The array is a `numpy.ndarray` or a `jax.Array`; without axes it may be a NumPy scalar, which
+    # is quicker. `_id` names the tensor on tapes. Operators are bound in `ops/operators.py`. Keras
+    # keeps notes on tensors, in slots of their own: a `__dict__` would make each tensor larger and
+    # slower to make.
     __slots__ = ("__weakref__", "_array", "_id", "_keras_logits", "_keras_mask", "trainable")
     __array_priority__ = 100
 

@@ -54,6 +54,15 @@ class _Creating(type):
             make = functools.partial(creator, make)
         return make(**_by_name(args, kwargs))
 
+    @property
+    def __signature__(cls) -> Any:
+        """The arguments that `__init__` takes, for `help()` and editors."""
+        import inspect
+
+        signature = inspect.signature(cls.__init__)
+        _, *parameters = signature.parameters.values()
+        return signature.replace(parameters=parameters)
+
 
 def _by_name(args: tuple, kwargs: dict) -> dict:
     """The arguments for a variable by their names, defaults among them."""
@@ -70,8 +79,8 @@ class Variable(Scattering, metaclass=_Creating):
     """A tensor that can be assigned to, and that tapes watch when they see it read.
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that
-    returns it. `shape` may leave dimensions open, for values of changing shape. `constraint` is
-    kept for optimizers.
+    returns it. With `trainable=False`, tapes do not watch the variable by themselves. `shape` may
+    leave dimensions open, for values of changing shape. `constraint` is kept for optimizers.
 
     What a variable hands out never changes under its holder: an assignment writes into the
     present array only if nobody else holds it. Several threads may read and assign; each
@@ -293,7 +302,14 @@ class Variable(Scattering, metaclass=_Creating):
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable | None:
-        """Makes `value` the new value. Returns the variable."""
+        """Makes `value`, which has the shape and dtype of the variable, its value from now on.
+
+        Returns the variable, or `None` if `read_value` is false.
+
+        >>> v = tf.Variable([1.0, 2.0])
+        >>> v.assign([3.0, 4.0]).numpy()
+        array([3., 4.], dtype=float32)
+        """
         array = self._operand(value, "assign")
         if self._shape is None and array.shape != self._array.shape:
             raise ValueError(self._shape_message(array.shape))

@@ -65,7 +65,14 @@ class Dataset(ElementSteps, BatchSteps):
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
-        """The rows of tensors, along their first axes."""
+        """One element for each row of a tensor, or of all tensors in a structure.
+
+        >>> features, labels = [[1, 2], [3, 4]], ["a", "b"]
+        >>> for x, y in tf.data.Dataset.from_tensor_slices((features, labels)):
+        ...     print(x.numpy(), y.numpy())
+        [1 2] b'a'
+        [3 4] b'b'
+        """
         return Dataset(_sources.slices(tensors))
 
     @staticmethod

@@ -485,6 +485,11 @@ def function(
     code around them. Python values that depend on tensors are watched: where a call would have gone
     another way, it does.
 
+    With `jit_compile=True` XLA compiles what was recorded; that takes the package JAX. Arguments
+    are checked against `input_signature`, if there is one. With `strict=True` the first replays
+    are compared with `func` itself, and a difference is an error. The other parameters are
+    TensorFlow's and change nothing here.
+
     >>> @tf.function
     ... def f(x):
     ...     return x * x if x > 0.0 else -x

@@ -22,7 +22,11 @@ from retrograde.ops.operators import absolute_of
 
 
 def square(x: Any, name: str | None = None) -> Tensor:
-    """`x * x`."""
+    """`x * x`.
+
+    >>> tf.math.square([-2.0, 3.0]).numpy()
+    array([4., 9.], dtype=float32)
+    """
     return unary(ar.square, x)
 
 
@@ -57,7 +61,11 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
 
 
 def exp(x: Any, name: str | None = None) -> Tensor:
-    """e to the power of `x`."""
+    """e to the power of `x`.
+
+    >>> tf.math.exp([0.0, 1.0]).numpy().round(3)
+    array([1.   , 2.718], dtype=float32)
+    """
     return unary(el.exp, x)
 
 

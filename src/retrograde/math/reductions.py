@@ -162,7 +162,7 @@ def reduce_euclidean_norm(
 def argmax(
     input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The place of the largest element along `axis`, the first axis if none is given.
+    """The index of the largest element along `axis`, the first axis if none is given.
 
     Of several as large, it is the first.
 
@@ -175,7 +175,7 @@ def argmax(
 def argmin(
     input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The place of the smallest element along `axis`, the first axis if none is given."""
+    """The index of the smallest element along `axis`, the first axis if none is given."""
     return _place(reduction.argmin, input, axis, output_type, ("int32", "int64"))
 
 

@@ -47,11 +47,12 @@ def conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Sums of what each window of `input`, `(*batch, height, width, channels)`, sees.
+    """The convolution of images with `filters`: weighted sums over all windows of `input`.
 
-    `filters`, by which they are weighed, is `(height, width, channels, results)`. Batch axes may be
-    more than one. If `filters` has fewer channels than `input`, these are in groups that are
-    convolved each by itself. `padding` is "SAME", "VALID" or a list with one pair for each axis.
+    `input` has the shape `(*batch, height, width, channels)`, with any number of batch axes;
+    `filters`, the weights, `(height, width, channels, results)`. If `filters` has fewer channels
+    than `input`, these are taken in groups, and each group is convolved by itself. `padding` is
+    "SAME", "VALID" or a list with one pair of sizes for each axis of `input`.
 
     >>> x = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
     >>> tf.nn.conv2d(x, tf.ones([2, 2, 1, 1]), strides=1, padding="VALID").numpy().squeeze()
