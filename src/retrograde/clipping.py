@@ -13,7 +13,7 @@ from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.shapes import normalise_axes
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, reduction
-from retrograde.ops.casting import identity, ones_like, zeros_like
+from retrograde.ops.casting import identity, ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import sqrt
 
@@ -61,7 +61,7 @@ def clip_by_norm(
     array([0.6, 0.8], dtype=float32)
     """
     x, pack = _values(t)
-    limit = _beside(x, clip_norm)
+    limit = to_dtype(_beside(x, clip_norm), x._array.dtype)
     limit = arithmetic.maximum(limit, zeros_like(limit))
     over = normalise_axes(axes, x._array.ndim, "clip_by_norm")
     square = reduction.sum(x * x, axis=over, keepdims=True)

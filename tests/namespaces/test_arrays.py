@@ -191,6 +191,24 @@ def test_second_order_through_coordinates_and_updates():
     np.testing.assert_array_equal(hu, [30.0])
 
 
+@pytest.mark.parametrize("around", [lambda f: f, tf.function])
+def test_coordinates_outside_that_are_ignored_get_no_gradient(around):
+    places = tf.constant([[0], [5], [-1], [0]])
+    x, u = tf.Variable([2.0, 3.0]), tf.Variable([1.0, 2.0, 3.0, 4.0])
+
+    @around
+    def gradients(places):
+        with tf.GradientTape() as tape:
+            y = tf.gather_nd(x, places, bad_indices_policy="IGNORE") ** 2
+            z = tf.tensor_scatter_nd_add(x, places, u, bad_indices_policy="IGNORE") ** 2
+        return tape.gradient([y, z], [x, u])
+
+    gx, gu = gradients(places)
+
+    np.testing.assert_array_equal(gx, [8.0 + 14.0, 6.0])
+    np.testing.assert_array_equal(gu, [14.0, 0.0, 0.0, 14.0])
+
+
 # Messages: what came, what was expected
 
 MESSAGES = {

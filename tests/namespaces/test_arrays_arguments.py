@@ -152,6 +152,43 @@ ONES = tf.ones([3, 4])
             "float64, complex64, complex128.",
         ),
         (
+            lambda: tf.stack(ONES, axis=2),
+            ValueError,
+            "stack: `axis` = 2 is not in range [-2, 2).",
+        ),
+        (
+            lambda: tf.unstack(ONES, num=3, axis=2),
+            Invalid,
+            "unstack: `axis` = 2 is not in range [-2, 2).",
+        ),
+        (
+            lambda: tf.sequence_mask([1, 2], -1),
+            Invalid,
+            "sequence_mask: `maxlen` must be a number that is not negative. Received: -1.",
+        ),
+        (
+            lambda: tf.gather_nd(ONES, [[0]], batch_dims=2),
+            ValueError,
+            "gather_nd: batch_dims must not be negative, and below the number of axes of params "
+            "and indices. Received: 2 for shapes (3, 4) and (1, 1).",
+        ),
+        (
+            lambda: tf.scatter_nd([[0]], [1], [2], bad_indices_policy="none"),
+            Invalid,
+            "scatter_nd: bad_indices_policy must be 'DEFAULT', 'ERROR' or 'IGNORE'. Received: "
+            "'none'.",
+        ),
+        (
+            lambda: tf.tensor_scatter_nd_max([1j], [[0]], [2j]),
+            Invalid,
+            "tensor_scatter_nd_max: expected real numbers. Received: dtype complex128.",
+        ),
+        (
+            lambda: tf.searchsorted([1, 3], np.array([1.5])),
+            Invalid,
+            "searchsorted: expected real numbers of one dtype. Received: int32 and float64.",
+        ),
+        (
             lambda: tf.debugging.assert_shapes([(ONES,)]),
             ValueError,
             f"assert_shapes: expected pairs of a tensor and a description. Received: {(ONES,)!r}.",

@@ -11,14 +11,14 @@ import numpy as np
 from retrograde.arrays._arguments import MOST_ELEMENTS, integer, integers, shape_from
 from retrograde.core import dtypes, namespaces
 from retrograde.core.composites import CompositeTensor, dispatched
-from retrograde.core.conversion import as_array, held_by
+from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.casting import to_dtype
-from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
+from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Const") -> Tensor:
@@ -289,7 +289,9 @@ def one_hot(
     array([[1., 0., 0.], [0., 0., 1.]], dtype=float32)
     """
     x = as_tensor(indices)
-    classes, to = integer(depth, "one_hot"), -1 if axis is None else axis
+    if not x._array.size and held_by(indices) is None:  # an empty list has no dtype of its own
+        x = Tensor(np.zeros(x._array.shape, np.int32))
+    classes, to = integer(depth, "one_hot", TypeError), -1 if axis is None else axis
     if classes < 0:
         raise invalid(f"one_hot: depth must be non-negative. Received: {classes}.")
     if not -1 <= to <= x._array.ndim:
@@ -307,7 +309,7 @@ def one_hot(
 
 def _on_and_off(on_value: Any, off_value: Any, dtype: np.dtype | None) -> tuple[Tensor, Tensor]:
     """The two values, in the one dtype that they and `dtype` must agree on."""
-    given = [as_tensor(v) for v in (on_value, off_value) if v is not None]
+    given = [as_tensor(v, hint=dtype) for v in (on_value, off_value) if v is not None]
     found = {x._array.dtype for x in given} | (set() if dtype is None else {dtype})
     if len(found) > 1:
         names = " and ".join(sorted(dtypes.of(d).name for d in found))
@@ -329,14 +331,23 @@ def sequence_mask(
     """
     x = as_tensor(lengths)
     if maxlen is None:
-        longest = _up_to_longest(x, lengths)._array.size
-    elif np.ndim(as_array(maxlen)):
-        raise ValueError(f"sequence_mask: `maxlen` must be a scalar. Received: {maxlen!r}.")
+        columns = np.arange(_up_to_longest(x, lengths)._array.size).astype(x._array.dtype)
     else:
-        longest = integer(maxlen, "sequence_mask")
-    columns = Tensor(np.arange(longest).astype(x._array.dtype))
+        columns = _up_to(np.asarray(as_tensor(maxlen)))
+        x = to_dtype(x, columns.dtype)
     column = shaping.reshape(x, shape=(*x._array.shape, 1))
-    return to_dtype(arithmetic.less(*one_dtype((columns, column))), numpy_dtype(dtype))
+    return to_dtype(arithmetic.less(Tensor(columns), column), numpy_dtype(dtype))
+
+
+def _up_to(maxlen: np.ndarray) -> np.ndarray:
+    """The numbers of the columns, in the dtype of `maxlen`, which lengths are compared in."""
+    if maxlen.ndim:
+        raise ValueError(f"sequence_mask: `maxlen` must be a scalar. Received: {maxlen!r}.")
+    if maxlen.dtype not in dtypes.REAL or not 0 <= maxlen < np.inf:
+        raise invalid(
+            f"sequence_mask: `maxlen` must be a number that is not negative. Received: {maxlen}."
+        )
+    return np.arange(math.ceil(maxlen)).astype(maxlen.dtype)
 
 
 @hosted(open_shapes=True)

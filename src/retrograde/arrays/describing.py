@@ -16,7 +16,7 @@ from retrograde.core.shapes import TensorShape, broadcast
 from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import identity
-from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
 
 
 @dispatched
@@ -94,7 +94,7 @@ def _common(a: int | None, b: int | None, x: TensorShape, y: TensorShape) -> int
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape that two shapes, given as tensors, broadcast to."""
-    dtype = np.result_type(*(as_tensor(s)._array.dtype for s in (shape_x, shape_y)))
+    dtype = np.result_type(*(s._array.dtype for s in one_dtype((shape_x, shape_y))))
     shapes = [integers(s, "broadcast_dynamic_shape", ndim=1) for s in (shape_x, shape_y)]
     result = broadcast(*shapes)
     if result is None:
@@ -112,8 +112,9 @@ def is_tensor(x: Any) -> bool:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value as a NumPy array: there are no tensors without one."""
-    return np.asarray(as_tensor(tensor))
+    """The value as `numpy()` gives it, which every tensor has; what is no tensor stays as it is."""
+    held = held_by(tensor)
+    return tensor if held is None else held.numpy()
 
 
 def type_spec_from_value(value: Any) -> TypeSpec:

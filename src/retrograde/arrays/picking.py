@@ -16,6 +16,7 @@ from retrograde.arrays._arguments import (
     integers,
     shape_from,
 )
+from retrograde.arrays._outside import are_ignored, gathered, left_out
 from retrograde.core import dtypes
 from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
@@ -188,10 +189,11 @@ def gather(
     array([b'c', b'a'], dtype=object)
     """
     x, places = as_tensor(params), indices_from(indices, "gather")
-    batch = batch_dims + places._array.ndim if batch_dims < 0 else batch_dims
+    given = integer(batch_dims, "gather: batch_dims")
+    batch = given + places._array.ndim if given < 0 else given
     if x._array.ndim <= batch:
         raise invalid(f"gather: params must have at least {batch + 1} axes.")
-    at = batch if axis is None else integer(axis, "gather")
+    at = given if axis is None else integer(axis, "gather")
     at = normalise_axis(at, x._array.ndim, "gather")
     if not batch:
         return indexing.gather(x, places, axis=at)
@@ -237,9 +239,17 @@ def gather_nd(
     array([2, 3], dtype=int32)
     """
     x, places = as_tensor(params), indices_from(indices, "gather_nd")
-    _check_coordinates(places, x._array.ndim - batch_dims, "gather_nd")
-    _check_batches(x, places, batch_dims, "gather_nd")
-    return indexing.gather_nd(x, places, batch_dims=batch_dims)
+    batch = integer(batch_dims, "gather_nd: batch_dims")
+    if not 0 <= batch < builtins.min(x._array.ndim, places._array.ndim) and batch:
+        raise ValueError(
+            f"gather_nd: batch_dims must not be negative, and below the number of axes of params "
+            f"and indices. Received: {batch} for shapes {x.shape} and {places.shape}."
+        )
+    _check_coordinates(places, x._array.ndim - batch, "gather_nd")
+    _check_batches(x, places, batch, "gather_nd")
+    if are_ignored(bad_indices_policy, "gather_nd"):
+        return gathered(x, places, batch)
+    return indexing.gather_nd(x, places, batch_dims=batch)
 
 
 def _check_coordinates(indices: Tensor, ndim: int, what: str) -> None:
@@ -262,6 +272,8 @@ def scatter_nd(
     places, values = indices_from(indices, "scatter_nd"), as_tensor(updates)
     sizes = shape_from(shape, "scatter_nd")
     _check_updates(places, values, sizes, "scatter_nd")
+    if are_ignored(bad_indices_policy, "scatter_nd"):
+        places, values = left_out(places, values, sizes)
     return indexing.scatter_nd(values, places, shape=sizes, batch_dims=0)
 
 
@@ -276,7 +288,9 @@ def _check_updates(indices: Tensor, values: Tensor, shape: tuple[int, ...], what
         )
 
 
-def _operands(tensor: Any, indices: Any, updates: Any, what: str) -> tuple[Tensor, ...]:
+def _operands(
+    tensor: Any, indices: Any, updates: Any, what: str, policy: str = ""
+) -> tuple[Tensor, ...]:
     x, values = one_dtype((tensor, updates))
     places = indices_from(indices, what)
     if x._array.dtype != values._array.dtype:
@@ -285,14 +299,23 @@ def _operands(tensor: Any, indices: Any, updates: Any, what: str) -> tuple[Tenso
             "Expected the same."
         )
     _check_updates(places, values, x._array.shape, what)
+    if are_ignored(policy, what):
+        places, values = left_out(places, values, x._array.shape)
     return x, values, places
+
+
+def _refuse_unordered(x: Tensor, what: str) -> None:
+    if x._array.dtype not in dtypes.REAL:
+        raise invalid(f"{what}: expected real numbers. Received: dtype {x.dtype.name}.")
 
 
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
 ) -> Tensor:
     """`tensor` with `updates` added at the coordinates in the last axis of `indices`."""
-    x, values, places = _operands(tensor, indices, updates, "tensor_scatter_nd_add")
+    x, values, places = _operands(
+        tensor, indices, updates, "tensor_scatter_nd_add", bad_indices_policy
+    )
     return x + indexing.scatter_nd(values, places, shape=tuple(x._array.shape), batch_dims=0)
 
 
@@ -300,7 +323,9 @@ def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
 ) -> Tensor:
     """`tensor` with `updates` subtracted at the coordinates in the last axis of `indices`."""
-    x, values, places = _operands(tensor, indices, updates, "tensor_scatter_nd_sub")
+    x, values, places = _operands(
+        tensor, indices, updates, "tensor_scatter_nd_sub", bad_indices_policy
+    )
     return x - indexing.scatter_nd(values, places, shape=tuple(x._array.shape), batch_dims=0)
 
 
@@ -318,7 +343,10 @@ def tensor_scatter_nd_max(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
 ) -> Tensor:
     """`tensor` raised to `updates` at the coordinates in the last axis of `indices`."""
-    x, values, places = _operands(tensor, indices, updates, "tensor_scatter_nd_max")
+    x, values, places = _operands(
+        tensor, indices, updates, "tensor_scatter_nd_max", bad_indices_policy
+    )
+    _refuse_unordered(x, "tensor_scatter_nd_max")
     return indexing.max_nd(x, values, places, batch_dims=0)
 
 
@@ -326,7 +354,10 @@ def tensor_scatter_nd_min(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
 ) -> Tensor:
     """`tensor` lowered to `updates` at the coordinates in the last axis of `indices`."""
-    x, values, places = _operands(tensor, indices, updates, "tensor_scatter_nd_min")
+    x, values, places = _operands(
+        tensor, indices, updates, "tensor_scatter_nd_min", bad_indices_policy
+    )
+    _refuse_unordered(x, "tensor_scatter_nd_min")
     return indexing.min_nd(x, values, places, batch_dims=0)
 
 
@@ -480,7 +511,7 @@ def searchsorted(
     """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: `side` must be 'right' or 'left'. Received: {side!r}.")
-    rows, wanted = (np.asarray(x) for x in one_dtype((sorted_sequence, values)))
+    rows, wanted = (np.asarray(as_tensor(x)) for x in (sorted_sequence, values))
     count = math.prod(rows.shape[:-1])
     if count != math.prod(wanted.shape[:-1]) or not rows.ndim or not wanted.ndim:
         raise invalid(
@@ -526,7 +557,7 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: Any = None) ->
     if array.ndim != 1:
         raise invalid(f"unique: expected a vector. Received: shape {array.shape}.")
     values, first, inverse, counts = np.unique(
-        array, return_index=True, return_inverse=True, return_counts=True
+        array, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
     order = np.argsort(first)
     place = np.empty_like(order)

@@ -214,7 +214,7 @@ def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
     """`input` without its axes of size 1, or without those named."""
     x = as_tensor(input)
     shape = x._array.shape
-    named = () if axis is None else integers(axis, "squeeze")
+    named = () if axis is None else integers(axis, "squeeze", TypeError)
     axes = {normalise_axis(a, len(shape), "squeeze") for a in named} or set(range(len(shape)))
     gone = [a for a in axes if shape[a] == 1]
     if named and len(gone) != len(axes):
@@ -252,15 +252,26 @@ def stack(values: Any, axis: int = 0, name: Any = "stack") -> Tensor:
     array([[1, 3], [2, 4]], dtype=int32)
     """
     if not isinstance(values, (list, tuple)) or not values:
-        return casting.identity(as_tensor(values))
+        return _rows_moved(as_tensor(values), axis)
     if axis == 0 and not holds_tensor(values):
         with contextlib.suppress(TypeError, ValueError):  # said below, with the shapes
             return as_tensor(values)
     xs = one_dtype(values)
-    ndim = xs[0]._array.ndim + 1
+    return shaping.stack(*xs, axis=_new_axis(axis, xs[0]._array.ndim + 1))
+
+
+def _rows_moved(x: Tensor, axis: int) -> Tensor:
+    """The rows of one tensor stacked along `axis`: its first axis goes there."""
+    if axis == 0 or not x._array.size:
+        return casting.identity(x)
+    at, others = _new_axis(axis, x._array.ndim), range(1, x._array.ndim)
+    return shaping.transpose(x, perm=(*others[:at], 0, *others[at:]))
+
+
+def _new_axis(axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         raise ValueError(f"stack: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
-    return shaping.stack(*xs, axis=axis % ndim)
+    return axis % ndim
 
 
 def unstack(
@@ -270,7 +281,9 @@ def unstack(
     x = as_tensor(value)
     ndim = x._array.ndim
     if not -ndim <= axis < ndim:
-        raise ValueError(f"unstack: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
+        raise (ValueError if num is None else invalid)(
+            f"unstack: `axis` = {axis} is not in range [{-ndim}, {ndim})."
+        )
     size = x._array.shape[axis]
     if num not in (None, size):
         raise invalid(f"unstack: axis {axis} has size {size}. Expected `num`, which is {num}.")
@@ -289,7 +302,7 @@ def split(
     [[1], [2, 3]]
     """
     x = as_tensor(value)
-    at = normalise_axis(integer(axis, "split"), x._array.ndim, "split")
+    at = normalise_axis(integer(axis, "split", TypeError), x._array.ndim, "split")
     size = x._array.shape[at]
     if isinstance(num_or_size_splits, (int, np.integer)):
         sizes = _equal_parts(int(num_or_size_splits), size)
@@ -490,7 +503,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
 @hosted(open_shapes=True)
 def _repeated_places(repeats: Any, size: int) -> Tensor:
     """Where the elements come from."""
-    times = integers(repeats, "repeat")
+    times = integers(repeats, "repeat", TypeError)
     if len(times) not in (1, size):
         raise ValueError(f"repeat: {len(times)} repeats for {size} elements. Expected as many.")
     if min(times, default=0) < 0:

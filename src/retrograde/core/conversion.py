@@ -255,7 +255,8 @@ def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> bool:
 def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any) -> np.ndarray:
     if not leaves:
         return np.zeros(shape, dtype or np.float32)
-    if type(leaves[0]) is bool and types != {bool}:
+    numeric = dtype is not None and dtype.kind != "b"
+    if type(leaves[0]) is bool and types != {bool} and not numeric:
         raise ValueError(
             "Can't convert a Python sequence with mixed types to a tensor: bool first."
         )

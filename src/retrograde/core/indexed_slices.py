@@ -31,11 +31,13 @@ class IndexedSlices(CompositeTensor):
     (array([2, 2], dtype=int32), array([0., 0., 2.], dtype=float32))
     """
 
-    __slots__ = ("_dense_shape", "_indices", "_values")
+    __slots__ = ("_dense_shape", "_indices", "_listed", "_values")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
-        # Arrays stay as they are, which is all that tapes put in here; lists become tensors.
-        self._values = values if hasattr(values, "dtype") else Tensor(as_array(values))
+        # Arrays stay as they are, which is all that tapes put in here; lists become tensors. What
+        # was listed is kept: it can still take the dtype of the variable it is written to.
+        self._listed = None if hasattr(values, "dtype") else values
+        self._values = values if self._listed is None else Tensor(as_array(values))
         self._indices = indices if hasattr(indices, "dtype") else Tensor(as_array(indices))
         listed = type(dense_shape) is list
         self._dense_shape = Tensor(as_array(dense_shape)) if listed else dense_shape

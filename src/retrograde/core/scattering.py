@@ -104,7 +104,9 @@ class Scattering(Holder):
         indices = _indices(sparse_delta.indices)
         if not self._array.ndim:
             raise invalid(f"scatter: variable '{self.name}' has no axes, so it has no rows.")
-        return indices, self._operand(sparse_delta.values, "scatter")
+        listed = sparse_delta._listed
+        values = sparse_delta.values if listed is None else listed
+        return indices, self._operand(values, "scatter")
 
     def _scatter(self, write_at: Callable, sparse_delta: Any) -> Self:
         if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):

@@ -63,7 +63,7 @@ def top_k(
     (array([7., 7., 5.], dtype=float32), array([1, 3, 0], dtype=int32))
     """
     x = as_tensor(input)
-    count = integer(k, "top_k: k")
+    count = integer(k, "top_k: k", TypeError)
     dtype = numpy_dtype(index_type)
     if dtype not in (np.int16, np.int32, np.int64):
         raise invalid(

@@ -181,7 +181,7 @@ def _unsorted(
     data: Any, segment_ids: Any, num_segments: Any, allowed: frozenset, what: str
 ) -> _Segmentation:
     x, ids = _checked(data, segment_ids, allowed, what)
-    count, shape = integer(num_segments, f"{what}: num_segments"), ids._array.shape
+    count, shape = integer(num_segments, f"{what}: num_segments", TypeError), ids._array.shape
     if count < 0:
         raise invalid(f"{what}: expected num_segments >= 0. Received: {count}.")
     if x._array.shape[: len(shape)] != shape:

@@ -153,6 +153,10 @@ def sum_at(xp, values, indices, shape):
     if xp is not np:
         return xp.zeros(shape, values.dtype).at[indices].add(values)
     wide = widened(values)
+    if wide.dtype.kind == "O":  # strings are joined
+        y = np.full(shape, b"", object)
+        np.add.at(y, indices, wide)
+        return y
     if rows.are_many(wide, indices):
         y = rows.sum_rows(wide, indices, shape[0])
     else:

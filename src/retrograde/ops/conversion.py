@@ -17,6 +17,7 @@ from retrograde.core.conversion import (
 )
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
+from retrograde.ops.casting import to_dtype
 from retrograde.ops.shaping import stack
 
 
@@ -53,10 +54,18 @@ def holds_tensor(value: Any) -> bool:
 
 
 def _packed(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
-    """A list with tensors in it, stacked; the numbers beside them take their dtype."""
+    """A list with tensors in it, stacked; the numbers beside them take their dtype.
+
+    A `dtype` that is asked for is one that the tensors in the list are cast to.
+    """
     if dtype is None:
         return stack(*one_dtype(value), axis=0)
-    return stack(*(as_tensor(element, dtype, hint) for element in value), axis=0)
+    return stack(*(_element(element, dtype, hint) for element in value), axis=0)
+
+
+def _element(value: Any, dtype: np.dtype, hint: np.dtype | None) -> Tensor:
+    held = held_by(value)
+    return as_tensor(value, dtype, hint) if held is None else to_dtype(held._read(), dtype)
 
 
 def _dtype_within(value: Any) -> np.dtype | None:
