@@ -7,7 +7,7 @@ own under one tape, gradients clipped before they are applied.
 
 import numpy as np
 import tensorflow as tf
-from showing import BLUE, ORANGE, curve, image, options_of, picture, progress, report, start_alike
+from showing import BLUE, ORANGE, curve, options_of, picture, progress, report, start_alike
 
 SIGNS = "0123456789+="
 LENGTH = 2 + 1 + 2 + 1 + 3  # "47+85=" and the answer
@@ -131,7 +131,10 @@ def draw(options, model, losses, rights):
         axes[0, 1].plot(*np.array(rights).T, "o-", color=ORANGE, markersize=3)
         axes[0, 1].axhline(1.0, color=BLUE, linewidth=0.8, linestyle=":")
         axes[0, 1].set(title="Right answers to new sums", xlabel="step")
-        image(axes[0, 2], wrong > 0, f"All sums: {np.sum(wrong > 0)} of 10,000 wrong")
+        axes[0, 2].imshow(wrong > 0, cmap="gray_r", vmin=0, vmax=1, origin="lower")
+        axes[0, 2].spines[:].set_visible(True)  # without mistakes all inside is white
+        axes[0, 2].set(title=f"All sums: {np.sum(wrong > 0)} of 10,000 wrong (black)")
+        axes[0, 2].set(xlabel="second number", ylabel="first number")
 
 
 if __name__ == "__main__":

@@ -113,15 +113,10 @@ def draw(options, meta, plain, losses):
         ):
             axis.plot(wave.ravel(), height * np.sin(wave.ravel() + phase), color=INK, alpha=0.3)
             axis.plot(x.ravel(), y.ravel(), "o", color=INK, markersize=5)
-            for steps, colour in ((0, BLUE), (1, ORANGE)):
+            for steps, colour, label in ((0, BLUE, "before"), (1, ORANGE, "after one step")):
                 weights = adapted(for_tasks(network, 1), tf.constant(x), tf.constant(y), steps)
                 found = answer(weights, tf.constant(wave)).numpy().ravel()
-                axis.plot(
-                    wave.ravel(),
-                    found,
-                    color=colour,
-                    label=f"{steps} steps taken",
-                )
+                axis.plot(wave.ravel(), found, color=colour, label=label)
             axis.set(title=title, ylim=(-6, 6))
         axes[0, 0].legend(frameon=False)
         curve(axes[0, 2], losses, "Error after one step, in training")
