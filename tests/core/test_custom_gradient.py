@@ -240,6 +240,14 @@ def test_recompute_draws_the_same_random_numbers():
     np.testing.assert_array_equal(tape.gradient(y, x), y)
 
 
+def test_recompute_gives_zeros_for_what_the_function_does_not_use():
+    x, unused = tf.Variable(2.0), tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.recompute_grad(lambda x, _: x * x)(x, unused)
+    found = tape.gradient(y, [x, unused])
+    assert [g.numpy().tolist() for g in found] == [4.0, [0.0, 0.0]]
+
+
 def test_recompute_to_third_order():
     f = tf.recompute_grad(lambda x: x**5.0)
     x = tf.Variable(2.0)

@@ -55,6 +55,29 @@ def test_negation_keeps_them_sparse():
         slices() * 2.0
 
 
+@pytest.mark.parametrize("f", [tf.identity, tf.stop_gradient])
+def test_functions_that_pass_values_on_keep_them_sparse(f):
+    s = slices()
+    with tf.GradientTape() as tape:
+        tape.watch(s.values)
+        y = f(s)
+
+    assert isinstance(y, tf.IndexedSlices)
+    assert y.indices.numpy().tolist() == [2, 0, 2]
+    assert y.dense_shape.numpy().tolist() == [3, 2]
+    g = tape.gradient(y.values, s.values)
+    assert g is None if f is tf.stop_gradient else g.numpy().tolist() == [[1.0, 1.0]] * 3
+
+
+def test_the_gradient_of_a_gather_from_the_last_axis_is_whole():
+    table = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape(persistent=True) as tape:
+        y, z = tf.gather(table, [2, 2], axis=-1), tf.gather(table, [2, 2], axis=0)
+
+    assert tape.gradient(y, table).numpy().tolist() == [0.0, 0.0, 2.0]
+    assert isinstance(tape.gradient(z, table), tf.IndexedSlices)
+
+
 def test_tapes_follow_the_conversion():
     values = tf.Variable([1.0, 2.0, 3.0])
 

@@ -168,7 +168,7 @@ def test_floats_overflow_to_infinity_without_a_warning():
     ids=["int32, float32", "float32, float64", "int32, int64", "float32, int32", "complex, float"],
 )
 def test_tensors_of_two_dtypes_never_meet(f, x, y):
-    with pytest.raises(errors.InvalidArgumentError):
+    with pytest.raises(TypeError if f is operator.truediv else errors.InvalidArgumentError):
         f(x, y)
 
 
@@ -180,12 +180,35 @@ def test_an_integer_tensor_refuses_a_python_float(f):
         f(1.5, tf.constant([1, 2]))
 
 
-@pytest.mark.parametrize("f", ARITHMETIC, ids=name)
+@pytest.mark.parametrize(
+    ("x", "y", "dtypes"),
+    [
+        (tf.constant([1], tf.int16), tf.constant([1], tf.int64), "int16 and int64"),
+        (tf.constant([1.0]), tf.constant([1.0], tf.float64), "float32 and float64"),
+        (2.5, tf.constant([1]), "float32 and int32"),
+    ],
+)
+def test_what_is_divided_must_have_one_dtype(x, y, dtypes):
+    message = rf"^divide: `x` and `y` must have the same dtype. Received: {dtypes}. Use tf.cast"
+    with pytest.raises(TypeError, match=message):
+        x / y
+
+
+@pytest.mark.parametrize("f", [f for f in ARITHMETIC if f is not operator.mul], ids=name)
 def test_truth_values_have_no_arithmetic(f):
     with pytest.raises((errors.InvalidArgumentError, TypeError)):
         f(tf.constant([True]), 1)
     with pytest.raises((errors.InvalidArgumentError, TypeError)):
         f(tf.constant([True]), True)
+
+
+@pytest.mark.parametrize("x", [tf.constant([True, False]), tf.Variable([True, False])])
+def test_the_product_of_truth_values_is_both(x):
+    for y in (x * x, x * [True, True], np.array([True, True]) * x, True * x):
+        assert y.dtype == tf.bool
+        assert y.numpy().tolist() == [True, False]
+    with pytest.raises(errors.InvalidArgumentError, match="dtype bool is not supported"):
+        tf.multiply(x, x)
 
 
 @pytest.mark.parametrize("other", [None, object(), {}])
@@ -242,6 +265,8 @@ def test_equality_of_shapes_that_do_not_broadcast_is_one_truth_value():
 
     same(x == y, np.bool_(False))
     same(x != y, np.bool_(True))
+    with pytest.raises(errors.InvalidArgumentError, match="but is a float32 tensor"):
+        tf.constant([1, 2, 3]) == x  # noqa: B015
 
 
 def test_equality_of_strings_and_truth_values():

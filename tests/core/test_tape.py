@@ -290,6 +290,8 @@ def test_output_gradients_weigh_the_targets():
     assert tape.gradient([y, z], x, [weights, None]).numpy().tolist() == [23.0, 403.0]
     by_name = tape.gradient({"y": y, "z": z}, x, {"y": weights, "z": weights})
     assert by_name.numpy().tolist() == [50.0, 700.0]
+    for one in ([weights], (weights,), {"y": weights}, [weights.numpy()]):
+        assert tape.gradient(y, x, one).numpy().tolist() == [20.0, 400.0]
 
 
 def test_output_gradients_may_be_slices():
@@ -300,6 +302,22 @@ def test_output_gradients_may_be_slices():
     slices = tf.IndexedSlices(tf.constant([10.0, 5.0]), tf.constant([1, 1]), tf.constant([2]))
 
     assert tape.gradient(y, x, slices).numpy().tolist() == [0.0, 60.0]
+
+
+def test_targets_without_derivatives_are_connected_to_themselves():
+    i, b, s = tf.constant([1, 2]), tf.constant([True]), tf.constant("a")
+    x = tf.Variable(3.0)
+
+    with tf.GradientTape(persistent=True) as tape:
+        y, j = x * x, tf.cast(x, tf.int32)
+
+    found = tape.gradient([y, i, i], [i, x, j])
+    assert found[0].dtype == tf.int32
+    assert (found[0].numpy().tolist(), float(found[1]), found[2]) == ([2, 2], 6.0, None)
+    assert tape.gradient(i, i, tf.constant([3, 4])).numpy().tolist() == [3, 4]
+    assert tape.gradient(b, b).numpy().tolist() == [True]
+    assert tape.gradient(s, s) is None
+    assert tape.gradient(j, x) is None
 
 
 def test_unconnected_sources():

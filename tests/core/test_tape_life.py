@@ -135,6 +135,10 @@ def test_a_tape_that_does_not_record_cannot_stop_or_be_reset():
         pass
     with pytest.raises(ValueError, match="not recording"):
         tape.reset()
+    with tape:
+        pass
+    with pytest.raises(ValueError, match="not recording"), tape.stop_recording():
+        pass
 
 
 def test_reset_forgets_what_was_recorded_and_watched():

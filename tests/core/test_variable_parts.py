@@ -20,6 +20,7 @@ from retrograde.core import errors
         (slice(None, None, -1), [7.0, 8.0, 9.0], [9.0, 8.0, 7.0]),
         ((None, slice(0, 2)), [[8.0, 9.0]], [8.0, 9.0, 3.0]),
         (slice(1, 1), 8.0, [1.0, 2.0, 3.0]),
+        (slice(-4, None, -1), 8.0, [1.0, 2.0, 3.0]),
         (..., np.array([7, 8, 9]), [7.0, 8.0, 9.0]),
         (tf.constant(0), tf.constant(5.0), [5.0, 2.0, 3.0]),
     ],
@@ -32,6 +33,17 @@ def test_slices_can_be_assigned_to(key, value, expected):
 
     assert v.numpy().tolist() == expected
     assert before.numpy().tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("key", [..., (), None, (None, ...)])
+def test_a_variable_without_axes_can_be_assigned_to_by_a_slice(key):
+    v = tf.Variable(1.0)
+    before = v.value()
+
+    assert v[key].assign(tf.constant(5.0)) is v
+
+    assert (float(v), v.shape, float(v.assign_add(1.0))) == (5.0, (), 6.0)
+    assert float(before) == 1.0
 
 
 def test_columns_can_be_assigned_to():
@@ -212,11 +224,12 @@ def test_failed_scatters_leave_the_variable_as_it_was(change, error, message):
     assert v.assign_add([[1.0, 1.0], [1.0, 1.0]]).numpy().tolist() == [[2.0, 3.0], [4.0, 5.0]]
 
 
-def test_integers_are_not_scatter_divided_by_zero():
-    v = tf.Variable([1, 2, 3])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.float32])
+def test_nothing_is_scatter_divided_by_zero(dtype):
+    v = tf.Variable([1, 2, 3], dtype=dtype)
 
     with pytest.raises(errors.InvalidArgumentError, match="contain 0"):
-        v.scatter_div(slices([2, 0], [0, 2]))
+        v.scatter_div(slices(tf.constant([2, 0], dtype), [0, 2]))
 
     assert v.numpy().tolist() == [1, 2, 3]
 

@@ -170,6 +170,94 @@ def test_updates_under_a_tape_happen_once():
         assert (float(v), float(y), float(tape.gradient(y, x))) == (k + 2, 2 * (k + 2), k + 2)
 
 
+def doubled_first(v, x):
+    v.assign(v * 2.0)
+    return x * v * v
+
+
+def read_before_and_after(v, x):
+    before = v * x
+    v.assign(v * 2.0)
+    return before + v * v
+
+
+def moved_by_the_input(v, x):
+    v.assign_add(x)
+    v.assign_sub(v / 4.0)
+    return x * v
+
+
+def written_first(v, x):
+    v.assign(x * x)
+    return v * v * v
+
+
+def given_a_constant(v, x):
+    v.assign(7.0)
+    return v * v * x
+
+
+def trained_by_itself(v, x):
+    with tf.GradientTape() as tape:
+        loss = v * v * x
+    v.assign_sub(0.1 * tape.gradient(loss, v))
+    return v * v * x
+
+
+def written_by_another_function(v, x):
+    return tf.function(written_first)(v, x) * v
+
+
+WRITERS = [
+    doubled_first,
+    read_before_and_after,
+    moved_by_the_input,
+    written_first,
+    given_a_constant,
+    trained_by_itself,
+    written_by_another_function,
+]
+
+
+def two_orders_and_forwards(f, x):
+    """The value, derivatives by a variable and by `x`, and that of the variable forwards."""
+    v = tf.Variable(2.0)
+    with tf.GradientTape(persistent=True) as outer, tf.GradientTape() as inner:
+        outer.watch(x)
+        inner.watch(x)
+        y = f(v, x)
+    found = [y, v.value(), *inner.gradient(y, [v, x])]
+    v.assign(2.0)
+    with tf.autodiff.ForwardAccumulator(v, tf.constant(1.0)) as accumulator:
+        z = f(v, x)
+    found += [outer.gradient(y, v), accumulator.jvp(z)]
+    return [None if g is None else float(g) for g in found]
+
+
+@BOTH
+@pytest.mark.parametrize("f", WRITERS, ids=lambda f: f.__name__)
+def test_what_a_variable_is_given_leads_to_the_variable_as_in_eager_code(f, compiled):
+    compiled = tf.function(f, jit_compile=compiled)
+    for number in (3.0, 0.5, 1.0):
+        x = tf.constant(number)
+        assert two_orders_and_forwards(compiled, x) == pytest.approx(two_orders_and_forwards(f, x))
+
+
+def test_a_variable_that_is_only_written_is_not_connected():
+    v, x = tf.Variable(2.0), tf.constant(3.0)
+
+    @tf.function
+    def f(x):
+        v.assign(x * x)
+        return x * 2.0
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, v) is None
+    assert float(v) == 9.0
+
+
 @BOTH
 def test_gradients_and_hessians_inside(compiled):
     @tf.function(jit_compile=compiled)

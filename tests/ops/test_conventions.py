@@ -268,6 +268,7 @@ def test_mean_of_integers_is_cut_towards_zero():
 def test_integer_division_by_zero_is_refused(divide):
     with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
         divide(tf.constant([7, 8]), tf.constant([2, 0]))
+    assert divide(tf.zeros([0, 2], tf.int32), tf.constant([2, 0])).shape == [0, 2]
 
 
 def test_integer_division_rounds_down_and_truncation_towards_zero():
@@ -310,6 +311,12 @@ def test_gather_refuses_indices_out_of_range(indices):
 
 def test_one_hot_of_an_index_out_of_range_is_zero():
     np.testing.assert_array_equal(tf.one_hot([-1, 1, 2], 2), [[0, 0], [0, 1], [0, 0]])
+
+
+def test_one_hot_takes_scalars_for_its_values():
+    message = r"^one_hot: on_value and off_value must be scalars. Received: \(\) and \(1, 2\).$"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        tf.one_hot([0, 1], 2, on_value=1.0, off_value=[[0.0, 1.0]])
 
 
 # Complex numbers: the gradient of a real L by z = x + iy is dL/dx + i dL/dy

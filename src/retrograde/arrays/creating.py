@@ -317,6 +317,9 @@ def _on_and_off(on_value: Any, off_value: Any, dtype: np.dtype | None) -> tuple[
     target = found.pop() if found else np.dtype(np.float32)
     if target.kind in "bO" and None in (on_value, off_value):
         raise TypeError(f"one_hot: give on_value and off_value for dtype {dtypes.of(target).name}.")
+    if any(x._array.ndim for x in given):
+        shapes = " and ".join(str(tuple(x._array.shape)) for x in given)
+        raise invalid(f"one_hot: on_value and off_value must be scalars. Received: {shapes}.")
     values = (1 if on_value is None else on_value, 0 if off_value is None else off_value)
     return tuple([as_tensor(v, target if held_by(v) is None else None) for v in values])
 

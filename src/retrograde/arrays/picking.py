@@ -193,9 +193,10 @@ def gather(
     batch = given + places._array.ndim if given < 0 else given
     if x._array.ndim <= batch:
         raise invalid(f"gather: params must have at least {batch + 1} axes.")
-    at = given if axis is None else integer(axis, "gather")
-    at = normalise_axis(at, x._array.ndim, "gather")
+    along = given if axis is None else integer(axis, "gather")
+    at = normalise_axis(along, x._array.ndim, "gather")
     if not batch:
+        x = x if along >= 0 else casting.identity(x)  # then its gradient is never IndexedSlices
         return indexing.gather(x, places, axis=at)
     _check_batches(x, places, batch, "gather")
     if at < batch:

@@ -28,8 +28,10 @@ from retrograde.ops.indexing import gather
 
 
 @dispatched
-def identity(input: Any, name: Any = None) -> Tensor:
+def identity(input: Any, name: Any = None) -> Tensor | IndexedSlices:
     """A new tensor with the same value; of a variable, its present value."""
+    if isinstance(input, IndexedSlices):
+        return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
     return casting.identity(as_tensor(input))
 
 
@@ -39,7 +41,7 @@ def identity_n(input: Sequence[Any], name: Any = None) -> list[Tensor]:
 
 
 @dispatched
-def stop_gradient(input: Any, name: Any = None) -> Tensor:
+def stop_gradient(input: Any, name: Any = None) -> Tensor | IndexedSlices:
     """The same value, through which no gradient flows.
 
     >>> x = tf.Variable(3.0)
@@ -48,6 +50,8 @@ def stop_gradient(input: Any, name: Any = None) -> Tensor:
     >>> tape.gradient(y, x).numpy()
     np.float32(3.0)
     """
+    if isinstance(input, IndexedSlices):
+        return IndexedSlices(stop_gradient(input.values), input.indices, input.dense_shape)
     return casting.stop_gradient(as_tensor(input))
 
 

@@ -18,6 +18,7 @@ from retrograde.core.notes import CustomName
 from retrograde.core.plans import Plan
 from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.tape import GradientTape
+from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor, wrap
 
 
@@ -273,7 +274,8 @@ def recompute_grad(f: Callable) -> Callable:
             with tape, random_state.replaying(draws):
                 tape.watch(sources)
                 again = nest.flatten(f(*args, **kwargs))
-            found = iter(tape.gradient(again, sources, list(g) if type(g) is tuple else [g]))
+            upstream = list(g) if type(g) is tuple else [g]
+            found = iter(tape.gradient(again, sources, upstream, UnconnectedGradients.ZERO))
             return [next(found) if n else None for n in needed]
 
         return record_custom(getattr(f, "__name__", "f"), rule, inputs + variables, result)

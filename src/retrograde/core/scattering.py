@@ -168,11 +168,11 @@ def _put(array: np.ndarray, key: Any, values: Any) -> None:
 
 def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:
     """Divides in place; integers towards zero, as TensorFlow does here."""
+    if not np.all(values):
+        raise invalid("scatter_div: the updates contain 0. Expected other numbers.")
     if array.dtype.kind not in "iu":
         np.divide.at(array, key, values)
         return
-    if not np.all(values):
-        raise invalid("scatter_div: the updates contain 0. Expected other integers.")
     signs, magnitudes = np.sign(array), np.abs(array)
     np.multiply.at(signs, key, np.sign(values))
     np.floor_divide.at(magnitudes, key, np.abs(values))

@@ -100,6 +100,7 @@ class GradientTape(TapeRecording):
         boxed = bool(recorders) and self._is_heard()
         cotangents = Cotangents(boxed)
         kept = self._persistent or self._places is not None
+        exact = ()  # targets that nothing leads to, but that may be sources themselves
         for i, x in enumerate(targets):
             array = x._array
             if array.dtype in dtypes.INEXACT:
@@ -109,6 +110,8 @@ class GradientTape(TapeRecording):
                     kept = kept or not math.isfinite(array)  # for who asks why
                 else:
                     kept = kept or not _are_finite(array, g)
+            elif array.dtype.kind != "O":
+                exact = (*exact, i)
         entries = self._entries.copy() if self._persistent else self._spend(sys._getframe(1))
         if self._ledger is None:
             if kept:
@@ -121,6 +124,9 @@ class GradientTape(TapeRecording):
         leads = None if self._roots <= wanted else leading_to(wanted, entries)
         walk = recorders.walk or rewind
         walk(entries, cotangents, wanted, leads)
+        for i in exact:
+            if targets[i]._id in wanted:
+                cotangents.deposit(targets[i]._id, seed(targets[i], weights[i], boxed))
         if self._on_none is not None and self._on_none == "zeros":
             unconnected = UnconnectedGradients.ZERO
         results = []

@@ -179,9 +179,9 @@ def weights_for(output_gradients: Any, target: Any, count: int) -> list:
     """One output gradient, or `None` for ones, for each target."""
     if output_gradients is None:
         return [None] * count
-    if count == 1 and not isinstance(target, (list, tuple, dict)):
-        return [output_gradients]
     weights = nest.flatten(output_gradients)
+    if count == 1 and len(weights) != 1 and not isinstance(target, (list, tuple, dict)):
+        return [output_gradients]  # a list is the array it spells
     if len(weights) != count:
         raise ValueError(
             f"gradient() received {len(weights)} output_gradients for {count} targets. "

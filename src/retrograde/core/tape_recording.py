@@ -162,7 +162,8 @@ class TapeRecording(Testifying):
         """
         recorders = thread.recorders
         if not self._recording or self not in recorders:
-            raise RuntimeError("Tape is not recording in this thread: there is nothing to stop.")
+            kind = ValueError if self._began and self._entries is not None else RuntimeError
+            raise kind("Tape is not recording in this thread: there is nothing to stop.")
         position = recorders.index(self)
         del recorders[position]
         self._recording = False

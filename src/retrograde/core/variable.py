@@ -459,7 +459,7 @@ class Variable(Scattering, metaclass=_Creating):
 
         def write(old: Any, out: np.ndarray | None) -> np.ndarray:
             whole = np.array(old) if out is None else out
-            part = whole[key]
+            part = whole[(*key, ...)]  # a view, also without axes
             part[...] = np.broadcast_to(array, shape).reshape(part.shape)
             return whole
 

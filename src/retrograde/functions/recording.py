@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import random_state
+from retrograde.core import dtypes, random_state
 from retrograde.core.batching import Batched
 from retrograde.core.conversion import held_by
 from retrograde.core.custom_gradient import CustomCall
@@ -91,6 +91,11 @@ class Tie(NamedTuple):
     inputs: tuple[int, ...]
     values: tuple[int, ...]
     outputs: tuple[int, ...]
+
+
+def _to_variable(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
+    """The rule of a value that a variable was given and is read again: it leads to the variable."""
+    return [g]
 
 
 class Log:
@@ -185,6 +190,7 @@ class Recording(Recorder):
         self.log = log
         self._numbers: dict[int, int] = {}
         self._versions: dict[int, list[tuple[Tensor, int]]] = {}
+        self._given: dict[int, Tensor] = {}  # what variables were given and nobody has read yet
         self._places: dict[int, int] = {v._id: i for i, v in enumerate(variables)}
         self._arrays: dict[int, tuple[Any, int]] = {}
         self._changing: list[bool] = []  # values that another call may see otherwise
@@ -213,7 +219,7 @@ class Recording(Recorder):
         branch.specs, branch._changing = list(self.specs), list(self._changing)
         branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
         branch._versions = {key: list(pairs) for key, pairs in self._versions.items()}
-        branch._guarded = set(self._guarded)
+        branch._guarded, branch._given = set(self._guarded), dict(self._given)
         return branch
 
     def continued(self, tensors: dict[int, Tensor]) -> Recording:
@@ -221,6 +227,7 @@ class Recording(Recorder):
         derived = self.branched()
         derived._numbers = {x._id: n for n, x in self.constants.items()}
         derived._versions, derived._arrays, derived._guarded = {}, {}, set()
+        derived._given = {}
         derived.constants = dict(self.constants)
         derived.variables, derived.first_values, derived._places = [], [], {}
         derived.know(tensors)
@@ -252,7 +259,8 @@ class Recording(Recorder):
         if self.created:
             self.variables = []
         self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}
-        if not any(type(entry) is Tie for entry in self.entries):
+        self._given = {}
+        if not any(type(e) is Tie and e.rule is not _to_variable for e in self.entries):
             self._numbers, self._versions = {}, {}
             for reference in self.made:
                 tensor = reference()
@@ -375,6 +383,23 @@ class Recording(Recorder):
             number = self._new(tensor._array, changing=True)
             versions.append((tensor, number))
             self.entries.append(Reading(place, number))
+        elif self._given.pop(variable._id, None) is tensor:
+            self._read_again(variable, place, tensor)
+
+    def _read_again(self, variable: Any, place: int, tensor: Tensor) -> None:
+        """Makes what `variable` was given lead to the variable, and no further, as in eager code.
+
+        That is why a variable that is written first and read later is handed in, too.
+        """
+        if self.first_values[place] < 0:
+            before = self.before[variable._id][1]
+            first = self.first_values[place] = self._new(before._array, changing=True)
+            self._versions[variable._id].insert(0, (before, first))
+        value = self.number(tensor)
+        made = self._new(tensor._array, self._changing[value])
+        self._versions[variable._id].append((tensor, made))
+        first = self.first_values[place]
+        self.entries.append(Tie("assign", _to_variable, (first,), (value,), (made,)))
 
     def _place(self, variable: Any) -> int:
         place = self._places.setdefault(variable._id, len(self.variables))
@@ -403,6 +428,8 @@ class Recording(Recorder):
         number = self.number(tensor if source is None else source)
         if source is not None:
             versions.append((tensor, number))
+        if tensor._array.dtype in dtypes.INEXACT:
+            self._given[variable._id] = tensor
         self.entries.append(Write(place, number))
 
     def add_writes(self, writes: dict[int, int]) -> None:

@@ -19,7 +19,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
-from retrograde.ops.operators import true_divide
+from retrograde.ops.operators import true_divide, unlike_dtypes
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -109,11 +109,9 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 def _divisible(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
     """`x` and `y` as tensors of one numeric dtype; anything else is TensorFlow's `TypeError`."""
     x1, x2 = tensors = pair(x, y)
-    if x1._array.dtype != x2._array.dtype:
-        raise TypeError(
-            f"{what}: `x` and `y` must have the same dtype. Received: {dtype_name(x1)} and "
-            f"{dtype_name(x2)}. Use tf.cast on one of them."
-        )
+    message = unlike_dtypes(what, x1, x2)
+    if message is not None:
+        raise TypeError(message)
     if x1._array.dtype not in dtypes.NUMERIC:
         raise TypeError(f"{what}: dtype {dtype_name(x1)} cannot be divided. Expected numbers.")
     return tensors

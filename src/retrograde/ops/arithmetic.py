@@ -149,7 +149,7 @@ divide_no_nan = elementwise(
 
 def _refuse_zero(xp, x1, x2):
     """TensorFlow refuses to divide integers by zero; compiled code cannot look."""
-    if xp is np and x1.dtype.kind in "iu" and np.count_nonzero(x2) != x2.size:
+    if xp is np and x1.size and x1.dtype.kind in "iu" and np.count_nonzero(x2) != x2.size:
         raise invalid("Integer division by zero. Expected a divisor without zeros.")
 
 

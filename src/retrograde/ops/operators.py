@@ -11,6 +11,7 @@ from retrograde.core import dtypes
 from retrograde.core.batching import Batched
 from retrograde.core.composites import CompositeTensor, NotOneTensor
 from retrograde.core.dispatch import PRIMITIVES, Primitive, apply
+from retrograde.core.errors import InvalidArgumentError
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Holder, Tensor, wrap
 from retrograde.core.variable import Variable
@@ -52,8 +53,11 @@ def operand(other: Any, like: Tensor) -> Tensor:
     return tensor
 
 
-def _binary(primitive: Primitive) -> Any:
-    """An operator; a composite tensor on its right is asked to compute it instead."""
+def _binary(primitive: Primitive, of_bools: Primitive | None = None) -> Any:
+    """An operator; a composite tensor on its right is asked to compute it instead.
+
+    `of_bools` is what it does with truth values, if that is another primitive.
+    """
 
     def method(self, other):
         if type(other) is Variable:
@@ -63,9 +67,18 @@ def _binary(primitive: Primitive) -> Any:
                 other = operand(other, self)
             except NotOneTensor:
                 return NotImplemented
-        return apply(primitive, (self, other))
+        try:
+            return apply(primitive, (self, other))
+        except InvalidArgumentError:
+            if of_bools is None or not _are_bools(self, other):
+                raise
+            return apply(of_bools, (self, other))
 
     return method
+
+
+def _are_bools(x1: Tensor, x2: Tensor) -> bool:
+    return x1._array.dtype == x2._array.dtype == bool
 
 
 def _reflected(method: Any) -> Any:
@@ -100,15 +113,31 @@ def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
     return apply(ar.divide, (x1, x2))
 
 
+def unlike_dtypes(what: str, x1: Tensor, x2: Tensor) -> str | None:
+    """What to say if `x1` and `x2` have not one dtype, where TensorFlow raises a `TypeError`."""
+    if x1._array.dtype == x2._array.dtype:
+        return None
+    return (
+        f"{what}: `x` and `y` must have the same dtype. Received: {x1.dtype.name} and "
+        f"{x2.dtype.name}. Use tf.cast on one of them."
+    )
+
+
 def _truediv(self, other):
     if type(other) is not Tensor:
         try:
             other = operand(other, self)
         except NotOneTensor:
             return NotImplemented
-    if self._array.dtype in dtypes.INEXACT:
-        return apply(ar.divide, (self, other))
-    return true_divide(self, other)
+    try:
+        if self._array.dtype in dtypes.INEXACT:
+            return apply(ar.divide, (self, other))
+        return true_divide(self, other)
+    except InvalidArgumentError as error:
+        if error.in_function is not TypeError:
+            raise
+        message = unlike_dtypes("divide", self, other) or error.message
+        raise TypeError(message) from None
 
 
 _power = _binary(ar.power)
@@ -146,7 +175,8 @@ def _equality(primitive: Primitive, if_incomparable: bool) -> Any:
             other = operand(other, self)
         except NotOneTensor:
             return NotImplemented
-        if broadcast(self._array.shape, other._array.shape) is None:
+        x1, x2 = self._array, other._array
+        if x1.dtype == x2.dtype and broadcast(x1.shape, x2.shape) is None:
             return Tensor(np.bool_(if_incomparable))
         return apply(primitive, (self, other))
 
@@ -156,7 +186,7 @@ def _equality(primitive: Primitive, if_incomparable: bool) -> Any:
 _ARITHMETIC = {
     "add": _binary(ar.add),
     "sub": _binary(ar.subtract),
-    "mul": _binary(ar.multiply),
+    "mul": _binary(ar.multiply, of_bools=ar.logical_and),
     "truediv": _truediv,
     "floordiv": _binary(ar.floor_divide),
     "mod": _binary(ar.mod),
@@ -171,7 +201,6 @@ _METHODS = {
     **{f"__r{name}__": _reflected(method) for name, method in _ARITHMETIC.items()},
     "__radd__": _binary_reflected(ar.add),
     "__rsub__": _binary_reflected(ar.subtract),
-    "__rmul__": _binary_reflected(ar.multiply),
     "__eq__": _equality(ar.equal, False),
     "__ne__": _equality(ar.not_equal, True),
     "__lt__": _binary(ar.less),

@@ -161,7 +161,9 @@ def _triple(k: Any, axis: int, size: int) -> tuple[int, int, int]:
         start, stop, step = (None if v is None else _integer(v) for v in (k.start, k.stop, k.step))
         if step == 0:
             raise invalid(f"strides[{axis}] must be non-zero.")
-        return slice(start, stop, step).indices(size)
+        triple = slice(start, stop, step).indices(size)
+        # Backwards from before the front there is nothing; a triple cannot say where that is.
+        return (0, 0, 1) if triple[0] < 0 else triple
     i = _integer(k)
     if not -size <= i < size:
         raise invalid(f"slice index {i} of dimension {axis} out of bounds: it has size {size}.")
