@@ -80,7 +80,20 @@ def test_a_complex_product_of_a_dense_with_a_sparse_matrix():
     assert y.numpy().tolist() == [[3 - 1j, 0j]]
 
 
-@pytest.mark.parametrize("f", [tf.math.cumprod, tf.reduce_prod, lambda z: tf.math.xlogy(z, z + 1)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        tf.math.cumprod,
+        tf.reduce_prod,
+        tf.nn.silu,
+        tf.math.reduce_euclidean_norm,
+        lambda z: tf.math.segment_prod(z, [0, 0, 1]),
+        lambda z: tf.math.xlogy(z, z + 1),
+        lambda z: tf.math.xlog1py(z, z),
+        lambda z: tf.math.xdivy(z, z + 1),
+        lambda z: tf.math.multiply_no_nan(z, z + 1),
+    ],
+)
 def test_products_and_logarithms_of_complex_numbers(f):
     def parts(real, imaginary):
         y = f(tf.complex(real, imaginary))
@@ -476,6 +489,16 @@ def test_constants_that_tensorflow_refuses():
         tf.constant(np.array([1j]), tf.float32)
 
 
+def test_constants_have_all_digits_in_float64():
+    assert tf.nn.leaky_relu(np.float64(-1)).numpy() == -0.2
+    half = tf.constant(0.5, tf.float64)
+    np.testing.assert_allclose(
+        tf.nn.gelu(half, approximate=True),
+        0.25 * (1 + np.tanh(np.sqrt(2 / np.pi) * (0.5 + 0.044715 * 0.5**3))),
+        rtol=1e-14,
+    )
+
+
 def test_half_precision_adds_up_in_float32():
     x = tf.fill([4096], tf.constant(1.0, tf.float16) / 3)
     np.testing.assert_allclose(float(tf.reduce_sum(x)), 4096 / 3, rtol=1e-3)
@@ -539,6 +562,7 @@ def test_nan_is_sorted_last_and_wins_a_maximum():
     assert np.isnan(tf.sort([np.nan, 1.0]).numpy()[-1])
     assert np.isnan(tf.tensor_scatter_nd_max([1.0], [[0]], [np.nan]).numpy()[0])
     assert np.isnan(tf.math.segment_max([np.nan, 1.0], [0, 0]).numpy()[0])
+    assert tf.math.top_k([1.0, np.nan, 2.0], 2).indices.numpy().tolist() == [1, 2]
 
 
 def test_signs_of_vectors_are_those_of_lapack():

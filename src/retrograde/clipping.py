@@ -10,8 +10,8 @@ import numpy as np
 from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.shapes import normalise_axes
 from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import axes_of
 from retrograde.ops import arithmetic, reduction
 from retrograde.ops.casting import identity, ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor
@@ -63,7 +63,7 @@ def clip_by_norm(
     x, pack = _values(t)
     limit = to_dtype(_beside(x, clip_norm), x._array.dtype)
     limit = arithmetic.maximum(limit, zeros_like(limit))
-    over = normalise_axes(axes, x._array.ndim, "clip_by_norm")
+    over = axes_of(axes, x, "clip_by_norm")
     square = reduction.sum(x * x, axis=over, keepdims=True)
     some = arithmetic.greater(square, zeros_like(square))
     # The root of a stand-in where all is zero, so that no infinite slope comes in.
@@ -118,4 +118,4 @@ def clip_by_global_norm(
 
 def _scaled(t: Any, scale: Tensor) -> Tensor | IndexedSlices:
     x, pack = _values(t)
-    return pack(x * scale)
+    return pack(x * to_dtype(scale, x._array.dtype))

@@ -154,6 +154,69 @@ def test_a_mask_is_laid_from_an_axis_on(axis):
     np.testing.assert_array_equal(tf.boolean_mask(x, mask, axis), np.compress(mask, x, axis))
 
 
+def test_linspace_may_end_at_infinity():
+    assert tf.linspace(0.0, np.inf, 4).numpy().tolist() == [0.0, np.inf, np.inf, np.inf]
+    assert tf.linspace([1.0], [np.inf, 3.0], 2).numpy().tolist() == [[1.0, 1.0], [np.inf, 3.0]]
+
+
+def test_range_takes_numbers_in_the_dtype_it_is_asked_for():
+    steps = tf.range(0, 1, 0.1, dtype=tf.float64)
+    np.testing.assert_array_equal(steps, np.arange(10) * 0.1)
+    assert tf.range(True, 3.5, dtype=tf.float16).numpy().tolist() == [1.0, 2.0, 3.0]
+    assert tf.range(tf.constant(2.5), dtype=tf.int32).numpy().tolist() == [0, 1]
+    assert_raises(
+        lambda: tf.range(2.5, dtype=tf.int32),
+        TypeError,
+        "Cannot convert 2.5 to a tensor of dtype int32.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("on", "off", "dtype", "expected"),
+    [
+        (5, -1, tf.uint8, [5, 255]),
+        (5, 0, tf.float32, [5.0, 0.0]),
+        (True, -1, tf.int32, [1, -1]),
+        (1 + 1j, 0, tf.complex64, [1 + 1j, 0]),
+    ],
+)
+def test_the_values_of_one_hot_take_its_dtype(on, off, dtype, expected):
+    y = tf.one_hot(0, 2, on_value=on, off_value=off, dtype=dtype)
+
+    assert (y.dtype, y.numpy().tolist()) == (dtype, expected)
+
+
+LARGEST = np.finfo(np.float32).max
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "expected"),
+    [
+        (np.array([np.inf, -3 + 1j], np.complex64), tf.uint8, [255, 0]),
+        (np.array([complex(1e300, -np.inf), -3 + 1j]), tf.complex64,
+         [complex(LARGEST, -LARGEST), -3 + 1j]),
+        (np.array([1e300, 3.0]), tf.complex64, [complex(LARGEST), 3]),
+        (tf.constant([1e30, 3, -1], tf.bfloat16), tf.uint64, [2**64 - 2**56, 3, 0]),
+    ],
+)  # fmt: skip
+def test_saturate_cast_knows_the_ends_of_every_dtype(x, dtype, expected):
+    y = tf.saturate_cast(x, dtype)
+
+    assert (y.dtype, y.numpy().tolist()) == (dtype, expected)
+
+
+def test_an_infinite_part_leaves_the_other_part_alone():
+    z = tf.complex([0.0, np.inf], [np.inf, 1.0])
+
+    assert z.numpy().real.tolist() == [0.0, np.inf]
+    assert z.numpy().imag.tolist() == [np.inf, 1.0]
+
+
+def test_cast_needs_a_dtype():
+    with pytest.raises(TypeError, match="Cannot convert None to a dtype"):
+        tf.cast([1.0], None)
+
+
 def test_linspace_ends_exactly_where_it_should():
     x = tf.linspace(0.1, 0.7, 11)
 
@@ -263,6 +326,21 @@ def test_clipping_leaves_indexed_slices_sparse():
     assert isinstance(clipped[0], tf.IndexedSlices)
     np.testing.assert_allclose(clipped[0].values, [[0.6], [0.8]], rtol=1e-6)
     np.testing.assert_array_equal(clipped[0].indices, [0, 2])
+
+
+def test_clipped_tensors_keep_their_dtypes_beside_a_norm_of_another():
+    tensors = [tf.constant([1.0, 2.0]), tf.constant([3.0], tf.float64)]
+    clipped, norm = tf.clip_by_global_norm(tensors, 1.0, use_norm=tf.constant(2.0, tf.float64))
+
+    assert [x.dtype for x in (*clipped, norm)] == [tf.float32, tf.float64, tf.float64]
+    assert [x.numpy().tolist() for x in clipped] == [[0.5, 1.0], [1.5]]
+
+
+@pytest.mark.parametrize("axes", [[[0, 1]], tf.constant([0, 1]), None])
+def test_the_axes_of_a_norm_may_be_given_in_every_way(axes):
+    y = tf.clip_by_norm(tf.constant([[3.0, 4.0]]), 1.0, axes=axes)
+
+    np.testing.assert_allclose(y, [[0.6, 0.8]], rtol=1e-6)
 
 
 def test_clipping_by_norm_at_zero_has_a_finite_gradient():

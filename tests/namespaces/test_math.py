@@ -214,6 +214,21 @@ def test_what_is_finite():
     assert tf.math.is_nan(x).numpy().tolist() == [False, False, False, True]
 
 
+def test_complex_sigmoids_do_not_overflow():
+    x = tf.constant([-1000 + 1j, 1000 + 1j, complex(-np.inf, 0)], tf.complex64)
+
+    assert tf.math.sigmoid(x).numpy().tolist() == [0, 1, 0]
+    assert gradient(tf.math.sigmoid, x)[0].tolist() == [0, 0, 0]
+
+
+def test_the_euclidean_norm_of_integers_wraps_as_their_squares_do():
+    x = np.array([0, 1, 127, -128, 126, -127], np.int8)
+    norm = tf.math.reduce_euclidean_norm(x)
+
+    assert (norm.dtype, norm.numpy()) == (tf.int8, 2)
+    assert tf.math.reduce_euclidean_norm([3, 4]).numpy() == 5
+
+
 def test_saturation_does_not_overflow():
     x = tf.constant([-1000.0, 1000.0])
 

@@ -121,11 +121,36 @@ def test_bessel_functions_are_smooth_at_zero():
         assert outer.gradient(g, zero).numpy().tolist() == [second]
 
 
+@pytest.mark.parametrize("kind", "jy")
+@pytest.mark.parametrize("x", [2e6, 1e12, 1e30])
+def test_the_slope_of_a_wave_far_out_is_the_other_wave(kind, x):
+    zeroth, first = (getattr(tf.math.special, f"bessel_{kind}{order}") for order in (0, 1))
+
+    np.testing.assert_allclose(gradient(first, float64(x))[0], zeroth(float64(x)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bessel_i1e", "bessel_k1e"])
+def test_scaled_bessel_functions_fall_off_as_one_over_the_root(name):
+    f = getattr(tf.math.special, name)
+
+    slope = gradient(f, float64(2e6))[0]
+    np.testing.assert_allclose(slope, -f(float64(2e6)) / 4e6, rtol=1e-6)
+    assert abs(gradient(f, float64(1e30))[0]) < 1e-30
+    assert gradient(f, tf.constant(1e30))[0] == 0.0
+
+
 def test_scaled_bessel_functions_are_flat_at_infinity():
     for name in ("bessel_i0e", "bessel_i1e", "bessel_k0e", "bessel_k1e"):
         f = getattr(tf.math.special, name)
         assert f(np.inf).numpy() == 0.0
         assert gradient(f, np.inf)[0] == 0.0
+
+
+def test_numbers_are_single_precision_to_nextafter():
+    for x in (1, 1.0, np.float64(1), [1.0], np.array([1])):
+        y = tf.math.nextafter(x, 2)
+        assert (y.dtype, float(tf.reshape(y, []))) == (tf.float32, 1 + 2**-23)
+    assert tf.math.nextafter(float64(1.0), 2).numpy() == 1 + 2**-52
 
 
 def test_spence_is_smooth_at_one():

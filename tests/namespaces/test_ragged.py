@@ -624,3 +624,11 @@ OTHER_ERRORS = {
 @pytest.mark.parametrize("case", OTHER_ERRORS)
 def test_other_errors(case):
     assert_raises(*OTHER_ERRORS[case])
+
+
+def test_numbers_count_as_truth_values_where_all_or_any_is_asked():
+    x = tf.ragged.constant([[0.1, 0.0], [0.3], []])
+
+    assert tf.reduce_all(x, axis=1).numpy().tolist() == [False, True, True]
+    assert tf.reduce_any(x, axis=1).numpy().tolist() == [True, True, False]
+    assert not tf.reduce_all(x)

@@ -111,7 +111,11 @@ def test_from_value_of_something_else():
     )
 
 
-UNARY = [tf.abs, tf.identity, tf.stop_gradient, tf.negative, tf.sign, tf.sqrt, tf.square, tf.tanh]
+UNARY = [
+    tf.abs, tf.identity, tf.stop_gradient, tf.negative, tf.sign, tf.sqrt, tf.square, tf.tanh,
+    tf.sin, tf.asin, tf.tan, tf.atan, tf.asinh, tf.atanh, tf.math.erf,
+    tf.math.bessel_i0e, tf.math.bessel_i1e,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)

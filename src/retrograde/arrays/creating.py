@@ -168,7 +168,7 @@ def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -
     step = (x2 - x1) / max(count - 1, 1)
     middle = np.arange(1, max(count - 1, 1)).astype(x1._array.dtype)
     rows = Tensor(middle.reshape((-1,) + (1,) * ndim))
-    ends = [shaping.reshape(x + step * 0, shape=(1, *step._array.shape)) for x in (x1, x2)]
+    ends = [shaping.broadcast_to(x, shape=(1, *step._array.shape)) for x in (x1, x2)]
     y = shaping.concat(ends[0], rows * step + x1, ends[1], axis=0)
     y = shaping.take_slice(y, where=((0, count, 1), *((0, n, 1) for n in step._array.shape)))
     to = normalise_axis(axis, ndim + 1, "linspace")
@@ -207,8 +207,12 @@ def range(
 
 
 def _steps(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
-    ends = [np.asarray(as_tensor(x)) for x in (start, limit, delta)]
-    wanted = numpy_dtype(dtype) or _widest(ends)
+    wanted = numpy_dtype(dtype)
+    ends = [
+        np.asarray(as_tensor(x, None if held_by(x) is not None else wanted))
+        for x in (start, limit, delta)
+    ]
+    wanted = wanted or _widest(ends)
     for x, what in zip(ends, ("start", "limit", "delta"), strict=True):
         if x.ndim:
             raise invalid(f"range: {what} must be a scalar. Received: shape {x.shape}.")

@@ -22,7 +22,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, shaping
 from retrograde.ops._families import conj
 from retrograde.ops.casting import to_dtype
-from retrograde.ops.complexes import make_complex
+from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
 from retrograde.ops.indexing import gather
 
@@ -64,7 +64,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Tensor | IndexedSlices:
     """
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
-    tensor, wanted = as_tensor(x), numpy_dtype(dtype)
+    tensor, wanted = as_tensor(x), dtypes.as_dtype(dtype).numpy_dtype
     present = tensor._array.dtype
     if present == wanted:
         return tensor if x is tensor or held_by(x) is None else casting.identity(tensor)
@@ -82,6 +82,12 @@ def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
     array([255,   0], dtype=uint8)
     """
     x, wanted = as_tensor(value), dtypes.as_dtype(dtype)
+    if x.dtype.is_complex and wanted.is_complex:
+        return make_complex(*(saturate_cast(part(x), wanted.real_dtype) for part in (real, imag)))
+    if wanted.is_complex:
+        return cast(saturate_cast(x, wanted.real_dtype), wanted)
+    if x.dtype.is_complex:
+        x = real(x)
     present, array_dtype = x.dtype, x._array.dtype
     if array_dtype in dtypes.REAL and wanted.numpy_dtype in dtypes.REAL:
         lowest, highest = (_number(end) for end in (wanted.min, wanted.max))
@@ -101,7 +107,7 @@ def _number(end: Any) -> Any:
 
 def _inside(end: Any, dtype: np.dtype) -> Any:
     """The value of `dtype` next to `end`, and not beyond it."""
-    value = dtype.type(end)
+    value = dtype.type(end if dtype.kind in "iu" else float(end))
     return np.nextafter(value, dtype.type(0)) if abs(value.item()) > abs(end) else value
 
 

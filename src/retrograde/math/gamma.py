@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from retrograde.core.composites import dispatched
+from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -117,6 +120,8 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     >>> tf.math.nextafter(1.0, 2.0).numpy()
     np.float32(1.0000001)
     """
+    if held_by(x1) is None and held_by(x2) is None:
+        x1, x2 = (as_tensor(x, np.dtype(np.float32)) for x in (x1, x2))
     y = binary(sp.nextafter, x1, x2)
     if y.dtype.size < 4:  # TensorFlow has it in full precision only
         raise invalid(

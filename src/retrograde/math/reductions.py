@@ -153,9 +153,9 @@ def reduce_euclidean_norm(
     """
     x = as_tensor(input_tensor)
     dtype = x._array.dtype
-    if dtype in dtypes.INTEGER:
-        x = to_dtype(x, np.dtype(np.float64))
     total = _reduced(reduction.sum, _power(x), axis, keepdims, "reduce_euclidean_norm")
+    if dtype in dtypes.INTEGER:
+        total = to_dtype(total, np.dtype(np.float64))
     return to_dtype(apply(el.sqrt, (total,)), dtype)
 
 

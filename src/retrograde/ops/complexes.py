@@ -12,7 +12,13 @@ from retrograde.ops.casting import zeros_like
 
 def _complex_kernel(xp, x1, x2):
     dtype = np.dtype(np.complex64 if x1.dtype == np.float32 else np.complex128)
-    return (x1 + xp.asarray(1j, dtype) * x2).astype(dtype)
+    if xp is np:  # not a sum: an infinite part would make the other one nan
+        y = np.empty(np.broadcast_shapes(x1.shape, x2.shape), dtype)
+        y.real, y.imag = x1, x2
+        return y
+    from jax import lax
+
+    return lax.complex(*xp.broadcast_arrays(x1, x2))
 
 
 make_complex = elementwise(

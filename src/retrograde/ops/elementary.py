@@ -94,9 +94,17 @@ def _over_sigmoid(xp, numerator, x, out):
     return over(xp.divide, numerator, y, out)
 
 
+def _sigmoid_kernel(xp, x, out=None):
+    if x.dtype.kind != "c":
+        return _over_sigmoid(xp, one(x.dtype), x, out)
+    left = x.real < 0  # an exponential that overflows would make nan here, not infinity
+    power = xp.exp(xp.where(left, x, -x))
+    return xp.where(left, power, one(x.dtype)) / (one(x.dtype) + power)
+
+
 sigmoid = function(
     "sigmoid",
-    lambda xp, x, out=None: _over_sigmoid(xp, one(x.dtype), x, out),
+    _sigmoid_kernel,
     lambda g, y, _x: sigmoid_back(g, y),
     writes=Writes(over=(0,), fits=is_float),
 )

@@ -253,6 +253,8 @@ fresnel_cos = function(
 )
 
 
+_FAR = 1e6
+
 # Bessel functions of an integer order. The derivative of one is made of those of the orders below
 # and above, so that nothing is divided by x, and every derivative is right at 0.
 
@@ -266,13 +268,24 @@ def _bessel(name, fast, general, below, above, own=None, negative=None, in_jax=F
     TensorFlow answers for negative x, where the function is not real.
     """
 
+    def climbed(x, order):
+        """From the orders 0 and 1 upwards, which is exact if x is much larger than the order."""
+        before, y = (special(np, f)(x) for f in fast)
+        alike = below == above
+        for n in range(1, order):
+            step = x.dtype.type(-below if alike else below) * (2 * n / x) * y
+            before, y = y, (before if alike else -before) + step
+        return y
+
     def on_arrays(x, order):
         if order < 2:
             y = special(np, fast[order])(x)
         else:
             y = special(np, general)(x.dtype.type(order), x)
-            if own is not None:  # SciPy's is nan at infinity
-                y = np.where(np.isinf(x), x.dtype.type(0), y)
+            far = np.abs(x) > _FAR  # where SciPy's function of any order is nan before long
+            if far.any():
+                higher = climbed(x, order)
+                y = np.where(far & np.isfinite(higher), higher, y)
         return y if negative is None else _half_line(np, x, y, negative)
 
     def kernel(xp, x, *, order):

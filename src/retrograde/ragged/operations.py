@@ -227,7 +227,7 @@ def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterat
 
 def _truth(primitive: Primitive) -> Callable:
     def handler(_, input_tensor, axis=None, keepdims=False, name=None):
-        return reductions.reduce(primitive, input_tensor, axis, keepdims)
+        return reductions.reduce(primitive, mapped(arrays.cast, input_tensor, bool), axis, keepdims)
 
     return handler
 

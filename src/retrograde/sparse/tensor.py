@@ -139,10 +139,13 @@ def _map(function: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
     return x.with_values(function(*args, **kwargs))
 
 
-# The functions that TensorFlow applies to the values alone: those that keep zeros.
+# The functions that TensorFlow applies to the values alone: those that keep zeros, and one more.
 _KEEP_ZERO = frozenset(
-    {"abs", "cast", "identity", "negative", "sign", "sqrt", "square", "stop_gradient", "tanh"}
-)
+    {
+        "abs", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "cast", "erf",
+        "identity", "negative", "sign", "sin", "sqrt", "square", "stop_gradient", "tan", "tanh",
+    }
+)  # fmt: skip
 
 
 def _shape_as(x: SparseTensor, dtype: Any) -> Tensor:
