@@ -638,6 +638,15 @@ def test_there_are_no_scripts_of_characters():
     assert not hasattr(tf.strings, "unicode_script")
 
 
+def test_an_average_over_windows_larger_than_the_input_has_the_right_gradient():
+    x = np.array([[[1.0], [2.0], [4.0]]])
+    check_gradients(lambda x: tf.nn.avg_pool1d(x, 5, 1, "SAME") ** 2, [x])
+
+
+def test_states_of_generators_are_not_those_of_tensorflow():
+    assert tf.random.Generator.from_seed(1).state.numpy().tolist() != [1, 0, 0]
+
+
 def test_one_of_several_largest_cells_of_a_volume_gets_the_gradient():
     g = gradient(lambda x: tf.nn.max_pool3d(x, 2, 1, "VALID"), np.ones((1, 2, 2, 2, 1)))
     assert g.ravel().tolist() == [1, 0, 0, 0, 0, 0, 0, 0]

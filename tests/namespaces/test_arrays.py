@@ -154,6 +154,20 @@ def test_a_mask_is_laid_from_an_axis_on(axis):
     np.testing.assert_array_equal(tf.boolean_mask(x, mask, axis), np.compress(mask, x, axis))
 
 
+@pytest.mark.parametrize("f", [tf.sort, tf.argsort])
+def test_sorting_takes_one_axis(f):
+    for axis in (None, [0], np.array([0, 1])):
+        message = f"{f.__name__}: `axis` must be a single integer. Received: {axis!r}."
+        assert_raises(lambda axis=axis: f([[1.0]], axis=axis), ValueError, message)
+    message = f"{f.__name__}: axis must be an integer. Received: 0.5."
+    assert_raises(lambda: f([[1.0]], axis=0.5), TypeError, message)
+
+
+def test_sizes_are_integers():
+    message = "eye: expected integers. Received: 2.5 of dtype float32."
+    assert_raises(lambda: tf.eye(2.5), TypeError, message)
+
+
 def test_linspace_may_end_at_infinity():
     assert tf.linspace(0.0, np.inf, 4).numpy().tolist() == [0.0, np.inf, np.inf, np.inf]
     assert tf.linspace([1.0], [np.inf, 3.0], 2).numpy().tolist() == [[1.0, 1.0], [np.inf, 3.0]]

@@ -139,6 +139,12 @@ def test_lu_is_two_triangles_and_an_order(shape, dtype):
     close(tf.linalg.lu_matrix_inverse(lu, p).numpy() @ x, np.eye(shape[-1], dtype=dtype) + 0 * x)
 
 
+def test_a_determinant_that_is_not_a_number_has_no_sign():
+    sign, size = tf.linalg.slogdet([[np.nan, 1.0], [1.0, 1.0]])
+
+    assert np.isnan([sign, size]).all()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_determinants_agree_with_each_other(shape, dtype):

@@ -171,6 +171,16 @@ def test_small_singular_values_count_as_zero():
     close(tf.linalg.pinv(np.zeros((2, 3))), np.zeros((3, 2)))
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (2, 4)])
+def test_singular_values_that_are_cut_off_have_a_part_in_the_gradient(shape):
+    x = random(*shape)
+    s = np.linalg.svd(x, compute_uv=False)
+    rcond = (s[-1] + s[-2]) / 2 / s[0]
+
+    assert_gradients(lambda x: tf.linalg.pinv(x, rcond), x)
+    assert_gradients(lambda x: tf.linalg.pinv(x, 1e-6), x)
+
+
 def test_the_pseudo_inverse_of_a_matrix_that_is_not_finite_is_nan():
     y = tf.linalg.pinv(np.stack([np.eye(2), np.diag([1.0, np.nan])])).numpy()
 

@@ -302,6 +302,14 @@ def test_weighted_moments():
     np.testing.assert_allclose(mean.numpy(), [[14 / 6], [35 / 6]], rtol=1e-14)
 
 
+def test_weights_that_add_up_to_zero_give_moments_of_zero():
+    x = tf.constant([[1.0, 2.0], [3.0, 5.0]])
+    mean, variance = tf.nn.weighted_moments(x, [1], [[0.0, 0.0], [1.0, 1.0]])
+
+    assert mean.numpy().tolist() == [0.0, 4.0]
+    assert variance.numpy().tolist() == [0.0, 1.0]
+
+
 def test_moments_by_sufficient_statistics():
     for shift in (None, 2.0, tf.constant(2.0, tf.float64)):
         statistics = tf.nn.sufficient_statistics(float64(X), [0], shift)

@@ -483,6 +483,7 @@ def test_a_counter_has_one_word_or_two():
 def test_folding_in_a_long_integer_gives_a_long_seed():
     assert tf.random.fold_in(SEED, 3).dtype == tf.int32
     assert tf.random.fold_in(SEED, tf.constant(3, tf.int64)).dtype == tf.int64
+    assert tf.random.fold_in(tf.constant([1, 2], tf.int64), 3).dtype == tf.int32
 
 
 @pytest.mark.parametrize("draw", [tf.random.uniform, tf.random.normal, tf.random.truncated_normal])

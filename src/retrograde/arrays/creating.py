@@ -140,8 +140,8 @@ def eye(
     name: Any = None,
 ) -> Tensor:
     """The identity matrix, once or for each place of `batch_shape`."""
-    rows = shape_from(num_rows, "eye")
-    columns = rows if num_columns is None else shape_from(num_columns, "eye")
+    rows = shape_from(num_rows, "eye", TypeError)
+    columns = rows if num_columns is None else shape_from(num_columns, "eye", TypeError)
     if len(rows) != 1 or len(columns) != 1:
         raise TypeError(
             "eye: `num_rows` and `num_columns` must be one integer each. Received: "

@@ -472,8 +472,14 @@ def argsort(
     array([1, 2, 0], dtype=int32)
     """
     x = as_tensor(values)
-    at = normalise_axis(axis, x._array.ndim, "argsort")
+    at = _place(axis, x, "argsort")
     return indexing.argsort(x, axis=at, descending=_descending(direction))
+
+
+def _place(axis: Any, x: Tensor, what: str) -> int:
+    if axis is None or np.ndim(axis):
+        raise ValueError(f"{what}: `axis` must be a single integer. Received: {axis!r}.")
+    return normalise_axis(axis, x._array.ndim, what)
 
 
 def _descending(direction: str) -> bool:
@@ -487,7 +493,7 @@ def _descending(direction: str) -> bool:
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = None) -> Tensor:
     """The elements in order along an axis."""
     x = as_tensor(values)
-    at = normalise_axis(axis, x._array.ndim, "sort")
+    at = _place(axis, x, "sort")
     order = indexing.argsort(x, axis=at, descending=_descending(direction))
     last = x._array.ndim - 1
     if not last:

@@ -194,7 +194,10 @@ def _unknown_part(key: slice) -> TensorShape:
 
 def normalise_axis(axis: Any, ndim: int, what: str) -> int:
     """`axis` counted from the front, checked against `ndim` axes."""
-    position = operator.index(axis)
+    try:
+        position = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{what}: axis must be an integer. Received: {axis!r}.") from None
     if not -ndim <= position < ndim:
         raise invalid(
             f"{what}: axis {position} is out of range for a tensor of {ndim} axes. "

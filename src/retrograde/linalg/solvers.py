@@ -199,7 +199,9 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     x = inexact_matrices(a, "pinv")
     *batch, rows, columns = x._array.shape
     dtype = x._array.dtype
-    if rcond is None:
+    cuts = rcond is not None
+    if not cuts:
         rcond = 10.0 * max(rows, columns) * float(np.finfo(dtype).eps)
     limit = to_dtype(as_tensor(rcond, dtype.type(0).real.dtype), dtype)
-    return apply(decomposition.pinv, (x, broadcast_to(limit, shape=tuple(batch))))
+    limit = broadcast_to(limit, shape=tuple(batch))
+    return apply(decomposition.pinv, (x, limit), {"cuts": cuts})

@@ -76,7 +76,8 @@ def _axes_in(axis: Any, what: str, count: int | None = None) -> list[int]:
     if type(axis) in (list, tuple) and all(type(a) is int for a in axis):
         axes = list(axis)
     else:
-        axes = np.ravel(integer_array(axis, f"{what}: axis", TypeError)).tolist()
+        wrong = invalid if count is None else TypeError
+        axes = np.ravel(integer_array(axis, f"{what}: axis", wrong)).tolist()
     if count is not None and len(axes) != count:
         raise invalid(f"{what}: expected a single axis. Received: {axes}.")
     return axes

@@ -62,6 +62,8 @@ def weighted_moments(
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance over `axes`, each element counted with its weight.
 
+    Both are 0 where the weights add up to 0.
+
     >>> mean, variance = tf.nn.weighted_moments([1.0, 5.0], [0], [3.0, 1.0])
     >>> mean.numpy(), variance.numpy()
     (np.float32(2.0), np.float32(3.0))
@@ -72,9 +74,9 @@ def weighted_moments(
     weights = to_dtype(weights, x._array.dtype)
     weights = weights + zeros_like(x)
     total = _over(reduction.sum, weights, axes)
-    mean = _over(reduction.sum, weights * x, axes) / total
+    mean = ar.divide_no_nan(_over(reduction.sum, weights * x, axes), total)
     distance = weights * apply(ar.squared_difference, (x, mean))
-    variance = _over(reduction.sum, distance, axes) / total
+    variance = ar.divide_no_nan(_over(reduction.sum, distance, axes), total)
     if not keepdims:
         mean, variance = _squeezed(mean, axes), _squeezed(variance, axes)
     return to_dtype(mean, dtype), to_dtype(variance, dtype)

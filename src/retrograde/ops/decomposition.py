@@ -14,7 +14,7 @@ import numpy as np
 from retrograde.core.errors import invalid
 from retrograde.ops._arrays import plain_dtype
 from retrograde.ops._families import conj
-from retrograde.ops.arithmetic import divide_no_nan
+from retrograde.ops.arithmetic import divide_no_nan, greater, maximum, minimum
 from retrograde.ops.casting import cast, ones_like
 from retrograde.ops.complexes import real
 from retrograde.ops.indexing import scatter_nd
@@ -31,6 +31,7 @@ from retrograde.ops.matrices import (
     rows_times,
     upper_triangle,
 )
+from retrograde.ops.reduction import max as maximum_over
 from retrograde.ops.shaping import concat, reshape
 from retrograde.ops.solving import solve, triangular_solve
 
@@ -216,8 +217,11 @@ singular_values = of_matrices(
 # The pseudo-inverse
 
 
-def _pinv_kernel(xp, x, rcond):
-    """Singular values of up to `rcond` times the largest count as 0."""
+def _pinv_kernel(xp, x, rcond, *, cuts):  # noqa: ARG001
+    """Singular values of up to `rcond` times the largest count as 0.
+
+    Where that `cuts` off more than rounding errors, the gradient takes some more work.
+    """
     u, s, vh = (_svd_on_numpy if xp is np else xp.linalg.svd)(x, full_matrices=False)
     largest = xp.max(s, axis=-1, keepdims=True, initial=0)
     keep = s > rcond[..., None].real * largest
@@ -225,15 +229,35 @@ def _pinv_kernel(xp, x, rcond):
     return (vh.mT.conj() * inverse[..., None, :]) @ u.mT.conj()
 
 
-def _pinv_vjp(g, y, x, _rcond):
+def _pinv_vjp(g, y, x, rcond, *, cuts):
     """By Golub and Pereyra: nothing is divided by differences of singular values."""
     h = adjoint(g)
     yh, hy = product(y, h), product(h, y)
-    return (
+    by_x = (
         product(h - product(x, yh), product(y, y, adjoint_b=True))
         + product(y, product(y, h - product(hy, x)), adjoint_a=True)
         - adjoint(product(yh, y))
     )
+    return by_x + _by_what_is_cut_off(g, x, rcond) if cuts and 0 not in x.shape else by_x
+
+
+def _by_what_is_cut_off(g, x, rcond):
+    """What their formula leaves out: how the vectors of each singular value that was kept turn
+    towards those of each that was cut off, which are between them alone.
+    """
+    s, u, v = svd(x, full=False)
+    dtype = plain_dtype(x)
+    rcond = reshape(real(rcond) if dtype.kind == "c" else rcond, shape=(*rcond.shape, 1))
+    limit = rcond * maximum_over(s, axis=(s.ndim - 1,), keepdims=True)
+    kept_j, kept_i = _pairs(cast(greater(s, limit), dtype=plain_dtype(s)))
+    s_j, s_i = _pairs(s)
+    small, large = minimum(s_i, s_j), maximum(s_i, s_j)
+    ratio = divide_no_nan(small, large)
+    gaps = _reciprocal((large - small) * (large + small))
+    here = cast((kept_i - kept_j) * (kept_i - kept_j) * ratio * gaps, dtype=dtype)
+    there = here * cast(ratio, dtype=dtype)
+    inner = product(product(v, g, adjoint_a=True), u)
+    return product(product(u, here * inner + adjoint(there * inner)), v, adjoint_b=True)
 
 
 pinv = of_matrices("pinv", _pinv_kernel, vjps=(_pinv_vjp, None))

@@ -93,6 +93,7 @@ det = of_matrices(
 
 def _slogdet_kernel(xp, x):
     sign, size = xp.linalg.slogdet(x)
+    sign = xp.where(xp.isnan(size), size, sign)
     return sign.astype(x.dtype, copy=False), size.astype(x.dtype, copy=False)
 
 

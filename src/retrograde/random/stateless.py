@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core import dtypes
 from retrograde.core.effects import known
@@ -157,7 +155,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     check_algorithm(alg)
     recorded = thread.recorders.recording is not None
     folded = drawn_from(_folded, *tensors) if recorded else _folded(*tensors)
-    return full_range(folded, (2,), np.result_type(*(x._array.dtype for x in tensors)))
+    return full_range(folded, (2,), tensors[1]._array.dtype)
 
 
 @known

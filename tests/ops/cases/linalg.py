@@ -125,7 +125,7 @@ triangular_solve("broadcast", well(3, 1, 2, 2), off_zero(2, 2, 1))
 triangular_solve("empty", np.zeros((0, 0)), np.zeros((0, 2)))
 
 
-def _pinv(x, rcond):
+def _pinv(x, rcond, **_):
     if not x.size:
         return np.swapaxes(x, -1, -2)
     gram = np.einsum("...ij,...ik->...jk", np.conj(x), x)
@@ -134,8 +134,8 @@ def _pinv(x, rcond):
     return np.linalg.inv(gram) @ adjoint(x)
 
 
-def _within_rank(x, _):
-    """That of a matrix without full rank, by its only large singular value."""
+def _within_rank(x, _, **__):
+    """That of a matrix by its only large singular value."""
     u, s, vh = scipy.linalg.svd(x)
     return np.outer(np.conj(vh[0]), np.conj(u[:, 0])) / s[0]
 
@@ -145,10 +145,15 @@ for label, x in [
     ("batch", spread_out(2, 3, 2, of=complexes)),
 ]:  # fmt: skip
     case("pinv", [x, np.full(x.shape[:-2], 1e-10, x.dtype)], label, _pinv,
-         jax_rule=label == "batch")  # fmt: skip
+         attrs={"cuts": False}, jax_rule=label == "batch")  # fmt: skip
 rank_one = np.outer([1.0, 2.0, -1.0], [0.5, 2.0])
 case("pinv", [rank_one, np.array(0.3)], "of_small_rank", _within_rank, differences=False,
-     jax_rule=False)  # fmt: skip
+     attrs={"cuts": True}, jax_rule=False)  # fmt: skip
+for label, x in [
+    ("tall", rank_one + 0.1 * off_zero(3, 2)), ("wide", rank_one.T + 0.1j * complexes(2, 3)),
+]:  # fmt: skip
+    case("pinv", [x, np.array(0.5, x.dtype)], f"cut_off_{label}", _within_rank,
+         attrs={"cuts": True}, jax_rule=False)  # fmt: skip
 
 
 # Decompositions. The signs of vectors are those of LAPACK, which SciPy calls as well.
