@@ -78,10 +78,15 @@ def _cofactors_vjp(g, y, x):
 cofactors = of_matrices("cofactors", _cofactors_kernel, vjps=(_cofactors_vjp,))
 
 
+def _nan_if_any(xp, x, y):
+    """`y` of matrices x; to LAPACK, one that begins with nan is singular."""
+    return xp.where(xp.isnan(x).any(axis=(-2, -1)), y.dtype.type(np.nan), y)
+
+
 def _det_kernel(xp, x):
     if not x.shape[-1]:  # JAX has no answer for these
         return xp.ones(x.shape[:-2], x.dtype)
-    return xp.linalg.det(x)
+    return _nan_if_any(xp, x, xp.linalg.det(x))
 
 
 det = of_matrices(
@@ -92,8 +97,7 @@ det = of_matrices(
 
 
 def _slogdet_kernel(xp, x):
-    sign, size = xp.linalg.slogdet(x)
-    sign = xp.where(xp.isnan(size), size, sign)
+    sign, size = (_nan_if_any(xp, x, part) for part in xp.linalg.slogdet(x))
     return sign.astype(x.dtype, copy=False), size.astype(x.dtype, copy=False)
 
 
