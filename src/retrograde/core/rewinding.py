@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from retrograde.core.lines import locals_of
 from retrograde.core.notes import CustomName
 from retrograde.core.plans import Plan
 from retrograde.core.recorders import thread
+from retrograde.core.references import count, if_alone
 from retrograde.core.tensor import Tensor
 
 _array_of = operator.attrgetter("_array")
@@ -127,7 +127,7 @@ class Cotangents(dict):
         if type(value) is not np.ndarray:
             return False
         return key in self._owned or (
-            sys.getrefcount(self[key]) == _FREE
+            count(self[key]) == _ALONE
             and self[key].base is None
             and self[key].flags.writeable
             and (self[key].shape, self[key].dtype) == (value.shape, value.dtype)
@@ -162,19 +162,14 @@ class Cotangents(dict):
         return tuple(whole)
 
 
-def _references_if_free() -> int:
-    """What `_is_ours` counts if nobody else holds an array, and `add` looks at it.
-
-    Without the global lock counts say nothing.
-    """
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return -1
+def _of_the_walk() -> int:
+    """What `_is_ours` counts if nobody else holds an array, and `add` looks at it."""
     cotangents = {0: np.zeros(2)}
     before = cotangents.get(0)  # noqa: F841
-    return sys.getrefcount(cotangents[0])
+    return count(cotangents[0])
 
 
-_FREE = _references_if_free()
+_ALONE = if_alone(_of_the_walk)
 
 
 def _halt(frame: FrameType) -> FrameType | None:

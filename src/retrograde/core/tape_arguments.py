@@ -47,15 +47,6 @@ REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # what most loss
 
 def flat(structure: Any, role: str) -> tuple[list, Any]:
     """The tensors and variables in `structure`, and what packs others in their place."""
-    kind = type(structure)
-    if kind is Tensor:
-        return [structure], _only
-    if kind is list or kind is tuple:
-        for leaf in structure:
-            if not isinstance(leaf, Holder):
-                break
-        else:
-            return list(structure), kind
     leaves, pack = nest.flatten_with_pack(structure)
     composites = {}
     for i, leaf in enumerate(leaves):
@@ -64,10 +55,6 @@ def flat(structure: Any, role: str) -> tuple[list, Any]:
                 composites[i] = leaf
             leaves[i] = _tensor_or_variable(leaf, role)
     return leaves, _packing(pack, composites) if composites else pack
-
-
-def _only(values: list) -> Any:
-    return values[0]
 
 
 def _packing(pack: Any, composites: dict[int, CompositeTensor]) -> Any:

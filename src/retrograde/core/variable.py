@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +18,7 @@ from retrograde.core.effects import Host, perform
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import alone, escape, next_id, thread
+from retrograde.core.references import count, if_alone
 from retrograde.core.scattering import Scattering
 from retrograde.core.shapes import TensorShape, broadcast
 from retrograde.core.tensor import Reference, Tensor, readable, representation
@@ -522,20 +522,12 @@ def _initial_array(value: Any, dtype: Any) -> Any:
     return namespaces.placed(as_array(value, wanted))
 
 
-_count = sys.getrefcount
-
-
 def _references(tensor: Tensor, array: Any) -> int:
-    return _count(tensor) + _count(array)
+    return count(tensor) + count(array)
 
 
-def _references_if_alone() -> int:
-    """What `_references` counts in `_replace` if nobody but the variable holds the tensor.
-
-    Without the global lock counts say nothing, and assignments never write in place.
-    """
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return -1
+def _of_the_variable() -> int:
+    """What `_references` counts in `_replace` if nobody but the variable holds the tensor."""
     variable = Variable(np.zeros(2))
     tensor = variable._written = variable._tensor
     variable._tensor = None
@@ -543,7 +535,7 @@ def _references_if_alone() -> int:
     return _references(tensor, array)
 
 
-_ALONE = _references_if_alone()
+_ALONE = if_alone(_of_the_variable)
 
 
 def _writable(array: Any) -> bool:

@@ -7,7 +7,6 @@ asks for one gets the array back first. For variables that nobody asks for, a ca
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.references import count, if_alone
 from retrograde.core.variable import Variable
 from retrograde.functions.device_arrays import OnDevice, on_device, required_jax
 
@@ -100,26 +100,23 @@ def _to_give_away(variable: Variable) -> Any:
     Where NumPy holds or looks at it, JAX sees to that by itself.
     """
     if type(variable._tensor) is OnDevice:
-        array, *counts = _references(variable)
-        alone = counts == _references_if_alone()
+        array, references = _references(variable)
+        alone = references == _references_if_alone()
     else:
         array = variable._array
         alone = isinstance(array, (np.ndarray, np.generic))
     return array if alone else required_jax().numpy.copy(array)
 
 
-def _references(variable: Variable) -> tuple[Any, int, int]:
+def _references(variable: Variable) -> tuple[Any, int]:
     """The array of a variable, and how many hold its tensor or the array."""
     tensor = variable._tensor
     device = tensor._device
-    return device, sys.getrefcount(tensor), sys.getrefcount(device)
+    return device, count(tensor) + count(device)
 
 
 @functools.cache
-def _references_if_alone() -> list[int]:
-    """What is counted if nobody but the variable has them; without the global lock, nothing."""
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return []
+def _references_if_alone() -> int:
     variable = Variable(0.0)
     variable._put(OnDevice(np.zeros(2)))
-    return list(_references(variable)[1:])
+    return if_alone(lambda: _references(variable)[1])

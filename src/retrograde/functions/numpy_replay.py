@@ -88,7 +88,7 @@ class Writer:
     def compiled(self) -> Callable:
         """The function that the source defines."""
         namespace = dict(self.namespace)
-        exec(compile(self.source, "<replay>", "exec"), namespace)
+        exec(compile(self.source, "<retrograde replay>", "exec"), namespace)
         return namespace["replay"]
 
     # What may be overwritten and when values are no longer needed

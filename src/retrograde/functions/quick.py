@@ -48,7 +48,7 @@ def quick_call(
     counted = f"if len(given) != {len(specs)}: return NotImplemented"
     unpacked = f"[{', '.join(arguments)}] = given"
     text = "\n    ".join(["def call(*given):", counted, unpacked, *lines])
-    exec(compile(text, "<call>", "exec"), namespace)
+    exec(compile(text, "<retrograde call>", "exec"), namespace)
     return namespace["call"]
 
 

@@ -27,8 +27,7 @@ def one(dtype):
     return _ONES[dtype]
 
 
-_FEW = 2048
-
+FEW = 2048  # elements: a call takes longer than the work on so many
 
 _BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
 
@@ -41,14 +40,14 @@ def kept_where(xp, keep, x, out=None):
     """`x` where `keep` is true, else 0."""
     if out is not None:
         return np.multiply(bits(x), keep, bits(out)).view(x.dtype)
-    if xp is np and keep.size > _FEW and x.dtype in _BITS:
+    if xp is np and keep.size > FEW and x.dtype in _BITS:
         return (bits(x) * keep).view(x.dtype)
     return xp.where(keep, x, zero(x.dtype))
 
 
 def chosen_where(xp, condition, x1, x2, out=None):
     """`x1` where `condition` is true, else `x2`."""
-    many = xp is np and condition.size > _FEW and x1.dtype in _BITS and condition.dtype == bool
+    many = xp is np and condition.size > FEW and x1.dtype in _BITS and condition.dtype == bool
     if not many and out is None:
         return xp.where(condition, x1, x2)
     y = np.bitwise_xor(bits(x1), bits(x2), None if out is None else bits(out))

@@ -11,7 +11,7 @@ from retrograde.core.dispatch import MANY
 from retrograde.core.errors import invalid
 from retrograde.core.rules import passed_on
 from retrograde.core.shapes import broadcast
-from retrograde.ops._arrays import SINGLE_AND_DOUBLE, chosen_where, kept_where, over, zero
+from retrograde.ops._arrays import FEW, SINGLE_AND_DOUBLE, chosen_where, kept_where, over, zero
 from retrograde.ops._families import conj, elementwise
 from retrograde.ops._writing import Writes, has_bits, is_float
 from retrograde.ops.casting import ones_like, zeros_like
@@ -61,10 +61,6 @@ negative = elementwise(
 # The guarded zero: where a local derivative is not finite and the cotangent is exactly zero, the
 # contribution is zero, so that the branch that `where` did not take cannot poison the other.
 
-
-_FEW = 2048
-
-
 _NOT_SO_MANY = 10_000  # elements: for more, BLAS wakes threads
 
 
@@ -79,7 +75,7 @@ def no_nan(xp, g, result):
     """`result`, which is ours, and 0 where g is 0. Only a nan is there to be mended."""
     if xp is not np:
         return xp.where(g == 0, xp.zeros((), result.dtype), result)
-    if (result.size < _FEW or not g.ndim) and np.count_nonzero(g) == g.size:
+    if (result.size < FEW or not g.ndim) and np.count_nonzero(g) == g.size:
         return result
     if not (result.size and _has_nan(result)):
         return result
@@ -110,7 +106,7 @@ def guarded(g, d, ours=False):
     `ours` says that nobody else has d: large arrays are written over.
     """
     if type(g) is np.ndarray:
-        if g.size < _FEW:
+        if g.size < FEW:
             if np.count_nonzero(g) == g.size:
                 return g * d
         elif not any(g.strides) and (number := g.flat[0]):  # as behind a sum or mean

@@ -11,6 +11,7 @@ from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.ops import reduction
 from retrograde.ops._arrays import (
+    FEW,
     SINGLE_AND_DOUBLE,
     largest,
     one,
@@ -24,8 +25,6 @@ from retrograde.ops.arithmetic import mask
 from retrograde.ops.casting import cast
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import everywhere, reshape
-
-_FEW = 2048
 
 
 def _along(name, kernel, rule):
@@ -52,7 +51,7 @@ def _needs_no_shift(xp, x):
     The sum of all squares tells: no element is larger than its root. For many numbers it tells
     too little.
     """
-    return xp is np and x.dtype in SINGLE_AND_DOUBLE and x.size <= _FEW and np.vdot(x, x) < 40**2
+    return xp is np and x.dtype in SINGLE_AND_DOUBLE and x.size <= FEW and np.vdot(x, x) < 40**2
 
 
 def _softmax_kernel(xp, x, *, axis):
