@@ -112,3 +112,60 @@ def test_variables_take_them():
     v.assign_sub(slices())
 
     assert not v.numpy().any()
+
+
+READ = {
+    "itself": lambda v: tf.gather(v, [1, 1]),
+    "its identity": lambda v: tf.gather(tf.identity(v), [1, 1]),
+    "its identity twice over": lambda v: tf.gather(tf.identity(tf.identity(v)), [1, 1]),
+    "as a tensor": lambda v: tf.gather(tf.convert_to_tensor(v), [1, 1]),
+    "what it held": lambda v: tf.gather(v.read_value(), [1, 1]),
+}
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+def test_gradients_come_as_rows(read):
+    v = tf.Variable(tf.ones([4, 2]))
+    with tf.GradientTape() as tape:
+        y = read(v)
+    g = tape.gradient(y, v)
+
+    assert isinstance(g, tf.IndexedSlices)
+    assert g.indices.numpy().tolist() == [1, 1]
+    assert g.values.numpy().tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert g.dense_shape.numpy().tolist() == [4, 2]
+
+
+def test_rows_that_arrive_in_two_ways_are_all_there():
+    v = tf.Variable(tf.ones([4, 2]))
+    with tf.GradientTape(persistent=True) as tape:
+        rows = tf.reduce_sum(tf.gather(v, [0]) * 2 + tf.gather(tf.identity(v), [3]) * 3)
+        both = rows + tf.reduce_sum(v)
+
+    g = tape.gradient(rows, v)
+    assert isinstance(g, tf.IndexedSlices)
+    assert tf.convert_to_tensor(g).numpy()[:, 0].tolist() == [2.0, 0.0, 0.0, 3.0]
+    g = tape.gradient(both, v)
+    assert isinstance(g, tf.Tensor)
+    assert g.numpy()[:, 0].tolist() == [3.0, 1.0, 1.0, 4.0]
+
+
+WHOLE = {
+    "a sum": lambda v: tf.gather(v + 1.0, [1, 1]),
+    "another shape": lambda v: tf.gather(tf.reshape(v, [2, 4]), [1]),
+    "rows in another order": lambda v: tf.roll(v, 1, axis=0),
+    "sorted": lambda v: tf.sort(v[:, 0]),
+    "repeated": lambda v: tf.repeat(v, 2, axis=0),
+    "largest": lambda v: tf.math.top_k(v[:, 0], 2).values,
+    "what a function returned": lambda v: tf.gather(tf.function(lambda: tf.identity(v))(), [1, 1]),
+    "mirrored": lambda v: tf.pad(v, [[1, 1], [0, 0]], "REFLECT"),
+}
+
+
+@pytest.mark.parametrize("f", WHOLE.values(), ids=WHOLE)
+def test_gradients_are_whole_where_tensorflow_has_whole_ones(f):
+    v = tf.Variable(tf.ones([4, 2]))
+    with tf.GradientTape() as tape:
+        y = f(v)
+
+    assert isinstance(tape.gradient(y, v), tf.Tensor)

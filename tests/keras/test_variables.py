@@ -209,6 +209,8 @@ def test_gradients_of_embeddings_reach_optimizers():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(np.array([1, 1, 3])))
     gradients = tape.gradient(loss, layer.trainable_variables)
+    assert isinstance(gradients[0], tf.IndexedSlices)
+    assert gradients[0].indices.numpy().tolist() == [1, 1, 3]
     keras.optimizers.SGD(0.5).apply(gradients, layer.trainable_variables)
 
     np.testing.assert_array_equal(layer.get_weights()[0], [[1, 1], [0, 0], [1, 1], [0.5, 0.5]])

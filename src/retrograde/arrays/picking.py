@@ -25,7 +25,7 @@ from retrograde.core.hosting import hosted
 from retrograde.core.recorders import changes
 from retrograde.core.shapes import TensorShape, broadcast, normalise_axis
 from retrograde.core.tensor import Tensor
-from retrograde.ops import arithmetic, casting, indexing, shaping, slicing
+from retrograde.ops import arithmetic, indexing, shaping, slicing
 from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
 
@@ -66,12 +66,11 @@ def _moves(begin: Any) -> bool:
 
 def _moving_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """A part that other calls of a function find elsewhere."""
-    x = casting.identity(x)
     for axis, (size, n) in enumerate(zip(sizes, x._array.shape, strict=True)):
         what = f"slice: a part of size {size} of axis {axis}, which has size {n}, must have begin"
         start = check_range(begin[axis], low=0, high=n - size + 1, what=what)
         places = start + np.arange(size).astype(begin._array.dtype)
-        x = indexing.gather(x, places, axis=axis)
+        x = indexing.gather(x, places, axis=axis, whole=True)
     return x
 
 
@@ -497,7 +496,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = 
     order = indexing.argsort(x, axis=at, descending=_descending(direction))
     last = x._array.ndim - 1
     if not last:
-        return indexing.gather(casting.identity(x), order, axis=0)
+        return indexing.gather(x, order, axis=0, whole=True)
     swap = tuple({at: last, last: at}.get(i, i) for i in builtins.range(last + 1))
     x, order = shaping.transpose(x, perm=swap), shaping.transpose(order, perm=swap)
     return shaping.transpose(gather_batches(x, order, last, last), perm=swap)

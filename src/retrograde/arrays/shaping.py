@@ -417,7 +417,7 @@ def _pad_mirrored(x: Tensor, pairs: list[list[int]], edge: bool) -> Tensor:
             front = places[:before] if edge else places[1 : before + 1]
             back = places[size - after :] if edge else places[size - after - 1 : size - 1]
             places = np.concatenate([front[::-1], places, back[::-1]])
-            y = gather(y, Tensor(places), axis=axis)
+            y = gather(y, Tensor(places), axis=axis, whole=True)
     return y
 
 
@@ -456,7 +456,7 @@ def _moving_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
         size = x._array.shape[at]
         if size:
             places = (np.arange(size).astype(shift._array.dtype) - shifts[i]) % size
-            x = gather(casting.identity(x), places, axis=at)
+            x = gather(x, places, axis=at, whole=True)
     return x
 
 
@@ -507,7 +507,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
     at = axis % ndim
     places = _repeated_places(repeats, x._array.shape[at])
-    return gather(casting.identity(x), places, axis=at)
+    return gather(x, places, axis=at, whole=True)
 
 
 @hosted(open_shapes=True)

@@ -24,7 +24,8 @@ class Plan:
     primitive.
 
     `pull(cotangents, leads, g, ids, saved, attrs)` runs the rules of the inputs in `leads` on raw
-    arrays and adds the results to `cotangents`; `pull_boxed` does so with tensors.
+    arrays and adds the results to `cotangents`; `pull_boxed` does so with tensors. `passes_rows`
+    says that y is its one input, so that IndexedSlices go on as they are.
     """
 
     save: Callable[[tuple], tuple]
@@ -35,6 +36,7 @@ class Plan:
     name: str = ""
     pull: Callable | None = None
     pull_boxed: Callable | None = None
+    passes_rows: bool = False
 
 
 def plan_for(
@@ -52,7 +54,8 @@ def plan_for(
     reads = tuple([max(column) for column in zip(*each, strict=True)])
     flow = tuple([(i, rule is passed_on) for i, rule in chosen])
     pulls = [_puller(reads, flow, raw)(*[rule for _, rule in chosen]) for raw in (True, False)]
-    return Plan(saver(reads), chosen, None, (), False, name, *pulls)
+    passes_rows = rules == (passed_on,)
+    return Plan(saver(reads), chosen, None, (), False, name, *pulls, passes_rows)
 
 
 def save_all(plan: Plan, values: tuple) -> tuple:

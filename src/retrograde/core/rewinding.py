@@ -42,7 +42,7 @@ def rewind(
             g = cotangents.get(out) if out in wanted else take(out, None)
         if g is None:
             continue
-        if type(g) is IndexedSlices:
+        if type(g) is IndexedSlices and not plan.passes_rows:
             g = run(indexed_slices.dense, g)
         if plan.joint is None:
             if boxed:

@@ -13,7 +13,7 @@ from keras.src.utils import rng_utils
 
 import retrograde
 from retrograde.core.indexed_slices import whole
-from retrograde.keras_backend import missing_gradients
+from retrograde.keras_backend import gradients
 from retrograde.summary import _events
 
 
@@ -29,7 +29,7 @@ def make(view):
     LossScaleOptimizer.get_scaled_loss = get_scaled_loss
     LossScaleOptimizer.get_unscaled_gradients = get_unscaled_gradients
     LossScaleOptimizer.apply = _applying(LossScaleOptimizer.apply)
-    missing_gradients.explain_in_optimizers()
+    gradients.prepare_in_optimizers()
 
 
 class _Ours(types.SimpleNamespace):

@@ -20,7 +20,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.math.arithmetic import minimum
 from retrograde.ops import sorting
-from retrograde.ops.casting import identity, to_dtype
+from retrograde.ops.casting import to_dtype
 from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.indexing import gather, scatter_add
@@ -89,7 +89,7 @@ def _picked(x: Tensor, places: Tensor) -> Tensor:
     """The elements of x at `places` along the last axis; its gradient is whole."""
     last = x.ndim - 1
     if not last:
-        return gather(identity(x), places, axis=0)
+        return gather(x, places, axis=0, whole=True)
     return gather_batches(x, places, last, last)
 
 

@@ -25,7 +25,7 @@ def _check_range(indices, size):
         raise invalid(f"indices{place} = {flat[position]} is not in [0, {size}).")
 
 
-def _gather_kernel(xp, x, indices, *, axis):
+def _gather_kernel(xp, x, indices, *, axis, **_):
     if xp is np:
         _check_range(indices, x.shape[axis])
         y = x.take(indices, axis)
@@ -33,11 +33,11 @@ def _gather_kernel(xp, x, indices, *, axis):
     return xp.take(x, indices, axis, mode="clip")
 
 
-def _gather_vjp(g, _y, _x, indices, *, axis):
-    """Rows of g, as IndexedSlices; along other axes than the first, made whole."""
+def _gather_vjp(g, _y, _x, indices, *, axis, whole=False):
+    """Rows of g, as IndexedSlices; along other axes than the first, or if asked for, whole."""
     size, rest = math.prod(indices.shape), _x.shape[:axis] + _x.shape[axis + 1 :]
     flat = reshape(indices, shape=(size,))
-    if axis == 0:
+    if axis == 0 and not whole:
         return IndexedSlices(reshape(g, shape=(size, *rest)), flat, _x.shape)
     ahead = tuple(range(axis, axis + indices.ndim))
     perm = (*ahead, *(i for i in range(g.ndim) if i not in ahead))
@@ -47,11 +47,11 @@ def _gather_vjp(g, _y, _x, indices, *, axis):
     return transpose(dense, perm=back)
 
 
-def _gather_batch(batched, x, indices, *, axis):
+def _gather_batch(batched, x, indices, *, axis, whole=False):
     if batched == (True, False):
         return gather(x, indices, axis=axis + 1)
     if batched == (False, True):
-        y = gather(x, indices, axis=axis)
+        y = gather(x, indices, axis=axis, whole=whole)
         perm = (axis, *(i for i in range(y.ndim) if i != axis))
         return transpose(y, perm=perm)
     return _gather_rows(x, indices, axis)

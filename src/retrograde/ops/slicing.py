@@ -13,7 +13,7 @@ from retrograde.core.hosting import hosted
 from retrograde.core.recorders import changes, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.ops.casting import identity, to_dtype
+from retrograde.ops.casting import to_dtype
 from retrograde.ops.indexing import from_front, gather
 from retrograde.ops.shaping import key_of, reshape, take_slice
 
@@ -69,7 +69,7 @@ def _moved(x: Tensor, key: Any) -> tuple[Tensor, Any]:
             places = (
                 _span(k.start, k.stop, k.step, size) if isinstance(k, slice) else _at(k, size, axis)
             )
-            x = gather(identity(x), places, axis=axis)
+            x = gather(x, places, axis=axis, whole=True)
             elements[i] = slice(None) if isinstance(k, slice) else 0
         axis += k is not None
     return x, tuple(elements)

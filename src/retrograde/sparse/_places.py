@@ -11,7 +11,6 @@ from retrograde.core.dispatch import boxed
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
-from retrograde.ops.casting import identity
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.sparse.tensor import SparseTensor
 
@@ -120,8 +119,8 @@ def check_order(indices: np.ndarray, what: str) -> None:
 
 
 def picked(values: Tensor, which: Any) -> Tensor:
-    """Elements of `values` by their numbers. The gradient of a gather is made whole here."""
-    return gather(identity(values), boxed(which), axis=0)
+    """Elements of `values` by their numbers, with a gradient that is whole."""
+    return gather(values, boxed(which), axis=0, whole=True)
 
 
 def summed(values: Tensor, which: Any, count: int) -> Tensor:

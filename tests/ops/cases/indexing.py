@@ -7,7 +7,7 @@ import numpy as np
 from tests.ops.cases._table import COMPLEXES, FLOATS, INTEGERS, between, case, complexes, integers
 
 
-def _gathered(x, indices, *, axis):
+def _gathered(x, indices, *, axis, **_):
     return np.take(x, indices, axis)
 
 
@@ -23,6 +23,13 @@ for label, shape, indices, axis in [
 ]:
     indices = np.array(indices, "int32" if axis else "int64")
     case("gather", [between(-1, 1, *shape), indices], label, _gathered, attrs={"axis": axis})
+case(
+    "gather",
+    [between(-1, 1, 3, 2), np.array([2, 0, 2])],
+    "with_a_whole_gradient",
+    _gathered,
+    attrs={"axis": 0, "whole": True},
+)
 case("gather", [complexes(3), np.array([1, 1])], "complex", _gathered, attrs={"axis": 0})
 
 

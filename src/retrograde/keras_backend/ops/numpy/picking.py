@@ -32,7 +32,7 @@ from retrograde.keras_backend.ops.numpy.reductions import all, any, max, min, su
 from retrograde.keras_backend.ops.numpy.shaping import axes_to_end, moveaxis, ravel
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, shaping, sorting
-from retrograde.ops.casting import identity, to_dtype
+from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import ceil, floor, rint
 
 # By place
@@ -51,8 +51,7 @@ def take(x, indices, axis=None):
     if axis is None:
         x, axis = ravel(x), 0
     at = axis_of(axis, x.ndim, "take")
-    # The identity makes the gradient whole: optimizers of Keras know no other.
-    return indexing.gather(identity(x), _places(indices, x._array.shape[at]), axis=at)
+    return indexing.gather(x, _places(indices, x._array.shape[at]), axis=at)
 
 
 def take_along_axis(x, indices, axis=None):
@@ -81,7 +80,7 @@ def _along_last(x, places):
         for v in (x, places)
     )
     if not front:
-        return indexing.gather(identity(x), places, axis=0)
+        return indexing.gather(x, places, axis=0, whole=True)
     last = shaping.reshape(places, shape=(*places._array.shape, 1))
     return indexing.gather_nd(x, last, batch_dims=len(front))
 

@@ -297,7 +297,7 @@ def pad(x, pad_width, mode="constant", constant_values=None):
     for axis, (before, after) in enumerate(pairs):
         if before or after:
             places = np.pad(np.arange(x._array.shape[axis]), (before, after), mode=mode)
-            y = gather(y, Tensor(places), axis=axis)
+            y = gather(y, Tensor(places), axis=axis, whole=True)
     return y
 
 

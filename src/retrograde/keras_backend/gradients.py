@@ -1,4 +1,4 @@
-"""Keras's complaints about missing gradients, with the reasons that the tape knows."""
+"""Gradients as Keras's optimizers take them: whole, and missing ones with the tape's reasons."""
 
 import functools
 import sys
@@ -6,18 +6,19 @@ import warnings
 
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
+from retrograde.core.indexed_slices import whole
 from retrograde.testimony.none.explaining import reasons_for
 
 
-def explain_in_optimizers():
-    """Makes all optimizers of Keras name the reasons."""
-    BaseOptimizer._filter_empty_gradients = _explaining(BaseOptimizer._filter_empty_gradients)
+def prepare_in_optimizers():
+    """Has all optimizers of Keras look at gradients in this way first."""
+    BaseOptimizer._filter_empty_gradients = _preparing(BaseOptimizer._filter_empty_gradients)
 
 
-def _explaining(filter_empty):
+def _preparing(filter_empty):
     @functools.wraps(filter_empty)
-    def filter_and_explain(self, grads, vars):
-        grads, vars = list(grads), list(vars)
+    def prepare(self, grads, vars):
+        grads, vars = [whole(g) for g in grads], list(vars)
         missing = [v for g, v in zip(grads, vars, strict=True) if g is None]
         if not missing:
             return filter_empty(self, grads, vars)
@@ -32,4 +33,4 @@ def _explaining(filter_empty):
             warnings.warn(f"{warning.message}{reasons}", warning.category, stacklevel=3)
         return filtered
 
-    return filter_and_explain
+    return prepare
