@@ -324,12 +324,12 @@ class Variable(Scattering, metaclass=_Creating):
 
     def _put(self, tensor: Tensor) -> None:
         """Holds `tensor`, which goes by the id of this variable."""
-        with self._lock:
-            if self._loan is None:
-                self._tensor = tensor
-                return
-        self._end_loan()
-        self._put(tensor)
+        while True:
+            with self._lock:
+                if self._loan is None:
+                    self._tensor = tensor
+                    return
+            self._end_loan()
 
     def assign_add(
         self,
@@ -430,21 +430,24 @@ class Variable(Scattering, metaclass=_Creating):
         `None`, and `write` makes a new array. While that goes on, `_tensor` is `None`, so that
         a reader waits rather than see half of it.
         """
-        with self._lock:
-            if self._loan is None:
-                tensor = self._written = self._tensor
-                try:
-                    self._tensor = None
-                    array = tensor._array
-                    alone = _references(tensor, array) == _ALONE and _writable(array)
-                    value = write(array, array if alone else None)
-                    if value is not array:
-                        tensor = Tensor(value, self._id)
-                finally:
-                    self._tensor, self._written = tensor, None
-                return
-        self._end_loan()
-        self._replace(write)
+        while True:
+            with self._lock:
+                if self._loan is None:
+                    self._write(write)
+                    return
+            self._end_loan()
+
+    def _write(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
+        tensor = self._written = self._tensor
+        try:
+            self._tensor = None
+            array = tensor._array
+            alone = _references(tensor, array) == _ALONE and _writable(array)
+            value = write(array, array if alone else None)
+            if value is not array:
+                tensor = Tensor(value, self._id)
+        finally:
+            self._tensor, self._written = tensor, None
 
     def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
         """Writes `value`, broadcast to `shape`, into the part of the array that `key` cuts out."""
@@ -527,7 +530,7 @@ def _references(tensor: Tensor, array: Any) -> int:
 
 
 def _of_the_variable() -> int:
-    """What `_references` counts in `_replace` if nobody but the variable holds the tensor."""
+    """What `_references` counts in `_write` if nobody but the variable holds the tensor."""
     variable = Variable(np.zeros(2))
     tensor = variable._written = variable._tensor
     variable._tensor = None
