@@ -195,7 +195,8 @@ def gather(
     along = given if axis is None else integer(axis, "gather")
     at = normalise_axis(along, x._array.ndim, "gather")
     if not batch:
-        x = x if along >= 0 else casting.identity(x)  # then its gradient is never IndexedSlices
+        if along < 0:  # TensorFlow has no IndexedSlices then
+            return indexing.gather(x, places, axis=at, whole=True)
         return indexing.gather(x, places, axis=at)
     _check_batches(x, places, batch, "gather")
     if at < batch:
