@@ -103,6 +103,14 @@ def test_rebatching_keeps_all_rows(n, size):
     assert listed(Dataset.range(n).batch(4).rebatch(size)) == expected
 
 
+def test_rebatching_takes_sizes_in_turn():
+    rows = Dataset.range(6).batch(4)
+
+    assert listed(rows.rebatch([1, 2])) == [[0], [1, 2], [3], [4, 5]]
+    assert listed(rows.rebatch([3, 2, 2])) == [[0, 1, 2], [3, 4], [5]]
+    assert listed(rows.rebatch([3, 2, 2], drop_remainder=True)) == [[0, 1, 2], [3, 4]]
+
+
 # Shuffling
 
 

@@ -27,6 +27,16 @@ ERRORS = {
         tf.errors.InvalidArgumentError,
         "batch: batch_size must be greater than zero. Received: 0.",
     ),
+    "rebatch": (
+        lambda: Dataset.range(3).batch(2).rebatch([1, 0]),
+        tf.errors.InvalidArgumentError,
+        "rebatch: batch_size must be greater than zero. Received: 0.",
+    ),
+    "rebatch_without_sizes": (
+        lambda: Dataset.range(3).batch(2).rebatch([]),
+        tf.errors.InvalidArgumentError,
+        "rebatch: expected at least one size. Received: none.",
+    ),
     "shapes": (
         lambda: listed(Dataset.range(1, 3).map(tf.range).batch(2)),
         tf.errors.InvalidArgumentError,

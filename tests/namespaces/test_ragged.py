@@ -348,6 +348,14 @@ TWO_ROWS = tf.ragged.constant([[1.0, 2.0], [3.0]])
 R = tf.RaggedTensor
 
 INVALID = {
+    "decreasing_splits": (
+        lambda: tf.ragged.row_splits_to_segment_ids([0, 3, 2]),
+        "row_splits_to_segment_ids: splits must not decrease. Received: [0, 3, 2].",
+    ),
+    "any_of_strings": (
+        lambda: tf.reduce_any(tf.ragged.constant([["a"]]), axis=1),
+        "Expected truth values or numbers. Received: dtype string.",
+    ),
     "row_splits": (
         lambda: R.from_row_splits([1, 2, 3], [0, 2, 1, 3]),
         "row_splits must begin with 0, not decrease, and end with the number of values, 3. "
@@ -470,6 +478,10 @@ def test_invalid_arguments(case):
 
 
 VALUE_ERRORS = {
+    "range_of_int8": (
+        lambda: tf.ragged.range(tf.constant([1], tf.int8)),
+        "range: expected int32, int64, float32 or float64. Received: dtype int8.",
+    ),
     "empty_splits": (
         lambda: R.from_row_splits([1], []),
         "row_splits may not be empty: they hold 0 if there are no rows.",

@@ -447,7 +447,9 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None
     sizes = [p._array.size for p in places]
     rows = [shaping.reshape(x, shape=(n, *rest)) for x, n in zip(xs, sizes, strict=True)]
     where_to, marks = _stitched(places)
-    empty = Tensor(np.zeros((*marks._array.shape, *rest), xs[0]._array.dtype))
+    dtype = xs[0]._array.dtype
+    nothing = b"" if dtype.kind == "O" else 0
+    empty = Tensor(np.full((*marks._array.shape, *rest), nothing, dtype))
     values = shaping.concat(*rows, axis=0)
     return indexing.put_nd(empty, values, where_to, batch_dims=0)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
+from retrograde.arrays._arguments import integer, integers
 from retrograde.core import dtypes, nest
 from retrograde.core.errors import invalid
 from retrograde.core.shapes import TensorShape
@@ -102,11 +102,44 @@ class BatchSteps(BaseDataset):
         spec = lambda: map_specs(row_spec, self._node.spec)  # noqa: E731
         if not self._node.tries:
             spec()
-        return self._stream(lambda elements, _run: _steps.unbatched(elements), "Unbatch", spec=spec)
+        return self._stream(
+            lambda elements, _run: _steps.unbatched(elements),
+            "Unbatch",
+            spec=spec,
+            cardinality=self._row_count,
+        )
+
+    def _row_count(self, n: int) -> int:
+        """How many rows `n` elements have, as far as that is known without trying functions."""
+        sizes = [] if self._node.tries else [s.shape[:1] for s in nest.flatten(self._node.spec)]
+        rows = next((size[0] for size in sizes if size.rank and size[0] is not None), None)
+        if rows is None or n == _nodes.UNKNOWN:
+            return _nodes.UNKNOWN
+        return n * rows if n > 0 else n
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:
-        """Batches of another size."""
-        return self.unbatch().batch(batch_size, drop_remainder)
+        """Batches of another size, or of several sizes in turn.
+
+        >>> data = tf.data.Dataset.range(5).batch(2).rebatch([1, 2])
+        >>> [batch.tolist() for batch in data.as_numpy_iterator()]
+        [[0], [1, 2], [3], [4]]
+        """
+        sizes, rows = integers(batch_size, "batch_size"), self.unbatch()
+        if not sizes:
+            raise invalid("rebatch: expected at least one size. Received: none.")
+        for size in sizes:
+            _nodes.check_positive(size, "rebatch: batch_size")
+        fixed = sizes[0] if drop_remainder and len(set(sizes)) == 1 else None
+
+        def batches(elements: Iterator, _run: Any) -> Iterator:
+            groups = _steps.groups_in_turn(elements, sizes, drop_remainder)
+            return map(_nodes.plain_stack(rows._node), groups)
+
+        return rows._stream(
+            batches,
+            "Rebatch",
+            spec=lambda: map_specs(lambda leaf: batched_spec(leaf, fixed), rows._node.spec),
+        )
 
     def window(
         self,

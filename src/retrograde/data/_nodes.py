@@ -15,6 +15,7 @@ from retrograde.core.spec import TensorSpec
 from retrograde.data import _rows
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import (
+    are_ragged,
     batched_spec,
     map_specs,
     spec_by_trial,
@@ -385,7 +386,7 @@ class Batch(Step):
         if source is not None and self.stack is None:
             tables = _rows.skipped(self.input.tables(run), count * self.size)
             return map(source.take, _rows.grouped(tables, self.size, self.drop))
-        stack = self.stack or functools.partial(stacked, spec=lambda: self.input.spec)
+        stack = self.stack or plain_stack(self.input)
         elements = self.input.open_after(run, count * self.size)
         return map(stack, Groups(elements, self.size, self.drop))
 
@@ -396,6 +397,12 @@ class Batch(Step):
     def cardinality(self) -> int:
         n = self.input.cardinality()
         return n if n < 0 else n // self.size if self.drop else -(-n // self.size)
+
+
+def plain_stack(node: Node) -> Callable:
+    """What stacks elements of `node`. A function that is tried makes no rows of ragged tensors."""
+    ragged = not node.tries and are_ragged(node.spec)
+    return functools.partial(stacked, spec=lambda: node.spec, ragged=ragged)
 
 
 class Groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -96,6 +97,15 @@ def unique(elements: Iterator) -> Iterator:
 def rows_together(flat: Sequence[Any], pack: Callable) -> Iterator:
     """The rows of leaves, packed one by one."""
     return (pack(list(row)) for row in zip(*map(rows_of, flat), strict=False))
+
+
+def groups_in_turn(elements: Iterator, sizes: Sequence[int], drop: bool) -> Iterator:
+    """Lists of elements that have these sizes in turn; the last may be shorter, or is dropped."""
+    for size in itertools.cycle(sizes):
+        group = list(itertools.islice(elements, size))
+        if not group or (drop and len(group) < size):
+            return
+        yield group
 
 
 def unbatched(elements: Iterator) -> Iterator:

@@ -234,14 +234,23 @@ def _ragged_sample(spec: RaggedTensorSpec, which: int) -> Any:
 # Many elements as one, and back
 
 
-def stacked(elements: Sequence[Any], spec: Callable[[], Any]) -> Any:
-    """Elements stacked leaf by leaf. `spec()` is asked only where their shapes differ."""
+def stacked(elements: Sequence[Any], spec: Callable[[], Any], ragged: bool = False) -> Any:
+    """Elements stacked leaf by leaf.
+
+    `spec()` is asked only where their shapes differ, or if some of the leaves are known to be rows
+    of ragged tensors, which become ragged again.
+    """
     _, pack = nest.flatten_with_pack(elements[0])
     columns = zip(*map(nest.flatten, elements), strict=True)
-    return pack([_stacked(column, place, spec) for place, column in enumerate(columns)])
+    return pack([_stacked(column, place, spec, ragged) for place, column in enumerate(columns)])
 
 
-def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any]) -> Any:
+def are_ragged(spec: Any) -> bool:
+    """Whether some leaves are ragged, or rows of ragged tensors."""
+    return any(isinstance(leaf, RaggedTensorSpec) for leaf in nest.flatten(spec))
+
+
+def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any], ragged: bool) -> Any:
     first = leaves[0]
     if first is None:
         return None
@@ -251,16 +260,31 @@ def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any]) -> Any:
         return stack_ragged(leaves, 0)
     if isinstance(first, CompositeTensor):
         raise TypeError(f"Elements of type {type(first).__name__} cannot be batched.")
-    for position, leaf in enumerate(leaves):
-        if leaf._array.shape != first._array.shape:
-            if isinstance(nest.flatten(spec())[place], RaggedTensorSpec):
-                return stack_ragged(leaves, 0)
-            raise invalid(
-                f"Cannot batch tensors with different shapes in component {place}. First element "
-                f"had shape {list(first._array.shape)} and element {position} had shape "
-                f"{list(leaf._array.shape)}. Use padded_batch for such elements."
-            )
+    other = next((i for i, x in enumerate(leaves) if x._array.shape != first._array.shape), None)
+    if ragged or other is not None:
+        leaf = nest.flatten(spec())[place]
+        if isinstance(leaf, RaggedTensorSpec):
+            return ragged_rows(leaves, leaf.ragged_rank + 1, leaf.row_splits_dtype.numpy_dtype)
+    if other is not None:
+        raise invalid(
+            f"Cannot batch tensors with different shapes in component {place}. First element "
+            f"had shape {list(first._array.shape)} and element {other} had shape "
+            f"{list(leaves[other]._array.shape)}. Use padded_batch for such elements."
+        )
     return wrap(stacked_arrays([leaf._array for leaf in leaves]))
+
+
+def ragged_rows(leaves: Sequence[Tensor], depth: int, splits: np.dtype) -> RaggedTensor:
+    """Tensors as the rows of a ragged one whose first `depth` axes behind the rows are ragged."""
+    arrays = [np.asarray(leaf._array) for leaf in leaves]
+    lengths = [
+        np.concatenate([np.full(int(np.prod(a.shape[:axis])), a.shape[axis]) for a in arrays])
+        for axis in range(depth)
+    ]
+    flat = np.concatenate([a.reshape(-1, *a.shape[depth:]) for a in arrays])
+    return RaggedTensor.from_nested_row_lengths(
+        wrap(flat), [wrap(each.astype(splits)) for each in lengths], validate=False
+    )
 
 
 def stacked_arrays(arrays: Sequence[Any]) -> np.ndarray:

@@ -14,10 +14,9 @@ from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._padding import asked_shapes
-from retrograde.data._structure import batched_spec, map_specs, stacked
+from retrograde.data._structure import batched_spec, map_specs, ragged_rows, stacked
 from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.spec import RaggedTensorSpec
-from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 
 # Ragged
@@ -29,7 +28,7 @@ def ragged(elements: Sequence[Any], spec: Callable[[], Any], splits: np.dtype) -
     columns = zip(*map(nest.flatten, elements), strict=True)
     return pack(
         [
-            _ragged(column, _open_axes(leaf), splits)
+            ragged_rows(column, _open_axes(leaf), splits)
             if _open_axes(leaf)
             else stacked(column, lambda leaf=leaf: leaf)
             for leaf, column in zip(flat, columns, strict=True)
@@ -42,18 +41,6 @@ def _open_axes(spec: TypeSpec) -> int:
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return 0
     return max((axis + 1 for axis, size in enumerate(spec.shape) if size is None), default=0)
-
-
-def _ragged(leaves: Sequence[Tensor], depth: int, splits: np.dtype) -> RaggedTensor:
-    arrays = [np.asarray(leaf._array) for leaf in leaves]
-    lengths = [
-        np.concatenate([np.full(int(np.prod(a.shape[:axis])), a.shape[axis]) for a in arrays])
-        for axis in range(depth)
-    ]
-    flat = np.concatenate([a.reshape(-1, *a.shape[depth:]) for a in arrays])
-    return RaggedTensor.from_nested_row_lengths(
-        wrap(flat), [wrap(each.astype(splits)) for each in lengths], validate=False
-    )
 
 
 def ragged_spec(spec: Any, size: int | None, splits: np.dtype) -> Any:

@@ -12,7 +12,7 @@ from retrograde.core.composites import NotOneTensor, dispatched, hand_over
 from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import axes_of, axis_of, dtype_name, truth
+from retrograde.math._inputs import axes_of, axis_of, dtype_name, truth, unary
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import complexes as cx
 from retrograde.ops import elementary as el
@@ -133,12 +133,11 @@ def _power(x: Tensor) -> Tensor:
     return apply(ar.add, tuple(apply(ar.square, (part,)) for part in parts))
 
 
-@dispatched
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of `reduce_variance`. Its gradient is nan where all elements are equal."""
-    return apply(el.sqrt, (reduce_variance(input_tensor, axis, keepdims),))
+    return unary(el.sqrt, reduce_variance(input_tensor, axis, keepdims))
 
 
 def reduce_euclidean_norm(

@@ -45,7 +45,7 @@ def constant(
     inner = None if inner_shape is None else shape_from(inner_shape, "constant: inner_shape")
     if ragged_rank is None:
         ragged_rank = max(0, deepest - 1 - (0 if inner is None else len(inner)))
-    if ragged_rank and ragged_rank >= deepest:
+    if ragged_rank and ragged_rank >= deepest and depth is not None:
         raise ValueError(
             f"constant: lists nested {deepest} deep cannot have {ragged_rank} ragged axes."
         )
@@ -104,6 +104,10 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
     return rows.stack(rows.tensors_of(values), axis)
 
 
+# The dtypes that rows of numbers can have; of several, the last is taken.
+_RANGES = tuple(map(np.dtype, (np.int32, np.int64, np.float32, np.float64)))
+
+
 def range(
     starts: Any,
     limits: Any = None,
@@ -120,7 +124,12 @@ def range(
     if limits is None:
         starts, limits = 0, starts
     given = [as_tensor(x) for x in (starts, limits, deltas)]
-    kind = numpy_dtype(dtype) or np.result_type(*(x._array.dtype for x in given))
+    for x in given:
+        if x._array.dtype not in _RANGES:
+            raise ValueError(
+                f"range: expected int32, int64, float32 or float64. Received: dtype {x.dtype.name}."
+            )
+    kind = numpy_dtype(dtype) or max((x._array.dtype for x in given), key=_RANGES.index)
     first, last, step = np.broadcast_arrays(*(np.asarray(x).astype(kind) for x in given))
     if first.ndim > 1:
         raise invalid(f"range: expected scalars or vectors. Received: shape {first.shape}.")
@@ -177,6 +186,11 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     array([0, 0, 2])
     """
     part = RowPartition(integers_of(splits, "row_splits_to_segment_ids"))
+    if (part.lengths < 0).any():
+        raise invalid(
+            "row_splits_to_segment_ids: splits must not decrease. Received: "
+            f"{part.splits.tolist()}."
+        )
     return Tensor(part.rowids.astype(numpy_dtype(out_type) or part.dtype))
 
 

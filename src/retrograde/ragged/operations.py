@@ -290,7 +290,6 @@ HANDLERS |= {
     "reduce_any": _truth(reduction.any),
     "reduce_all": _truth(reduction.all),
     "reduce_variance": reductions.reduce_variance,
-    "reduce_std": reductions.reduce_std,
     "softmax": reductions.softmax,
     "where": _where,
     "add_n": _add_n,
@@ -324,8 +323,6 @@ _OPERATORS = {
     "and": math.logical_and,
     "or": math.logical_or,
     "xor": math.logical_xor,
-    "eq": math.equal,
-    "ne": math.not_equal,
     "lt": math.less,
     "le": math.less_equal,
     "gt": math.greater,
@@ -337,6 +334,10 @@ def _operator(function: Callable) -> Callable:
     return lambda self, other: function(self, other)
 
 
+def _equality(function: Callable, if_none: bool) -> Callable:
+    return lambda self, other: if_none if other is None else function(self, other)
+
+
 def _reflected(function: Callable) -> Callable:
     return lambda self, other: function(other, self)
 
@@ -344,8 +345,10 @@ def _reflected(function: Callable) -> Callable:
 def _bind() -> None:
     for name, function in _OPERATORS.items():
         setattr(RaggedTensor, f"__{name}__", _operator(function))
-        if name not in ("eq", "ne", "lt", "le", "gt", "ge"):
+        if name not in ("lt", "le", "gt", "ge"):
             setattr(RaggedTensor, f"__r{name}__", _reflected(function))
+    RaggedTensor.__eq__ = _equality(math.equal, False)
+    RaggedTensor.__ne__ = _equality(math.not_equal, True)
     RaggedTensor.__neg__ = lambda self: math.negative(self)
     RaggedTensor.__abs__ = lambda self: math.abs(self)
     RaggedTensor.__invert__ = lambda self: math.logical_not(self)

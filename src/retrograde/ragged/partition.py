@@ -20,7 +20,8 @@ _ALLOWED = frozenset({np.dtype(np.int32), _INT64})
 
 def integers_of(value: Any, what: str) -> Tensor:
     """`value` as a tensor of int32 or int64 along one axis; of Python's integers, int64."""
-    tensor = as_tensor(value) if held_by(value) is not None else as_tensor(value, hint=_INT64)
+    fixed = held_by(value) is not None or getattr(value, "dtype", None) in _ALLOWED
+    tensor = as_tensor(value, hint=None if fixed else _INT64)
     if not tensor._array.size and tensor._array.dtype not in _ALLOWED:
         tensor = Tensor(np.zeros(tensor._array.shape, np.int64))
     if tensor._array.dtype not in _ALLOWED or tensor.ndim != 1:

@@ -11,6 +11,7 @@ from retrograde import math
 from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
@@ -47,6 +48,8 @@ _COMBINE = {
 def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> Any:
     """A reduction over one axis, several, or `None` for all."""
     axes = _axes(axis, rank_of(x))
+    if primitive.name in ("any", "all"):  # numbers count as true here unless they are 0
+        x = x.with_flat_values(_truth(x.flat_values))
     if primitive.name == "mean":
         return _mean(x, axes, keepdims)
     if primitive.name == "logsumexp":
@@ -62,6 +65,15 @@ def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> A
         for a in axes:
             y = expand_dims(y, a)
     return y
+
+
+def _truth(flat: Tensor) -> Tensor:
+    """The flat values as truth values; TensorFlow rounds them towards zero before."""
+    if flat._array.dtype.kind == "b":
+        return flat
+    if flat._array.dtype not in dtypes.NUMERIC:
+        raise invalid(f"Expected truth values or numbers. Received: dtype {flat.dtype.name}.")
+    return cast_discrete(cast_discrete(flat, dtype=np.dtype(np.int32)), dtype=np.dtype(bool))
 
 
 def _axes(axis: Any, rank: int) -> list[int]:
@@ -100,8 +112,6 @@ def combined(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any
 def _mean(x: RaggedTensor, axes: list[int], keepdims: Any) -> Any:
     total = reduce(reduction.sum, x, axes, keepdims)
     counts = x.with_flat_values(ones_like(x.flat_values))
-    if x.flat_values._array.dtype in dtypes.INTEGER:
-        return math.floordiv(total, reduce(reduction.sum, counts, axes, keepdims))
     return math.divide(total, reduce(reduction.sum, counts, axes, keepdims))
 
 
@@ -127,13 +137,6 @@ def reduce_variance(
     axes = _axes(axis, rank_of(input_tensor))
     mean = _mean(input_tensor, axes, keepdims)
     return math.subtract(_mean(input_tensor * input_tensor, axes, keepdims), mean * mean)
-
-
-def reduce_std(
-    _: Any, input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: Any = None
-) -> Any:
-    """The square root of the variance."""
-    return math.sqrt(reduce_variance(_, input_tensor, axis, keepdims))
 
 
 def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) -> RaggedTensor:

@@ -12,6 +12,7 @@ import numpy as np
 from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core import dtypes
 from retrograde.core.composites import CompositeTensor
+from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import Primitive
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import invalid
@@ -123,7 +124,10 @@ class RaggedTensor(CompositeTensor):
         values = _values(values)
         length = integer(uniform_row_length, "uniform_row_length")
         count = None if nrows is None else integer(nrows, "nrows")
-        dtype = values._partition.dtype if isinstance(values, RaggedTensor) else np.dtype(np.int64)
+        given = held_by(uniform_row_length)
+        dtype = np.dtype(np.int64) if given is None else split_dtype(given.dtype)
+        if isinstance(values, RaggedTensor):
+            dtype = values._partition.dtype
         return cls(
             values, RowPartition.uniform(length, _count(values), count, dtype), internal=True
         )
@@ -522,8 +526,8 @@ def _nested(flat_values: Any, parts: Sequence[Any], make: Callable, validate: bo
 def _unpadded(x: Tensor, padding: Any) -> np.ndarray:
     """How many elements of each row come before the padding at its end."""
     filled = np.asarray(x) != np.asarray(as_tensor(padding, x._array.dtype))
-    filled = filled.reshape(*filled.shape[:2], -1).any(2)
-    return np.where(filled.any(1), filled.shape[1] - filled[:, ::-1].argmax(1), 0)
+    filled = filled.any(tuple(range(2, filled.ndim)))
+    return np.where(filled, np.arange(1, filled.shape[1] + 1), 0).max(1, initial=0)
 
 
 def _merged(x: Any, outer: int, inner: int) -> Any:
