@@ -139,7 +139,12 @@ def eye(
     dtype: Any = dtypes.float32,
     name: Any = None,
 ) -> Tensor:
-    """The identity matrix, once or for each place of `batch_shape`."""
+    """The identity matrix, once or for each place of `batch_shape`.
+
+    >>> tf.eye(2).numpy()
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     rows = shape_from(num_rows, "eye", TypeError)
     columns = rows if num_columns is None else shape_from(num_columns, "eye", TypeError)
     if len(rows) != 1 or len(columns) != 1:

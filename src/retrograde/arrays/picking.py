@@ -468,7 +468,7 @@ def argsort(
     stable: bool = False,
     name: Any = None,
 ) -> Tensor:
-    """The places in `values`, in the order of what is there. Equal elements keep their order.
+    """The indices that put `values` in order along `axis`. Equal elements keep their order.
 
     >>> tf.argsort([3, 1, 2]).numpy()
     array([1, 2, 0], dtype=int32)
@@ -493,7 +493,11 @@ def _descending(direction: str) -> bool:
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = None) -> Tensor:
-    """The elements in order along an axis."""
+    """The elements in order along `axis`: from the smallest on, or from the largest.
+
+    >>> tf.sort([3, 1, 2], direction="DESCENDING").numpy()
+    array([3, 2, 1], dtype=int32)
+    """
     x = as_tensor(values)
     at = _place(axis, x, "sort")
     order = indexing.argsort(x, axis=at, descending=_descending(direction))
@@ -550,7 +554,7 @@ class UniqueWithCounts(NamedTuple):
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: Any = None) -> Unique:
-    """The distinct elements of a vector in order of appearance, and for each its place there.
+    """The distinct values in a vector, as they appear, and for each element the index of its value.
 
     >>> y, idx = tf.unique([5, 7, 5])
     >>> y.numpy(), idx.numpy()

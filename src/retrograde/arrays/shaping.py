@@ -221,7 +221,12 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
 
 @dispatched
 def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
-    """`input` without its axes of size 1, or without those named."""
+    """`input` without its axes of size 1, or without those of them that `axis` names.
+
+    >>> x = tf.zeros([1, 3, 1])
+    >>> tf.squeeze(x).shape, tf.squeeze(x, axis=0).shape
+    (TensorShape([3]), TensorShape([3, 1]))
+    """
     x = as_tensor(input)
     shape = x._array.shape
     named = () if axis is None else integers(axis, "squeeze", TypeError)
@@ -287,7 +292,11 @@ def _new_axis(axis: int, ndim: int) -> int:
 def unstack(
     value: Any, num: int | None = None, axis: int = 0, name: Any = "unstack"
 ) -> list[Tensor]:
-    """The slices of a tensor along one axis, without that axis."""
+    """The slices of a tensor along one axis, as a list: the reverse of `tf.stack`.
+
+    >>> [x.numpy().tolist() for x in tf.unstack([[1, 2], [3, 4]], axis=1)]
+    [[1, 3], [2, 4]]
+    """
     x = as_tensor(value)
     ndim = x._array.ndim
     if not -ndim <= axis < ndim:

@@ -338,7 +338,11 @@ class Variable(Scattering, metaclass=_Creating):
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable | None:
-        """Adds `delta` to the value. Returns the variable."""
+        """Adds `delta` to the value. Returns the variable.
+
+        >>> tf.Variable([1.0, 2.0]).assign_add([0.5, 0.5]).numpy()
+        array([1.5, 2.5], dtype=float32)
+        """
         return self._update(np.add, "add", delta, "assign_add", read_value)
 
     def assign_sub(

@@ -42,7 +42,14 @@ class BatchSteps(BaseDataset):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Any:
-        """Elements stacked, `batch_size` at a time."""
+        """Elements stacked, `batch_size` at a time.
+
+        The last batch may be smaller, unless `drop_remainder` leaves it out.
+
+        >>> data = tf.data.Dataset.range(5)
+        >>> [batch.tolist() for batch in data.batch(2).as_numpy_iterator()]
+        [[0, 1], [2, 3], [4]]
+        """
         return self._batched(batch_size, drop_remainder)
 
     def _batched(self, batch_size: Any, drop: Any, stack: Callable | None = None) -> Any:

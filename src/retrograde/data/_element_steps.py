@@ -133,7 +133,11 @@ class ElementSteps(BaseDataset):
         return self._then(_nodes.Shard(self._node, shards, place))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Any:
-        """All elements `count` times; by default without end."""
+        """All elements `count` times; by default without end.
+
+        >>> [int(x) for x in tf.data.Dataset.range(2).repeat(3)]
+        [0, 1, 0, 1, 0, 1]
+        """
         times = -1 if count is None else integer(count, "count")
         return self._then(_nodes.Repeat(self._node, times))
 
@@ -146,7 +150,12 @@ class ElementSteps(BaseDataset):
     ) -> Any:
         """Elements drawn from a buffer of `buffer_size`, in another order for each pass.
 
-        A buffer that holds all elements makes every order equally likely.
+        A buffer that holds all elements makes every order equally likely. With
+        `reshuffle_each_iteration=False`, all passes have the same order.
+
+        >>> data = tf.data.Dataset.range(5).shuffle(5)
+        >>> sorted(int(x) for x in data)
+        [0, 1, 2, 3, 4]
         """
         size = integer(buffer_size, "buffer_size")
         if size != _nodes.UNKNOWN and size < 1:
