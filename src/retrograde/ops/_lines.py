@@ -17,7 +17,6 @@ import itertools
 import math
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from retrograde.ops._windows import Windows
 
@@ -63,16 +62,14 @@ class _Lines:
         cells, lines = (np.squeeze(a.view(item), -1) for a in (x, self.lines[: len(x)]))
         space, windows = x.shape[1:-1], self.windows
         if self.whole:
-            for place, tap in enumerate(windows.taps()):
-                positions, seen = windows.meeting(space, tap)
+            for place, (_, positions, seen) in enumerate(windows.meetings(space)):
                 lines[slice(None), *positions, place] = cells[slice(None), *seen]
             return
         outer = Windows(*(part[:-1] for part in windows))
         first, shift = max(0, -self.before), max(0, self.before)
         length = min(space[-1] - first, self.cells - shift)
         along, there = slice(first, first + length), slice(shift, shift + length)
-        for place, tap in enumerate(outer.taps()):
-            positions, seen = outer.meeting(space[:-1], tap) if tap else ((), ())
+        for place, (_, positions, seen) in enumerate(outer.meetings(space[:-1])):
             lines[slice(None), *positions, there, place] = cells[slice(None), *seen, along]
 
     def matrices(self, count):
@@ -80,17 +77,15 @@ class _Lines:
         flat = self.lines.reshape(-1)
         step = self.stride * self.taps * self.channels
         width = self.reach * self.taps * self.channels
-        rows = count * math.prod(self.outer) * self.inner_padded
-        complete = min(rows, (flat.size - width) // step + 1)
+        windows = count * math.prod(self.outer) * self.inner_padded
+        complete = min(windows, (flat.size - width) // step + 1)
         apart = -(-self.reach // self.stride)
         itemsize = flat.itemsize
         for start in range(min(apart, complete)):
             shape = (-(-(complete - start) // apart), width)
             strides = (apart * step * itemsize, itemsize)
-            yield (
-                as_strided(flat[start * step :], shape, strides, writeable=False),
-                slice(start, complete, apart),
-            )
+            rows = np.ndarray(shape, flat.dtype, flat, start * step * itemsize, strides)
+            yield rows, slice(start, complete, apart)
 
     @property
     def crossed(self):
@@ -160,8 +155,7 @@ def convolve_transposed(g, w, windows, space):
         seen = part.reshape(-1, part.shape[-1]) @ matrix
         seen = seen.reshape(*part.shape[:-1], *windows.size, -1)
         into = y[start : start + block]
-        for tap in windows.taps():
-            positions, cells = windows.meeting(space, tap)
+        for tap, positions, cells in windows.meetings(space):
             into[slice(None), *cells] += seen[slice(None), *positions, *tap]
     return y
 
@@ -235,6 +229,6 @@ def _steps(x, y, windows):
         return
     space = x.shape[1:-1]
     block = max(1, _BLOCK // (y[0].nbytes + x[0].nbytes))
-    meetings = [(tap, *map(tuple, windows.meeting(space, tap))) for tap in windows.taps()]
-    for start, (tap, positions, cells) in itertools.product(range(0, len(x), block), meetings):
+    starts, meetings = range(0, len(x), block), windows.meetings(space)
+    for start, (tap, positions, cells) in itertools.product(starts, meetings):
         yield slice(start, start + block), tap, positions, cells

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import NamedTuple
 
@@ -36,10 +37,16 @@ class Windows(NamedTuple):
         """The taps of a window, one tuple each, in row-major order."""
         return itertools.product(*map(range, self.size))
 
-    def meeting(self, space, tap):
-        """Two keys for space: the positions at which `tap` sees a cell, and these cells."""
-        axes = zip(space, self.positions(space), tap, *self[1:], strict=True)
-        return zip(*(_meeting(*axis) for axis in axes), strict=True)
+    @functools.lru_cache(maxsize=1024)  # a small convolution takes no longer than this
+    def meetings(self, space):
+        """Each tap, with two keys for space: the positions at which it sees a cell, these cells."""
+        positions = self.positions(space)
+        meetings = []
+        for tap in self.taps():
+            axes = zip(space, positions, tap, *self[1:], strict=True)
+            at, seen = zip(*(_meeting(*axis) for axis in axes), strict=True) if tap else ((), ())
+            meetings.append((tap, at, seen))
+        return tuple(meetings)
 
     def along(self, axis, n):
         """For each tap along one axis of space, of size `n`: keys for positions and for cells.
@@ -48,7 +55,7 @@ class Windows(NamedTuple):
         """
         one = Windows(*(part[axis : axis + 1] for part in self))
         before = (slice(None),) * (axis + 1)
-        return [tuple((*before, *key) for key in one.meeting((n,), tap)) for tap in one.taps()]
+        return [((*before, *at), (*before, *seen)) for _, at, seen in one.meetings((n,))]
 
     def cover(self, axis, n):
         """Whether each of `n` cells along one axis of space is seen, and by one window only."""

@@ -14,19 +14,15 @@ def _take_patches_kernel(xp, x, *, windows):
     space, channels = x.shape[1:-1], x.shape[-1]
     shape = (len(x), *windows.positions(space))
     if xp is not np:
-        seen = [_seen(xp, x, windows, tap, (*shape, channels)) for tap in windows.taps()]
+        seen = [
+            placed(xp, x[slice(None), *cells], (*shape, channels), (slice(None), *positions), 0)
+            for _, positions, cells in windows.meetings(space)
+        ]
         return xp.stack(seen, -2).reshape(*shape, *windows.size, channels)
     y = np.zeros((*shape, *windows.size, channels), x.dtype)
-    for tap in windows.taps():
-        positions, cells = windows.meeting(space, tap)
+    for tap, positions, cells in windows.meetings(space):
         y[slice(None), *positions, *tap] = x[slice(None), *cells]
     return y
-
-
-def _seen(xp, x, windows, tap, shape):
-    """What one tap sees from each position."""
-    positions, cells = windows.meeting(x.shape[1:-1], tap)
-    return placed(xp, x[slice(None), *cells], shape, (slice(None), *positions), 0)
 
 
 take_patches = Primitive(  # (batch, *space, channels) -> (batch, *positions, *taps, channels)
@@ -43,8 +39,7 @@ take_patches = Primitive(  # (batch, *space, channels) -> (batch, *positions, *t
 
 def _put_patches_kernel(xp, x, *, windows, space):
     y = xp.zeros((len(x), *space, x.shape[-1]), wide(x.dtype))
-    for tap in windows.taps():
-        positions, cells = windows.meeting(space, tap)
+    for tap, positions, cells in windows.meetings(space):
         seen = x[slice(None), *positions, *tap].astype(y.dtype)
         y = add_part(xp, y, (slice(None), *cells), seen)
     return y.astype(x.dtype)
