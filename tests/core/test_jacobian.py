@@ -304,3 +304,34 @@ def test_row_by_row_takes_a_persistent_tape(what):
         "execution enabled and with experimental_use_pfor set to False.",
     )
     assert getattr(tape, what)(y, x).shape[0] == 2
+
+
+@pytest.mark.parametrize("pfor", [True, False])
+def test_the_jacobian_of_indexed_slices_is_that_of_the_whole_tensor(pfor):
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], tf.float64)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            energy = tf.reduce_sum((tf.gather(x, [0, 1]) - tf.gather(x, [1, 0])) ** 3)
+        forces = -inner.gradient(energy, x)
+        whole = tf.convert_to_tensor(forces)
+
+    assert isinstance(forces, tf.IndexedSlices)
+    expected = tape.jacobian(whole, x)
+    assert expected.shape == (3, 2, 3, 2)
+    np.testing.assert_allclose(tape.jacobian(forces, x, experimental_use_pfor=pfor), expected)
+    assert tape.jacobian(forces, tf.constant(1.0)) is None
+
+
+def test_the_jacobian_of_indexed_slices_takes_the_shape_of_the_whole():
+    x = tf.Variable([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        y = tf.IndexedSlices(x * x, [2])
+
+    assert_raises(
+        lambda: tape.jacobian(y, x),
+        ValueError,
+        f"Tensor conversion requested for IndexedSlices without dense_shape: {y!r}. Pass "
+        "dense_shape when you make them.",
+    )

@@ -621,3 +621,22 @@ def test_the_source_reads_well():
     (piece,) = assert_fuses(step, numbers(2048, 64), numbers(64))
     assert piece.source("fused_0") == SOURCE
     assert repr(piece) == "<fused on (2048, 64): add, relu, multiply, tanh, subtract>"
+
+
+def test_a_part_between_guards_looks_at_its_own_constants_only(monkeypatch):
+    looked_at = []
+    is_uniform = fusing._is_uniform
+    monkeypatch.setattr(fusing, "_is_uniform", lambda x: looked_at.append(x) or is_uniform(x))
+    parts = 30
+
+    @tf.function
+    def f(x):
+        for i in range(parts):
+            x = tf.sin(x * tf.constant(i + 2.0)) + x
+            if tf.reduce_sum(x) > 1e9:
+                return -x
+        return x
+
+    x = tf.constant([1.0, 2.0])
+    np.testing.assert_array_equal(f(x), f(x))
+    assert 0 < len(looked_at) <= 2 * parts

@@ -132,13 +132,23 @@ class IndexedSlicesSpec(TypeSpec):
 
 def dense(slices: IndexedSlices) -> Any:
     """The whole tensor, or array: repeated rows added, zeros elsewhere."""
+    shape = _dense_shape(slices)
+    return PRIMITIVES["scatter_add"](slices._values, slices._indices, shape=shape)
+
+
+def _dense_shape(slices: IndexedSlices) -> tuple[int, ...]:
     if slices._dense_shape is None:
         raise ValueError(
             f"Tensor conversion requested for IndexedSlices without dense_shape: {slices!r}. "
             "Pass dense_shape when you make them."
         )
-    shape = tuple(map(int, getattr(slices._dense_shape, "_array", slices._dense_shape)))
-    return PRIMITIVES["scatter_add"](slices._values, slices._indices, shape=shape)
+    return tuple(map(int, getattr(slices._dense_shape, "_array", slices._dense_shape)))
+
+
+def of_whole(rows: Any, slices: IndexedSlices) -> Any:
+    """What there is for each row of the whole, if `rows` have it for those of `slices`."""
+    shape = (_dense_shape(slices)[0], *rows.shape[1:])
+    return PRIMITIVES["scatter_add"](rows, slices._indices, shape=shape)
 
 
 def whole(x: Any) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import derivatives, dtypes, taylor
+from retrograde.core import derivatives, dtypes, indexed_slices, taylor
 from retrograde.core.derivatives import MEMORY_LIMIT
+from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.lazily import Later
 from retrograde.core.per_example import gradients_by_row, norms
 from retrograde.core.recorders import thread
@@ -181,7 +182,8 @@ class GradientTape(TapeRecording):
 
         The result for a source has the axes of the target, then those of the source. All is
         computed in one walk, or in several if that would take more than `memory_limit` bytes;
-        forwards if there are far fewer sources than targets. `experimental_use_pfor=False` goes
+        forwards if there are far fewer sources than targets. The Jacobian of `IndexedSlices` is
+        that of the whole tensor they stand for. `experimental_use_pfor=False` goes
         row by row and takes a persistent tape. `parallel_iterations` is accepted and ignored.
 
         >>> x = tf.Variable([1.0, 2.0])
@@ -192,7 +194,8 @@ class GradientTape(TapeRecording):
                [0., 4.]], dtype=float32)
         """
         unconnected = unconnected_from(unconnected_gradients)
-        target = single(target, "jacobian")
+        slices = target if isinstance(target, IndexedSlices) else None
+        target = single(target if slices is None else slices.values, "jacobian")
         held, pack = flat(sources, "source")
         row_by_row = not experimental_use_pfor
         recorded = self._hand_over(sys._getframe(1), "jacobian", row_by_row)
@@ -208,7 +211,10 @@ class GradientTape(TapeRecording):
         if missing:
             self._miss([target], missing, unconnected is UnconnectedGradients.NONE)
         shape = target._array.shape
-        return pack([result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)])
+        found = [result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)]
+        if slices is not None:
+            found = [g if g is None else indexed_slices.of_whole(g, slices) for g in found]
+        return pack(found)
 
     def batch_jacobian(
         self,

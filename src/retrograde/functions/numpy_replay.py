@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import keyword
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -83,7 +84,8 @@ class Writer:
         head = f"def replay({', '.join([*self._arguments, 'log'])}):"
         replay = "\n    ".join([head, *self._lines]) + "\n"
         self.source = "\n\n".join([*self._blocks, replay])
-        self.namespace = {k: v for k, v in self.namespace.items() if k in self.source}
+        words = set(re.findall(r"\w+", self.source))
+        self.namespace = {k: v for k, v in self.namespace.items() if k in words}
 
     def compiled(self) -> Callable:
         """The function that the source defines."""
@@ -246,12 +248,16 @@ def _fused(plain: Plain) -> list[Any]:
         else:
             parts += [[entry], []]
     wanted = {*plain.results, *plain.writes.values()}
-    ours = frozenset(_held_by_nobody_else(plain.entries) - wanted)
+    ours = _held_by_nobody_else(plain.entries)
     found: list[list[Any]] = []
     for part in reversed(parts):
         used = {n for entry in part for n in _used(entry)}
         if len(part) > 1:
-            part = fuse(part, plain.specs, frozenset(wanted), ours - wanted, plain.constants)
+            # There may be as many parts as values: each is told of what it has itself.
+            here = used.union(*(entry.outputs for entry in part))
+            constants = {n: plain.constants[n] for n in used if n in plain.constants}
+            dead = frozenset((ours & here) - wanted)
+            part = fuse(part, plain.specs, frozenset(wanted & here), dead, constants)
         wanted |= used
         found.append(part)
     return [entry for part in reversed(found) for entry in part]

@@ -37,16 +37,9 @@ class Windows(NamedTuple):
         """The taps of a window, one tuple each, in row-major order."""
         return itertools.product(*map(range, self.size))
 
-    @functools.lru_cache(maxsize=1024)  # a small convolution takes no longer than this
     def meetings(self, space):
         """Each tap, with two keys for space: the positions at which it sees a cell, these cells."""
-        positions = self.positions(space)
-        meetings = []
-        for tap in self.taps():
-            axes = zip(space, positions, tap, *self[1:], strict=True)
-            at, seen = zip(*(_meeting(*axis) for axis in axes), strict=True) if tap else ((), ())
-            meetings.append((tap, at, seen))
-        return tuple(meetings)
+        return _meetings(self, space)
 
     def along(self, axis, n):
         """For each tap along one axis of space, of size `n`: keys for positions and for cells.
@@ -61,6 +54,17 @@ class Windows(NamedTuple):
         """Whether each of `n` cells along one axis of space is seen, and by one window only."""
         size, stride, padding, dilation = (part[axis] for part in self)
         return size == stride and dilation == 1 and padding == (0, 0) and n % stride == 0
+
+
+@functools.lru_cache(maxsize=1024)  # a small convolution takes no longer than this
+def _meetings(windows, space):
+    positions = windows.positions(space)
+    meetings = []
+    for tap in windows.taps():
+        axes = zip(space, positions, tap, *windows[1:], strict=True)
+        at, seen = zip(*(_meeting(*axis) for axis in axes), strict=True) if tap else ((), ())
+        meetings.append((tap, at, seen))
+    return tuple(meetings)
 
 
 def _meeting(n, positions, tap, stride, padding, dilation):
