@@ -330,12 +330,12 @@ def test_errors_say_what_was_expected():
     assert_raises(
         lambda: tape.derivatives(y, {"xx": (x,)}),
         ValueError,
-        "derivatives: 'xx' asks for 2 derivatives. Received: 1 tensors to derive by. Expected one "
-        "for each letter, or a single one for all.",
+        "derivatives: 'xx' asks for 2 derivatives. Received: 1 tensors to differentiate by. "
+        "Expected one for each letter, or a single one for all.",
     )
     assert_raises(
         lambda: tape.derivatives(y, {"": x}),
         ValueError,
-        "derivatives: '' asks for 0 derivatives. Received: 0 tensors to derive by. Expected one "
-        "for each letter, or a single one for all.",
+        "derivatives: '' asks for 0 derivatives. Received: 0 tensors to differentiate by. "
+        "Expected one for each letter, or a single one for all.",
     )

@@ -91,7 +91,7 @@ def _advice(leaf: Any) -> str:
     if hasattr(leaf, "_keras_history"):
         return (
             " It is symbolic, a place in a model without a value: watch a real tensor, call the "
-            "model on it, and derive by that tensor, or by what the model returns."
+            "model on it, and take the gradient by that tensor, or by what the model returns."
         )
     if hasattr(leaf, "trainable_variables"):
         return " Pass its variables, as its attribute `trainable_variables` has them."
@@ -129,12 +129,12 @@ def scalar(target: Any, what: str) -> Any:
 
 
 def path(name: str, where: Any) -> tuple:
-    """The tensors to derive by for a name like "xx"."""
+    """The tensors to differentiate by for a name like "xx"."""
     sources = where if isinstance(where, (list, tuple)) else (where,) * len(name)
     if not name or len(sources) != len(name):
         raise ValueError(
             f"derivatives: {name!r} asks for {len(name)} derivatives. Received: {len(sources)} "
-            "tensors to derive by. Expected one for each letter, or a single one for all."
+            "tensors to differentiate by. Expected one for each letter, or a single one for all."
         )
     return tuple(single(x, "derivatives") for x in sources)
 

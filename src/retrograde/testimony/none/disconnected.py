@@ -27,7 +27,7 @@ class Disconnected(Question):
             return Obstacle(
                 causes.MADE_AFTERWARDS,
                 f"`{source.name}` was made after `{self.target}`, so it cannot have entered it",
-                "derive by the tensor that was used in the block",
+                "take the gradient by the tensor that was used in the block",
                 source.made_at() or self.program.line,
             )
         reasons = (
@@ -234,7 +234,7 @@ class Disconnected(Question):
         return Obstacle(
             causes.LINEAR,
             f"`{self.target}` is a first derivative that does not depend on `{source.name}`: what "
-            "was derived is linear in it, and its second derivative is zero everywhere",
+            "was differentiated is linear in it, and its second derivative is zero everywhere",
             "use unconnected_gradients='zero' if a zero is what you want",
             self.target_line(),
         )

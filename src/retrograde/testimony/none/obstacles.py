@@ -65,7 +65,7 @@ class Inquiry(Disconnected):
                 "take a real tensor, watch it and call the model on it in the block: "
                 f"`{self.tape_name}.watch(x); y = model(x)`. For the output of a layer, make a "
                 "model that returns it too, keras.Model(model.inputs, [layer.output, "
-                "model.output]), and derive by what that returns",
+                "model.output]), and take the gradient by what that returns",
                 self.program.line,
             )
         if hasattr(leaf, "trainable_variables") or hasattr(leaf, "trainable_weights"):
@@ -87,7 +87,7 @@ class Inquiry(Disconnected):
         dtype = source.held.dtype.name
         return Obstacle(
             causes.INTEGER_SOURCE,
-            f"`{source.name}` has dtype {dtype}: there are no small changes of it to derive by",
+            f"`{source.name}` has dtype {dtype}: only floats and complex numbers have gradients",
             "make it a floating-point tensor or variable from the start, as with "
             "`dtype=tf.float32` or `3.0` in place of `3`",
             source.made_at() or self.program.line,
@@ -106,7 +106,7 @@ class Inquiry(Disconnected):
         return Obstacle(
             causes.INTEGER_TARGET,
             f"`{self.target}` has dtype {self.targets[0].dtype.name}, which has no gradient",
-            "derive a floating-point value, before it is made into integers",
+            "take the gradient of a floating-point value, before it is made into integers",
             self.target_line(),
         )
 
