@@ -340,7 +340,9 @@ MESSAGES = [
         "non_max_suppression: iou_threshold must be one number. Received: [0.5].",
     ),
     (
-        lambda: tf.image.non_max_suppression(BOXES, SCORES.astype(np.float16), 2),
+        lambda: tf.image.non_max_suppression(
+            tf.constant(BOXES), tf.constant(SCORES.astype(np.float16)), 2
+        ),
         tf.errors.InvalidArgumentError,
         "non_max_suppression: `scores` has dtype float16. Expected one of float32.",
     ),

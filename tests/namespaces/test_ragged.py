@@ -352,10 +352,6 @@ INVALID = {
         lambda: tf.ragged.row_splits_to_segment_ids([0, 3, 2]),
         "row_splits_to_segment_ids: splits must not decrease. Received: [0, 3, 2].",
     ),
-    "any_of_strings": (
-        lambda: tf.reduce_any(tf.ragged.constant([["a"]]), axis=1),
-        "Expected truth values or numbers. Received: dtype string.",
-    ),
     "row_splits": (
         lambda: R.from_row_splits([1, 2, 3], [0, 2, 1, 3]),
         "row_splits must begin with 0, not decrease, and end with the number of values, 3. "

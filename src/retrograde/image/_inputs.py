@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -41,6 +43,11 @@ def refuse_other_ranks(x: Tensor, what: str, argument: str = "image") -> None:
             f"{what}: `{argument}` has shape {x._array.shape}. Expected three axes, or four for a "
             "batch of images."
         )
+
+
+def taken(value: Any, dtype: np.dtype) -> Tensor:
+    """`value` as a tensor; lists and arrays become `dtype`, tensors keep their own."""
+    return as_tensor(value, None if held_by(value) is not None else dtype)
 
 
 def require(holds: bool, message: str, *arguments: Any) -> None:

@@ -11,6 +11,7 @@ from retrograde.core import dtypes
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
+from retrograde.image._inputs import taken
 from retrograde.math._inputs import accept
 from retrograde.ops.arithmetic import select
 from retrograde.ops.casting import stop_gradient, to_dtype
@@ -48,7 +49,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
            [7., 0., 0., 7.],
            [7., 7., 7., 7.]], dtype=float32)
     """
-    x = as_tensor(images)
+    x = taken(images, _FLOAT32)
     accept(x, ("float16", "float32"), "images", "draw_bounding_boxes")
     where = as_tensor(boxes, _FLOAT32)
     _check_drawing(x._array.shape, where._array.shape)

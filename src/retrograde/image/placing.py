@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer
 from retrograde.core import dtypes
+from retrograde.core.conversion import held_by
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch, require
 from retrograde.ops.casting import identity
@@ -69,7 +70,10 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     TensorShape([4, 2, 3])
     """
     x = as_tensor(image)
-    fraction = float(central_fraction)
+    held = held_by(central_fraction)
+    fraction = central_fraction if held is None else held.numpy()
+    if not isinstance(fraction, np.floating):  # whose own precision decides about half pixels
+        fraction = float(fraction)
     if not 0 < fraction <= 1:
         raise ValueError(f"central_fraction must be within (0, 1]. Received: {fraction}.")
     if fraction == 1:

@@ -16,6 +16,7 @@ from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
+from retrograde.image._inputs import taken
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
 
@@ -86,7 +87,7 @@ def non_max_suppression_overlaps(
 ) -> Tensor:
     """The indices of the boxes to keep, where `overlaps[i, j]` is the overlap of boxes i and j."""
     what = "non_max_suppression_overlaps"
-    matrix, values = as_tensor(overlaps), as_tensor(scores)
+    matrix, values = taken(overlaps, _FLOAT32), taken(scores, _FLOAT32)
     for x, argument in ((matrix, "overlaps"), (values, "scores")):
         accept(x, ("float32",), argument, what)
     matrix, values = np.asarray(matrix), np.asarray(values)
@@ -104,7 +105,9 @@ def non_max_suppression_overlaps(
 
 
 def _boxes_and_scores(boxes: Any, scores: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
-    where, values = as_tensor(boxes), as_tensor(scores)
+    given = [held for held in map(held_by, (boxes, scores)) if held is not None]
+    dtype = given[0]._array.dtype if given else _FLOAT32
+    where, values = taken(boxes, dtype), taken(scores, dtype)
     accept(where, ("float16", "float32"), "boxes", what)
     accept(values, (where.dtype.name,), "scores", what)
     where, values = np.asarray(where), np.asarray(values)
@@ -129,7 +132,7 @@ def _limits(
 
 
 def _most(value: Any, argument: str, what: str, least: int = 0) -> int:
-    number = as_tensor(value, None if held_by(value) is not None else _INT32)
+    number = taken(value, _INT32)
     accept(number, ("int32",), argument, what)
     if number._array.ndim or int(number) < least:
         raise invalid(f"{what}: {argument} must be one number >= {least}. Received: {value}.")
@@ -137,7 +140,7 @@ def _most(value: Any, argument: str, what: str, least: int = 0) -> int:
 
 
 def _scalar(value: Any, argument: str, what: str) -> float:
-    number = as_tensor(value, None if held_by(value) is not None else _FLOAT32)
+    number = taken(value, _FLOAT32)
     if number._array.ndim:
         raise invalid(f"{what}: {argument} must be one number. Received: {value}.")
     return float(number)
@@ -310,7 +313,7 @@ def combined_non_max_suppression(
     could be boxes of all classes. `clip_boxes` says that coordinates are to be brought into 0 to 1.
     """
     what = "combined_non_max_suppression"
-    where, values = as_tensor(boxes), as_tensor(scores)
+    where, values = taken(boxes, _FLOAT32), taken(scores, _FLOAT32)
     for x, argument in ((where, "boxes"), (values, "scores")):
         accept(x, ("float32",), argument, what)
     where, values = np.asarray(where), np.asarray(values)

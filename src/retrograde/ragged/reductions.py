@@ -11,7 +11,6 @@ from retrograde import math
 from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive, apply
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
@@ -48,8 +47,6 @@ _COMBINE = {
 def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> Any:
     """A reduction over one axis, several, or `None` for all."""
     axes = _axes(axis, rank_of(x))
-    if primitive.name in ("any", "all"):  # numbers count as true here unless they are 0
-        x = x.with_flat_values(_truth(x.flat_values))
     if primitive.name == "mean":
         return _mean(x, axes, keepdims)
     if primitive.name == "logsumexp":
@@ -65,15 +62,6 @@ def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> A
         for a in axes:
             y = expand_dims(y, a)
     return y
-
-
-def _truth(flat: Tensor) -> Tensor:
-    """The flat values as truth values; TensorFlow rounds them towards zero before."""
-    if flat._array.dtype.kind == "b":
-        return flat
-    if flat._array.dtype not in dtypes.NUMERIC:
-        raise invalid(f"Expected truth values or numbers. Received: dtype {flat.dtype.name}.")
-    return cast_discrete(cast_discrete(flat, dtype=np.dtype(np.int32)), dtype=np.dtype(bool))
 
 
 def _axes(axis: Any, rank: int) -> list[int]:

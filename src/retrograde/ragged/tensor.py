@@ -565,7 +565,8 @@ def _written(x: RaggedTensor) -> str:
 def _row(x: Any) -> str:
     if isinstance(x, RaggedTensor):
         return _written(x)
-    return " ".join(np.array2string(np.asarray(x), separator=", ", formatter=_FORMATTER).split())
+    lines = np.array2string(np.asarray(x), separator=", ", formatter=_FORMATTER).split("\n")
+    return " ".join(map(str.strip, lines))
 
 
 _FORMATTER = {"all": lambda value: repr(value) if isinstance(value, bytes) else str(value)}

@@ -66,7 +66,7 @@ def _writer(
         raise invalid("as_string: scientific and shortest exclude each other.")
     one_of(fill, ("", " ", "0", "+", "-"), "as_string: fill")
     inexact = dtype.is_floating or dtype.is_complex
-    if not inexact and (precision >= 0 or scientific or shortest):
+    if not inexact and dtype is not dtypes.string and (precision >= 0 or scientific or shortest):
         raise invalid(
             f"as_string: precision, scientific and shortest are for floats. Received: dtype "
             f"{dtype.name}."
@@ -120,14 +120,14 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Capitals made small: ASCII ones, or with `encoding="utf-8"` all."""
     if one_of(encoding, ("", "utf-8"), "lower: encoding"):
-        return each(lambda s: data(text(s).lower()), input)
+        return each(lambda s: s.decode(errors="replace").lower().encode(), input)
     return each(bytes.lower, input)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Small letters made capitals: ASCII ones, or with `encoding="utf-8"` all."""
     if one_of(encoding, ("", "utf-8"), "upper: encoding"):
-        return each(lambda s: data(text(s).upper()), input)
+        return each(lambda s: s.decode(errors="replace").upper().encode(), input)
     return each(bytes.upper, input)
 
 
@@ -156,10 +156,10 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
 
     def cut(string: bytes, start: int, size: int) -> bytes:
         whole = string if in_bytes else text(string)
-        if abs(start) > builtins.len(whole):
+        if abs(start) > builtins.len(whole) or (start < 0 > size and not in_bytes):
             raise invalid(f"substr: pos {start} is out of range for the string {string!r}.")
         rest = whole[start:]
-        part = rest if size < 0 else rest[:size]
+        part = rest[:size] if size >= 0 else rest if in_bytes else ""
         return part if in_bytes else data(part)
 
     try:

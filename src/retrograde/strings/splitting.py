@@ -38,9 +38,11 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     between = None if sep is None else scalar_string(sep, "split: sep") or None
 
     def words(string: bytes) -> list[bytes]:
+        if maxsplit == 0:
+            return [string]
         found = string.split(between, maxsplit)
-        if between is None and 0 <= maxsplit < len(found):
-            found[-1] = found[-1].rstrip()
+        if between is None and len(found) == maxsplit:  # what is left then, though it is nothing
+            found.append(b"")
         return found
 
     return each_in_parts(words, input)
@@ -265,6 +267,8 @@ def ngrams(
     array = np.asarray(x)
     if not array.ndim:
         raise invalid("ngrams: expected strings along at least one axis. Received: a scalar.")
+    if array.shape == (0,):
+        return Tensor(filled([], STRING))
     count = int(np.prod(array.shape[:-1]))
     parts = [grams(row) for row in array.reshape(count, array.shape[-1]).tolist()]
     flat = filled([g for part in parts for g in part], STRING)
