@@ -214,6 +214,26 @@ def test_what_is_finite():
     assert tf.math.is_nan(x).numpy().tolist() == [False, False, False, True]
 
 
+def test_slopes_have_their_digits_far_out():
+    x = tf.constant([-20.0, -12.0])
+    np.testing.assert_allclose(gradient(tf.math.expm1, x)[0], np.exp(x), rtol=1e-6)
+
+    z = np.array([1.5 - 15j, 3 + 20j, 10 + 9j])
+    (slope,) = gradient(tf.tan, tf.constant(z, tf.complex64))
+    np.testing.assert_allclose(slope, np.conj(1 / np.cos(z) ** 2), rtol=1e-5)
+    assert gradient(tf.tan, tf.constant(1 + 100j, tf.complex64))[0] == 0
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_sigmoids_of_half_precision_do_not_overflow(dtype):
+    x = tf.constant([-11.5, -8.0], dtype)
+    exact = 1 / (1 + np.exp([11.5, 8.0]))
+
+    for y, expected in ((tf.sigmoid(x), exact), (tf.nn.silu(x), exact * [-11.5, -8.0])):
+        np.testing.assert_allclose(tf.cast(y, tf.float64), expected, rtol=4e-3)
+    assert np.isfinite(gradient(tf.math.rsqrt, tf.constant(0.0005, tf.float16))[0])
+
+
 def test_complex_sigmoids_do_not_overflow():
     x = tf.constant([-1000 + 1j, 1000 + 1j, complex(-np.inf, 0)], tf.complex64)
 

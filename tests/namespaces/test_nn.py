@@ -302,6 +302,39 @@ def test_weighted_moments():
     np.testing.assert_allclose(mean.numpy(), [[14 / 6], [35 / 6]], rtol=1e-14)
 
 
+def test_gelu_has_its_digits_in_the_left_tail():
+    x = tf.constant([-10.0, -6.0, -4.0])
+    exact = [-7.6198530e-23, -5.9195259e-09, -1.2668497e-04]
+
+    np.testing.assert_allclose(tf.nn.gelu(x), exact, rtol=1e-5)
+
+
+def test_the_gradient_of_a_sigmoid_cross_entropy_has_its_digits_where_the_logit_is_right():
+    x = tf.constant([12.0, 40.0, -12.0, -40.0])
+    labels = tf.constant([1.0, 1.0, 0.0, 0.0])
+    (slope,) = gradient(lambda x: tf.nn.sigmoid_cross_entropy_with_logits(labels, x), x)
+
+    tail = 1 / (1 + np.exp([12.0, 40.0]))
+    np.testing.assert_allclose(slope, [*-tail, *tail], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: tf.nn.softmax_cross_entropy_with_logits([[1.0, 0.0]], x),
+        lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits([0], x),
+    ],
+)
+@pytest.mark.parametrize(("dtype", "rtol"), [(tf.float16, 2e-3), (tf.bfloat16, 1e-2)])
+def test_cross_entropies_of_half_precision_are_computed_in_float32(loss, dtype, rtol):
+    x = tf.constant([[7.0, 0.0]], dtype)
+    (slope,) = gradient(loss, x)
+
+    tail = 1 / (1 + np.exp(7.0))
+    np.testing.assert_allclose(tf.cast(loss(x), tf.float64), [np.log1p(np.exp(-7.0))], rtol=rtol)
+    np.testing.assert_allclose(tf.cast(slope, tf.float64), [[-tail, tail]], rtol=rtol)
+
+
 def test_weights_that_add_up_to_zero_give_moments_of_zero():
     x = tf.constant([[1.0, 2.0], [3.0, 5.0]])
     mean, variance = tf.nn.weighted_moments(x, [1], [[0.0, 0.0], [1.0, 1.0]])

@@ -13,6 +13,7 @@ from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, unary
+from retrograde.ops import elementary as el
 from retrograde.ops import reduction
 from retrograde.ops import special as sp
 from retrograde.ops._arrays import scalar
@@ -90,7 +91,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 
 def erfc(x: Any, name: str | None = None) -> Tensor:
     """`1 - erf(x)`, exact in the tail too."""
-    return unary(sp.erfc, x)
+    return unary(el.erfc, x)
 
 
 def erfinv(x: Any, name: str | None = None) -> Tensor:

@@ -123,19 +123,19 @@ def sigmoid_cross_entropy_with_logits(
     array([   0., 1000.], dtype=float32)
     """
     y, x = _same_shape(labels, logits, "sigmoid_cross_entropy_with_logits")
-    above, tail = _sides(x)
-    return above - x * y + tail
+    positive, tail = _sides(x)
+    # One product for max(x, 0) - x * y, so that nothing but the tail is left of a gradient.
+    return x * (to_dtype(positive, x._array.dtype) - y) + tail
 
 
 def _sides(x: Tensor) -> tuple[Tensor, Tensor]:
-    """`max(x, 0)` and `log(1 + exp(-|x|))`, whose sum is softplus(x); so is that of the gradients.
+    """Where x is not negative, and `log(1 + exp(-|x|))`; with `max(x, 0)`, that is softplus(x).
 
     At 0 both take the side of positive x, or the halves of the gradient would not add up.
     """
     positive = apply(ar.greater_equal, (x, zeros_like(x)))
-    above = apply(ar.mask, (x, positive))
     minus_size = apply(ar.select, (positive, -x, x))
-    return above, apply(el.softplus, (minus_size,))
+    return positive, apply(el.softplus, (minus_size,))
 
 
 def weighted_cross_entropy_with_logits(
@@ -144,7 +144,8 @@ def weighted_cross_entropy_with_logits(
     """`sigmoid_cross_entropy_with_logits`, with positive labels counted `pos_weight` times."""
     y, x = _same_shape(labels, logits, "weighted_cross_entropy_with_logits")
     y, weight = one_dtype((y, pos_weight))
-    above_of_minus, tail = _sides(-x)
+    negative, tail = _sides(-x)
+    above_of_minus = apply(ar.mask, (-x, negative))
     return (1 - y) * x + (1 + (weight - 1) * y) * (tail + above_of_minus)
 
 

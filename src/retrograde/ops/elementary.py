@@ -6,10 +6,12 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.ops._arrays import (
+    HALF,
     chosen_where,
     kept_where,
     one,
     over,
+    plain_dtype,
     scalar,
     special,
     widened,
@@ -27,6 +29,7 @@ from retrograde.ops.arithmetic import (
     square,
 )
 from retrograde.ops.casting import zeros_like
+from retrograde.ops.complexes import imag
 
 __all__ = ["log"]
 
@@ -39,7 +42,7 @@ def function(name, kernel, partial, accepts=dtypes.INEXACT, writes=None):
 
 
 exp = function("exp", "exp", lambda g, y, _x: guarded(g, y))
-expm1 = function("expm1", "expm1", lambda g, y, _x: guarded(g, y + 1, ours=True))
+expm1 = function("expm1", "expm1", lambda g, _y, x: guarded(g, exp(x), ours=True))
 log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
 sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
 
@@ -52,13 +55,23 @@ def _rsqrt_kernel(xp, x, out=None):
 rsqrt = function(
     "rsqrt",
     _rsqrt_kernel,
-    lambda g, y, _x: guarded(guarded(guarded(g, y), y), y) * scalar(-0.5, y),
+    lambda g, y, _x: guarded(guarded(guarded(g, y) * scalar(-0.5, y), y), y),
     writes=Writes(over=(0,), fits=is_float),
 )
 
 sin = function("sin", "sin", lambda g, _y, x: guarded(g, cos(x), ours=True))
 cos = function("cos", "cos", lambda g, _y, x: -guarded(g, sin(x), ours=True))
-tan = function("tan", "tan", lambda g, y, _x: guarded(g, y * y + 1, ours=True))
+
+
+def _tan_rule(g, y, x):
+    if plain_dtype(x).kind != "c":
+        return guarded(g, y * y + 1, ours=True)
+    # Far from the real line y * y is nearly -1, and the difference is all that matters.
+    turned = exp(select(imag(x) < 0, -x, x) * scalar(2j, x))
+    return guarded(g, turned * 4 / square(turned + 1))
+
+
+tan = function("tan", "tan", _tan_rule)
 asin = function("asin", "arcsin", lambda g, _y, x: guarded_divide(g, sqrt(1 - x * x)))
 acos = function("acos", "arccos", lambda g, _y, x: -guarded_divide(g, sqrt(1 - x * x)))
 atan = function("atan", "arctan", lambda g, _y, x: guarded_divide(g, x * x + 1))
@@ -85,10 +98,18 @@ erf = function(
     lambda g, _y, x: guarded(g, exp(-x * x)) * scalar(_TWO_OVER_SQRT_PI, x),
     accepts=dtypes.FLOATING,
 )
+erfc = function(
+    "erfc",
+    lambda xp, x: special(xp, "erfc")(widened(x)).astype(x.dtype),
+    lambda g, _y, x: guarded(g, exp(-x * x)) * scalar(-_TWO_OVER_SQRT_PI, x),
+    accepts=dtypes.FLOATING,
+)
 
 
 def _over_sigmoid(xp, numerator, x, out):
     """`numerator` times the sigmoid of x."""
+    if x.dtype in HALF:  # where an exponential overflows soon
+        return _over_sigmoid(xp, widened(numerator), widened(x), None).astype(x.dtype)
     y = xp.exp(-x) if out is None else np.exp(np.negative(x, out), out)
     y = over(xp.add, one(x.dtype), y, out)
     return over(xp.divide, numerator, y, out)
@@ -106,7 +127,7 @@ sigmoid = function(
     "sigmoid",
     _sigmoid_kernel,
     lambda g, y, _x: sigmoid_back(g, y),
-    writes=Writes(over=(0,), fits=is_float),
+    writes=Writes(over=(0,), fits=has_bits),
 )
 
 
@@ -274,7 +295,7 @@ def _below_kernel(xp, x, approximate):
     if approximate:
         inner = (x + x * x * x * scalar(_CUBIC, x)) * scalar(_SQRT_TWO_OVER_PI, x)
         return (xp.tanh(inner) + 1) * scalar(0.5, x)
-    return (special(xp, "erf")(x * scalar(_SQRT_HALF, x)) + 1) * scalar(0.5, x)
+    return special(xp, "erfc")(x * scalar(-_SQRT_HALF, x)) * scalar(0.5, x)
 
 
 def _gelu_kernel(xp, x, *, approximate):
@@ -291,7 +312,7 @@ def _gelu_partial(g, _y, x, *, approximate):
         slope = ((1 - t * t) * slope * x + t + 1) * scalar(0.5, x)
     else:
         density = exp(x * x * scalar(-0.5, x)) * scalar(0.5 * _SQRT_TWO_OVER_PI, x)
-        slope = (erf(x * scalar(_SQRT_HALF, x)) + 1) * scalar(0.5, x) + x * density
+        slope = erfc(x * scalar(-_SQRT_HALF, x)) * scalar(0.5, x) + x * density
     return guarded(g, slope)
 
 
@@ -312,7 +333,7 @@ silu = elementwise(
     accepts=dtypes.FLOATING,
     costly=True,
     holomorphic=False,
-    writes=Writes(fits=is_float),
+    writes=Writes(fits=has_bits),
 )
 
 floor = elementwise("floor", "floor", None, accepts=dtypes.REAL)

@@ -12,12 +12,12 @@ from retrograde.core.errors import invalid
 from retrograde.ops import reduction
 from retrograde.ops._arrays import (
     FEW,
+    HALF,
     SINGLE_AND_DOUBLE,
     largest,
     one,
     plain_dtype,
     total,
-    wide,
     widened,
     zero,
 )
@@ -105,15 +105,18 @@ def _column(g):
 
 
 def _cross_entropy_kernel(xp, labels, logits):
-    logs = _log_softmax_kernel(xp, logits, axis=logits.ndim - 1)
+    logs = _log_softmax_kernel(xp, widened(logits), axis=logits.ndim - 1)
     # A label of 0 counts nothing, even where its class has no probability at all.
-    terms = xp.where(labels == 0, xp.zeros((), logs.dtype), labels * logs)
-    return -xp.sum(terms, axis=-1, dtype=wide(logits.dtype)).astype(logits.dtype)
+    terms = xp.where(labels == 0, xp.zeros((), logs.dtype), widened(labels) * logs)
+    return -xp.sum(terms, axis=-1).astype(logits.dtype)
 
 
 def _vjp_logits(g, _y, labels, logits):
-    axis = logits.ndim - 1
-    return _column(g) * (softmax(logits, axis=axis) * _total(labels, axis) - labels)
+    axis, dtype = logits.ndim - 1, plain_dtype(logits)
+    if dtype in HALF:  # the difference of two numbers near 1 is all that is left of them
+        labels, logits = (cast(x, dtype=np.dtype(np.float32)) for x in (labels, logits))
+    residual = softmax(logits, axis=axis) * _total(labels, axis) - labels
+    return _column(g) * (cast(residual, dtype=dtype) if dtype in HALF else residual)
 
 
 softmax_cross_entropy = Primitive(
@@ -135,6 +138,8 @@ def _row_starts(num_rows, num_classes):
 
 
 def _sparse_kernel(xp, labels, logits):
+    if logits.dtype in HALF:
+        return _sparse_kernel(xp, labels, widened(logits)).astype(logits.dtype)
     last = (logits.ndim - 1,)
     if xp is not np:
         s = _shifted(xp, logits, *last)
@@ -170,6 +175,8 @@ def _check_labels(labels, num_classes):
 
 
 def _residual_kernel(xp, labels, logits):
+    if logits.dtype in HALF:
+        return _residual_kernel(xp, labels, widened(logits)).astype(logits.dtype)
     p = _softmax_kernel(xp, logits, axis=logits.ndim - 1)
     if xp is not np:
         return p - (labels[..., None] == xp.arange(p.shape[-1])).astype(p.dtype)

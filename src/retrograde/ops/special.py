@@ -30,16 +30,9 @@ def _half_line(xp, x, y, below):
 
 # Errors of measurement
 
-_TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 _HALF_SQRT_PI = math.sqrt(math.pi) / 2
 _SQRT_TWO_PI = math.sqrt(2 * math.pi)
 
-erfc = function(
-    "erfc",
-    _named("erfc"),
-    lambda g, _y, x: guarded(g, exp(-x * x)) * scalar(-_TWO_OVER_SQRT_PI, x),
-    accepts=dtypes.FLOATING,
-)
 erfinv = function(
     "erfinv",
     _named("erfinv"),

@@ -137,7 +137,7 @@ def erf(x):
 
 
 def erfc(x):
-    return apply(special.erfc, (inexact(x),))
+    return apply(el.erfc, (inexact(x),))
 
 
 def erfinv(x):
