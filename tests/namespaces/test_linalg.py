@@ -117,6 +117,14 @@ def test_cross():
     assert tf.linalg.cross([1, 2, 3], [3, 2, 1]).numpy().tolist() == [-4, 8, -4]
 
 
+def test_the_gradient_of_the_cross_product_of_two_vectors_is_whole():
+    v = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        y = tf.linalg.cross(v, [1.0, 0.0, 0.0])
+
+    assert tape.gradient(y, v).numpy().tolist() == [0.0, -1.0, 1.0]
+
+
 @pytest.mark.parametrize("flags", [{}, {"transpose_a": True}, {"adjoint_a": True}])
 def test_gradients_of_products(flags):
     other = np.transpose(B) if not flags else B

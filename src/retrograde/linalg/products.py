@@ -178,6 +178,6 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
             f"cross: expected vectors of length 3. Received: shape {a._array.shape}.",
         )
     ahead, behind = (Tensor(np.array(order, np.int32)) for order in ([1, 2, 0], [2, 0, 1]))
-    at = {"axis": a.ndim - 1}
+    at = {"axis": a.ndim - 1, "whole": True}
     first = apply(gather, (a, ahead), at) * apply(gather, (b, behind), at)
     return first - apply(gather, (a, behind), at) * apply(gather, (b, ahead), at)

@@ -138,7 +138,7 @@ def _reordered(x: Tensor, order: Tensor) -> Tensor:
     """The rows of `x` in another order, one for all matrices or one for each."""
     if order.ndim == 1:
         x = apply(identity, (x,))  # so that the gradient is whole, not one of rows
-        return apply(gather, (x, order), {"axis": x.ndim - 2})
+        return apply(gather, (x, order), {"axis": x.ndim - 2, "whole": True})
     *batch, rows = np.broadcast_shapes(x._array.shape[:-1], order._array.shape)
     x = broadcast_to(x, shape=(*batch, *x._array.shape[-2:]))
     order = broadcast_to(order, shape=(*batch, rows))

@@ -130,4 +130,4 @@ def stateless_shuffle(
     if not x._array.ndim:
         return casting.identity(x)
     order = anew(permutation, draw, size=x._array.shape[0])
-    return indexing.gather(x, order, axis=0)
+    return indexing.gather(x, order, axis=0, whole=True)
