@@ -39,6 +39,21 @@ class TestVariables:
         assert held.numpy().tolist() == [5.0, 6.0]
 
     @BOTH
+    def test_a_variable_can_be_assigned_to_itself(self, compiled):
+        v, w = tf.Variable(2.0), tf.Variable(5.0)
+
+        @tf.function(jit_compile=compiled)
+        def f(x):
+            v.assign(v * x)
+            v.assign(v)
+            w.assign(w)
+            return v * w
+
+        for value in (6.0, 18.0, 54.0):
+            assert float(f(tf.constant(3.0))) == value * 5.0
+            assert (float(v), float(w)) == (value, 5.0)
+
+    @BOTH
     def test_what_is_assigned_outside_is_seen_inside(self, compiled):
         v = tf.Variable(1.0)
         f = tf.function(lambda x: v * x, jit_compile=compiled)

@@ -154,6 +154,17 @@ def test_custom_gradients_see_the_values_of_the_call(compiled):
         np.testing.assert_allclose(outer.gradient(d, x), 5 * np.exp(v), rtol=1e-6)
 
 
+@BOTH
+def test_a_custom_gradient_may_be_made_of_rows(compiled):
+    table = tf.Variable([1.0, 2.0, 3.0])
+    lookup = tf.recompute_grad(lambda rows: tf.gather(rows, [2, 0, 2]) ** 2)
+    f = tf.function(lambda: lookup(table), jit_compile=compiled)
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            y = f()
+        np.testing.assert_allclose(tape.gradient(y, table), [2.0, 0.0, 12.0])
+
+
 def test_updates_under_a_tape_happen_once():
     v = tf.Variable(1.0)
 

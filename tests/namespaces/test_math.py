@@ -281,6 +281,7 @@ def test_sums_of_several_tensors():
     for f in (tf.math.add_n, tf.math.accumulate_n):
         assert f([a, b, a]).numpy().tolist() == [5, 8]
         assert f([b]).numpy().tolist() == [3, 4]
+    assert tf.math.add_n([a]) is a
     assert tf.math.add_n(tf.constant([[1, 2], [3, 4]])).numpy().tolist() == [4, 6]
     assert tf.math.accumulate_n([a, b], shape=[None], tensor_dtype="float32").shape == (2,)
 

@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.core.custom_gradient import record_custom
 from retrograde.core.dispatch import apply
 from retrograde.core.effects import Host, wrapped
+from retrograde.core.indexed_slices import whole
 from retrograde.core.lines import Place, Retold, locals_of, tell_again
 from retrograde.core.recorders import alone
 from retrograde.core.tensor import Tensor
@@ -150,7 +151,7 @@ def rule_of(recording: Recording, tie: Tie) -> tuple[Recording, int, list]:
         first = backward.begin(cotangents)
         with alone(backward):
             g = tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
-            found = tie.rule((True,) * len(tie.inputs), g)
+            found = [whole(x) for x in tie.rule((True,) * len(tie.inputs), g)]
         results = [None if x is None else backward.number(x) for x in found]
         recording.rules[key] = (backward, first, results)
     return recording.rules[key]

@@ -421,7 +421,7 @@ class Recording(Recorder):
         """Hears that `variable`, which held `before`, was given `value`."""
         self.before.setdefault(variable._id, (variable, before))
         held = held_by(value)
-        source = None if held is None else held._read()
+        source = before if held is variable else None if held is None else held._read()
         tensor = variable._current()
         place = self._place(variable)
         versions = self._versions.setdefault(variable._id, [])

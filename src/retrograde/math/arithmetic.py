@@ -223,7 +223,7 @@ def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
         )
     total, *others = (as_tensor(value) for value in values)
     if not others:
-        return apply(identity, (total,))
+        return total if total is values[0] else apply(identity, (total,))
     for other in others:
         if other._array.shape != total._array.shape:
             raise invalid(
