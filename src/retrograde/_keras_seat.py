@@ -12,6 +12,7 @@ import importlib
 import importlib.abc
 import importlib.util
 import os
+import random
 import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
@@ -71,7 +72,7 @@ def _import_keras() -> ModuleType:
     sys.meta_path.insert(0, finder)
     before = set(sys.modules)
     try:
-        with _environment("KERAS_BACKEND", "numpy"), _without("jax"):
+        with _environment("KERAS_BACKEND", "numpy"), _without("jax"), _same_random_numbers():
             importlib.import_module("keras")
             view = importlib.import_module(_VIEW)
             backend_utils = importlib.import_module("keras.src.utils.backend_utils")
@@ -106,6 +107,20 @@ def _environment(name: str, value: str) -> Iterator[None]:
         del os.environ[name]
         if before is not None:
             os.environ[name] = before
+
+
+@contextlib.contextmanager
+def _same_random_numbers() -> Iterator[None]:
+    """A block behind which Python's random numbers go on as if it had drawn none.
+
+    Keras draws some while it is imported. With TensorFlow that is before a program can have chosen
+    its seed; here it is when the program first says `tf.keras`.
+    """
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)
 
 
 @contextlib.contextmanager

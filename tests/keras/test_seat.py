@@ -49,6 +49,18 @@ def test_importing_it_imports_no_jax():
     assert run(program) == "False False"
 
 
+def test_importing_it_draws_no_random_numbers_of_a_program_that_has_chosen_a_seed():
+    program = (
+        "import random; import numpy as np; import retrograde as tf\n"
+        "def drawn(): return random.random(), np.random.rand(), float(tf.random.uniform(()))\n"
+        "def seed(): random.seed(1); np.random.seed(1); tf.random.set_seed(1)\n"
+        "seed(); drawn(); expected = drawn()\n"
+        "seed(); drawn(); tf.keras.layers; print(drawn() == expected)"
+    )
+
+    assert run(program) == "True"
+
+
 def test_jax_can_be_imported_afterwards():
     assert run("import retrograde.keras, jax; print(jax.numpy.add(1, 2))") == "3"
 
