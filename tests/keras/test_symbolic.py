@@ -1,5 +1,6 @@
 """Shapes of results, found out without the inputs: on small ones, or by JAX without any."""
 
+import numpy as np
 import pytest
 
 import retrograde as tf
@@ -81,3 +82,31 @@ def test_nothing_is_left_behind(width):
 def test_errors_say_what_was_wrong():
     with pytest.raises(tf.errors.InvalidArgumentError, match="incompatible shapes"):
         compute_output_spec(keras.ops.add, symbol(None, 3), symbol(None, 4))
+
+
+class Recorded(keras.Model):
+    """Its `call` is a function, and its weights are made when that is first called."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(3)
+        self.norm = keras.layers.BatchNormalization()
+
+    @tf.function
+    def call(self, x, training=False):
+        return self.norm(self.dense(x), training=training)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])  # 2 and 3 stand for a batch of unknown size
+def test_a_function_is_not_recorded_while_only_shapes_are_asked_for(rows):
+    x = np.arange(4.0 * rows, dtype=np.float32).reshape(rows, 4)
+    by_call, by_shape = Recorded(), Recorded()
+    by_call(np.zeros_like(x))
+    by_shape(keras.Input((4,)))
+
+    for model in (by_call, by_shape):
+        kernel = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+        model.dense.set_weights([kernel, np.ones(3)])
+        for _ in range(2):
+            np.testing.assert_allclose(model(x), (x @ kernel + 1) / np.sqrt(1.001), rtol=1e-5)
+        np.testing.assert_array_equal(model.norm.moving_mean, np.zeros(3))

@@ -26,7 +26,10 @@ _MANY = 1 << 13
 
 def compute_output_spec(fn, *args, **kwargs):
     """What `fn` returns, with a `KerasTensor` in the place of each tensor."""
-    with StatelessScope(), SymbolicScope(), listening([]):
+    # A function that is not recorded yet must not be recorded now: neither inputs nor weights are
+    # the real ones. Where batches are expected, functions run their Python code.
+    unrecorded = namespaces.expecting_batches()
+    with StatelessScope(), SymbolicScope(), listening([]), unrecorded:
         for attempt, sizes in enumerate(_SIZES):
             try:
                 return _with_sizes(fn, args, kwargs, sizes)
