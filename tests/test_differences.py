@@ -137,6 +137,15 @@ def test_recompute_grad_softsign_and_truncatemod_have_the_derivatives_they_shoul
     assert gradient(lambda x: tf.truncatemod(x, 2.0), [2.5]).tolist() == [1.0]
 
 
+def test_coordinates_that_are_ignored_do_not_hinder_the_gradient():
+    gathered = lambda x: tf.gather_nd(-x, [[0], [5]], bad_indices_policy="IGNORE")  # noqa: E731
+    scattered = lambda x: tf.scatter_nd(  # noqa: E731
+        [[0], [5]], x, [3], bad_indices_policy="IGNORE"
+    )
+    assert gradient(gathered, [1.0, 2.0]).tolist() == [-1.0, 0.0]
+    assert gradient(scattered, [1.0, 2.0]).tolist() == [1.0, 0.0]
+
+
 def test_forward_mode_uses_custom_gradients():
     @tf.custom_gradient
     def f(x):
@@ -597,6 +606,24 @@ def test_transforms_of_any_axes_work():
 def test_a_transform_of_length_0_is_an_error():
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.signal.rfft([1.0], [0])
+
+
+def test_axes_that_do_not_fit():
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.gather([[1, 2], [3, 4]], [[0], [1]], axis=0, batch_dims=1)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.tensordot(tf.ones([2, 3]), tf.ones([3, 2]), 2)
+
+
+def test_saturated_casts_of_infinity():
+    low, high = tf.saturate_cast([-np.inf, np.inf], tf.int64).numpy()
+    assert low == -(2**63)
+    assert high > 2**62
+
+
+def test_numbers_of_ragged_tensors_are_true_unless_they_are_zero():
+    x = tf.ragged.constant([[2, -2], [0]])
+    assert tf.reduce_any(x, axis=1).numpy().tolist() == [True, False]
 
 
 def test_ragged_tensors():

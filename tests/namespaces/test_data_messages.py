@@ -27,6 +27,37 @@ ERRORS = {
         tf.errors.InvalidArgumentError,
         "batch: batch_size must be greater than zero. Received: 0.",
     ),
+    "no_count": (
+        lambda: Dataset.range(3).take(1.5),
+        TypeError,
+        "count: expected integers. Received: 1.5 of dtype float32.",
+    ),
+    "zip_of_nothing": (
+        lambda: Dataset.zip(()),
+        tf.errors.InvalidArgumentError,
+        "Must pass at least one dataset to `zip`. Received an empty structure.",
+    ),
+    "choices": (
+        lambda: Dataset.choose_from_datasets([Dataset.range(3)], [0]),
+        TypeError,
+        "Invalid `choice_dataset`. `choice_dataset` should be a `tf.data.Dataset` but is "
+        "<class 'list'>.",
+    ),
+    "sparse_batch_of_pairs": (
+        lambda: Dataset.range(3).enumerate().sparse_batch(2, [3]).element_spec,
+        TypeError,
+        f"sparse_batch: elements must be one tensor each. Received: {(INT64, INT64)}.",
+    ),
+    "structure_of_padded_shapes": (
+        lambda: listed(Dataset.range(3).enumerate().padded_batch(2, padded_shapes=[])),
+        TypeError,
+        "`padded_shapes` must have the structure of the elements. Received: [].",
+    ),
+    "padded_shapes": (
+        lambda: listed(Dataset.range(3).padded_batch(2, padded_shapes=([3], []))),
+        ValueError,
+        "`padded_shapes` must hold shapes. Received: ([3], []).",
+    ),
     "rebatch": (
         lambda: Dataset.range(3).batch(2).rebatch([1, 0]),
         tf.errors.InvalidArgumentError,

@@ -348,6 +348,14 @@ TWO_ROWS = tf.ragged.constant([[1.0, 2.0], [3.0]])
 R = tf.RaggedTensor
 
 INVALID = {
+    "shapes_of_ranges": (
+        lambda: tf.ragged.range([0, 1], [1, 1, 1]),
+        "range: shapes (2,), (3,) and () do not go together.",
+    ),
+    "no_indices": (
+        lambda: tf.gather(tf.ragged.constant([[1]]), [0.0]),
+        "gather: expected indices of dtype int32 or int64. Received: float32.",
+    ),
     "decreasing_splits": (
         lambda: tf.ragged.row_splits_to_segment_ids([0, 3, 2]),
         "row_splits_to_segment_ids: splits must not decrease. Received: [0, 3, 2].",
@@ -474,6 +482,15 @@ def test_invalid_arguments(case):
 
 
 VALUE_ERRORS = {
+    "axis_of_concat": (
+        lambda: tf.concat([tf.ragged.constant([[1]])] * 2, 2),
+        "concat: axis 2 is out of range for a tensor of 2 axes. Expected -2 <= axis < 2.",
+    ),
+    "map_fn": (
+        lambda: tf.map_fn(tf.size, tf.ragged.constant([[1], [2, 3]])),
+        "map_fn: expected rows of a RaggedTensor from `fn`. Received: scalars. Say what it returns "
+        "by `fn_output_signature`.",
+    ),
     "range_of_int8": (
         lambda: tf.ragged.range(tf.constant([1], tf.int8)),
         "range: expected int32, int64, float32 or float64. Received: dtype int8.",
@@ -608,8 +625,18 @@ OTHER_ERRORS = {
     "row": (lambda: X[5], IndexError, "Row 5 is out of bounds: the RaggedTensor has 3 rows."),
     "too_many": (
         lambda: X[0, 0, 0],
-        IndexError,
+        tf.errors.InvalidArgumentError,
         "Too many indices for a RaggedTensor of 2 axes: 3.",
+    ),
+    "row_before_the_first": (
+        lambda: tf.ragged.constant([[1], [2]])[-3],
+        tf.errors.InvalidArgumentError,
+        "Row -3 is out of bounds: the RaggedTensor has 2 rows.",
+    ),
+    "row_after_the_last": (
+        lambda: tf.ragged.constant([[1], [2]])[2],
+        IndexError,
+        "Row 2 is out of bounds: the RaggedTensor has 2 rows.",
     ),
     "key": (
         lambda: X["a"],

@@ -188,13 +188,13 @@ INVALID = {
         lambda: tf.strings.unicode_encode([0xD800], "UTF-8", errors="strict"),
         "unicode_encode: a code point is out of range, or a surrogate.",
     ),
-    "width": (
-        lambda: tf.strings.ngrams(["a"], 0),
-        "ngrams: expected widths of at least 1. Received: [0].",
+    "axis_twice": (
+        lambda: tf.strings.reduce_join(["a"], axis=[0, -1]),
+        "reduce_join: an axis is named twice. Received: [0, -1].",
     ),
-    "ngrams_scalar": (
-        lambda: tf.strings.ngrams("a", 1),
-        "ngrams: expected strings along at least one axis. Received: a scalar.",
+    "no_code_points": (
+        lambda: tf.strings.unicode_encode([1.5], "UTF-8"),
+        "unicode_encode: expected integers. Received: [1.5] of dtype float32.",
     ),
     "add": (
         lambda: tf.add(["a", "b"], ["c", "d", "e"]),
@@ -228,6 +228,27 @@ def test_invalid_arguments(case):
 
 
 OTHER_ERRORS = {
+    "width": (
+        lambda: tf.strings.ngrams(["a"], 0),
+        ValueError,
+        "ngrams: expected widths of at least 1. Received: [0].",
+    ),
+    "ngrams_scalar": (
+        lambda: tf.strings.ngrams("a", 1),
+        ValueError,
+        "ngrams: expected strings along at least one axis. Received: a scalar.",
+    ),
+    "code_point": (
+        lambda: tf.strings.unicode_encode(104, "UTF-8"),
+        ValueError,
+        "unicode_encode: expected code points along an axis. Received: one.",
+    ),
+    "columns_of_csv": (
+        lambda: tf.io.decode_csv("1,2", [[0], [0]], select_cols=[1, 0]),
+        ValueError,
+        "decode_csv: `select_cols` must increase, with one column for each of `record_defaults`. "
+        "Received: [1, 0] for 2 defaults.",
+    ),
     "no_strings": (
         lambda: tf.strings.length([1]),
         TypeError,

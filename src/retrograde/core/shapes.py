@@ -192,14 +192,14 @@ def _unknown_part(key: slice) -> TensorShape:
     return TensorShape([None] * max(0, stop - start))
 
 
-def normalise_axis(axis: Any, ndim: int, what: str) -> int:
-    """`axis` counted from the front, checked against `ndim` axes."""
+def normalise_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int:
+    """`axis` counted from the front, checked against `ndim` axes. `wrong` makes the error."""
     try:
         position = operator.index(axis)
     except TypeError:
         raise TypeError(f"{what}: axis must be an integer. Received: {axis!r}.") from None
     if not -ndim <= position < ndim:
-        raise invalid(
+        raise wrong(
             f"{what}: axis {position} is out of range for a tensor of {ndim} axes. "
             f"Expected {-ndim} <= axis < {ndim}."
         )

@@ -53,4 +53,4 @@ def dataset_of(map_func: Callable, element: Any) -> BaseDataset:
 
 def as_seed(seed: Any) -> int | None:
     """A seed that may be missing."""
-    return None if seed is None else integer(seed, "seed")
+    return None if seed is None else integer(seed, "seed", TypeError)

@@ -53,7 +53,7 @@ class BatchSteps(BaseDataset):
         return self._batched(batch_size, drop_remainder)
 
     def _batched(self, batch_size: Any, drop: Any, stack: Callable | None = None) -> Any:
-        size = integer(batch_size, "batch_size")
+        size = integer(batch_size, "batch_size", TypeError)
         _nodes.check_positive(size, "batch: batch_size")
         return self._then(_nodes.Batch(self._node, size, bool(drop), stack))
 
@@ -131,7 +131,7 @@ class BatchSteps(BaseDataset):
         >>> [batch.tolist() for batch in data.as_numpy_iterator()]
         [[0], [1, 2], [3], [4]]
         """
-        sizes, rows = integers(batch_size, "batch_size"), self.unbatch()
+        sizes, rows = integers(batch_size, "batch_size", TypeError), self.unbatch()
         if not sizes:
             raise invalid("rebatch: expected at least one size. Received: none.")
         for size in sizes:
@@ -157,8 +157,8 @@ class BatchSteps(BaseDataset):
         name: str | None = None,
     ) -> Any:
         """Datasets of `size` elements that are `stride` apart, one window every `shift`."""
-        size, stride = integer(size, "size"), integer(stride, "stride")
-        shift = size if shift is None else integer(shift, "shift")
+        size, stride = integer(size, "size", TypeError), integer(stride, "stride", TypeError)
+        shift = size if shift is None else integer(shift, "shift", TypeError)
         for what, value in (("size", size), ("shift", shift), ("stride", stride)):
             _nodes.check_positive(value, f"window: {what}")
         reach = (size - 1) * stride + 1

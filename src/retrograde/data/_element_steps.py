@@ -76,9 +76,13 @@ class ElementSteps(BaseDataset):
         >>> [int(x) for x in data]
         [1, 2, 1, 2, 3, 3]
         """
-        cycle = _nodes.AUTOTUNE if cycle_length is None else integer(cycle_length, "cycle_length")
+        cycle = (
+            _nodes.AUTOTUNE
+            if cycle_length is None
+            else integer(cycle_length, "cycle_length", TypeError)
+        )
         cycle = _nodes.threads(cycle)
-        block = 1 if block_length is None else integer(block_length, "block_length")
+        block = 1 if block_length is None else integer(block_length, "block_length", TypeError)
         _nodes.check_positive(cycle, "interleave: cycle_length")
         _nodes.check_positive(block, "interleave: block_length")
         ahead = _parallel(num_parallel_calls) is not None
@@ -116,15 +120,18 @@ class ElementSteps(BaseDataset):
 
     def take(self, count: Any, name: str | None = None) -> Any:
         """The first `count` elements; all if it is negative."""
-        return self._then(_nodes.Take(self._node, integer(count, "count")))
+        return self._then(_nodes.Take(self._node, integer(count, "count", TypeError)))
 
     def skip(self, count: Any, name: str | None = None) -> Any:
         """All but the first `count` elements; none if it is negative."""
-        return self._then(_nodes.Skip(self._node, integer(count, "count")))
+        return self._then(_nodes.Skip(self._node, integer(count, "count", TypeError)))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
         """Every `num_shards`th element, from the one at `index` on."""
-        shards, place = integer(num_shards, "num_shards"), integer(index, "index")
+        shards, place = (
+            integer(num_shards, "num_shards", TypeError),
+            integer(index, "index", TypeError),
+        )
         _nodes.check_positive(shards, "shard: num_shards")
         if not 0 <= place < shards:
             raise invalid(
@@ -138,7 +145,7 @@ class ElementSteps(BaseDataset):
         >>> [int(x) for x in tf.data.Dataset.range(2).repeat(3)]
         [0, 1, 0, 1, 0, 1]
         """
-        times = -1 if count is None else integer(count, "count")
+        times = -1 if count is None else integer(count, "count", TypeError)
         return self._then(_nodes.Repeat(self._node, times))
 
     def shuffle(
@@ -157,7 +164,7 @@ class ElementSteps(BaseDataset):
         >>> sorted(int(x) for x in data)
         [0, 1, 2, 3, 4]
         """
-        size = integer(buffer_size, "buffer_size")
+        size = integer(buffer_size, "buffer_size", TypeError)
         if size != _nodes.UNKNOWN and size < 1:
             raise invalid(
                 "shuffle: buffer_size must be greater than zero or UNKNOWN_CARDINALITY. "
@@ -224,7 +231,11 @@ class ElementSteps(BaseDataset):
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
         """The same elements, up to `buffer_size` of them made ahead of time by a thread."""
-        size = _nodes.AUTOTUNE if buffer_size is None else integer(buffer_size, "buffer_size")
+        size = (
+            _nodes.AUTOTUNE
+            if buffer_size is None
+            else integer(buffer_size, "buffer_size", TypeError)
+        )
         if size < _nodes.AUTOTUNE:
             raise invalid(f"prefetch: buffer_size must be >= 0 or AUTOTUNE. Received: {size}.")
         return self._then(_nodes.Prefetch(self._node, size))
@@ -244,7 +255,7 @@ def _shard_of(shard_func: Callable | None) -> Callable | None:
 def _parallel(num_parallel_calls: Any) -> int | None:
     if num_parallel_calls is None:
         return None
-    calls = integer(num_parallel_calls, "num_parallel_calls")
+    calls = integer(num_parallel_calls, "num_parallel_calls", TypeError)
     if calls != _nodes.AUTOTUNE:
         _nodes.check_positive(calls, "num_parallel_calls")
     return calls

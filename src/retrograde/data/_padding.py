@@ -33,10 +33,22 @@ def _asked(shapes: Any, structure: Any, count: int) -> list:
 
 def _shapes(shapes: Any, structure: Any) -> Any:
     if not nest.is_nested(structure):
-        yield TensorShape(shapes.numpy() if isinstance(shapes, Tensor) else shapes)
-    else:
-        for part, inner in zip(nest.children(shapes), nest.children(structure), strict=True):
-            yield from _shapes(part, inner)
+        yield _shape(shapes.numpy() if isinstance(shapes, Tensor) else shapes)
+        return
+    parts, inner = (nest.children(x) if nest.is_nested(x) else [] for x in (shapes, structure))
+    if len(parts) != len(inner) or isinstance(shapes, dict) != isinstance(structure, dict):
+        raise TypeError(
+            f"`padded_shapes` must have the structure of the elements. Received: {shapes!r}."
+        )
+    for part, within in zip(parts, inner, strict=True):
+        yield from _shapes(part, within)
+
+
+def _shape(given: Any) -> TensorShape:
+    try:
+        return TensorShape(given)
+    except TypeError:
+        raise ValueError(f"`padded_shapes` must hold shapes. Received: {given!r}.") from None
 
 
 def _fills(values: Any, count: int) -> list:

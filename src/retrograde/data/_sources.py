@@ -89,7 +89,7 @@ def numbers(args: tuple, kwargs: dict[str, Any]) -> _nodes.Node:
 def count_up(start: Any, step: Any, dtype: Any) -> _nodes.Node:
     """Numbers without end."""
     dtype = dtypes.as_dtype(dtype)
-    first, by = integer(start, "start"), integer(step, "step")
+    first, by = integer(start, "start", TypeError), integer(step, "step", TypeError)
     source = _rows.Numbers(first, by, dtype.numpy_dtype)
     return _nodes.Slices(source, None, TensorSpec([], dtype), "Counter")
 

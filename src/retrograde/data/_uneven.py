@@ -96,6 +96,8 @@ def _one_tensor(element: Any) -> np.ndarray:
 
 def sparse_spec(spec: Any, row_shape: TensorShape) -> SparseTensorSpec:
     """What such batches look like."""
+    if nest.is_nested(spec):
+        raise TypeError(f"sparse_batch: elements must be one tensor each. Received: {spec}.")
     return SparseTensorSpec(TensorShape([None]).concatenate(row_shape), spec.dtype)
 
 

@@ -155,6 +155,8 @@ class Dataset(ElementSteps, BatchSteps):
             raise TypeError("Both `*args` and `datasets` cannot be set.")
         structure = datasets if not args else args[0] if len(args) == 1 else args
         flat, pack = nest.flatten_with_pack(structure)
+        if not flat:
+            raise invalid("Must pass at least one dataset to `zip`. Received an empty structure.")
         if any(not isinstance(leaf, Dataset) for leaf in flat) or isinstance(structure, list):
             raise TypeError(
                 "Invalid input to `zip`. Expected datasets, in tuples and dicts but not in lists."
@@ -167,6 +169,11 @@ class Dataset(ElementSteps, BatchSteps):
     ) -> Dataset:
         """The next element of that dataset, each time, whose number `choice_dataset` gives."""
         _check_some(datasets)
+        if not isinstance(choice_dataset, Dataset):
+            raise TypeError(
+                "Invalid `choice_dataset`. `choice_dataset` should be a `tf.data.Dataset` but is "
+                f"{type(choice_dataset)}."
+            )
         if not choice_dataset._node.tries and choice_dataset.element_spec != _nodes.INT64:
             raise TypeError(
                 "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "

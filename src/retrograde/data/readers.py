@@ -59,10 +59,10 @@ class FixedLengthRecordDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        size = integer(record_bytes, "record_bytes")
+        size = integer(record_bytes, "record_bytes", TypeError)
         _nodes.check_positive(size, "record_bytes")
         header, footer = (
-            0 if value is None else integer(value, what)
+            0 if value is None else integer(value, what, TypeError)
             for value, what in ((header_bytes, "header_bytes"), (footer_bytes, "footer_bytes"))
         )
         read = lambda path: _records(  # noqa: E731

@@ -70,10 +70,10 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     TensorShape([4, 2, 3])
     """
     x = as_tensor(image)
-    held = held_by(central_fraction)
-    fraction = central_fraction if held is None else held.numpy()
-    if not isinstance(fraction, np.floating):  # whose own precision decides about half pixels
-        fraction = float(fraction)
+    fraction, held = float(central_fraction), held_by(central_fraction)
+    dtype = getattr(central_fraction if held is None else held._array, "dtype", None)
+    if dtype in dtypes.FLOATING:  # whose precision decides about half pixels
+        fraction = dtype.type(fraction)
     if not 0 < fraction <= 1:
         raise ValueError(f"central_fraction must be within (0, 1]. Received: {fraction}.")
     if fraction == 1:

@@ -39,6 +39,11 @@ def decode_csv(
     rows = _rows(strings.ravel().tolist(), field_delim, use_quote_delim)
     defaults = [np.asarray(as_tensor(default)._array) for default in record_defaults]
     columns = range(len(defaults)) if select_cols is None else select_cols
+    if len(columns) != len(defaults) or list(columns) != sorted(set(columns)):
+        raise ValueError(
+            "decode_csv: `select_cols` must increase, with one column for each of "
+            f"`record_defaults`. Received: {list(columns)} for {len(defaults)} defaults."
+        )
     for number, row in enumerate(rows):
         if select_cols is None and len(row) != len(defaults):
             raise invalid(

@@ -12,6 +12,7 @@ from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core import dtypes
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
+from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ragged import rows
@@ -130,6 +131,9 @@ def range(
                 f"range: expected int32, int64, float32 or float64. Received: dtype {x.dtype.name}."
             )
     kind = numpy_dtype(dtype) or max((x._array.dtype for x in given), key=_RANGES.index)
+    shapes = [tuple(x.shape) for x in given]
+    if broadcast(*shapes) is None:
+        raise invalid("range: shapes {}, {} and {} do not go together.".format(*shapes))
     first, last, step = np.broadcast_arrays(*(np.asarray(x).astype(kind) for x in given))
     if first.ndim > 1:
         raise invalid(f"range: expected scalars or vectors. Received: shape {first.shape}.")

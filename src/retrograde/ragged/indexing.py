@@ -37,7 +37,7 @@ def _spelled_out(keys: list, rank: int) -> list:
     """The keys with slices in place of the ellipsis."""
     given = sum(k is not None and k is not Ellipsis for k in keys)
     if given > rank or keys.count(Ellipsis) > 1:
-        raise IndexError(f"Too many indices for a RaggedTensor of {rank} axes: {given}.")
+        raise invalid(f"Too many indices for a RaggedTensor of {rank} axes: {given}.")
     if Ellipsis not in keys:
         return keys
     at = keys.index(Ellipsis)
@@ -58,7 +58,10 @@ def _outer(x: Any, keys: list) -> Any:
         return _inner(x if key == slice(None) else take_rows(x, rows, uniform=True), rest)
     nrows = x._partition.nrows
     if not -nrows <= key < nrows:
-        raise IndexError(f"Row {key} is out of bounds: the RaggedTensor has {nrows} rows.")
+        # Past the end it is Python's class, by which `for` knows where to stop.
+        raise (invalid if key < 0 else IndexError)(
+            f"Row {key} is out of bounds: the RaggedTensor has {nrows} rows."
+        )
     start, stop = x._partition.splits[key % nrows : key % nrows + 2].tolist()
     if isinstance(x.values, RaggedTensor):
         return _outer(take_rows(x.values, np.arange(start, stop), uniform=True), rest)

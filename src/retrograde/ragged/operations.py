@@ -134,7 +134,7 @@ def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) ->
     if axis is None:
         raise ValueError("squeeze: name the axes of a RaggedTensor that are to go.")
     rank = rows.rank_of(input)
-    axes = {normalise_axis(a, rank, "squeeze") for a in integers(axis, "squeeze: axis")}
+    axes = {normalise_axis(a, rank, "squeeze", ValueError) for a in integers(axis, "squeeze: axis")}
     y: Any = input
     for a in sorted(axes, reverse=True):
         y = rows.squeeze(y, a)
@@ -143,7 +143,7 @@ def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) ->
 
 def _split(_: Any, value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None,
            name: Any = None) -> list:  # fmt: skip
-    if normalise_axis(int(axis), rows.rank_of(value), "split"):
+    if normalise_axis(int(axis), rows.rank_of(value), "split", ValueError):
         raise ValueError(f"split: a RaggedTensor is split along axis 0. Received: axis={axis}.")
     count = value._partition.nrows
     sizes = integers(num_or_size_splits, "split")
@@ -219,6 +219,11 @@ def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterat
     for spec, column in zip(nest.flatten(expected), zip(*results, strict=True), strict=True):
         if isinstance(spec, (RaggedTensor, RaggedTensorSpec)):
             y = rows.stack(rows.tensors_of(column), 0)
+            if not isinstance(y, RaggedTensor):
+                raise ValueError(
+                    "map_fn: expected rows of a RaggedTensor from `fn`. Received: scalars. Say "
+                    "what it returns by `fn_output_signature`."
+                )
             stacked.append(y.with_row_splits_dtype(dtypes.int64))
         else:
             stacked.append(arrays.stack(column))
@@ -249,12 +254,16 @@ def _lookup(function: Callable, params: Any, ids: RaggedTensor, **kwargs: Any) -
 
 
 def _expand_dims(_: Any, input: RaggedTensor, axis: Any, name: Any = None) -> RaggedTensor:
-    return rows.expand_dims(input, normalise_axis(int(axis), input.shape.rank + 1, "expand_dims"))
+    return rows.expand_dims(
+        input, normalise_axis(int(axis), input.shape.rank + 1, "expand_dims", ValueError)
+    )
 
 
 def _reverse(_: Any, tensor: RaggedTensor, axis: Any, name: Any = None) -> RaggedTensor:
     rank = tensor.shape.rank
-    return rows.reverse(tensor, {normalise_axis(a, rank, "reverse") for a in np.ravel(axis)})
+    return rows.reverse(
+        tensor, {normalise_axis(a, rank, "reverse", ValueError) for a in np.ravel(axis)}
+    )
 
 
 def _concat(_: Any, values: Any, axis: Any, name: Any = None) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde import arrays
+from retrograde.arrays._arguments import indices_from
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.shapes import normalise_axis
@@ -83,7 +84,7 @@ def concat(values: Sequence[Any], axis: int) -> Any:
         raise ValueError(
             f"concat: the shapes {', '.join(str(v.shape) for v in values)} have different ranks."
         )
-    axis = normalise_axis(axis, *ranks, "concat")
+    axis = normalise_axis(axis, *ranks, "concat", ValueError)
     deepest = max(v.ragged_rank for v in values if isinstance(v, RaggedTensor))
     return _concat([as_ragged(v, deepest) for v in values], axis)
 
@@ -122,7 +123,7 @@ def stack(values: Sequence[Any], axis: int) -> Any:
         raise ValueError(
             f"stack: the shapes {', '.join(str(v.shape) for v in values)} have different ranks."
         )
-    axis = normalise_axis(axis, *(rank + 1 for rank in ranks), "stack")
+    axis = normalise_axis(axis, *(rank + 1 for rank in ranks), "stack", ValueError)
     if any(isinstance(v, RaggedTensor) for v in values):
         return concat([expand_dims(v, axis) for v in values], axis)
     return _stack_dense(values, axis)
@@ -152,7 +153,7 @@ def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
             f"gather: from a RaggedTensor only rows can be picked. Received: axis={axis}, "
             f"batch_dims={batch_dims}."
         )
-    places = np.asarray(as_tensor(indices))
+    places = np.asarray(indices_from(indices, "gather"))
     count = params._partition.nrows
     wrong = (places < 0) | (places >= count)
     if wrong.any():

@@ -293,7 +293,7 @@ class RaggedTensor(CompositeTensor):
 
     def row_lengths(self, axis: Any = 1, name: str | None = None) -> Any:
         """The lengths of rows along `axis`."""
-        axis = normalise_axis(axis, self.shape.rank, "row_lengths")
+        axis = normalise_axis(axis, self.shape.rank, "row_lengths", ValueError)
         if axis == 0:
             return self.nrows()
         if axis == 1:
@@ -367,7 +367,7 @@ class RaggedTensor(CompositeTensor):
         ([[1, 2, 3], [4]], [[1], [2, 3], [4]])
         """
         outer, inner = (
-            normalise_axis(integer(a, "merge_dims"), self.shape.rank, "merge_dims")
+            normalise_axis(integer(a, "merge_dims"), self.shape.rank, "merge_dims", ValueError)
             for a in (outer_axis, inner_axis)
         )
         if outer > inner:

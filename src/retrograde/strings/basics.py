@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -249,8 +250,9 @@ def reduce_join(
     kept = [i for i in range(array.ndim) if i not in axes]
     shape = tuple(array.shape[i] for i in kept)
     # The axis named first runs fastest.
-    rows = array.transpose([*kept, *reversed(axes)]).reshape((*shape, -1))
-    joined = [between.join(row) for row in rows.reshape(int(np.prod(shape)), -1).tolist()]
+    rows = array.transpose([*kept, *reversed(axes)])
+    sizes = math.prod(shape), math.prod(array.shape[a] for a in axes)
+    joined = [between.join(row) for row in rows.reshape(sizes).tolist()]
     if keepdims:
         shape = tuple(1 if i in axes else n for i, n in enumerate(array.shape))
     return Tensor(filled(joined, STRING).reshape(shape))
@@ -265,7 +267,10 @@ def _axes(axis: Any, ndim: int) -> list[int]:
             raise OutOfRangeError(
                 None, None, f"reduce_join: axis {a} is out of range for {ndim} axes."
             )
-    return [a % ndim for a in given]
+    axes = [a % ndim for a in given]
+    if len(set(axes)) < len(axes):
+        raise invalid(f"reduce_join: an axis is named twice. Received: {given}.")
+    return axes
 
 
 def _reduce_ragged(x: RaggedTensor, axis: Any, keepdims: bool, between: bytes) -> Any:
@@ -306,9 +311,9 @@ def unsorted_segment_join(
         raise invalid(f"unsorted_segment_join: expected segment_ids in [0, {count}).")
     rest = array.shape[ids.ndim :]
     groups: list[list] = [[] for _ in range(count)]
-    for i, row in zip(ids.ravel().tolist(), array.reshape(ids.size, -1).tolist(), strict=True):
+    width = math.prod(rest)
+    for i, row in zip(ids.ravel().tolist(), array.reshape(ids.size, width).tolist(), strict=True):
         groups[i].append(row)
-    width = int(np.prod(rest))
     joined = [
         between.join(column)
         for group in groups

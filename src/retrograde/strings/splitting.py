@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integers
+from retrograde.arrays._arguments import integer_array, integers
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
@@ -154,7 +154,9 @@ def unicode_encode(
     if isinstance(input, RaggedTensor):
         rows, shape = input.to_list(), (input._partition.nrows,)
     else:
-        points = np.asarray(input)
+        points = integer_array(input, "unicode_encode")
+        if not points.ndim:
+            raise ValueError("unicode_encode: expected code points along an axis. Received: one.")
         shape = points.shape[:-1]
         rows = points.reshape(int(np.prod(shape)), points.shape[-1]).tolist()
     encoded = [_encoded(row, target, errors, replacement_char) for row in rows]
@@ -242,7 +244,7 @@ def ngrams(
     between = scalar_string(separator, "ngrams: separator")
     widths = integers(ngram_width, "ngrams: ngram_width")
     if min(widths) < 1:
-        raise invalid(f"ngrams: expected widths of at least 1. Received: {list(widths)}.")
+        raise ValueError(f"ngrams: expected widths of at least 1. Received: {list(widths)}.")
     pads = _pads(pad_values)
 
     def grams(row: Sequence[bytes]) -> list[bytes]:
@@ -266,7 +268,7 @@ def ngrams(
         return RaggedTensor(flat, RowPartition.from_lengths(lengths), internal=True)
     array = np.asarray(x)
     if not array.ndim:
-        raise invalid("ngrams: expected strings along at least one axis. Received: a scalar.")
+        raise ValueError("ngrams: expected strings along at least one axis. Received: a scalar.")
     if array.shape == (0,):
         return Tensor(filled([], STRING))
     count = int(np.prod(array.shape[:-1]))
