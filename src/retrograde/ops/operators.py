@@ -70,15 +70,16 @@ def _binary(primitive: Primitive, of_bools: Primitive | None = None) -> Any:
         try:
             return apply(primitive, (self, other))
         except InvalidArgumentError:
-            if of_bools is None or not _are_bools(self, other):
-                raise
-            return apply(of_bools, (self, other))
+            return _recover(of_bools, self, other)
 
     return method
 
 
-def _are_bools(x1: Tensor, x2: Tensor) -> bool:
-    return x1._array.dtype == x2._array.dtype == bool
+def _recover(of_bools: Primitive | None, x1: Tensor, x2: Tensor) -> Tensor:
+    """What an operator that failed does with truth values; else it has failed."""
+    if of_bools is None or not x1._array.dtype == x2._array.dtype == bool:
+        raise
+    return apply(of_bools, (x1, x2))
 
 
 def _reflected(method: Any) -> Any:
@@ -88,9 +89,13 @@ def _reflected(method: Any) -> Any:
     return reflected
 
 
-def _binary_reflected(primitive: Primitive) -> Any:
+def _binary_reflected(primitive: Primitive, of_bools: Primitive | None = None) -> Any:
     def reflected(self, other):
-        return apply(primitive, (operand(other, self), self))
+        other = operand(other, self)
+        try:
+            return apply(primitive, (other, self))
+        except InvalidArgumentError:
+            return _recover(of_bools, other, self)
 
     return reflected
 
@@ -201,6 +206,7 @@ _METHODS = {
     **{f"__r{name}__": _reflected(method) for name, method in _ARITHMETIC.items()},
     "__radd__": _binary_reflected(ar.add),
     "__rsub__": _binary_reflected(ar.subtract),
+    "__rmul__": _binary_reflected(ar.multiply, of_bools=ar.logical_and),
     "__eq__": _equality(ar.equal, False),
     "__ne__": _equality(ar.not_equal, True),
     "__lt__": _binary(ar.less),
