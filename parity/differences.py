@@ -37,6 +37,8 @@ DIFFERENCES = {
     ("tf.math.cumprod", "second"): Difference(_WRONG, f"{_COMPLEX}|hi=0"),
     ("tf.math.xlogy", "gradient"): Difference(_WRONG, _COMPLEX),
     ("tf.math.xlogy", "second"): Difference(_WRONG, _COMPLEX),
+    ("tf.math.squared_difference", "gradient"): Difference(_WRONG, _COMPLEX),
+    ("tf.math.squared_difference", "second"): Difference(_WRONG, _COMPLEX),
     ("tf.math.bessel_i1e", "second"): Difference(_WRONG, "hi=0"),
     ("tf.math.special.bessel_j1", "second"): Difference(_WRONG, "hi=0"),
     ("tf.math.special.spence", "second"): Difference(_WRONG, "hi=0"),

@@ -87,6 +87,8 @@ def test_a_complex_product_of_a_dense_with_a_sparse_matrix():
         tf.reduce_prod,
         tf.nn.silu,
         tf.math.reduce_euclidean_norm,
+        lambda z: tf.math.squared_difference(z, 1j),
+        lambda z: tf.nn.moments(z, [0])[1],
         lambda z: tf.math.segment_prod(z, [0, 0, 1]),
         lambda z: tf.math.xlogy(z, z + 1),
         lambda z: tf.math.xlog1py(z, z),

@@ -8,7 +8,7 @@ import pytest
 
 import retrograde as tf
 from tests.data.answers import answer, same
-from tests.namespaces.helpers import assert_raises
+from tests.namespaces.helpers import assert_raises, gradient
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 ANSWERS = json.loads((DATA / "array_answers.json").read_text())
@@ -217,6 +217,13 @@ def test_saturate_cast_knows_the_ends_of_every_dtype(x, dtype, expected):
     y = tf.saturate_cast(x, dtype)
 
     assert (y.dtype, y.numpy().tolist()) == (dtype, expected)
+
+
+def test_the_gradient_of_saturate_cast_is_that_of_cast_between_the_ends():
+    x = tf.constant([3.0, 1e30, -np.inf, np.nan])
+    (slope,) = gradient(lambda x: tf.saturate_cast(x, tf.float16), x)
+
+    assert slope.tolist() == [1.0, 0.0, 0.0, 1.0]
 
 
 def test_an_infinite_part_leaves_the_other_part_alone():

@@ -80,6 +80,19 @@ def test_channels_first_is_the_same_turned():
         np.testing.assert_array_equal(np.transpose(turned, (0, 2, 3, 1)), f(x, 2))
 
 
+@pytest.mark.parametrize("rate", [1, 2])
+def test_what_works_on_blocks_is_given_its_arguments_in_order(rate):
+    given = []
+
+    def op(x, *others):
+        given.extend(others)
+        return x
+
+    x = np.ones((1, 4, 4, 1))
+    np.testing.assert_array_equal(tf.nn.with_space_to_batch(x, [rate, rate], "VALID", op), x)
+    assert given == [2, "VALID"]
+
+
 def test_erosion_is_dilation_turned_upside_down():
     x, w = some(1, 5, 6, 2), some(2, 3, 2)
 

@@ -93,10 +93,12 @@ def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
         lowest, highest = (_number(end) for end in (wanted.min, wanted.max))
         if present.is_floating or present.min < lowest:
             lowest = max(lowest, _number(present.min))
-            x = arithmetic.maximum(x, Tensor(_inside(lowest, array_dtype)))
+            end = Tensor(_inside(lowest, array_dtype))
+            x = arithmetic.select(x < end, end, x)
         if present.is_floating or present.max > highest:
             highest = min(highest, _number(present.max))
-            x = arithmetic.minimum(x, Tensor(_inside(highest, array_dtype)))
+            end = Tensor(_inside(highest, array_dtype))
+            x = arithmetic.select(x > end, end, x)
     return cast(x, wanted) if present is not wanted else casting.identity(x)
 
 

@@ -185,7 +185,7 @@ def with_space_to_batch(
             f"{what}: spatial_dims {axes} are beyond the axes of shape {x._array.shape}."
         )
     if (rates == 1).all():
-        return op(x, num_spatial_dims=len(rates), padding=padding)
+        return op(x, len(rates), padding)
     base = _base_paddings(padding, filter_shape, rates, what)
     space = [x._array.shape[axis] for axis in axes]
     paddings, crops = required_space_to_batch_paddings(space, rates, base)
@@ -193,11 +193,7 @@ def with_space_to_batch(
     blocks = np.ones(axes[-1], np.int64)
     wide_paddings, wide_crops = (np.zeros((axes[-1], 2), np.int64) for _ in range(2))
     blocks[places], wide_paddings[places], wide_crops[places] = rates, paddings, crops
-    y = op(
-        space_to_batch(x, blocks.tolist(), wide_paddings),
-        num_spatial_dims=len(rates),
-        padding="VALID",
-    )
+    y = op(space_to_batch(x, blocks.tolist(), wide_paddings), len(rates), "VALID")
     return batch_to_space(y, blocks.tolist(), wide_crops)
 
 

@@ -224,11 +224,16 @@ def _squared_difference_kernel(xp, x1, x2, out=None):
     return d * xp.conj(d) if d.dtype.kind == "c" else over(xp.multiply, d, d, out)
 
 
+def _twice_real(g):
+    """2 g; of complex g the real part alone, for a square of an absolute value is real."""
+    return g + conj(g)
+
+
 squared_difference = elementwise(
     "squared_difference",
     _squared_difference_kernel,
-    lambda g, _y, x1, x2: guarded(g, x1 - x2) * 2,
-    lambda g, _y, x1, x2: guarded(g, x2 - x1) * 2,
+    lambda g, _y, x1, x2: guarded(_twice_real(g), x1 - x2),
+    lambda g, _y, x1, x2: guarded(_twice_real(g), x2 - x1),
     holomorphic=False,
     writes=Writes(over=(0, 1), fits=is_float),
 )

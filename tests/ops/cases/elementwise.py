@@ -153,7 +153,6 @@ binary(
     lambda a, b: abs(a - b) ** 2 + 0 * (a - b),
     off_zero,
     off_zero,
-    real_cotangents=True,
 )
 binary("floor_divide", lambda a, b: np.floor(a / b), from_to(2.1, 2.9), from_to(0.6, 0.65))
 binary("truncate_divide", lambda a, b: np.trunc(a / b), from_to(-2.9, -2.1), from_to(0.6, 0.65))
