@@ -103,6 +103,12 @@ def test_rebatching_keeps_all_rows(n, size):
     assert listed(Dataset.range(n).batch(4).rebatch(size)) == expected
 
 
+def test_unique_takes_structures_of_one_tensor():
+    pairs = Dataset.from_tensor_slices([1, 2, 1]).map(lambda x: {"a": x}).unique()
+
+    assert [int(element["a"]) for element in pairs] == [1, 2]
+
+
 def test_rebatching_takes_sizes_in_turn():
     rows = Dataset.range(6).batch(4)
 

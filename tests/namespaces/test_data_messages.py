@@ -53,6 +53,14 @@ ERRORS = {
         TypeError,
         "`padded_shapes` must have the structure of the elements. Received: [].",
     ),
+    "padded_sparse_tensors": (
+        lambda: listed(
+            Dataset.from_tensor_slices(tf.sparse.from_dense([[1, 0], [0, 2]])).padded_batch(2)
+        ),
+        TypeError,
+        "`padded_batch` is only supported for datasets of tensors. Received: elements of type "
+        "SparseTensor.",
+    ),
     "padded_shapes": (
         lambda: listed(Dataset.range(3).padded_batch(2, padded_shapes=([3], []))),
         ValueError,

@@ -30,6 +30,21 @@ SPECS = {
     "unbatch_whole": (lambda d: d.batch(2, True).unbatch(), INT64, 4),
     "unbatch_without_end": (lambda d: d.batch(2, True).repeat().unbatch(), INT64, -1),
     "rebatch": (lambda d: d.batch(2).rebatch(3, True), tf.TensorSpec([3], tf.int64), -2),
+    "rebatch_evenly": (
+        lambda d: d.batch(4, True).rebatch(2),
+        tf.TensorSpec([2], tf.int64),
+        -2,
+    ),
+    "flat_map_of_dicts": (
+        lambda d: d.batch(2).map(lambda x: {"a": x}).flat_map(Dataset.from_tensors),
+        {"a": tf.TensorSpec([None], tf.int64)},
+        -2,
+    ),
+    "ragged_rows_unbatched": (
+        lambda _d: Dataset.from_tensor_slices(tf.ragged.constant([[1, 2], [3]])).unbatch(),
+        tf.TensorSpec([], tf.int32),
+        -2,
+    ),
     "rebatch_in_turn": (
         lambda d: d.batch(2).rebatch([1, 2], True),
         tf.TensorSpec([None], tf.int64),

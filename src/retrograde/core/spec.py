@@ -190,7 +190,12 @@ def _around(a: Any, b: Any) -> Any:
     """The narrowest that both fit, or `_NOTHING`."""
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         parts = tuple(map(_around, a, b))
-        return _NOTHING if _NOTHING in parts else parts
+        if _NOTHING in parts:
+            return _NOTHING
+        return type(a)(*parts) if hasattr(a, "_fields") else parts
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        parts = tuple(_around(a[key], b[key]) for key in a)
+        return _NOTHING if _NOTHING in parts else dict(zip(a, parts, strict=True))
     if isinstance(a, TypeSpec) and isinstance(b, TypeSpec):
         return a.most_specific_common_supertype([b]) or _NOTHING
     if isinstance(a, TensorShape) and isinstance(b, TensorShape):

@@ -136,7 +136,9 @@ class BatchSteps(BaseDataset):
             raise invalid("rebatch: expected at least one size. Received: none.")
         for size in sizes:
             _nodes.check_positive(size, "rebatch: batch_size")
-        fixed = sizes[0] if drop_remainder and len(set(sizes)) == 1 else None
+        specs = [] if self._node.tries else nest.flatten(self._node.spec)
+        whole = bool(specs) and all(s.shape[0] and s.shape[0] % sizes[0] == 0 for s in specs)
+        fixed = sizes[0] if len(set(sizes)) == 1 and (drop_remainder or whole) else None
 
         def batches(elements: Iterator, _run: Any) -> Iterator:
             groups = _steps.groups_in_turn(elements, sizes, drop_remainder)

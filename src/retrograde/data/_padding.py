@@ -60,6 +60,11 @@ def _fills(values: Any, count: int) -> list:
 def _padded(leaves: Sequence[Any], asked: TensorShape | None, fill: Any) -> Any:
     if leaves[0] is None:
         return None
+    if not isinstance(leaves[0], Tensor):
+        raise TypeError(
+            "`padded_batch` is only supported for datasets of tensors. Received: elements of type "
+            f"{type(leaves[0]).__name__}."
+        )
     arrays = [np.asarray(leaf._array) for leaf in leaves]
     rank, dtype = arrays[0].ndim, arrays[0].dtype
     asked = TensorShape([None] * rank) if asked is None or asked.rank is None else asked

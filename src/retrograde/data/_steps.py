@@ -80,12 +80,13 @@ def unique(elements: Iterator) -> Iterator:
     """Each element once."""
     seen = set()
     for element in elements:
-        if type(element) is not Tensor:
+        leaves = nest.flatten(element)
+        if len(leaves) != 1 or type(leaves[0]) is not Tensor:
             raise invalid("unique: only elements that are one tensor are supported.")
-        array = np.asarray(element._array)
+        array = np.asarray(leaves[0]._array)
         if array.dtype not in (np.int32, np.int64, np.dtype(object)):
             raise TypeError(
-                f"`tf.data.Dataset.unique` does not support type {element.dtype!r} -- only "
+                f"`tf.data.Dataset.unique` does not support type {leaves[0].dtype!r} -- only "
                 "`tf.int32`, `tf.int64`, and `tf.string` are supported."
             )
         key = (array.shape, tuple(array.reshape(-1).tolist()))

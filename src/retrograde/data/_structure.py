@@ -124,6 +124,8 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
         raise ValueError(
             "Cannot unbatch an input with scalar components. Expected elements with a first axis."
         )
+    if isinstance(spec, RaggedTensorSpec) and spec.shape.rank == 1:
+        return TensorSpec([], spec.dtype)
     if isinstance(spec, RaggedTensorSpec):
         rank = max(spec.ragged_rank - 1, 0)
         return RaggedTensorSpec(spec.shape[1:], spec.dtype, rank, spec.row_splits_dtype)

@@ -14,7 +14,7 @@ from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._padding import asked_shapes
-from retrograde.data._structure import batched_spec, map_specs, ragged_rows, stacked
+from retrograde.data._structure import are_ragged, batched_spec, map_specs, ragged_rows, stacked
 from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
@@ -30,7 +30,7 @@ def ragged(elements: Sequence[Any], spec: Callable[[], Any], splits: np.dtype) -
         [
             ragged_rows(column, _open_axes(leaf), splits)
             if _open_axes(leaf)
-            else stacked(column, lambda leaf=leaf: leaf)
+            else stacked(column, lambda leaf=leaf: leaf, are_ragged(leaf))
             for leaf, column in zip(flat, columns, strict=True)
         ]
     )
