@@ -788,3 +788,15 @@ def test_files_of_this_machine_only(tmp_path):
     assert tf.io.gfile.glob(f"{tmp_path}/*") == [str(tmp_path / name) for name in "abc"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="'ZLIB', 'GZIP' or ''"):
         tf.io.decode_compressed(b"", "ZSTD")
+
+
+def test_strategies_have_one_replica():
+    dataset = tf.data.Dataset.range(2)
+    for strategy in [tf.distribute.MirroredStrategy(), tf.distribute.OneDeviceStrategy("/cpu:0")]:
+        assert strategy.num_replicas_in_sync == 1
+        assert strategy.experimental_distribute_dataset(dataset) is dataset
+    with pytest.raises(ValueError, match="there is one device"):
+        tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])
+    with pytest.raises(ValueError, match="there is no TPU"):
+        tf.distribute.cluster_resolver.TPUClusterResolver()
+    assert not hasattr(tf.distribute, "TPUStrategy")

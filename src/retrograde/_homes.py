@@ -5,14 +5,15 @@ HOMES = {
         "": """
             autodiff=retrograde.autodiff autograph=retrograde.autograph bitwise=retrograde.bitwise
             compat=retrograde.compat config=retrograde.config data=retrograde.data
-            debugging=retrograde.debugging dtypes=retrograde.dtypes errors=retrograde.errors
-            experimental=retrograde.experimental image=retrograde.image io=retrograde.io
-            keras=retrograde.keras linalg=retrograde.linalg math=retrograde.math
-            nest=retrograde.nest nn=retrograde.nn optimize=retrograde.optimize
-            ragged=retrograde.ragged random=retrograde.random saved_model=retrograde.saved_model
-            signal=retrograde.signal sparse=retrograde.sparse strings=retrograde.strings
-            summary=retrograde.summary sysconfig=retrograde.sysconfig test=retrograde.test
-            train=retrograde.train types=retrograde.types version=retrograde.version
+            debugging=retrograde.debugging distribute=retrograde.distribute
+            dtypes=retrograde.dtypes errors=retrograde.errors experimental=retrograde.experimental
+            image=retrograde.image io=retrograde.io keras=retrograde.keras
+            linalg=retrograde.linalg math=retrograde.math nest=retrograde.nest nn=retrograde.nn
+            optimize=retrograde.optimize ragged=retrograde.ragged random=retrograde.random
+            saved_model=retrograde.saved_model signal=retrograde.signal sparse=retrograde.sparse
+            strings=retrograde.strings summary=retrograde.summary sysconfig=retrograde.sysconfig
+            test=retrograde.test train=retrograde.train types=retrograde.types
+            version=retrograde.version
         """,
         "retrograde._initializers": """
             constant_initializer ones_initializer random_normal_initializer
@@ -209,6 +210,18 @@ HOMES = {
         "retrograde.debugging.settings": """
             disable_traceback_filtering enable_traceback_filtering get_log_device_placement
             is_traceback_filtering_enabled record_lines set_log_device_placement
+        """,
+    },
+    "retrograde.distribute": {
+        "": """
+            cluster_resolver=retrograde.distribute.cluster_resolver
+        """,
+        "retrograde.distribute.reducing": """
+            CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReduceOp ReductionToOneDevice
+        """,
+        "retrograde.distribute.strategies": """
+            InputContext MirroredStrategy OneDeviceStrategy ReplicaContext Strategy
+            get_replica_context get_strategy has_strategy in_cross_replica_context
         """,
     },
     "retrograde.experimental": {

@@ -74,7 +74,7 @@ def test_a_guide_has_cells_and_every_name_in_it_is_here(name):
 @pytest.mark.parametrize(
     ("name", "words"),
     {
-        "tf.distribute.MirroredStrategy": "A program runs on one machine and one device.",
+        "tf.distribute.TPUStrategy": "A program runs on one machine and one device.",
         "tf.experimental.dtensor": "A program runs on one machine and one device.",
         "tf.autograph.to_code": "tf.function records what runs; no source code is rewritten.",
         "tf.Graph": "Operations run as they are called; nothing builds graphs.",

@@ -1,0 +1,148 @@
+"""tf.distribute: programs written for many devices run on one."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from tests.namespaces.helpers import assert_raises
+
+STRATEGIES = {
+    "mirrored": tf.distribute.MirroredStrategy,
+    "mirrored on one": lambda: tf.distribute.MirroredStrategy(
+        ["/gpu:0"], cross_device_ops=tf.distribute.HierarchicalCopyAllReduce(num_packs=2)
+    ),
+    "one device": lambda: tf.distribute.OneDeviceStrategy("/cpu:0"),
+    "default": tf.distribute.get_strategy,
+}
+
+
+@pytest.fixture(params=STRATEGIES)
+def strategy(request):
+    return STRATEGIES[request.param]()
+
+
+def where():
+    """What a program can find out about the place it is at."""
+    context = tf.distribute.get_replica_context()
+    return tf.distribute.get_strategy(), context and context.strategy
+
+
+def test_outside_of_all_scopes_a_program_is_in_the_only_replica():
+    default = tf.distribute.get_strategy()
+
+    assert where() == (default, default)
+    assert not tf.distribute.has_strategy()
+    assert not tf.distribute.in_cross_replica_context()
+
+
+def test_a_scope_is_across_replicas_and_a_run_is_in_one(strategy):
+    outside = where()
+    with strategy.scope() as entered, strategy.scope():
+        assert entered is strategy
+        assert where() == (strategy, None)
+        assert tf.distribute.in_cross_replica_context()
+        assert tf.distribute.has_strategy() == (strategy is not outside[0])
+        assert strategy.run(where) == (strategy, strategy)
+        assert where() == (strategy, None)
+    assert where() == outside
+    assert strategy.run(tf.distribute.in_cross_replica_context) is False
+
+
+def test_a_scope_ends_with_an_error_too_and_belongs_to_one_thread(strategy):
+    outside, elsewhere = where(), []
+    with pytest.raises(KeyError), strategy.scope():
+        thread = threading.Thread(target=lambda: elsewhere.append(where()))
+        thread.start()
+        thread.join()
+        raise KeyError
+    assert where() == outside
+    assert elsewhere == [outside]
+
+
+def test_a_training_step_gives_what_it_gives_without_a_strategy(strategy):
+    with strategy.scope():
+        w = tf.Variable([1.0, 2.0])
+    data = tf.data.Dataset.from_tensor_slices(np.eye(4, 2, dtype=np.float32)).batch(2)
+
+    def step(x, scale):
+        with tf.GradientTape() as tape:
+            loss = tf.nn.compute_average_loss(scale * tf.linalg.matvec(x, w) ** 2)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        return loss
+
+    @tf.function
+    def distributed(x):
+        losses = strategy.run(step, args=(x,), kwargs={"scale": 3.0})
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
+
+    losses = [float(distributed(x)) for x in strategy.experimental_distribute_dataset(data)]
+
+    np.testing.assert_allclose(losses, [7.5, 0.0])
+    np.testing.assert_allclose(w, [0.7, 1.4])
+
+
+@pytest.mark.parametrize(("op", "expected"), [("SUM", 9.0), ("mean", 4.5)])
+def test_values_are_reduced_along_an_axis_if_there_is_one(strategy, op, expected):
+    x = tf.constant([3.0, 6.0])
+
+    assert strategy.reduce(op, x, None) is x
+    assert strategy.reduce(tf.distribute.ReduceOp(op.upper()), x, axis=0).numpy() == expected
+    assert strategy.experimental_local_results(x) == (x,)
+    np.testing.assert_array_equal(strategy.gather([1, 2], axis=0), [1, 2])
+
+
+def test_a_replica_is_told_that_it_is_the_only_one(strategy):
+    def replica(x):
+        context = tf.distribute.get_replica_context()
+        assert (context.num_replicas_in_sync, context.replica_id_in_sync_group) == (1, 0)
+        assert context.all_reduce("SUM", [x]) == [x]
+        assert context.all_gather(x, axis=0) is x
+        return context.merge_call(
+            lambda merging, y, scale: (merging, where(), y * scale), args=(x,), kwargs={"scale": 2}
+        )
+
+    assert strategy.run(replica, (3,)) == (strategy, (strategy, None), 6)
+    told = strategy.experimental_distribute_values_from_function(lambda context: context)
+    assert told.strategy is strategy
+
+
+def test_datasets_are_made_for_one_pipeline(strategy):
+    def make(context):
+        assert (context.num_input_pipelines, context.input_pipeline_id) == (1, 0)
+        return tf.data.Dataset.range(6).batch(context.get_per_replica_batch_size(2))
+
+    found = strategy.distribute_datasets_from_function(make)
+
+    assert [list(x.numpy()) for x in found] == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_what_cannot_be_is_said():
+    one, other = tf.distribute.MirroredStrategy(), tf.distribute.OneDeviceStrategy("/cpu:0")
+
+    assert_raises(
+        lambda: tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"]),
+        ValueError,
+        "MirroredStrategy: there is one device. Received: devices=['/gpu:0', '/gpu:1']. Pass one "
+        "of them, or none.",
+    )
+    with one.scope():
+        assert_raises(
+            other.scope,
+            RuntimeError,
+            f"Mixing different tf.distribute.Strategy objects: {one!r} is not {other!r}. Leave the "
+            "scope of the one before the scope of the other.",
+        )
+    assert_raises(
+        lambda: tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local"),
+        ValueError,
+        "TPUClusterResolver: there is no TPU. Received: tpu='local'. A program runs on one machine "
+        "and one device; take the strategy that tf.distribute.get_strategy() returns.",
+    )
+    assert_raises(lambda: one.reduce("MAX", 1.0, None), ValueError, "'MAX' is not a valid ReduceOp")
+    assert_raises(
+        lambda: tf.distribute.InputContext(num_replicas_in_sync=2).get_per_replica_batch_size(3),
+        ValueError,
+        "get_per_replica_batch_size: 3 cannot be shared by 2 replicas. Use a multiple of that.",
+    )
