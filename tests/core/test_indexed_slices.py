@@ -169,3 +169,32 @@ def test_gradients_are_whole_where_tensorflow_has_whole_ones(f):
         y = f(v)
 
     assert isinstance(tape.gradient(y, v), tf.Tensor)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_rows_read_with_int32_and_with_int64_add_up(wrap):
+    table = tf.Variable([[1.0], [2.0], [3.0]])
+
+    @wrap
+    def gradient(table):
+        with tf.GradientTape() as tape:
+            y = tf.gather(table, tf.constant([0, 1])) ** 2
+            y += tf.gather(table, tf.constant([2, 1], tf.int64))
+        return tape.gradient(y, table)
+
+    for _ in range(2):
+        found = gradient(table)
+        assert isinstance(found, tf.IndexedSlices) and found.indices.dtype == tf.int64
+        np.testing.assert_array_equal(tf.convert_to_tensor(found), [[2.0], [5.0], [1.0]])
+
+
+def test_rows_read_with_int32_and_with_int64_have_second_derivatives():
+    table = tf.Variable([[1.0], [2.0], [3.0]])
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = tf.gather(table, tf.constant([0, 1])) ** 3
+            y += tf.gather(table, tf.constant([2, 1], tf.int64)) ** 3
+        first = tf.convert_to_tensor(inner.gradient(y, table))
+    np.testing.assert_array_equal(
+        tf.convert_to_tensor(outer.gradient(first, table)), [[6.0], [24.0], [18.0]]
+    )

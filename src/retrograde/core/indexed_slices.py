@@ -160,13 +160,20 @@ def add(a: Any, b: Any) -> Any:
     """The sum of two cotangents; of two IndexedSlices, the rows of both."""
     if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):
         concat = PRIMITIVES["concat"]
-        indices = concat(a._indices, b._indices, axis=0)
+        indices = concat(*_of_one_dtype(a._indices, b._indices), axis=0)
         return IndexedSlices(concat(a._values, b._values, axis=0), indices, a._dense_shape)
     a = dense(a) if isinstance(a, IndexedSlices) else a
     b = dense(b) if isinstance(b, IndexedSlices) else b
     if type(a) is np.ndarray and a.size >= MANY:
         return PRIMITIVES["add"].on_many(a, b)
     return a + b
+
+
+def _of_one_dtype(*indices: Any) -> list:
+    """`indices`, as int64 if some are that and others int32."""
+    if len({getattr(x, "_array", x).dtype for x in indices}) == 1:
+        return list(indices)
+    return [PRIMITIVES["cast_discrete"](x, dtype=np.dtype(np.int64)) for x in indices]
 
 
 def for_user(slices: IndexedSlices) -> IndexedSlices:
