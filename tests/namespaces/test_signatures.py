@@ -23,6 +23,8 @@ OTHERWISE = {
     "tf.UnconnectedGradients": "an enumeration, whose signature is Python's own",
     "tf.VariableAggregation": "an enumeration, whose signature is Python's own",
     "tf.VariableSynchronization": "an enumeration, whose signature is Python's own",
+    "tf.distribute.ReduceOp": "an enumeration, whose signature is Python's own",
+    "tf.distribute.Strategy": "TensorFlow's takes an extension, of which there are none here",
     "tf.random.Algorithm": "an enumeration, whose signature is Python's own",
     "tf.DType": "the dtypes are there already; nobody makes one",
     "tf.dtypes.DType": "the dtypes are there already; nobody makes one",

@@ -59,7 +59,7 @@ class InputContext:
 class ReplicaContext:
     """What code in a replica is told: that it is the only one."""
 
-    def __init__(self, strategy: Strategy, replica_id_in_sync_group: int = 0) -> None:
+    def __init__(self, strategy: Strategy, replica_id_in_sync_group: int) -> None:
         self.strategy = strategy
         self.replica_id_in_sync_group = replica_id_in_sync_group
         self.num_replicas_in_sync = 1
@@ -140,7 +140,7 @@ class Strategy:
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
         """What `value_fn` makes of the context of the replica."""
-        return value_fn(ReplicaContext(self))
+        return value_fn(ReplicaContext(self, 0))
 
 
 class MirroredStrategy(Strategy):
@@ -181,4 +181,4 @@ def in_cross_replica_context() -> bool:
 
 def get_replica_context() -> ReplicaContext | None:
     """The context of the replica; `None` outside of it, in the scope of a strategy."""
-    return ReplicaContext(get_strategy()) if _where.in_replica else None
+    return ReplicaContext(get_strategy(), 0) if _where.in_replica else None
