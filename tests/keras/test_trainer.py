@@ -533,3 +533,20 @@ def test_errors_of_ours_keep_their_class_and_message_on_their_way_through_keras(
 
     assert "matmul: the inner dimensions differ, 3 and 2." in str(caught.value)
     assert "Exception encountered when calling Lambda.call()." in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["Adam", "RMSprop", "Adagrad", "SGD"])
+def test_rows_that_are_read_twice_are_updated_by_the_sum_of_their_gradients(kind):
+    table, whole = (keras.Variable(np.ones((3, 2), np.float32)) for _ in range(2))
+    by_rows, by_whole = (getattr(keras.optimizers, kind)(0.1) for _ in range(2))
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            rows = tf.gather(table.value, [0, 0, 1])
+            loss = tf.reduce_sum(rows**2 * [[1.0], [0.2], [0.5]])
+        gradient = tape.gradient(loss, table)
+        assert isinstance(gradient, tf.IndexedSlices)
+        by_rows.apply_gradients([(gradient, table)])
+        by_whole.apply_gradients([(whole.value * [[2.4], [1.0], [0.0]], whole)])
+
+    np.testing.assert_allclose(table, whole, rtol=1e-5)
+    np.testing.assert_array_equal(table[2], [1.0, 1.0])
