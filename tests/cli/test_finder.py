@@ -75,7 +75,8 @@ def test_every_public_module_resolves_or_says_why_not(path):
             "tensorflow.compat.v1",
             "No module named 'tensorflow.compat.v1'. tf.compat.v1 is TensorFlow's, and not here. "
             "It is TensorFlow 1's interface of graphs and sessions. Write the program for "
-            "TensorFlow 2.",
+            "TensorFlow 2: for logging take tf.get_logger(), for set_random_seed "
+            "tf.random.set_seed, and leave sessions and their configuration out.",
         ),
         ("tensorflow.ops", "No module named 'tensorflow.ops'"),
         ("tensorflow.math.elementary", "No module named 'tensorflow.math.elementary'"),

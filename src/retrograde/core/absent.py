@@ -25,7 +25,8 @@ REASONS = {
     "tf.autograph.to_code": _NO_REWRITING,
     "tf.autograph.to_graph": _NO_REWRITING,
     "tf.compat.v1": "It is TensorFlow 1's interface of graphs and sessions. Write the program for "
-    "TensorFlow 2.",
+    "TensorFlow 2: for logging take tf.get_logger(), for set_random_seed tf.random.set_seed, and "
+    "leave sessions and their configuration out.",
     "tf.data.TFRecordDataset": _NO_RECORDS,
     "tf.data.experimental.service": _ONE_DEVICE,
     "tf.debugging.experimental": "Look into a program with tf.print, tf.debugging and Python's "
