@@ -247,6 +247,7 @@ def test_what_adjusts_images_has_derivatives():
         "adjust_saturation": lambda x: tf.image.adjust_saturation(x, 0.5),
         "hsv_to_rgb": tf.image.hsv_to_rgb,
         "area": lambda x: tf.image.resize(x, [2, 1], "area"),
+        "bicubic": lambda x: tf.image.resize(tf.cast(x, tf.float16), [2, 1], "bicubic"),
         "glimpse": lambda x: tf.image.extract_glimpse(x[None], [1, 2], [[0.0, 0.0]]),
     }
     for name, f in functions.items():

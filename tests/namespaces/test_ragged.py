@@ -667,3 +667,15 @@ def test_numbers_count_as_truth_values_where_all_or_any_is_asked():
     assert tf.reduce_all(x, axis=1).numpy().tolist() == [False, True, True]
     assert tf.reduce_any(x, axis=1).numpy().tolist() == [True, True, False]
     assert not tf.reduce_all(x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_softmax_in_half_precision_is_rounded_once(dtype):
+    x = tf.cast(tf.constant(np.linspace(-3.0, 3.0, 300)), dtype)
+
+    narrow, exact = (
+        tf.nn.softmax(ragged(v, [300])).flat_values for v in (x, tf.cast(x, "float32"))
+    )
+
+    assert narrow.dtype == dtype
+    np.testing.assert_array_equal(narrow, tf.cast(exact, dtype))

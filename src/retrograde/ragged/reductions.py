@@ -14,6 +14,7 @@ from retrograde.core.dispatch import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
+from retrograde.ops._arrays import wide
 from retrograde.ops.casting import cast_discrete, ones_like, stop_gradient, to_dtype
 from retrograde.ops.elementary import exp, log
 from retrograde.ops.shaping import reshape
@@ -137,9 +138,12 @@ def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) ->
         )
     if logits.ragged_rank < rank - 1:
         return logits.with_flat_values(math.softmax(logits.flat_values))
-    part, x = logits._partitions[-1], logits.flat_values
+    part, dtype = logits._partitions[-1], logits.flat_values._array.dtype
+    # Half precision is rounded once, at the end.
+    x = to_dtype(logits.flat_values, wide(dtype))
     ids = part.rowids
     top = stop_gradient(_COMBINE["max"](x, ids, part.nrows))
     e = exp(x - indexing.gather(top, Tensor(ids), axis=0))
     total = math.unsorted_segment_sum(e, ids, part.nrows)
-    return logits.with_flat_values(e / indexing.gather(total, Tensor(ids), axis=0))
+    y = e / indexing.gather(total, Tensor(ids), axis=0)
+    return logits.with_flat_values(to_dtype(y, dtype))
