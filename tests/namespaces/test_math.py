@@ -214,6 +214,15 @@ def test_what_is_finite():
     assert tf.math.is_nan(x).numpy().tolist() == [False, False, False, True]
 
 
+def test_complex_logarithms_have_their_digits_near_one():
+    z = np.array([-1e-6 - 1e-5j, 1e-5 + 1e-5j, 3e-4 - 1e-6j, 2 + 1j, -1 + 0j])
+    y = tf.math.log1p(tf.constant(z, tf.complex64))
+
+    np.testing.assert_allclose(y[:3], z[:3] - z[:3] ** 2 / 2 + z[:3] ** 3 / 3, rtol=1e-6)
+    np.testing.assert_allclose(y[3], np.log(3 + 1j), rtol=1e-6)
+    assert y[4].numpy() == -np.inf
+
+
 def test_slopes_have_their_digits_far_out():
     x = tf.constant([-20.0, -12.0])
     np.testing.assert_allclose(gradient(tf.math.expm1, x)[0], np.exp(x), rtol=1e-6)

@@ -10,7 +10,8 @@ from retrograde.ops.arithmetic import sign
 from retrograde.ops.casting import zeros_like
 
 
-def _complex_kernel(xp, x1, x2):
+def joined(xp, x1, x2):
+    """Complex numbers of their two parts."""
     dtype = np.dtype(np.complex64 if x1.dtype == np.float32 else np.complex128)
     if xp is np:  # not a sum: an infinite part would make the other one nan
         y = np.empty(np.broadcast_shapes(x1.shape, x2.shape), dtype)
@@ -23,7 +24,7 @@ def _complex_kernel(xp, x1, x2):
 
 make_complex = elementwise(
     "make_complex",
-    _complex_kernel,
+    joined,
     lambda g, _y, _x1, _x2: real(g),
     lambda g, _y, _x1, _x2: imag(g),
     accepts=frozenset({np.dtype(np.float32), np.dtype(np.float64)}),

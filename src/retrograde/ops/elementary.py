@@ -29,7 +29,7 @@ from retrograde.ops.arithmetic import (
     square,
 )
 from retrograde.ops.casting import zeros_like
-from retrograde.ops.complexes import imag
+from retrograde.ops.complexes import imag, joined
 
 __all__ = ["log"]
 
@@ -43,7 +43,23 @@ def function(name, kernel, partial, accepts=dtypes.INEXACT, writes=None):
 
 exp = function("exp", "exp", lambda g, y, _x: guarded(g, y))
 expm1 = function("expm1", "expm1", lambda g, _y, x: guarded(g, exp(x), ours=True))
-log1p = function("log1p", "log1p", lambda g, _y, x: guarded_divide(g, x + 1))
+
+
+def _log1p_kernel(xp, x, out=None):
+    if x.dtype.kind != "c":
+        return xp.log1p(x) if out is None else np.log1p(x, out)
+    a, b = x.real, x.imag
+    near = xp.log1p(a * (a + scalar(2, a)) + b * b) * scalar(0.5, a)  # NumPy adds 1 to a first
+    size = xp.where(xp.abs(x) < 0.5, near, xp.log(x + one(x.dtype)).real)
+    return joined(xp, size, xp.arctan2(b, a + one(a.dtype)))
+
+
+log1p = function(
+    "log1p",
+    _log1p_kernel,
+    lambda g, _y, x: guarded_divide(g, x + 1),
+    writes=Writes(over=(0,), fits=is_float),
+)
 sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
 
 
