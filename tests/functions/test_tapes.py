@@ -165,6 +165,24 @@ def test_a_custom_gradient_may_be_made_of_rows(compiled):
         np.testing.assert_allclose(tape.gradient(y, table), [2.0, 0.0, 12.0])
 
 
+@BOTH
+@pytest.mark.parametrize("f", [tf.math.cumprod, tf.sort, tf.nn.softmax])
+def test_jacobians_under_another_tape(f, compiled):
+    def two_orders(f, x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x) ** 2
+            jacobian = inner.jacobian(y, x)
+        return [jacobian, outer.gradient(jacobian, x)]
+
+    compiled, x = tf.function(f, jit_compile=compiled), tf.constant([0.3, -1.2, 0.7], tf.float64)
+    pairs = zip(two_orders(compiled, x), two_orders(f, x), strict=True)
+    for found, expected in pairs:
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 def test_updates_under_a_tape_happen_once():
     v = tf.Variable(1.0)
 

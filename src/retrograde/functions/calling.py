@@ -50,7 +50,8 @@ class Piece:
     def __call__(self, tensors: list[Tensor], log: Log | None) -> Any:
         """The results and the new values of variables, as tensors; or where the call diverged."""
         recorders = thread.recorders
-        if not (self._one_call and all(isinstance(r, GradientTape) for r in recorders)):
+        one_call = self._one_call and all(isinstance(r, GradientTape) for r in recorders)
+        if not one_call or _has_batch(tensors):
             return self._played(tensors, log)
         wanted = tuple([_is_followed(x, recorders) for x in tensors])
         derivative = self._derivatives.get(wanted)
@@ -75,6 +76,10 @@ def _is_for_play_only(entry: Any) -> bool:
     """Whether an entry depends on more than the arguments and random numbers."""
     host = entry.primitive if type(entry) is Call else None
     return type(entry) is Reading or may_look_around(host)
+
+
+def _has_batch(tensors: list[Tensor]) -> bool:
+    return bool(namespaces.foreign) and innermost([x._array for x in tensors]) is not None
 
 
 def _is_followed(x: Tensor, tapes: list[GradientTape]) -> bool:
@@ -201,7 +206,7 @@ class Derivative:
         """The cotangents of the arguments, as tensors."""
         if thread.recorders:
             found, _ = self._pulled_again(kept, cotangents)
-        elif namespaces.foreign and innermost([g._array for g in cotangents]) is not None:
+        elif _has_batch(cotangents):
             plain = self._backward.plain
             values = {n: Tensor(x) for n, x in plain.constants.items()} | kept
             values |= zip(self._cotangents, cotangents, strict=True)
