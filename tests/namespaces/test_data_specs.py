@@ -185,6 +185,18 @@ def test_iterators_hand_out_one_pass():
     assert_raises(iterator.get_next, tf.errors.OutOfRangeError, "End of sequence")
 
 
+def test_options_have_their_older_names_too():
+    options = tf.data.Options()
+    options.experimental_deterministic = False
+    options.experimental_threading.private_threadpool_size = 3
+    assert options.deterministic is options.experimental_deterministic is False
+    assert options.threading.private_threadpool_size == 3
+    other = tf.data.Options()
+    other.experimental_threading = options.threading
+    assert other.threading is options.threading is options.experimental_threading
+    assert Dataset.range(1).with_options(options).options() == options
+
+
 def test_options_are_merged():
     first, second = tf.data.Options(), tf.data.Options()
     first.deterministic = False

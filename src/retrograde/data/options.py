@@ -57,3 +57,19 @@ class Options(_Settings):
     """
 
     _types: ClassVar = {"deterministic": bool, "threading": ThreadingOptions}
+
+    # Older names, which programs still set.
+
+    @property
+    def experimental_deterministic(self) -> bool | None:
+        """`deterministic`."""
+        return self.deterministic
+
+    @property
+    def experimental_threading(self) -> ThreadingOptions:
+        """`threading`."""
+        return self.threading
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        older = name in ("experimental_deterministic", "experimental_threading")
+        super().__setattr__(name.removeprefix("experimental_") if older else name, value)
