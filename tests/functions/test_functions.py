@@ -265,6 +265,22 @@ class TestArguments:
         assert concrete(tf.constant("b"), tf.constant("c")).numpy() == b"bc"
 
 
+def test_a_concrete_function_takes_its_fixed_arguments_by_place_too():
+    v, w = tf.Variable([2.0, 3.0]), tf.Variable([2.0, 3.0])
+    f = tf.function(lambda x, v, n: x * v * n)
+    concrete = f.get_concrete_function(tf.TensorSpec([2], tf.float32), v, 3)
+    x = tf.constant([1.0, 10.0])
+
+    for found in (concrete(x), concrete(x, v, 3), concrete(x, v=v, n=3)):
+        np.testing.assert_array_equal(found, [6.0, 90.0])
+    for other in [(x, v, 4), (x, w, 3)]:
+        with pytest.raises(TypeError, match="in this ConcreteFunction"):
+            concrete(*other)
+    for wrong in [(x, v), (x, v, 3, 4)]:
+        with pytest.raises(TypeError, match="more arguments than"):
+            concrete(*wrong)
+
+
 class TestSignaturesInWords:
     """The texts are TensorFlow's."""
 

@@ -93,7 +93,7 @@ class ConcreteFunction:
         return self._path.exported()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = iter(args)
+        given, by_place = iter(args), not (kwargs or self._kwargs)
         parameters = self.function._parameters.names
         names = [*parameters[: len(self._args)], *[""] * (len(self._args) - len(parameters))]
         filled = [
@@ -101,7 +101,10 @@ class ConcreteFunction:
             for name, value in zip(names, self._args, strict=True)
         ]
         named = {name: self._filled(name, v, kwargs, given) for name, v in self._kwargs.items()}
-        if kwargs or next(given, None) is not None:
+        left = list(given)
+        if left and by_place and len(args) == len(names) and all(names):
+            return self(**dict(zip(names, args, strict=True)))  # what is fixed was given as well
+        if kwargs or left:
             raise TypeError(f"{self.name}: more arguments than {self.structured_input_signature}.")
         return self.function(*filled, **named)
 
@@ -178,7 +181,9 @@ def _each(structure: Any, name: str) -> Any:
 
 
 def _alike(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and bool(a == b))
+    if a is b or isinstance(a, Variable):
+        return a is b
+    return type(a) is type(b) and bool(a == b)
 
 
 def specs_in(value: Any) -> Any:
