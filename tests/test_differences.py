@@ -346,6 +346,13 @@ def test_gradients_are_whole_where_tensorflow_passes_rows_on(f):
     assert isinstance(tape.gradient(y, v), tf.Tensor)
 
 
+def test_optimizers_add_repeated_rows_up_before_they_square_them():
+    v = tf.Variable([1.0, 1.0])
+    rows = tf.IndexedSlices(tf.constant([1.0, 3.0]), tf.constant([0, 0]), tf.constant([2]))
+    tf.keras.optimizers.RMSprop(0.1, rho=0.0).apply_gradients([(rows, v)])
+    np.testing.assert_allclose(v, [0.9, 1.0], rtol=1e-5)  # 0.1 * (1 + 3) / sqrt((1 + 3)**2)
+
+
 def test_watching_before_the_block():
     tape, x, y = taped(tf.square, 3.0)
     assert float(tape.gradient(y, x)) == 6.0

@@ -234,6 +234,17 @@ def test_nothing_is_scatter_divided_by_zero(dtype):
     assert v.numpy().tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("method", ["scatter_min", "scatter_max"])
+def test_complex_numbers_are_neither_raised_nor_lowered(method):
+    v = tf.Variable([1j, 2j])
+    message = r"^Complex numbers have no order: none is the smaller or the larger one\.$"
+
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        getattr(v, method)(slices(tf.constant([3j]), [0]))
+
+    assert v.numpy().tolist() == [1j, 2j]
+
+
 def test_a_variable_without_axes_has_no_rows():
     with pytest.raises(errors.InvalidArgumentError, match="no axes"):
         tf.Variable(1.0).scatter_add(slices([2.0], [0]))

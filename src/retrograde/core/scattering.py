@@ -47,11 +47,11 @@ class Scattering(Holder):
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Self:
         """Lowers rows to those given as IndexedSlices."""
-        return self._scatter(np.minimum.at, sparse_delta)
+        return self._scatter(_lower_at, sparse_delta)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Self:
         """Raises rows to those given as IndexedSlices."""
-        return self._scatter(np.maximum.at, sparse_delta)
+        return self._scatter(_raise_at, sparse_delta)
 
     def scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: Any = None
@@ -90,11 +90,11 @@ class Scattering(Holder):
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: Any = None) -> Self:
         """Raises what is at the positions `indices` to `updates`."""
-        return self._scatter_nd(np.maximum.at, indices, updates)
+        return self._scatter_nd(_raise_at, indices, updates)
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: Any = None) -> Self:
         """Lowers what is at the positions `indices` to `updates`."""
-        return self._scatter_nd(np.minimum.at, indices, updates)
+        return self._scatter_nd(_lower_at, indices, updates)
 
     def _slices(self, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(sparse_delta, IndexedSlices):
@@ -164,6 +164,21 @@ class Scattering(Holder):
 
 def _put(array: np.ndarray, key: Any, values: Any) -> None:
     array[key] = values
+
+
+def _lower_at(array: np.ndarray, key: Any, values: Any) -> None:
+    _refuse_complex(array)
+    np.minimum.at(array, key, values)
+
+
+def _raise_at(array: np.ndarray, key: Any, values: Any) -> None:
+    _refuse_complex(array)
+    np.maximum.at(array, key, values)
+
+
+def _refuse_complex(array: np.ndarray) -> None:
+    if array.dtype.kind == "c":
+        raise invalid("Complex numbers have no order: none is the smaller or the larger one.")
 
 
 def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:
