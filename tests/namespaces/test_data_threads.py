@@ -49,7 +49,8 @@ def test_what_a_thread_raises_comes_with_its_traceback_after_what_came_before(na
 def test_a_pass_that_is_given_up_leaves_no_thread(name):
     iterator = iter(AHEAD[name](Dataset.range(100).repeat(), lambda x: x))
     assert int(next(iterator)) == 0
-    assert ours() != []
+    # Threads that are interleaved make one element each, and may have done so already.
+    assert name == "interleave" or ours() != []
     del iterator
     gc.collect()
     assert ours() == []
