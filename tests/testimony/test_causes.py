@@ -158,6 +158,22 @@ def a_source_that_is_used_for_something_else():
 
 
 @program(causes.INDEPENDENT)
+def a_bias_of_what_enters_by_its_derivative_alone():
+    x, y = [tf.constant([float(_)]) for _ in range(2)]
+    w, bias = tf.Variable(3.0), tf.Variable(1.0)
+    _ = bias * x  # another name than that in the list above
+    with tf.GradientTape() as tape:
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            u = tf.sin(w * x) + bias
+        slope = inner.gradient(u, x)
+        loss = tf.reduce_sum(slope**2 + y)  # here
+    found = asked(tape, loss, bias)
+    assert found.meaning.endswith("What is only added, as a bias is, drops out of derivatives")
+    return found
+
+
+@program(causes.INDEPENDENT)
 def a_variable_as_the_target():
     x, v = tf.Variable(3.0), tf.Variable(1.0)  # here
     with tf.GradientTape() as tape:

@@ -14,6 +14,8 @@ from retrograde.testimony.none.questions import Obstacle, Question, Source
 # Lines that make a variable, or a layer and call it at once: not those that call one made before.
 _MAKES_VARIABLES = re.compile(r"Variable\(|add_weight\(|\b[A-Z]\w*\(.*\)\(")
 
+_ONLY_ADD = {"identity", "reshape", "broadcast_to", "add", "subtract"}
+
 
 class Disconnected(Question):
     """A question whose answer may be that the tape never saw the one lead to the other."""
@@ -250,6 +252,8 @@ class Disconnected(Question):
             names = ", ".join(f"`{n}`" for n in dict.fromkeys(str(call.name) for call in uses))
             meaning = f"`{name}` was used in the block (by {names}), but nothing of it enters "
             meaning += f"`{target}`"
+            if {str(call.name) for call in uses} <= _ONLY_ADD:
+                meaning += ". What is only added, as a bias is, drops out of derivatives"
         else:
             meaning = f"the block did not use `{name}` at all. What was computed from it before "
             meaning += "the block, and kept in an attribute or a cache, is a constant there"

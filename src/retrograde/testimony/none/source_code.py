@@ -63,10 +63,13 @@ class Binding(NamedTuple):
 
     @property
     def reads(self) -> set[str]:
-        """The names that the value is made of."""
-        nodes = () if self.value is None else ast.walk(self.value)
-        names = {node.id for node in nodes if isinstance(node, ast.Name)}
-        return names | {self.name} if self.sign != "=" else names
+        """The names that the value is made of; not those of comprehensions and lambdas in it."""
+        nodes = [] if self.value is None else list(ast.walk(self.value))
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        read = {node.id for node in names} - own
+        return read | {self.name} if self.sign != "=" else read
 
 
 def _last_name(node: ast.expr | None) -> str:
