@@ -23,6 +23,7 @@ from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.recorders import changes
+from retrograde.core.scattering import refuse_unordered
 from retrograde.core.shapes import TensorShape, broadcast, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, indexing, shaping, slicing
@@ -195,9 +196,8 @@ def gather(
     along = given if axis is None else integer(axis, "gather")
     at = normalise_axis(along, x._array.ndim, "gather")
     if not batch:
-        if along < 0:  # TensorFlow has no IndexedSlices then
-            return indexing.gather(x, places, axis=at, whole=True)
-        return indexing.gather(x, places, axis=at)
+        # By an axis counted from the back, TensorFlow has no IndexedSlices.
+        return indexing.gather(x, places, axis=at, whole=along < 0)
     _check_batches(x, places, batch, "gather")
     if at < batch:
         raise invalid(f"gather: expected axis >= batch_dims. Received: {at} and {batch}.")
@@ -241,7 +241,7 @@ def gather_nd(
     """
     x, places = as_tensor(params), indices_from(indices, "gather_nd")
     batch = integer(batch_dims, "gather_nd: batch_dims")
-    if not 0 <= batch < builtins.min(x._array.ndim, places._array.ndim) and batch:
+    if batch and not 0 < batch < builtins.min(x._array.ndim, places._array.ndim):
         raise ValueError(
             f"gather_nd: batch_dims must not be negative, and below the number of axes of params "
             f"and indices. Received: {batch} for shapes {x.shape} and {places.shape}."
@@ -305,11 +305,6 @@ def _operands(
     return x, values, places
 
 
-def _refuse_unordered(x: Tensor, what: str) -> None:
-    if x._array.dtype not in dtypes.REAL:
-        raise invalid(f"{what}: expected real numbers. Received: dtype {x.dtype.name}.")
-
-
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
 ) -> Tensor:
@@ -347,7 +342,7 @@ def tensor_scatter_nd_max(
     x, values, places = _operands(
         tensor, indices, updates, "tensor_scatter_nd_max", bad_indices_policy
     )
-    _refuse_unordered(x, "tensor_scatter_nd_max")
+    refuse_unordered(x._array, "tensor_scatter_nd_max")
     return indexing.max_nd(x, values, places, batch_dims=0)
 
 
@@ -358,7 +353,7 @@ def tensor_scatter_nd_min(
     x, values, places = _operands(
         tensor, indices, updates, "tensor_scatter_nd_min", bad_indices_policy
     )
-    _refuse_unordered(x, "tensor_scatter_nd_min")
+    refuse_unordered(x._array, "tensor_scatter_nd_min")
     return indexing.min_nd(x, values, places, batch_dims=0)
 
 

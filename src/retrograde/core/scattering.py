@@ -167,18 +167,20 @@ def _put(array: np.ndarray, key: Any, values: Any) -> None:
 
 
 def _lower_at(array: np.ndarray, key: Any, values: Any) -> None:
-    _refuse_complex(array)
+    refuse_unordered(array, "scatter_min")
     np.minimum.at(array, key, values)
 
 
 def _raise_at(array: np.ndarray, key: Any, values: Any) -> None:
-    _refuse_complex(array)
+    refuse_unordered(array, "scatter_max")
     np.maximum.at(array, key, values)
 
 
-def _refuse_complex(array: np.ndarray) -> None:
-    if array.dtype.kind == "c":
-        raise invalid("Complex numbers have no order: none is the smaller or the larger one.")
+def refuse_unordered(array: Any, what: str) -> None:
+    """Refuses numbers of which none is the smaller or the larger one."""
+    if array.dtype not in dtypes.REAL:
+        name = dtypes.of(array.dtype).name
+        raise invalid(f"{what}: expected real numbers. Received: dtype {name}.")
 
 
 def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:

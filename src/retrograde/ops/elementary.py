@@ -42,6 +42,7 @@ def function(name, kernel, partial, accepts=dtypes.INEXACT, writes=None):
 
 
 exp = function("exp", "exp", lambda g, y, _x: guarded(g, y))
+# exp(x), not y + 1, of which nothing is left where y is nearly -1.
 expm1 = function("expm1", "expm1", lambda g, _y, x: guarded(g, exp(x), ours=True))
 
 
