@@ -8,16 +8,16 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import retrograde as tf
+from retrograde.core.calls import Call
 from retrograde.core.dispatch import MANY, PRIMITIVES
 from retrograde.core.recorders import Recorder, listening, quiet_context
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import wrap
-from retrograde.functions import fused as fused_module
 from retrograde.functions import fusing
-from retrograde.functions.fused import Fused
 from retrograde.functions.fusing import fuse
-from retrograde.functions.recording import Call
 from retrograde.ops import _blocks, _totals
+from retrograde.ops import _fused as fused_module
+from retrograde.ops._fused import Fused
 from tests.ops.cases import CASES, FLOATS
 from tests.ops.cases._table import BFLOAT16
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from retrograde.core.calls import Call
 from retrograde.core.dispatch import PRIMITIVES
 from retrograde.core.rules import Spec
 from retrograde.functions import writing_out
-from retrograde.functions.recording import Call
 from retrograde.functions.writing_out import NAMES, written_out
 from tests.ops.cases import CASES, FLOATS
 

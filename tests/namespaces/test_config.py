@@ -130,12 +130,6 @@ def test_message(call, kind, message):
             "warn",
         ),
         (
-            tf.config.experimental.get_synchronous_execution,
-            tf.config.experimental.set_synchronous_execution,
-            True,
-            False,
-        ),
-        (
             tf.config.experimental.tensor_float_32_execution_enabled,
             tf.config.experimental.enable_tensor_float_32_execution,
             True,
@@ -169,6 +163,21 @@ def test_settings_are_remembered(get, put, default, other):
         assert get() == other
     finally:
         put(default)
+
+
+@pytest.mark.parametrize(
+    ("enable", "answer", "may_wait"), [(True, True, False), (False, False, True)]
+)
+def test_operations_on_large_arrays_wait_unless_told_otherwise(enable, answer, may_wait):
+    x = tf.ones([1 << 20])
+    try:
+        tf.config.experimental.set_synchronous_execution(enable)
+        assert tf.config.experimental.get_synchronous_execution() == answer
+        assert (type(tf.sin(x)) is not type(x)) == may_wait
+    finally:
+        tf.config.experimental.set_synchronous_execution(None)
+    assert tf.config.experimental.get_synchronous_execution()
+    assert type(tf.sin(x)) is not type(x)
 
 
 def test_set_jit_takes_a_truth_value():

@@ -23,6 +23,7 @@ from retrograde.config.devices import (
 )
 from retrograde.core.device_spec import DeviceSpec
 from retrograde.core.lazily import speaking
+from retrograde.ops import _together
 
 __all__ = [
     "VirtualDeviceConfiguration",
@@ -125,8 +126,16 @@ def get_synchronous_execution() -> bool:
 
 
 def set_synchronous_execution(enable: bool | None) -> None:
-    """Remembers `enable`. An operation has run when its call returns."""
+    """Whether every operation has run when its call returns.
+
+    Elementwise operations on a million numbers or so may wait until somebody looks at a result,
+    and then run together, which is faster. After `set_synchronous_execution(True)` none waits, for
+    who wants to measure one; `None` or false is how it was. Results are the same.
+
+    >>> tf.config.experimental.set_synchronous_execution(None)
+    """
     settings["synchronous_execution"] = enable is None or bool(enable)
+    _together.enabled = not enable
 
 
 def enable_op_determinism() -> None:

@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from retrograde.core import dtypes, namespaces
 from retrograde.core.batching import apply_batch, innermost, run_batch
+from retrograde.core.deferring import Deferred, waiting
 from retrograde.core.errors import OpError, invalid
 from retrograde.core.plans import Plan, plan_for
 from retrograde.core.recorders import next_id, thread
@@ -47,8 +48,9 @@ class Primitive:
 
     `partials`, for elementwise primitives, are the rules as they are while no input is broadcast.
     `on_many` is the kernel for arrays of `MANY` elements or more. `writes`, if the kernel can write
-    its result into an array, says when. `on_strings` is what it does with strings, which are so
-    rare that they are tried last.
+    its result into an array, says when. `put_off(inputs, attrs)`, if calls may wait, gives a tensor
+    that is computed when somebody looks; or `None` for a call that has to run now. `on_strings` is
+    what it does with strings, which are so rare that they are tried last.
     """
 
     __slots__ = (
@@ -65,6 +67,7 @@ class Primitive:
         "outputs",
         "partials",
         "plans",
+        "put_off",
         "vjps",
         "writes",
     )
@@ -101,6 +104,7 @@ class Primitive:
         self.complain = complain
         self.writes: Any = None
         self.on_strings: Callable | None = None
+        self.put_off: Callable | None = None
         self.plans: dict[tuple[int, ...], Plan | bool] = {}
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
@@ -158,8 +162,13 @@ _new = object.__new__
 
 def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
     """Runs `primitive` on tensors, tells the recorders, returns a tensor or a tuple of them."""
-    if namespaces.foreign and namespaces.concerns([x._array for x in inputs]):
+    if namespaces.foreign and namespaces.concerns([x._form for x in inputs]):
         return _apply_foreign(primitive, inputs, attrs)
+    # What reads a result that waits may wait, too.
+    if waiting and (type(inputs[0]) is Deferred or type(inputs[-1]) is Deferred):
+        y = _put_off(primitive, inputs, attrs)
+        if y is not None:
+            return y
     recorders = thread.recorders
     quietly = recorders.quietly
     try:
@@ -173,14 +182,22 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
             dtype, accepts = a1.dtype, primitive.accepts
             if accepts is not None and (dtype is not a2.dtype or dtype not in accepts):
                 _check_dtypes(primitive, [a1, a2])
-            kernel = primitive.on_numpy if a1.size < MANY else primitive.on_many
-            value = quietly(kernel, a1, a2)
+            if a1.size < MANY:
+                value = quietly(primitive.on_numpy, a1, a2)
+            elif (y := _put_off(primitive, inputs)) is not None:
+                return y
+            else:
+                value = quietly(primitive.on_many, a1, a2)
         else:
             array, accepts = inputs[0]._array, primitive.accepts
             if accepts is not None and array.dtype not in accepts:
                 _check_dtypes(primitive, [array])
-            kernel = primitive.on_numpy if array.size < MANY else primitive.on_many
-            value = quietly(kernel, array)
+            if array.size < MANY:
+                value = quietly(primitive.on_numpy, array)
+            elif (y := _put_off(primitive, inputs)) is not None:
+                return y
+            else:
+                value = quietly(primitive.on_many, array)
     except Exception as error:
         value = _recover(primitive, [x._array for x in inputs], attrs, error)
     if primitive.outputs:
@@ -192,6 +209,10 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     for recorder in recorders:
         recorder.record(primitive, inputs, attrs, y)
     return y
+
+
+def _put_off(primitive: Primitive, inputs: tuple, attrs: dict = NO_ATTRS) -> Tensor | None:
+    return None if primitive.put_off is None else primitive.put_off(inputs, attrs)
 
 
 def _evaluate(primitive: Primitive, arrays: list, attrs: dict, quietly: Callable) -> Any:

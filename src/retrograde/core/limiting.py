@@ -80,6 +80,10 @@ class Dropped(Tensor):
     def _array(self) -> Any:
         return self._ledger.value(self._id)
 
+    @property
+    def _form(self) -> Spec:
+        return self.spec
+
 
 def _made(recipe: Recipe) -> list[int]:
     """The inputs that the tape saw being made."""

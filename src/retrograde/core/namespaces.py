@@ -16,6 +16,7 @@ import numpy as np
 foreign = False
 
 _NUMPY = (np.ndarray, np.generic)
+_ordinary: tuple[type, ...] = _NUMPY  # and what stands for arrays of NumPy's
 _lock = threading.Lock()
 _batches = 0  # blocks in which batches are expected, in all threads
 _admitted = False
@@ -71,7 +72,13 @@ _place = _Place()
 
 def concerns(arrays: Iterable[Any]) -> bool:
     """Whether, where there is something `foreign`, work on these arrays has to do with it."""
-    return _place.put is not None or not all([isinstance(x, _NUMPY) for x in arrays])
+    return _place.put is not None or not all([isinstance(x, _ordinary) for x in arrays])
+
+
+def take_for_numpy(kind: type) -> None:
+    """Says that objects of this kind, where tensors have them, stand for arrays of NumPy's."""
+    global _ordinary
+    _ordinary = (*_ordinary, kind)
 
 
 @contextlib.contextmanager

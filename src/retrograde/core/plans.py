@@ -65,7 +65,7 @@ def save_all(plan: Plan, values: tuple) -> tuple:
 
 _KEPT = {
     UNREAD: "nothing",
-    SHAPE: "make(Spec, ({0}._array.shape, {0}._array.dtype))",
+    SHAPE: "make(Spec, ({0}._form.shape, {0}._form.dtype))",
     ARRAY: "{0}",
 }
 _UNBOXED = {

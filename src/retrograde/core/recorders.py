@@ -22,12 +22,13 @@ class Recorder:
     every value that leaves for Python or NumPy, where it can no longer be followed; `store`, every
     value that is put into a variable, which is such a way out as well; `create`, every new
     variable. One that `records_functions` writes down all that happens in a call of a `function`,
-    to do it again.
+    to do it again. One that `defers` does not look at the arrays that it hears of.
     """
 
     __slots__ = ()
 
     records_functions = False
+    defers = False
 
     def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
         """Hears that `primitive` made `y`, a tensor or a tuple of them, out of `inputs`."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import alarms, indexed_slices
+from retrograde.core.deferring import waiting
 from retrograde.core.dispatch import MANY, PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.lines import locals_of
@@ -47,6 +48,8 @@ def rewind(
         if plan.joint is None:
             if boxed:
                 plan.pull_boxed(cotangents, leads, g, ids, saved, attrs)
+                if waiting and cotangents.alert and not cotangents.may_wait:
+                    cotangents.settle(ids)
             else:
                 quietly(plan.pull, cotangents, leads, g, ids, saved, attrs)
             continue
@@ -86,13 +89,15 @@ class Cotangents(dict):
 
     They are raw arrays, or Tensors if `boxed`: while someone records, the walk is made of
     operations that can be recorded. If they are `alert`, the walk halts at alarms, and `spoilt`
-    says where the first of them that is not finite came from.
+    says where the first of them that is not finite came from. If they `may_wait`, calls are not
+    made to run one by one for that.
     """
 
-    __slots__ = ("_owned", "alert", "boxed", "halt", "spoilt")
+    __slots__ = ("_owned", "alert", "boxed", "halt", "may_wait", "spoilt")
 
     def __init__(self, boxed: bool) -> None:
         self.boxed = boxed
+        self.may_wait = False
         self._owned: set[int] = set()  # those that are sums made here, so may be added to in place
         self.alert = False
         self.halt: Halt | None = None
@@ -132,6 +137,12 @@ class Cotangents(dict):
             and self[key].flags.writeable
             and (self[key].shape, self[key].dtype) == (value.shape, value.dtype)
         )
+
+    def settle(self, ids: tuple) -> None:
+        """Has the cotangents of `ids` computed, so that alarms come from the call at hand."""
+        for g in map(self.get, ids):
+            if isinstance(g, Tensor):
+                g._array  # noqa: B018
 
     def resume(self, entries: list[tuple]) -> bool:
         """Looks at what came out of the call that the walk halted at; whether entries are left.
@@ -224,6 +235,17 @@ def _unboxed(result: Any) -> Any:
     if isinstance(result, IndexedSlices):
         return IndexedSlices(result.values._array, result.indices._array, result.dense_shape)
     return None if result is None else result._array
+
+
+_CALLS_OF_A_RULE = 3  # as many, or fewer
+
+
+def can_wait(entries: list[tuple], most: int) -> bool:
+    """Whether a walk over `entries` is made of calls that may wait, and no more than `most`."""
+    if _CALLS_OF_A_RULE * len(entries) > most:
+        return False
+    primitives = [PRIMITIVES.get(plan.name) for plan, _, _, _, _ in entries]
+    return all([p is not None and p.put_off is not None for p in primitives])
 
 
 def leading_to(wanted: set[int], entries: list[tuple]) -> set[int]:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import derivatives, dtypes, indexed_slices, taylor
+from retrograde.core.deferring import MOST, agenda_of, settle_only, waiting
 from retrograde.core.derivatives import MEMORY_LIMIT
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.lazily import Later
 from retrograde.core.per_example import gradients_by_row, norms
 from retrograde.core.recorders import thread
-from retrograde.core.rewinding import Cotangents, is_finite, leading_to, rewind
+from retrograde.core.rewinding import Cotangents, can_wait, is_finite, leading_to, rewind
 from retrograde.core.tape_arguments import (
     REAL_SCALARS,
     UnconnectedGradients,
@@ -98,6 +99,10 @@ class GradientTape(TapeRecording):
         held, pack = flat(sources, "source")
         weights = weights_for(output_gradients, target, len(targets))
         recorders = thread.recorders
+        if waiting and output_gradients is None and not recorders and recorders.walk is None:
+            found = self._run_together(targets, held, sys._getframe(1))
+            if found is not None:
+                return pack(found)
         boxed = bool(recorders) and self._is_heard()
         cotangents = Cotangents(boxed)
         kept = self._persistent or self._places is not None
@@ -146,6 +151,33 @@ class GradientTape(TapeRecording):
             missing = _missing(held, cotangents)
             self._miss(targets, missing, unconnected is UnconnectedGradients.NONE)
         return pack(results)
+
+    def _run_together(self, targets: list, held: list, frame: Any) -> list | None:
+        """The gradients of targets that wait to be computed, computed together with them.
+
+        That is only done if all of it can be, and if all numbers are finite: `None` if not, and
+        nothing has happened.
+        """
+        entries = self._entries
+        agenda = agenda_of(targets)
+        if self._persistent or agenda is None or not can_wait(entries, MOST - len(agenda.calls)):
+            return None
+        cotangents = Cotangents(boxed=True)
+        cotangents.alert = cotangents.may_wait = True
+        for x in targets:
+            cotangents.deposit(x._id, seed(x, None, boxed=True))
+        wanted = {x._id for x in held}
+        leads = None if self._roots <= wanted else leading_to(wanted, entries)
+        rewind(entries.copy(), cotangents, wanted, leads)
+        found = [cotangents.get(x._id) for x in held]
+        if not all([isinstance(g, Tensor) for g in found]) or cotangents.spoilt is not None:
+            return None
+        alarmed = settle_only([*targets, *found]) or agenda.alarmed
+        if alarmed or not all([_are_finite(x._array, None) for x in targets]):
+            return None
+        self._spend(frame)
+        self._listened = True
+        return found
 
     def _per_example(self, target: Any, sources: Any, weights: Any, how: bool | str) -> Any:
         target = single(target, "gradient")

@@ -33,8 +33,8 @@ class _Absent:
 class Holder:
     """What holds a value of ours and has a place on tapes: a Tensor or a Variable.
 
-    Both have `_array`, the value now; `_id`, their name on tapes; and `_read()`, the tensor to use
-    as an input.
+    Both have `_array`, the value now; `_form`, which tells its shape and dtype even if it is yet to
+    be computed; `_id`, their name on tapes; and `_read()`, the tensor to use as an input.
     """
 
     __slots__ = ()
@@ -52,6 +52,8 @@ class Tensor(Holder):
     (TensorShape([1, 2]), tf.float32, array([[5.]], dtype=float32))
     """
 
+    # `_form` is another name for the slot of `_array`: a tensor that computes its array when it is
+    # asked for has there what tells shape and dtype.
     # The array is a `numpy.ndarray` or a `jax.Array`; without axes it may be a NumPy scalar, which
     # is quicker. `_id` names the tensor on tapes. Operators are bound in `ops/operators.py`. Keras
     # keeps notes on tensors, in slots of their own: a `__dict__` would make each tensor larger and
@@ -68,17 +70,17 @@ class Tensor(Holder):
     @property
     def shape(self) -> TensorShape:
         """The shape."""
-        return TensorShape(self._array.shape)
+        return TensorShape(self._form.shape)
 
     @property
     def dtype(self) -> DType:
         """The dtype."""
-        return dtypes.of(self._array.dtype)
+        return dtypes.of(self._form.dtype)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._array.ndim
+        return self._form.ndim
 
     @property
     def device(self) -> str:
@@ -136,9 +138,9 @@ class Tensor(Holder):
         return readable(self._array).tobytes()
 
     def __len__(self) -> int:
-        if not self._array.ndim:
+        if not self._form.ndim:
             raise TypeError("Scalar tensor has no `len()`: it has no axes.")
-        return self._array.shape[0]
+        return self._form.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self._array.ndim:
@@ -210,6 +212,8 @@ class Tensor(Holder):
     def __reduce__(self) -> tuple:
         return _restore, (np.asarray(self._array),)
 
+
+Tensor._form = Tensor.__dict__["_array"]
 
 _new = object.__new__
 

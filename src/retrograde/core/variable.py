@@ -225,6 +225,8 @@ class Variable(Scattering, metaclass=_Creating):
     def _array(self) -> Any:
         return self._current()._array
 
+    _form = _array
+
     def _read(self) -> Tensor:
         """The tensor held now, for use as an input. It goes by the id of the variable itself."""
         for recorder in thread.recorders:
@@ -375,7 +377,7 @@ class Variable(Scattering, metaclass=_Creating):
 
     def _update(self, ufunc: Any, primitive: str, delta: Any, how: str, read_value: bool) -> Any:
         recorders = thread.recorders
-        plain = type(delta) is Tensor and not recorders
+        plain = isinstance(delta, Tensor) and not recorders
         if plain and namespaces.foreign:
             plain = not namespaces.concerns((self._array, delta._array))
         if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):

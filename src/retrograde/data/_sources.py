@@ -64,7 +64,7 @@ def slices(tensors: Any) -> _nodes.Node:
         )
     (count,) = counts
     spec = map_specs(row_spec, spec_of_element(pack(flat)))
-    if all(type(leaf) is Tensor for leaf in flat):
+    if all(isinstance(leaf, Tensor) for leaf in flat):
         source = _rows.Slices([np.asarray(leaf._array) for leaf in flat], pack)
         return _nodes.Slices(source, count, spec)
     make = lambda _run: _steps.rows_together(flat, pack)  # noqa: E731

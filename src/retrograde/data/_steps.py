@@ -81,7 +81,7 @@ def unique(elements: Iterator) -> Iterator:
     seen = set()
     for element in elements:
         leaves = nest.flatten(element)
-        if len(leaves) != 1 or type(leaves[0]) is not Tensor:
+        if len(leaves) != 1 or not isinstance(leaves[0], Tensor):
             raise invalid("unique: only elements that are one tensor are supported.")
         array = np.asarray(leaves[0]._array)
         if array.dtype not in (np.int32, np.int64, np.dtype(object)):

@@ -69,9 +69,9 @@ def element_of(tensors: Any) -> tuple[list, Callable[[list], Any]]:
     if all(leaf is None for leaf in flat):
         raise ValueError("Invalid `element`. `element` should not be empty.")
     for leaf in flat:
-        if type(leaf) is Tensor:
+        if isinstance(leaf, Tensor):
             escape(leaf, "dataset")
-    return [wrap(leaf._array) if type(leaf) is Tensor else leaf for leaf in flat], pack
+    return [wrap(leaf._array) if isinstance(leaf, Tensor) else leaf for leaf in flat], pack
 
 
 # Specs
@@ -311,7 +311,7 @@ def rows_of(leaf: Any) -> Iterator[Any]:
     if leaf is None:
         while True:
             yield None
-    if type(leaf) is Tensor:
+    if isinstance(leaf, Tensor):
         array = np.asarray(leaf._array)
         yield from (wrap(row_at(array, i)) for i in range(len(array)))
     elif isinstance(leaf, SparseTensor):

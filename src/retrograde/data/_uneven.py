@@ -86,7 +86,7 @@ def sparse(elements: Sequence[Any], row_shape: TensorShape) -> SparseTensor:
 
 
 def _one_tensor(element: Any) -> np.ndarray:
-    if type(element) is not Tensor:
+    if not isinstance(element, Tensor):
         raise TypeError(
             "sparse_batch: expected elements that are one tensor. Received: "
             f"{type(element).__name__}."

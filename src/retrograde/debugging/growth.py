@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import ModuleType, TracebackType
 from typing import Any
 
+from retrograde.core.deferring import Deferred
 from retrograde.core.errors import ResourceExhaustedError
 from retrograde.core.plans import Plan
 from retrograde.core.tensor import Tensor
@@ -85,11 +86,14 @@ class no_growth:
                 raise ResourceExhaustedError(None, None, _report(end - start, self._steps))
 
 
+_KINDS = (Tensor, Deferred)
+
+
 def _census() -> Counter:
     """How many live tensors there are, by dtype, shape and bytes."""
     gc.collect()
     return Counter(
-        (described(x._array), x._array.nbytes) for x in gc.get_objects() if type(x) is Tensor
+        (described(x._array), x._array.nbytes) for x in gc.get_objects() if type(x) in _KINDS
     )
 
 
@@ -110,7 +114,7 @@ def _report(grown: Counter, steps: int) -> str:
 
 def _holder(kind: str) -> str | None:
     """Who holds the newest tensor of a kind: a container, by its name if it has one."""
-    alike = [x for x in gc.get_objects() if type(x) is Tensor and described(x._array) == kind]
+    alike = [x for x in gc.get_objects() if type(x) in _KINDS and described(x._array) == kind]
     newest = [max(alike, key=lambda x: x._id)]
     for referrer in gc.get_referrers(newest[0]):
         if referrer is newest or referrer is alike:

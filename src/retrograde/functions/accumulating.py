@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from retrograde.core.calls import Call
 from retrograde.core.rules import Spec
-from retrograde.functions.recording import Call
 
 _FEWEST_ROWS = 8
 

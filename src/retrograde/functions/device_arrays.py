@@ -30,6 +30,8 @@ class OnDevice(Tensor):
             self._host = host if host.ndim else host[()]
         return self._host
 
+    _form = _array
+
     def numpy(self) -> Any:
         """A copy of the values, as of any tensor; by the short way if nobody listens."""
         if thread.recorders:

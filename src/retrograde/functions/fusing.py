@@ -8,15 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from retrograde.core.calls import Call
 from retrograde.core.dispatch import MANY
 from retrograde.core.rules import Spec
-from retrograde.functions.fused import BLOCK, Fused, is_sum
-from retrograde.functions.recording import Call
 from retrograde.ops._arrays import SINGLE_AND_DOUBLE
+from retrograde.ops._fused import BLOCK, Fused, is_sum, repeated
 
 _CASTS = ("cast", "cast_discrete")
-_PRODUCTS = ("multiply", "guarded_multiply")
-_REPEATS = ("identity", "stop_gradient", "broadcast_to")  # no work: the same elements again
 
 
 def fuse(
@@ -79,24 +77,14 @@ class _Fusing:
         """Puts the call at `place` into a group, if it can be in one."""
         call = self.calls[place]
         reads = self._reads(call)
-        repeated = self._repeated(call, reads)
-        if repeated is not None:
-            self.plain[call.outputs[0]] = repeated
+        same = repeated(call, reads, self.specs, self.uniform)
+        if same is not None:
+            self.plain[call.outputs[0]] = same
         elif leads := self._leads(call, reads):
             self._join(place, reads, leads)
             return
         for y in call.outputs:
             self.needs[y] = set().union(*(self.needs.get(v, ()) for v in reads))
-
-    def _repeated(self, call: Call, reads: tuple[int, ...]) -> int | None:
-        """The value whose elements the call gives again, as a product with 1 does."""
-        if call.primitive.name in _REPEATS:
-            return reads[0]
-        if call.primitive.name in _PRODUCTS and self.specs[reads[0]].dtype.kind != "c":
-            for one, other in (reads, reads[::-1]):
-                if self.uniform.get(one) == 1:
-                    return other
-        return None
 
     def _reads(self, call: Call) -> tuple[int, ...]:
         return tuple(self.plain.get(v, v) for v in call.inputs)

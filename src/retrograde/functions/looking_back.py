@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from retrograde.core.calls import Call
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.effects import Host
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.functions.playing import play_tie
-from retrograde.functions.recording import Call, Recording, Tie
+from retrograde.functions.recording import Recording, Tie
 
 
 def traced_back(

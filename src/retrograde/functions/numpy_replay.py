@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.calls import Call
 from retrograde.core.dispatch import MANY, Primitive
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
-from retrograde.functions.fused import Fused
 from retrograde.functions.fusing import fuse
 from retrograde.functions.playing import Divergence
-from retrograde.functions.recording import Call, Guard, Reading, Write, key_of
+from retrograde.functions.recording import Guard, Reading, Write, key_of
 from retrograde.functions.simplifying import Plain
 from retrograde.functions.writing_out import NAMES, written_out
+from retrograde.ops._fused import Fused
 
 _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 

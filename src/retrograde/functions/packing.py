@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes, nest
+from retrograde.core.calls import Call
 from retrograde.core.conversion import held_by
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
@@ -26,7 +27,7 @@ from retrograde.functions.opening import (
 from retrograde.functions.paths import Path
 from retrograde.functions.playing import rule_of
 from retrograde.functions.polymorphic import Function
-from retrograde.functions.recording import Call, Guard, Reading, Recording, Tie, Write
+from retrograde.functions.recording import Guard, Reading, Recording, Tie, Write
 
 
 class Packing:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes, nest
+from retrograde.core.calls import Call
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.effects import Host
@@ -21,7 +22,7 @@ from retrograde.functions.device_arrays import on_device
 from retrograde.functions.lending import Loan
 from retrograde.functions.playing import Divergence
 from retrograde.functions.quick import quick_call
-from retrograde.functions.recording import Call, Guard, Log, Recording
+from retrograde.functions.recording import Guard, Log, Recording
 from retrograde.functions.replaying import Replay
 from retrograde.functions.simplifying import simplified
 from retrograde.functions.xla_replay import Program

@@ -13,6 +13,7 @@ import numpy as np
 
 from retrograde.core import dtypes, random_state
 from retrograde.core.batching import Batched
+from retrograde.core.calls import Call
 from retrograde.core.conversion import held_by
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.dispatch import apply
@@ -30,19 +31,6 @@ from retrograde.core.recorders import Recorder, alone
 from retrograde.core.rewinding import rewind
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, next_id
-
-
-class Call(NamedTuple):
-    """One applied primitive, or something in the place of one.
-
-    `inputs` and `outputs` are numbers of values; there is one output unless the primitive has
-    `outputs`.
-    """
-
-    primitive: Any
-    inputs: tuple[int, ...]
-    attrs: dict[str, Any]
-    outputs: tuple[int, ...]
 
 
 class Origin(NamedTuple):
@@ -476,6 +464,8 @@ class Left(Tensor):
     @property
     def _array(self) -> Any:
         raise TypeError(_OUT_OF_SCOPE)
+
+    _form = _array
 
     def numpy(self) -> Any:
         """TensorFlow's tensors of graphs have no such method."""

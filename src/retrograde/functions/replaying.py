@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.calls import Call
 from retrograde.core.effects import Host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.functions.lending import Loan
 from retrograde.functions.numpy_replay import Writer, generate
 from retrograde.functions.playing import Divergence
-from retrograde.functions.recording import Call, Log
+from retrograde.functions.recording import Log
 from retrograde.functions.simplifying import Plain
 from retrograde.functions.xla_replay import Program, can_compile
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde.core.calls import Call
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
 from retrograde.functions.accumulating import accumulated
-from retrograde.functions.recording import Call
 from retrograde.functions.simplifying import hashable
 
 _FEWEST_TURNS = 8

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.calls import Call
 from retrograde.core.dispatch import PRIMITIVES, Primitive
 from retrograde.core.effects import KNOWN, MAKERS
 from retrograde.core.rules import Spec
@@ -20,7 +21,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.functions.encoding import decoded
 from retrograde.functions.paths import Path, Results
-from retrograde.functions.recording import Call, Guard, Log, Recording, Tie
+from retrograde.functions.recording import Guard, Log, Recording, Tie
 
 
 def unpacked_path(

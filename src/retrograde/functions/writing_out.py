@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.calls import Call
 from retrograde.core.rules import Spec
-from retrograde.functions.recording import Call
 from retrograde.ops._totals import SINGLE_AND_DOUBLE, as_product, ones
 
 # What the code that is written here may name, besides its arrays.

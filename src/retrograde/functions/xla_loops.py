@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from retrograde.core.calls import Call
 from retrograde.functions.accumulating import PLACE_ROWS, place
-from retrograde.functions.recording import Call
 from retrograde.functions.rolling import Carried, Loop
 
 

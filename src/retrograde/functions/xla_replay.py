@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.calls import Call
 from retrograde.core.effects import Host
 from retrograde.core.tensor import Tensor
 from retrograde.functions.device_arrays import device_array, required_jax
 from retrograde.functions.lending import Loan
 from retrograde.functions.playing import Divergence
-from retrograde.functions.recording import Call, Guard, Log, Reading, Write, key_of
+from retrograde.functions.recording import Guard, Log, Reading, Write, key_of
 from retrograde.functions.rolling import rolled
 from retrograde.functions.simplifying import Plain
 from retrograde.functions.xla_loops import Values, compute

@@ -41,13 +41,13 @@ def pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     """Both values as tensors; what is no tensor must be able to take the dtype of one that is."""
     x = x._read() if type(x) is Variable else x
     y = y._read() if type(y) is Variable else y
-    if type(x) is Tensor:
-        if type(y) is Tensor:
+    if isinstance(x, Tensor):
+        if isinstance(y, Tensor):
             return x, y
-        if type(y) in _NUMBERS and x._array.dtype in dtypes.FLOATING:
-            return x, Tensor(x._array.dtype.type(y))
-    elif type(y) is Tensor and type(x) in _NUMBERS and y._array.dtype in dtypes.FLOATING:
-        return Tensor(y._array.dtype.type(x)), y
+        if type(y) in _NUMBERS and x._form.dtype in dtypes.FLOATING:
+            return x, Tensor(x._form.dtype.type(y))
+    elif isinstance(y, Tensor) and type(x) in _NUMBERS and y._form.dtype in dtypes.FLOATING:
+        return Tensor(y._form.dtype.type(x)), y
     return tuple(one_dtype((x, y)))
 
 

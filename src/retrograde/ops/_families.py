@@ -8,6 +8,7 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.rules import ARRAY, SHAPE, UNREAD, passed_on, what_is_read
 from retrograde.ops import _blocks
+from retrograde.ops._together import may_wait
 from retrograde.ops._writing import COSTLY, on_many
 from retrograde.ops.shaping import align, broadcast_to, reshape, sum_to
 
@@ -53,6 +54,8 @@ def elementwise(
     if costly:
         COSTLY.add(primitive)
     primitive.on_many = on_many(primitive)
+    if writes or isinstance(primitive.on_numpy, np.ufunc):
+        may_wait(primitive)
     return primitive
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ def on_many(primitive: Primitive) -> Callable:
         worth = _blocks.LARGE if costly else _blocks.HUGE
         if type(first) is np.ndarray and first.size >= worth and first.dtype.kind != "O":
             if how_it_writes(primitive, arrays, attrs) is not None:
-                return blocks(kernel, arrays, attrs, _dtype(kernel, arrays), costly, out)
+                return blocks(kernel, arrays, attrs, written_dtype(kernel, arrays), costly, out)
             if costly:
                 return blocks(kernel, arrays, attrs)
         return kernel(*arrays, **attrs) if out is None else kernel(*arrays, out=out, **attrs)
@@ -73,8 +73,8 @@ def on_many(primitive: Primitive) -> Callable:
     return run
 
 
-def _dtype(kernel: Callable, arrays: tuple) -> np.dtype:
+def written_dtype(kernel: Callable, arrays: Sequence) -> np.dtype:
     """The dtype of what a kernel writes."""
     if isinstance(kernel, np.ufunc):
         return kernel.resolve_dtypes((*(a.dtype for a in arrays), None))[-1]
-    return np.result_type(*arrays)
+    return np.result_type(*(a.dtype for a in arrays))

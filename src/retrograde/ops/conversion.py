@@ -33,7 +33,7 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
     held = held_by(value)
     if held is not None:
         tensor = held._read()
-        refuse_dtype(tensor._array, dtype)
+        refuse_dtype(tensor._form, dtype)
         return tensor
     if CONVERSIONS:
         tensor = by_function(value, dtype, hint)
@@ -72,15 +72,15 @@ def _dtype_within(value: Any) -> np.dtype | None:
     if isinstance(value, (list, tuple)):
         return next(filter(None, map(_dtype_within, value)), None)
     held = held_by(value)
-    return None if held is None else held._array.dtype
+    return None if held is None else held._form.dtype
 
 
 def same_dtype(*values: Any) -> tuple[Tensor, ...]:
     """Tensors of `values`; the first that has a dtype of its own lends it to Python numbers."""
-    hint = next((v._array.dtype for v in map(held_by, values) if v is not None), None)
+    hint = next((v._form.dtype for v in map(held_by, values) if v is not None), None)
     if hint is None:
         first = as_tensor(values[0])
-        return (first, *(as_tensor(v, hint=first._array.dtype) for v in values[1:]))
+        return (first, *(as_tensor(v, hint=first._form.dtype) for v in values[1:]))
     return tuple([as_tensor(v, hint=hint) for v in values])
 
 
@@ -93,7 +93,7 @@ def one_dtype(values: Sequence[Any]) -> list[Tensor]:
     tensors = []
     for value in values:
         tensors.append(as_tensor(value, None if held_by(value) is not None else dtype))
-        dtype = tensors[0]._array.dtype if dtype is None else dtype
+        dtype = tensors[0]._form.dtype if dtype is None else dtype
     return tensors
 
 

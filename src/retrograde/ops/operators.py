@@ -39,14 +39,14 @@ def operand(other: Any, like: Tensor) -> Tensor:
     """`other` as a tensor beside `like`: numbers and arrays take its dtype if they can."""
     kind = type(other)
     if kind is float or kind is int:
-        array = like._array
-        dtype = array.dtype
+        form = like._form
+        dtype = form.dtype
         fits = dtype in (dtypes.INEXACT if kind is float else dtypes.FLOATING)
         if fits and -_LARGEST <= other <= _LARGEST:
-            return _constant(other, dtype, array.ndim > 0) if other else wrap(dtype.type(other))
+            return _constant(other, dtype, form.ndim > 0) if other else wrap(dtype.type(other))
     elif isinstance(other, Holder):
         return other._read()
-    dtype = like._array.dtype
+    dtype = like._form.dtype
     tensor = as_tensor(other, hint=dtype)
     if tensor._array.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
@@ -111,8 +111,8 @@ def _with_read(method: Any) -> Any:
 
 def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
     """`x1 / x2`; integers as floats: of 8 and 16 bits as float32, larger ones as float64."""
-    dtype = x1._array.dtype
-    if dtype.kind in "iu" and x2._array.dtype == dtype:
+    dtype = x1._form.dtype
+    if dtype.kind in "iu" and x2._form.dtype == dtype:
         wide = np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)
         x1, x2 = to_dtype(x1, wide), to_dtype(x2, wide)
     return apply(ar.divide, (x1, x2))
@@ -135,7 +135,7 @@ def _truediv(self, other):
         except NotOneTensor:
             return NotImplemented
     try:
-        if self._array.dtype in dtypes.INEXACT:
+        if self._form.dtype in dtypes.INEXACT:
             return apply(ar.divide, (self, other))
         return true_divide(self, other)
     except InvalidArgumentError as error:
@@ -169,7 +169,7 @@ def _invert(self):
 
 def absolute_of(x: Tensor) -> Tensor:
     """`|x|`, which is real for complex numbers too."""
-    return apply(complex_abs if x._array.dtype.kind == "c" else ar.absolute, (x,))
+    return apply(complex_abs if x._form.dtype.kind == "c" else ar.absolute, (x,))
 
 
 def _equality(primitive: Primitive, if_incomparable: bool) -> Any:

@@ -12,6 +12,7 @@ from retrograde.core.errors import invalid
 from retrograde.ops import _blocks
 from retrograde.ops._arrays import SINGLE_AND_DOUBLE, scalar, total, wide, widened
 from retrograde.ops._families import conj, kept, reduction, spread
+from retrograde.ops._together import may_wait_as_total
 from retrograde.ops.arithmetic import equal, is_finite, mask
 from retrograde.ops.casting import cast, ones_like, stop_gradient
 from retrograde.ops.elementary import exp
@@ -63,7 +64,9 @@ def _over_threads(primitive):
     return kernel
 
 
-sum.on_many, mean.on_many = _over_threads(sum), _over_threads(mean)
+for _primitive in (sum, mean):
+    _primitive.on_many = _over_threads(_primitive)
+    may_wait_as_total(_primitive)
 
 
 def _products_of_the_others(x):

@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.ops._arrays import total
+from retrograde.ops._together import may_wait_as_total
 
 
 def _reshape_complaint(x, *, shape):
@@ -109,6 +110,7 @@ sum_to = Primitive(
     batch=_sum_to_batch,
     linear=True,
 )
+may_wait_as_total(sum_to)
 
 
 # A strided slice is given by one triple (start, stop, step) for each axis, as Python's

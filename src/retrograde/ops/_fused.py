@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.calls import Call
 from retrograde.core.rules import Spec
-from retrograde.functions.recording import Call
 from retrograde.ops import _blocks
 from retrograde.ops._writing import COSTLY, how_it_writes
 
@@ -38,7 +38,7 @@ class Fused:
     def __init__(
         self,
         calls: Sequence[Call],
-        specs: Sequence[Spec],
+        specs: Sequence[Spec] | Mapping[int, Spec],
         outputs: Sequence[int],
         lead: int,
         plain: Mapping[int, int],
@@ -129,6 +129,29 @@ class Fused:
 def is_sum(call: Call) -> bool:
     """Whether `call` is a sum or mean; the other calls of a Fused are elementwise."""
     return call.primitive.name in ("sum", "mean", "sum_to")
+
+
+_PRODUCTS = ("multiply", "guarded_multiply")
+_REPEATS = ("identity", "stop_gradient", "broadcast_to")  # no work: the same elements again
+
+
+def repeated(
+    call: Call,
+    reads: tuple[int, ...],
+    specs: Sequence[Spec] | Mapping[int, Spec],
+    uniform: Mapping[int, Any],
+) -> int | None:
+    """The value whose elements `call` gives again, as a product with 1 does.
+
+    `uniform` has the numbers of values that are the same all over.
+    """
+    if call.primitive.name in _REPEATS:
+        return reads[0]
+    if call.primitive.name in _PRODUCTS and specs[reads[0]].dtype.kind != "c":
+        for one, other in (reads, reads[::-1]):
+            if uniform.get(one) == 1:
+                return other
+    return None
 
 
 # What the sources call
