@@ -22,6 +22,19 @@ def soon():
         yield
 
 
+def results_asked_for(monkeypatch):
+    """A list to which each time that something is computed adds how many results were asked for."""
+    asked = []
+    computed = _together._computed
+
+    def noted(agenda, numbers):
+        asked.append(len(numbers))
+        return computed(agenda, numbers)
+
+    monkeypatch.setattr(_together, "_computed", noted)
+    return asked
+
+
 # What is known at once
 
 
@@ -148,14 +161,7 @@ def test_what_nobody_looks_at_is_never_computed(monkeypatch):
 
 
 def test_what_is_dropped_on_the_way_is_not_written(monkeypatch):
-    asked = []
-    computed = _together._computed
-
-    def noted(agenda, numbers):
-        asked.append(len(numbers))
-        return computed(agenda, numbers)
-
-    monkeypatch.setattr(_together, "_computed", noted)
+    asked = results_asked_for(monkeypatch)
     x = tf.constant(numbers(4))
     kept = tf.exp(x)
     y = tf.sin(x) * kept + tf.tanh(x)
@@ -288,13 +294,6 @@ def curve(x, a, b):
 
 
 def test_gradients_are_computed_together_with_the_loss(monkeypatch):
-    asked = []
-    computed = _together._computed
-
-    def noted(agenda, numbers):
-        asked.append(len(numbers))
-        return computed(agenda, numbers)
-
     x = tf.Variable(numbers(50))
 
     def step():
@@ -303,7 +302,7 @@ def test_gradients_are_computed_together_with_the_loss(monkeypatch):
         return [y, tape.gradient(y, x)]
 
     expected = at_once(step)
-    monkeypatch.setattr(_together, "_computed", noted)
+    asked = results_asked_for(monkeypatch)
     for _ in range(3):
         assert_same(step(), expected)
     assert asked == [2] * 3  # one pass, that writes nothing but the loss and the gradient
