@@ -142,22 +142,29 @@ def test_a_variable_is_updated_in_place_by_what_waited():
 # Memory
 
 
+@pytest.fixture
+def no_collector():
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def doubled_sine():
+    """A tensor that waits, and a reference to the array that nobody else holds for it."""
+    x = tf.constant(numbers(4))
+    return tf.sin(x) * 2.0, weakref.ref(x._array)
+
+
+@pytest.mark.usefixtures("no_collector")
 def test_what_nobody_looks_at_is_never_computed(monkeypatch):
     monkeypatch.setattr(_together, "_computed", None)
-    gc.disable()
-    try:
-        x = tf.constant(numbers(4))
-        array = weakref.ref(x._array)
-        y = tf.sin(x) * 2.0
-        del x
-        assert array() is not None
+    y, array = doubled_sine()
+    assert array() is not None
 
-        del y
+    del y
 
-        assert array() is None
-        assert not deferring.waiting
-    finally:
-        gc.enable()
+    assert array() is None
+    assert not deferring.waiting
 
 
 def test_what_is_dropped_on_the_way_is_not_written(monkeypatch):
@@ -170,19 +177,13 @@ def test_what_is_dropped_on_the_way_is_not_written(monkeypatch):
     assert asked == [2]
 
 
+@pytest.mark.usefixtures("no_collector")
 def test_inputs_are_let_go_when_it_is_computed():
-    gc.disable()
-    try:
-        x = tf.constant(numbers(4))
-        array = weakref.ref(x._array)
-        y = tf.sin(x) * 2.0
-        del x
+    y, array = doubled_sine()
 
-        y.numpy()
+    y.numpy()
 
-        assert array() is None
-    finally:
-        gc.enable()
+    assert array() is None
 
 
 def test_a_long_chain_is_computed_now_and_then():
