@@ -18,7 +18,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format docs bench parity keras-suite clean
+.PHONY: help demo test lint format docs bench parity keras-suite campaigns clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1|/' | \
@@ -50,6 +50,9 @@ parity: $(VENV)/.dev  ## compare every function, example and guide with TensorFl
 
 keras-suite: $(VENV)/.dev  ## run Keras's own tests on this backend (ARGS=--short for a part)
 	$(BIN)/python keras_suite/run.py $(ARGS)
+
+campaigns: $(VENV)/.dev  ## run random trials that look for faults (ARGS="--minutes 10 --seed 7")
+	$(BIN)/python campaigns/run.py $(ARGS)
 
 clean:  ## remove the environment and everything that was made
 	rm -rf $(VENV) site demo build dist .pytest_cache .ruff_cache .hypothesis

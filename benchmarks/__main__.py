@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import import_time, machine, memory, rounds
+from benchmarks import import_time, machine, memory, neighbors, rounds
 from benchmarks.environments import python_of
 from benchmarks.goals import GOALS
 from benchmarks.peers import BACKENDS, COMPILERS, LOADERS, PEER_BY_NAME, PEERS, ROOT, TAPES
@@ -62,6 +62,11 @@ def parse_arguments(arguments):
     add("--peers", type=names_from(PEER_BY_NAME), default=list(PEER_BY_NAME), metavar="PEER,...")
     add("--rounds", type=int, help=f"turns of each peer (default {FULL[0].rounds})")
     add("--quick", action="store_true", help="few and short turns, for a first look")
+    add(
+        "--neighbors",
+        action="store_true",
+        help="measure how busy neighbors slow us and PyTorch down, and nothing else",
+    )
     add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     add("--cores", type=int, metavar="N", help="run all peers on N cores (default: all)")
     add(
@@ -157,6 +162,19 @@ def efforts_of(options):
     return steps, imports
 
 
+def measure_neighbors(options):
+    """Prints the tables of busy neighbors, and writes them into the page if that is asked for."""
+    rows = [
+        row for row in neighbors.ROWS if options.only == list(DESCRIPTIONS) or row in options.only
+    ]
+    section = neighbors.tables(neighbors.measure(rows, options.environments, say))
+    print(section)
+    if options.write:
+        PAGE.write_text(neighbors.with_section(PAGE.read_text(), section))
+        say(f"wrote {PAGE.relative_to(ROOT)}")
+    return 0
+
+
 def main(arguments=None):
     """Return 0, or 1 if the peers computed different results."""
     options = parse_arguments(arguments)
@@ -164,13 +182,17 @@ def main(arguments=None):
         machine.limit_cores(options.cores)
     facts = machine.facts()
     say(", ".join(facts.values()))
+    if options.neighbors:
+        return measure_neighbors(options)
     step_effort, import_effort = efforts_of(options)
     report = run(options, step_effort, import_effort)
     print(report.text())
     if options.write:
         PAGE.parent.mkdir(exist_ok=True)
         today = datetime.date.today().isoformat()
-        PAGE.write_text(page(report, facts, today, step_effort.rounds))
+        kept = neighbors.section_of(PAGE.read_text()) if PAGE.exists() else ""
+        text = page(report, facts, today, step_effort.rounds)
+        PAGE.write_text(neighbors.with_section(text, kept) if kept else text)
         say(f"wrote {PAGE.relative_to(ROOT)}")
     return 1 if disagreements(report.results) else 0
 

@@ -67,6 +67,17 @@ def filters(channels, results):
     return _normal(np.random.default_rng(7), (3, 3, channels, results), (9 * channels) ** -0.5)
 
 
+def stacks():
+    """Two stacks of 32 matrices to multiply."""
+    rng = np.random.default_rng(8)
+    return _normal(rng, (32, 128, 64)), _normal(rng, (32, 64, 128))
+
+
+def convolution_32():
+    """Eight images of 32 by 32, eight channels deep, and filters with 16 results."""
+    return _normal(np.random.default_rng(9), (8, 32, 32, 8)), filters(8, 16)
+
+
 def deep_input():
     return _normal(np.random.default_rng(4), (1024, 1024))
 

@@ -89,6 +89,14 @@ class Worker:
         best = min(seconds_of(self.step, self.count) for _ in range(loops))
         return {"seconds": best / self.count}
 
+    def each(self, calls, seconds):
+        """The times of single steps: so many, or as many as begin within `seconds`."""
+        end = time.perf_counter() + seconds
+        times = []
+        while len(times) < calls and (not times or time.perf_counter() < end):
+            times.append(seconds_of(self.step, 1))
+        return {"seconds": times}
+
     def memory(self, workload):
         """The growth of this process's peak over set-up and one step."""
         before = peak_megabytes()

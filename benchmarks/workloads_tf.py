@@ -106,6 +106,18 @@ def _convolution(tf, channels, results):
 
 
 @workload
+def stacked_products(tf):
+    a, b = map(tf.constant, inputs.stacks())
+    return lambda: [a @ b]
+
+
+@workload
+def conv_forward(tf):
+    x, w = map(tf.constant, inputs.convolution_32())
+    return lambda: [tf.nn.conv2d(x, w, strides=1, padding="SAME")]
+
+
+@workload
 def conv_small(tf):
     return _convolution(tf, *inputs.CONV_SMALL)
 

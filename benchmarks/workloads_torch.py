@@ -114,6 +114,20 @@ def _convolution(torch, channels, results):
 
 
 @workload
+def stacked_products(torch):
+    a, b = map(torch.tensor, inputs.stacks())
+    return lambda: [a @ b]
+
+
+@workload
+def conv_forward(torch):
+    images, filters = inputs.convolution_32()
+    x = torch.tensor(np.ascontiguousarray(np.moveaxis(images, -1, 1)))
+    w = torch.tensor(np.ascontiguousarray(np.transpose(filters, (3, 2, 0, 1))))
+    return lambda: [torch.nn.functional.conv2d(x, w, padding=1)]
+
+
+@workload
 def conv_small(torch):
     return _convolution(torch, *inputs.CONV_SMALL)
 

@@ -137,7 +137,7 @@ def draw(options, actor, stood):
     chances = tf.sigmoid(actor(observe(grid))).numpy().reshape(60, 60)
     with picture(options, "actor_critic", 1, 3) as (figure, axes):
         axes[0, 0].plot(stood, ".", markersize=3, color=BLUE, alpha=0.4)
-        means = np.convolve(stood, np.ones(20) / 20, "valid")
+        means = [np.mean(stood[end - 20 : end]) for end in range(20, len(stood) + 1)]
         curve(axes[0, 0], means, "How long poles stood", ORANGE)
         axes[0, 0].set(xlabel="try", ylabel="steps")
         axes[0, 1].plot(path[:, 0], color=BLUE, label="place of the cart")

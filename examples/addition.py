@@ -90,7 +90,7 @@ def split(seed, share=0.9):
 
 def main(arguments=None):
     options = options_of(
-        __doc__, arguments, steps=(400, 3), batch=(256, 16), width=(64, 8), blocks=(2, 1)
+        __doc__, arguments, steps=(400, 3), batch=(256, 16), width=(64, 8, 2), blocks=(2, 1)
     )
     learned, held_back = split(options.seed)
     model = Adder(options.width, 4 if options.width >= 32 else 2, options.blocks)

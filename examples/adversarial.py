@@ -73,7 +73,7 @@ def accuracy_of(model, images, labels, strength):
 
 
 def main(arguments=None):
-    options = options_of(__doc__, arguments, epochs=(12, 1), pictures=(3000, 96), width=(96, 16))
+    options = options_of(__doc__, arguments, epochs=(12, 1), pictures=(3000, 96, 3), width=(96, 16))
     training = make_digits(options.pictures, options.seed, noise=0.1)
     images, labels = make_digits(options.pictures // 3, options.seed + 1, noise=0.1)
     numbers, models = {}, {}

@@ -180,7 +180,7 @@ def draw(options, network, adam, lbfgs):
 
 def main(arguments=None):
     options = options_of(
-        __doc__, arguments, adam=(400, 3), lbfgs=(2000, 5), width=(20, 8), points=(2000, 60)
+        __doc__, arguments, adam=(400, 3), lbfgs=(2000, 5), width=(20, 8), points=(2000, 60, 10)
     )
     points = make_points(options.points, options.points // 10, options.seed + 2)
     network = Network(options.width, 2 if options.small else 5, options.seed + 2)

@@ -70,7 +70,7 @@ def train(model, training, testing, epochs, batch, seed):
 
 
 def main(arguments=None):
-    options = options_of(__doc__, arguments, epochs=(6, 1), pictures=(3000, 96), width=(16, 4))
+    options = options_of(__doc__, arguments, epochs=(6, 1), pictures=(3000, 96, 48), width=(16, 4))
     training = make_digits(options.pictures, options.seed)
     testing = make_digits(options.pictures // 3, options.seed + 1)
     model = make_model(options.width)

@@ -118,13 +118,13 @@ def main(arguments=None):
         steps=(300, 4),
         width=(50, 8),
         noise=(0.01, 0.0),
-        points=(500, 60),
+        points=(500, 60, 2),
         stretch=(20, 5),
     )
     end = 12.0 * options.points / 500
     times, orbit, observed = observe(options.points, end, options.noise, options.seed + 4)
     law = Law(options.width, options.seed + 4)
-    seen = stretches(observed, length=options.stretch, every=5)
+    seen = stretches(observed, length=min(options.stretch, options.points - 1), every=5)
     losses = train(law, seen, times[1] - times[0], options.steps, progress)
 
     predicted = follow(law, tf.constant(START), times[1] - times[0], len(times) - 1).numpy()[:, 0]

@@ -12,22 +12,26 @@ BLUE, ORANGE, GREEN, RED, INK = "#2a6f97", "#e07a1f", "#5b8c3a", "#c8553d", "#22
 
 
 def options_of(text, arguments, **sizes):
-    """Reads the command line; `sizes` maps options to their full and their small value.
+    """Reads the command line; `sizes` maps options to their full, small and smallest values.
 
-    `--small` takes the small values and draws nothing, for a run of a few seconds.
+    `--small` takes the small values and draws nothing, for a run of a few seconds. The smallest
+    value that an option accepts is 1 if it is not given, 0 for a float.
     """
     parser = argparse.ArgumentParser(description=text.splitlines()[0])
     add = parser.add_argument
-    for name, (full, small) in sizes.items():
+    for name, (full, small, *_) in sizes.items():
         add(f"--{name}", type=type(full), help=f"default {full}, with --small {small}")
     add("--seed", type=int, default=1)
     add("--small", action="store_true", help="a short run, without a picture")
     add("--out", type=pathlib.Path, default="demo", help="folder for the picture")
     add("--numbers", type=pathlib.Path, metavar="FILE", help="write the results as JSON")
     options = parser.parse_args(arguments)
-    for name, (full, small) in sizes.items():
+    for name, (full, small, *smallest) in sizes.items():
+        least = smallest[0] if smallest else int(isinstance(full, int))
         if getattr(options, name) is None:
             setattr(options, name, small if options.small else full)
+        if not getattr(options, name) >= least:
+            parser.error(f"--{name}: expected at least {least}, not {getattr(options, name)}")
     return options
 
 

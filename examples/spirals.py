@@ -101,7 +101,8 @@ def train(network, training, testing, epochs, batch, seed, report):
     curve = []
     for epoch in range(1, epochs + 1):
         start = time.perf_counter()
-        batches = random.permutation(len(training[1])).reshape(-1, batch)
+        order = random.permutation(len(training[1]))
+        batches = np.split(order, range(batch, len(order), batch))  # the last may be smaller
         for rows in batches:
             train_step(network, optimizer, tf.gather(x, rows), tf.gather(labels, rows))
         speed = len(batches) / (time.perf_counter() - start)
@@ -161,7 +162,7 @@ def draw_regions(axes, probabilities, points, labels):
 
 
 def main(arguments=None):
-    options = options_of(__doc__, arguments, epochs=(80, 2), points=(500, 40), width=(64, 12))
+    options = options_of(__doc__, arguments, epochs=(80, 2), points=(500, 40, 5), width=(64, 12))
     training = make_spirals(options.points, options.seed + 6)
     testing = make_spirals(options.points // 3, options.seed + 7)
     network = Network((2, options.width, options.width, CLASSES), options.seed + 6)

@@ -81,7 +81,7 @@ def paint(x, filters, style, content, steps):
 
 
 def main(arguments=None):
-    options = options_of(__doc__, arguments, steps=(250, 4), size=(81, 27), filters=(32, 8))
+    options = options_of(__doc__, arguments, steps=(250, 4), size=(81, 27, 12), filters=(32, 8))
     content_image, style_image = make_content(options.size), make_style(options.size)
     filters = make_filters(options.filters, options.seed)
     noise = np.random.default_rng(options.seed).normal(0.0, 0.05, content_image.shape)

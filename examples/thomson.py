@@ -35,23 +35,24 @@ def settle(count, starts, seed):
 
 
 def main(arguments=None):
-    options = options_of(__doc__, arguments, starts=(6, 2), largest=(32, 8))
+    options = options_of(__doc__, arguments, starts=(6, 2), largest=(32, 8, min(KNOWN)))
     numbers, settled = {}, {}
-    for count, known in KNOWN.items():
-        if count <= options.largest:
-            settled[count], history = settle(count, options.starts, options.seed)
-            numbers[f"energy of {count} electrons"] = history[-1]
-            numbers[f"above the known one, {count}"] = history[-1] / known - 1.0
+    for count in [count for count in KNOWN if count <= options.largest]:
+        settled[count], history = settle(count, options.starts, options.seed)
+        numbers[f"energy of {count} electrons"] = history[-1]
+        numbers[f"above the known one, {count}"] = history[-1] / KNOWN[count] - 1.0
     if not options.small:
-        draw(options, settled, history, known)
+        draw(options, settled, history)
     return report(options, numbers)
 
 
-def draw(options, settled, history, known):
+def draw(options, settled, history):
     """Draws the electrons with lines to their neighbours, and how the energy fell."""
     with picture(options, "thomson", 1, 4, size=(14, 3.9)) as (figure, axes):
         for axis, count in zip(axes[0], (6, 12, 32), strict=False):
             axis.remove()
+            if count not in settled:
+                continue
             axis = figure.add_subplot(axis.get_subplotspec(), projection="3d")
             points = settled[count]
             apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
@@ -61,7 +62,9 @@ def draw(options, settled, history, known):
             axis.scatter(*points.T, color=RED, s=26)
             axis.set(title=f"{count} electrons", box_aspect=(1, 1, 1))
             axis.axis("off")
-        curve(axes[0, 3], np.array(history) / known - 1, "Above the lowest energy, 32 electrons")
+        last = max(settled)
+        above = np.array(history) / KNOWN[last] - 1
+        curve(axes[0, 3], above, f"Above the lowest energy, {last} electrons")
         axes[0, 3].set_yscale("log")
         axes[0, 3].title.set_fontsize(10)
 

@@ -1,8 +1,10 @@
 """What docs/differences.md says is different from TensorFlow, entry by entry."""
 
+import gzip
 import importlib
 import io
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -455,15 +457,44 @@ def test_a_value_that_does_not_fit_keeps_all_others_from_being_restored(tmp_path
     assert float(a) == 0.0
 
 
+def test_an_edited_record_of_checkpoints_is_refused(tmp_path):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+    for _ in range(2):
+        checkpoint.save(tmp_path / "ckpt")
+    record = tmp_path / "checkpoint"
+    record.write_text(record.read_text().replace("ckpt-2", "ckpt-1"))
+    for call in (
+        lambda: tf.train.latest_checkpoint(tmp_path),
+        lambda: tf.train.get_checkpoint_state(tmp_path),
+        lambda: tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=1),
+    ):
+        with pytest.raises(tf.errors.DataLossError, match="checksum"):
+            call()
+
+
 def test_a_save_that_fails_is_not_counted(tmp_path):
     (tmp_path / "file").write_text("")
     checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
-    with pytest.raises(OSError, match="file"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="file"):
         checkpoint.save(tmp_path / "file" / "ckpt")
     assert int(checkpoint.save_counter) == 0
 
 
 # Summaries
+
+
+@pytest.mark.parametrize(("kind", "compress"), [("GZIP", gzip.compress), ("ZLIB", zlib.compress)])
+def test_truncated_compressed_data_are_lost_data(kind, compress, tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(compress(b"some\nlines\n")[:-1])
+
+    for read in (
+        lambda: tf.io.decode_compressed(path.read_bytes(), kind),
+        lambda: list(tf.data.TextLineDataset(str(path), kind)),
+        lambda: list(tf.data.FixedLengthRecordDataset(str(path), 11, compression_type=kind)),
+    ):
+        with pytest.raises(tf.errors.DataLossError, match="the compressed data end too soon"):
+            read()
 
 
 def test_there_is_nothing_in_a_trace(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from retrograde import random
 from retrograde.arrays import constant, ones, zeros
 from retrograde.core import dtypes
+from retrograde.core.arguments import expect
 from retrograde.core.tensor import Tensor
 
 __all__ = [
@@ -32,6 +34,7 @@ class _Initializer:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         """An initializer made from its configuration; a dtype in it is dropped."""
+        expect(config, Mapping, "from_config", "a dict")
         return cls(**{key: value for key, value in config.items() if key != "dtype"})
 
 

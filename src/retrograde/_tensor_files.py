@@ -1,25 +1,28 @@
-"""Files of tensors: written whole or not at all, read without running anything.
+"""Files of tensors: replaced as a whole, checked when they are read, and never executed.
 
-They are safetensors files. Strings and the dtypes that these lack are written as bytes; how to read
-them back stands in the file beside the rest of its description.
+They are safetensors files. Strings and the dtypes that these lack are written as bytes; the
+metadata of the file describes how to read them. Each tensor and the metadata have a CRC-32.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from retrograde._atomic_files import error_number, replace_file
+from retrograde._json_files import json_checksum, parse_json
 from retrograde.core import dtypes
 from retrograde.core.dtypes import DType
 from retrograde.core.errors import DataLossError
 
 SUFFIX = ".safetensors"
 _VERSION = "1"
+_METADATA = ("kind", "version", "description", "encoded", "checksums")
 _LENGTHS = "/.LENGTHS"  # behind the key of a tensor of strings, for how long each of them is
 # The dtypes that safetensors reads into NumPy arrays, by its names; others are written as bytes.
 _NAMES = {
@@ -30,38 +33,21 @@ _NAMES = {
     **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
 }
-
-
-def write_whole(path: str, write: Callable[[str], None]) -> None:
-    """Puts a file at `path` that `write(temporary)` makes, once all of it is on the disk.
-
-    Whenever the process is killed, `path` is what it was before or what it is to be. What was left
-    behind is cleared away the next time.
-    """
-    workplace = f"{path}.tmp"
-    shutil.rmtree(workplace, ignore_errors=True)
-    os.mkdir(workplace)
-    try:
-        temporary = os.path.join(workplace, "file")
-        write(temporary)
-        os.chmod(temporary, os.stat(workplace).st_mode & 0o666)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        shutil.rmtree(workplace, ignore_errors=True)
-    if os.name == "posix":  # the directory knows the new name only then
-        directory = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+_AS_BYTES = frozenset(
+    d.name for d in (*dtypes.ALL, dtypes.float8_e5m2, dtypes.float8_e4m3fn)
+) - frozenset(_NAMES.values())
 
 
 def write_tensors(
     path: str, kind: str, tensors: Mapping[str, np.ndarray], description: Any
 ) -> None:
     """Writes a file of one `kind`: tensors, and a description that JSON can hold."""
+    replace_file(path, lambda temporary: put_tensors(temporary, kind, tensors, description))
+
+
+def put_tensors(path: str, kind: str, tensors: Mapping[str, np.ndarray], description: Any) -> None:
+    """Writes the file in place, for directories that are renamed when they are complete."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     stored: dict[str, np.ndarray] = {}
@@ -78,8 +64,24 @@ def write_tensors(
         "version": _VERSION,
         "description": json.dumps(description),
         "encoded": json.dumps(encoded),
+        "checksums": json.dumps({key: _checksum(key, array) for key, array in stored.items()}),
     }
-    write_whole(path, lambda temporary: save_file(stored, temporary, metadata))
+    metadata["checksum"] = str(json_checksum(metadata))
+    try:
+        save_file(stored, path, metadata)
+    except SafetensorError as error:
+        number = error_number(error)
+        if number is None:
+            raise
+        raise OSError(number, os.strerror(number), path) from error
+    os.chmod(path, os.stat(os.path.dirname(path)).st_mode & 0o666)  # as the umask has it
+
+
+def _checksum(key: str, array: np.ndarray) -> int:
+    """A checksum of the name, dtype, shape and bytes of a tensor."""
+    dtype = array.dtype
+    start = zlib.crc32(f"{key} {dtype.kind}{dtype.itemsize} {array.shape}".encode())
+    return zlib.crc32(array.reshape(-1).view(np.uint8), start)
 
 
 def _as_bytes(key: str, array: np.ndarray) -> dict[str, np.ndarray]:
@@ -90,6 +92,20 @@ def _as_bytes(key: str, array: np.ndarray) -> dict[str, np.ndarray]:
         key: np.frombuffer(b"".join(strings), np.uint8),
         key + _LENGTHS: np.array([len(string) for string in strings], np.int64),
     }
+
+
+def _has_checksum(metadata: Mapping[str, str]) -> bool:
+    """Whether the metadata are what was written. Safetensors keeps no order of them."""
+    written = {name: metadata.get(name) for name in _METADATA}
+    return metadata.get("checksum") == str(json_checksum(written))
+
+
+def _is_encoding(data: Any) -> bool:
+    """Whether a tensor that was written as bytes has a dtype and a shape."""
+    match data:
+        case {"dtype": str(name), "shape": list(shape)}:
+            return name in _AS_BYTES and all(type(size) is int and size >= 0 for size in shape)
+    return False
 
 
 class TensorFile:
@@ -108,12 +124,20 @@ class TensorFile:
             raise self.unreadable(f"it holds tensors but no {kind}")
         if metadata.get("version") != _VERSION:
             raise self.unreadable(f"its version is {metadata.get('version')}, not {_VERSION}")
+        if not _has_checksum(metadata):
+            raise self.unreadable("the checksum of its description is missing or wrong")
         try:
-            self.description = json.loads(metadata["description"])
-            self._encoded = dict(json.loads(metadata["encoded"]))
-        except (KeyError, TypeError, ValueError):
+            self.description = parse_json(metadata["description"], path)
+            self._encoded = dict(parse_json(metadata["encoded"], path))
+            if not all(map(_is_encoding, self._encoded.values())):
+                raise ValueError
+            self._checksums = dict(parse_json(metadata["checksums"], path))
+        except (DataLossError, KeyError, TypeError, ValueError):
             raise self.unreadable("its description is damaged") from None
-        self.keys = [key for key in self._file.keys() if not key.endswith(_LENGTHS)]  # noqa: SIM118
+        stored = self._file.keys()
+        if set(stored) != set(self._checksums):
+            raise self.unreadable("its tensors are not those that it describes")
+        self.keys = [key for key in stored if not key.endswith(_LENGTHS)]
 
     def unreadable(self, reason: str) -> DataLossError:
         """The error for a file that is not what it should be."""
@@ -122,9 +146,15 @@ class TensorFile:
     def array(self, key: str) -> np.ndarray:
         """The tensor of this name."""
         try:
-            return self._decoded(key, self._file.get_tensor(key))
+            return self._decoded(key, self._checked(key))
         except (KeyError, TypeError, ValueError, self._error) as error:
             raise self.unreadable(f"its tensor {key} is damaged ({error})") from None
+
+    def _checked(self, key: str) -> np.ndarray:
+        array = self._file.get_tensor(key)
+        if _checksum(key, array) != self._checksums[key]:
+            raise self.unreadable(f"the checksum of its tensor {key} does not match its data")
+        return array
 
     def _decoded(self, key: str, array: np.ndarray) -> np.ndarray:
         if key not in self._encoded:
@@ -133,7 +163,7 @@ class TensorFile:
         if self._encoded[key]["dtype"] != "string":
             return array.view(self.dtype(key).numpy_dtype).reshape(shape)
         text = array.tobytes()
-        ends = np.cumsum(self._file.get_tensor(key + _LENGTHS)).tolist()
+        ends = np.cumsum(self._checked(key + _LENGTHS)).tolist()
         result = np.empty(len(ends), object)
         result[:] = [text[a:b] for a, b in zip([0, *ends], ends, strict=False)]
         return result.reshape(shape)

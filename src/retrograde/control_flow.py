@@ -8,6 +8,7 @@ from typing import Any
 
 from retrograde.arrays import convert_to_tensor
 from retrograde.core import nest as _nest
+from retrograde.core.arguments import shown
 from retrograde.core.composites import dispatched
 from retrograde.core.dtypes import as_dtype
 from retrograde.core.errors import OutOfRangeError, invalid
@@ -87,10 +88,12 @@ def _predicates(pairs: Any) -> list[tuple[Tensor, Callable]]:
         raise ValueError("case: 'pred_fn_pairs' is empty. Expected at least one pair.")
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
+            raise TypeError(
+                f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {shown(pair)}."
+            )
         pred, function = pair
         if not isinstance(pred, Tensor):
-            raise TypeError(f"pred must be a Tensor, got: {pred}")
+            raise TypeError(f"pred must be a Tensor, got: {shown(pred)}")
         if pred.dtype.name != "bool":
             raise TypeError(f"pred must be of type bool, got: {pred.dtype.name}")
         _check_callable(function, "fn")
@@ -137,7 +140,9 @@ def _branches(branch_fns: Any) -> list[Callable]:
         return list(branch_fns)
     for pair in branch_fns:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError(f"Each entry in 'branch_fns' must be a 2-tuple. Received {pair}.")
+            raise TypeError(
+                f"Each entry in 'branch_fns' must be a 2-tuple. Received {shown(pair)}."
+            )
         if not isinstance(pair[0], int):
             raise TypeError(f"key must be a Python `int`, got {type(pair[0])}")
         _check_callable(pair[1], "fn")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from retrograde.core import nest as _nest
+from retrograde.core.arguments import shown
 from retrograde.core.composites import CompositeTensor as _CompositeTensor
 from retrograde.core.lazily import speaking
 from retrograde.core.nest import children as _children
@@ -91,7 +92,7 @@ def assert_same_structure(
         error, words = reason
         raise error(
             f"The two structures don't have the same nested structure: {words}.\n"
-            f"First structure: {nest1}\nSecond structure: {nest2}"
+            f"First structure: {shown(nest1)}\nSecond structure: {shown(nest2)}"
         )
 
 

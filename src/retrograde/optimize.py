@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from retrograde.core import dtypes, nest
 from retrograde.core.conversion import source_of
+from retrograde.core.scipy_parts import scipy_part
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -26,6 +27,7 @@ __all__ = ["OptimizeResult", "least_squares", "minimize"]
 
 _WITH_HVP = frozenset({"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"})
 _WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
+_CALLED_AT_START = frozenset({"trust-constr"})  # its callback is called before the first iteration
 _DENSE = 1 << 24  # elements that a Jacobian may have to be written out
 
 
@@ -75,24 +77,28 @@ def minimize(
     >>> result.success, np.round(x.numpy(), 3)
     (True, array([1., 1.]))
     """
-    from scipy import optimize
+    optimize = scipy_part("optimize", "optimize.minimize")
 
     parameters = _Parameters(variables, "minimize")
     problem = _Problem(loss, parameters)
-    wanted = method.lower() in _WITH_HVP if hvp is None else hvp
-    journal = _Journal(parameters, problem, callback, progress)
+    name = str(method).lower()
+    wanted = name in _WITH_HVP if hvp is None else hvp
+    journal = _Journal(parameters, problem, callback, progress, early=name in _CALLED_AT_START)
     with parameters.restored_on_error():
-        found = optimize.minimize(
-            problem.value if method.lower() in _WITHOUT_GRADIENT else problem.value_and_gradient,
-            parameters.values(),
-            method=method,
-            jac=method.lower() not in _WITHOUT_GRADIENT,
-            hessp=problem.hvp if wanted else None,
-            bounds=parameters.bounds(bounds),
-            tol=tol,
-            options=options,
-            callback=journal.note,
-        )
+        try:
+            found = optimize.minimize(
+                problem.value if name in _WITHOUT_GRADIENT else problem.value_and_gradient,
+                parameters.values(),
+                method=method,
+                jac=name not in _WITHOUT_GRADIENT,
+                hessp=problem.hvp if wanted else None,
+                bounds=parameters.bounds(bounds),
+                tol=tol,
+                options=options,
+                callback=journal.note,
+            )
+        except StopIteration:  # some methods leave it to the caller
+            found = journal.stopped()
         parameters.assign(found.x)
     return journal.result(found)
 
@@ -103,7 +109,7 @@ def least_squares(
     method: str = "trf",
     *,
     bounds: Any = None,
-    loss: str = "linear",
+    loss: str | Callable = "linear",
     matrix_free: bool | None = None,
     progress: bool = False,
     **options: Any,
@@ -115,6 +121,9 @@ def least_squares(
     products with it are computed. The other arguments are those of `scipy.optimize.least_squares`
     and of `minimize`.
 
+    The loss of the result and of its history is SciPy's cost: half the sum of the squares, or of
+    what the `loss` makes of them, with `f_scale` taken into account.
+
     >>> t = np.linspace(0.0, 1.0, 20)
     >>> measured = 3.0 * np.exp(-2.0 * t)
     >>> amplitude, rate = tf.Variable(1.0, dtype=tf.float64), tf.Variable(1.0, dtype=tf.float64)
@@ -124,10 +133,12 @@ def least_squares(
     >>> round(float(amplitude), 6), round(float(rate), 6)
     (3.0, 2.0)
     """
-    from scipy import optimize
+    optimize = scipy_part("optimize", "optimize.least_squares")
 
     parameters = _Parameters(variables, "least_squares")
-    problem = _Residuals(residuals, parameters, matrix_free)
+    free = False if matrix_free is None and method == "lm" else matrix_free
+    cost = _Cost(loss, options.get("f_scale", 1.0))
+    problem = _Residuals(residuals, parameters, free, cost)
     journal = _Journal(parameters, problem, None, progress)
     both = parameters.bounds(bounds)
     with parameters.restored_on_error():
@@ -141,6 +152,7 @@ def least_squares(
             **options,
         )
         parameters.assign(found.x)
+        journal.note_last(found)
     return journal.result(found)
 
 
@@ -151,6 +163,8 @@ class _Parameters:
         self.variables = [_variable(leaf, what) for leaf in nest.flatten(variables)]
         if not self.variables:
             raise ValueError(f"{what}: there are no variables to change.")
+        if len({id(v) for v in self.variables}) < len(self.variables):
+            raise ValueError(f"{what}: a variable is listed twice. Expected each variable once.")
         self._shapes = [v._array.shape for v in self.variables]
         self._ends = np.cumsum([v._array.size for v in self.variables])
 
@@ -171,9 +185,11 @@ class _Parameters:
             for part, shape, v in zip(parts, self._shapes, self.variables, strict=True)
         ]
 
-    def joined(self, gradients: list[Tensor]) -> np.ndarray:
-        """One vector of what belongs to each variable."""
-        return np.concatenate([np.ravel(g._array).astype(np.float64) for g in gradients])
+    def joined(self, gradients: list) -> np.ndarray:
+        """Returns one vector of the gradients of the variables; `None` is zero."""
+        pairs = zip(gradients, self._shapes, strict=True)
+        arrays = [np.zeros(shape) if g is None else as_tensor(g)._array for g, shape in pairs]
+        return np.concatenate([np.ravel(array).astype(np.float64) for array in arrays])
 
     def bounds(self, bounds: Any) -> Any:
         """SciPy's form of what the user gave."""
@@ -182,24 +198,24 @@ class _Parameters:
         from scipy.optimize import Bounds
 
         pairs = [bounds] * len(self.variables) if _is_pair(bounds) else self._pairs(bounds)
-        ends = [
-            [
-                np.broadcast_to(fallback if end is None else end, shape).ravel()
-                for end, fallback in zip(pair, (-np.inf, np.inf), strict=True)
-            ]
-            for pair, shape in zip(pairs, self._shapes, strict=True)
-        ]
-        low, high = (np.concatenate(side).astype(np.float64) for side in zip(*ends, strict=True))
-        return Bounds(low, high)
+        lows, highs = zip(*pairs, strict=True)
+        return Bounds(self._all_ends(lows, -np.inf), self._all_ends(highs, np.inf))
+
+    def _all_ends(self, ends: Sequence, fallback: float) -> np.ndarray:
+        """Returns the ends of one side, for each element of each variable."""
+        pairs = zip(ends, self._shapes, strict=True)
+        return np.concatenate(
+            [_end(fallback if end is None else end, shape).ravel() for end, shape in pairs]
+        )
 
     def _pairs(self, bounds: Any) -> list:
-        pairs = _pairs_in(bounds)
-        if len(pairs) != len(self.variables):
+        pairs = [(None, None) if pair is None else pair for pair in _pairs_in(bounds)]
+        if len(pairs) != len(self.variables) or not all(map(_has_two_ends, pairs)):
             raise ValueError(
                 f"bounds: expected a pair (low, high), or one for each of {len(self.variables)} "
                 f"variables. Received: {bounds!r}."
             )
-        return [(None, None) if pair is None else pair for pair in pairs]
+        return pairs
 
     @contextlib.contextmanager
     def restored_on_error(self) -> Iterator[None]:
@@ -227,13 +243,30 @@ def _variable(leaf: Any, what: str) -> Variable:
     return held
 
 
+def _end(end: Any, shape: tuple) -> np.ndarray:
+    array = np.asarray(end, np.float64)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(
+            f"bounds: expected ends that broadcast to the shape {shape} of their variable. "
+            f"Received: shape {array.shape}."
+        ) from None
+
+
+def _has_two_ends(pair: Any) -> bool:
+    is_sequence = isinstance(pair, (list, tuple)) or (isinstance(pair, np.ndarray) and pair.ndim)
+    return bool(is_sequence) and len(pair) == 2
+
+
 def _is_pair(value: Any) -> bool:
-    """Whether `value` is `(low, high)` and not a structure of such."""
-    return isinstance(value, tuple) and len(value) == 2 and not any(map(_is_structure, value))
-
-
-def _is_structure(value: Any) -> bool:
-    return isinstance(value, (dict, tuple))
+    """Whether `value` is `(low, high)` and not a structure of pairs. The ends of a list are
+    numbers: arrays in a list are pairs themselves."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        return False
+    if isinstance(value, list):
+        return all(end is None or np.ndim(end) == 0 for end in value)
+    return not any(isinstance(end, (dict, tuple)) for end in value)
 
 
 def _pairs_in(bounds: Any) -> list:
@@ -244,6 +277,15 @@ def _pairs_in(bounds: Any) -> list:
     return [bounds]
 
 
+@dataclass
+class _Evaluated:
+    """The point that was evaluated last, with its loss and gradient."""
+
+    point: np.ndarray | None = None
+    loss: float = float("nan")
+    gradient: np.ndarray | None = None
+
+
 class _Problem:
     """A scalar loss, as SciPy wants it."""
 
@@ -251,15 +293,14 @@ class _Problem:
         self._loss = loss
         self._parameters = parameters
         self.evaluations = 0
-        self.last = float("nan")
-        self.gradient = np.zeros(0)
+        self.at = _Evaluated()
 
     def value(self, vector: np.ndarray) -> float:
         """The loss at a point."""
         self._parameters.assign(vector)
         self.evaluations += 1
-        self.last = float(self._scalar(self._loss()))
-        return self.last
+        self.at = _Evaluated(vector.copy(), float(self._scalar(self._loss())))
+        return self.at.loss
 
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         """The loss and its gradient at a point."""
@@ -273,9 +314,8 @@ class _Problem:
                 "The loss does not depend on any of the variables: all gradients are None. Compute "
                 "it inside the function that is minimised, with tf operations."
             )
-        self.last = float(y)
-        self.gradient = self._parameters.joined(self._whole(gradients))
-        return self.last, self.gradient
+        self.at = _Evaluated(vector.copy(), float(y), self._parameters.joined(gradients))
+        return self.at.loss, self.at.gradient
 
     def hvp(self, vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """The product of the Hessian at a point with a direction."""
@@ -290,10 +330,6 @@ class _Problem:
         tape.watch(self._parameters.variables)
         return tape
 
-    def _whole(self, gradients: list) -> list[Tensor]:
-        pairs = zip(gradients, self._parameters.variables, strict=True)
-        return [Tensor(np.zeros_like(v._array)) if g is None else as_tensor(g) for g, v in pairs]
-
     def _scalar(self, y: Any) -> Tensor:
         y = as_tensor(y)
         if y._array.size != 1:
@@ -301,27 +337,59 @@ class _Problem:
                 f"The loss must be a scalar. Received: shape {y._array.shape}. Use tf.reduce_mean "
                 "or tf.reduce_sum."
             )
-        return y
+        return reshape(y, shape=()) if y._array.ndim else y
+
+
+def _soft_l1(z: np.ndarray) -> tuple:
+    root = np.sqrt(1.0 + z)
+    return 2.0 * (root - 1.0), 1.0 / root
+
+
+def _huber(z: np.ndarray) -> tuple:
+    root = np.sqrt(np.maximum(z, 1.0))
+    return np.where(z <= 1.0, z, 2.0 * root - 1.0), 1.0 / root
+
+
+_LOSSES: dict[str, Callable[[np.ndarray], Any]] = {  # of squares: the values and the derivatives
+    "linear": lambda z: (z, np.ones_like(z)),
+    "soft_l1": _soft_l1,
+    "huber": _huber,
+    "cauchy": lambda z: (np.log1p(z), 1.0 / (1.0 + z)),
+    "arctan": lambda z: (np.arctan(z), 1.0 / (1.0 + z * z)),
+}
+
+
+class _Cost:
+    """SciPy's cost of residuals `r`: `0.5 * sum(scale**2 * rho((r / scale)**2))`."""
+
+    def __init__(self, loss: str | Callable, scale: float) -> None:
+        self._rho = loss if callable(loss) else _LOSSES.get(loss, _LOSSES["linear"])
+        self._scale = scale
+
+    def __call__(self, r: np.ndarray) -> tuple[float, np.ndarray]:
+        """Returns the cost and its derivatives with respect to the residuals."""
+        values, derivatives, *_ = self._rho((r / self._scale) ** 2)
+        return 0.5 * float(np.sum(self._scale**2 * values)), derivatives * r
 
 
 class _Residuals:
     """A vector of residuals, as SciPy wants it."""
 
-    def __init__(self, f: Callable[[], Any], parameters: _Parameters, free: bool | None) -> None:
+    def __init__(
+        self, f: Callable[[], Any], parameters: _Parameters, free: bool | None, cost: _Cost
+    ) -> None:
         self._f = f
         self._parameters = parameters
         self._free = free
+        self._cost = cost
         self.evaluations = 0
-        self.last = float("nan")
-        self.gradient = np.zeros(0)
+        self.at = _Evaluated()
 
     def values(self, vector: np.ndarray) -> np.ndarray:
         """The residuals at a point."""
         self._parameters.assign(vector)
         self.evaluations += 1
-        r = np.asarray(self._flat()._array, np.float64)
-        self.last = 0.5 * float(r @ r)
-        return r
+        return np.asarray(self._flat()._array, np.float64)
 
     def jacobian(self, vector: np.ndarray) -> Any:
         """Their Jacobian at a point: a matrix, or an operator that multiplies with it."""
@@ -330,8 +398,14 @@ class _Residuals:
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch(variables)
             r = self._flat()
-        gradients = tape.gradient(r, variables, r, unconnected_gradients="zero")
-        self.gradient = self._parameters.joined([as_tensor(g) for g in gradients])
+        cost, weights = self._cost(np.asarray(r._array, np.float64))
+        gradients = tape.gradient(r, variables, Tensor(weights.astype(r._array.dtype)))
+        if all(g is None for g in gradients):
+            raise ValueError(
+                "The residuals do not depend on any of the variables: all gradients are None. "
+                "Compute them inside the function, with tf operations."
+            )
+        self.at = _Evaluated(vector.copy(), cost, self._parameters.joined(gradients))
         large = r._array.size * len(vector) > _DENSE
         if large if self._free is None else self._free:
             return self._operator(tape, r, len(vector))
@@ -358,6 +432,8 @@ class _Residuals:
 
     def _flat(self) -> Tensor:
         parts = [as_tensor(leaf) for leaf in nest.flatten(self._f())]
+        if not parts:
+            raise ValueError("least_squares: the residuals are an empty structure.")
         flat = [reshape(part, shape=(part._array.size,)) for part in parts]
         return flat[0] if len(flat) == 1 else concat(*flat, axis=0)
 
@@ -365,46 +441,86 @@ class _Residuals:
 class _Journal:
     """Listens to the iterations."""
 
-    def __init__(self, parameters: Any, problem: Any, callback: Any, progress: bool) -> None:
+    def __init__(
+        self,
+        parameters: _Parameters,
+        problem: _Problem | _Residuals,
+        callback: Any,
+        progress: bool,
+        early: bool = False,
+    ) -> None:
+        """`early` says that the first call of `note` comes before the first iteration."""
         self._parameters = parameters
         self._problem = problem
         self._callback = callback
         self._progress = progress
+        self._early = early
         self._history: list[float] = []
+        self._last: Any = parameters.values()
 
     def note(self, intermediate_result: Any) -> None:
         """Takes down one iteration. Some of SciPy's methods tell no more than the point."""
-        point = getattr(intermediate_result, "x", intermediate_result)
-        value = float(getattr(intermediate_result, "fun", self._problem.last))
-        self._history.append(value)
-        size = float(np.linalg.norm(self._problem.gradient))
-        count = len(self._history)
+        self._last = intermediate_result
+        if self._early:
+            self._early = False
+        else:
+            self._add(self._evaluated(), intermediate_result)
+
+    def _evaluated(self) -> _Evaluated:
+        """Returns the loss and the gradient of an iteration, which need not be the last point."""
+        point, at = getattr(self._last, "x", self._last), self._problem.at
+        if at.point is not None and np.array_equal(at.point, point):
+            return at
+        loss = getattr(self._last, "fun", None)
+        return _Evaluated(point, self._problem.value(point) if loss is None else float(loss))
+
+    def _add(self, at: _Evaluated, scipy: Any) -> None:
+        self._history.append(at.loss)
+        size, count = _norm(at.gradient), len(self._history)
         if self._progress:
-            print(f"iteration {count:5d}  loss {value:.6e}  gradient {size:.2e}", file=sys.stderr)
+            shown = "" if at.gradient is None else f"  gradient {size:.2e}"
+            print(f"iteration {count:5d}  loss {at.loss:.6e}{shown}", file=sys.stderr)
         if self._callback is not None:
-            self._parameters.assign(point)
+            self._parameters.assign(at.point)
             self._callback(
                 OptimizeResult(
-                    loss=value,
+                    loss=at.loss,
                     success=False,
                     message="The minimiser is still at work.",
                     iterations=count,
                     evaluations=self._problem.evaluations,
                     gradient_norm=size,
                     history=self._history,
-                    scipy=intermediate_result,
+                    scipy=scipy,
                 )
             )
 
     def noting(self, jacobian: Callable) -> Callable:
-        """`jacobian`, which is asked for once in each iteration of a least-squares method."""
+        """Returns `jacobian`, which least-squares methods call at the start and after iterations.
+
+        A second call at the same point is not another iteration.
+        """
 
         def noted(point: np.ndarray) -> Any:
             matrix = jacobian(point)
-            self.note(point)
+            if not np.array_equal(point, self._last):
+                self.note(point.copy())
             return matrix
 
         return noted
+
+    def note_last(self, found: Any) -> None:
+        """Takes down the last iteration of a least-squares method if no Jacobian followed it."""
+        if not np.array_equal(found.x, self._last):
+            self._add(_Evaluated(found.x, float(found.cost), found.grad), found)
+
+    def stopped(self) -> Any:
+        """Returns SciPy's result for the last iteration, after which the callback stopped."""
+        from scipy.optimize import OptimizeResult as Result
+
+        at = self._evaluated()
+        message = "`callback` raised `StopIteration`."
+        return Result(x=at.point, fun=at.loss, jac=at.gradient, success=False, message=message)
 
     def result(self, found: Any) -> OptimizeResult:
         """What is left to say at the end."""
@@ -415,7 +531,11 @@ class _Journal:
             message=str(found.message),
             iterations=len(self._history),
             evaluations=self._problem.evaluations,
-            gradient_norm=float("nan") if gradient is None else float(np.linalg.norm(gradient)),
+            gradient_norm=_norm(gradient),
             history=self._history,
             scipy=found,
         )
+
+
+def _norm(gradient: np.ndarray | None) -> float:
+    return float("nan") if gradient is None else float(np.linalg.norm(gradient))

@@ -78,12 +78,46 @@ def _followed_again(func: Callable, inputs: list, wanted: list) -> list:
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         cotangents = g if type(g) is tuple else (g,)
         host = Host("py_function_gradient", backward, pure=False, outputs=True)
-        found = perform(host, (box, *cotangents))
+        found = list(perform(host, (box, *cotangents)))
+        arguments = [*inputs, *cotangents]
+        again = _rule_of_gradient(functools.partial(_gradient, func, wanted), arguments)
+        found = record_custom("py_function_gradient", again, arguments, found)
         pairs = zip(found, inputs, strict=True)
         return [g if x._array.dtype in dtypes.INEXACT else None for g, x in pairs]
 
     outputs, box = fresh("py_function", forward, tuple(inputs))
     return record_custom("py_function", rule, inputs, outputs)
+
+
+def _gradient(func: Callable, wanted: list, *tensors: Tensor) -> list:
+    """The gradient of `func` by its arguments, which come first; cotangents come after them."""
+    arguments, cotangents = list(tensors[: -len(wanted)]), list(tensors[-len(wanted) :])
+    with GradientTape() as tape:
+        tape.watch([x for x in arguments if x._array.dtype in dtypes.INEXACT])
+        outputs = _call(func, arguments, wanted)
+    found = tape.gradient(outputs, arguments, cotangents, UnconnectedGradients.ZERO)
+    return [whole(g) for g in found]
+
+
+def _rule_of_gradient(gradient: Callable, arguments: list) -> Callable:
+    """The rule of `gradient`, which is called once more: its derivative is a `py_function`, too."""
+    kinds = [x._array.dtype for x in arguments]
+
+    def rule(needed: tuple[bool, ...], g: Any) -> list:
+        cotangents = g if type(g) is tuple else (g,)
+        places = [i for i, x in enumerate(cotangents) if x._array.dtype in dtypes.INEXACT]
+        results = [as_dtype(cotangents[i]._array.dtype) for i in places]
+
+        def of_inexact(*tensors: Tensor) -> list:
+            found = gradient(*tensors)
+            return [found[i] for i in places]
+
+        inputs = [*arguments, *[cotangents[i] for i in places]]
+        outputs = [as_dtype(kind) for kind in kinds]
+        found = _followed_again(functools.partial(_gradient, of_inexact, results), inputs, outputs)
+        return [y if kind in dtypes.INEXACT else None for y, kind in zip(found, kinds, strict=True)]
+
+    return rule
 
 
 def numpy_function(

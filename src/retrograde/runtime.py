@@ -11,6 +11,7 @@ import numpy as np
 
 from retrograde.arrays import convert_to_tensor
 from retrograde.core import nest
+from retrograde.core.locks import fork_safe_lock
 from retrograde.core.tensor import Tensor
 
 
@@ -58,7 +59,7 @@ class CriticalSection:
         if critical_section_def is not None:
             raise ValueError("Argument `critical_section_def` is not supported.")
         self._name = name or "critical_section"
-        self._lock = threading.Lock() if shared_name is None else _shared(shared_name)
+        self._lock = fork_safe_lock() if shared_name is None else _shared(shared_name)
         self._owner: int | None = None
 
     @property
@@ -85,9 +86,9 @@ class CriticalSection:
         return pack([convert_to_tensor(leaf) for leaf in leaves])
 
 
-_locks: dict[str, threading.Lock] = {}
+_locks: dict[str, Any] = {}
 
 
-def _shared(name: str) -> threading.Lock:
+def _shared(name: str) -> Any:
     """The one lock of all sections that share `name`."""
-    return _locks.setdefault(name, threading.Lock())
+    return _locks.setdefault(name, fork_safe_lock())

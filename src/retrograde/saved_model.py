@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import pkgutil
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from retrograde import ops
-from retrograde._tensor_files import SUFFIX, TensorFile, write_tensors, write_whole
+from retrograde._atomic_files import (
+    TOKEN,
+    Staging,
+    full_disk_as_resource_exhausted,
+    remove_superseded,
+    sync,
+    sync_directory,
+    write_bytes,
+)
+from retrograde._json_files import read_sealed, sealed
+from retrograde._tensor_files import SUFFIX, TensorFile, put_tensors
+from retrograde.core.arguments import expect
 from retrograde.core.conversion import held_by
-from retrograde.core.errors import DataLossError
+from retrograde.core.errors import DataLossError, OpError
 from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.functions.concrete import ConcreteFunction
-from retrograde.functions.encoding import decoded, encoded
+from retrograde.functions.encoding import boolean, decoded, encoded, integer, item, text
 from retrograde.functions.loaded import unpacked_function
 from retrograde.functions.opening import open_axes
 from retrograde.functions.packing import Packing, packed_function
 from retrograde.functions.polymorphic import Function
 from retrograde.functions.unpacking import tensor_of
+from retrograde.io.files import tensorflow_errors
 from retrograde.module import Module
 
 __all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
@@ -33,7 +45,7 @@ __path__: list[str] = []  # of TensorFlow's, modules can be imported
 __getattr__ = speaking(__name__)
 
 _FILE = "saved_model.json"
-_TENSORS = f"tensors{SUFFIX}"
+_TENSORS = f"tensors-({TOKEN}){re.escape(SUFFIX)}"  # as `_FILE` names them
 _KIND = "saved model"
 _VERSION = 1
 _DEFAULT = "serving_default"
@@ -109,6 +121,8 @@ def save(
     >>> loaded(tf.constant([1.0, 2.0])).numpy()
     array([3., 6.], dtype=float32)
     """
+    if options is not None:
+        expect(options, SaveOptions, "saved_model.save", "tf.saved_model.SaveOptions")
     packing = Packing(rules=options is None or options.experimental_custom_gradients)
     seen: dict[int, int] = {}
     objects: list[dict] = []
@@ -129,15 +143,52 @@ def save(
     }
     arrays = {f"variable {i}": v.numpy() for i, v in enumerate(packing.variables)}
     tensors = packing.tensors | {name: np.asarray(x) for name, x in arrays.items()}
-    os.makedirs(export_dir, exist_ok=True)
-    write_tensors(os.path.join(export_dir, _TENSORS), _KIND, tensors, {"count": len(tensors)})
-    text = json.dumps(description, indent=1)
-    write_whole(os.path.join(export_dir, _FILE), lambda path: _write(path, text))
+    _write(os.fspath(export_dir), description, tensors)
 
 
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+def _write(directory: str, description: dict, tensors: Mapping[str, np.ndarray]) -> None:
+    """Writes the tensors under a new name, then the file that names them: one rename decides."""
+    with tensorflow_errors(directory), full_disk_as_resource_exhausted(directory):
+        os.makedirs(directory, exist_ok=True)
+        with Staging(directory) as staging:
+            name = f"tensors-{staging.token}{SUFFIX}"
+            made = os.path.join(staging.path, name)
+            put_tensors(made, _KIND, tensors, {"count": len(tensors)})
+            sync(made)
+            content = sealed(description | {"tensors": name})
+            write_bytes(os.path.join(staging.path, _FILE), content)
+            staging.move(name)
+            staging.move(_FILE)
+            sync_directory(directory)
+    remove_superseded(directory, _TENSORS, lambda: _read(directory)["tensors"])
+
+
+def _read(directory: str) -> dict:
+    """The description of a saved model, whose checksum is right."""
+    path = os.path.join(directory, _FILE)
+    description = read_sealed(path, f"{path} as a saved model")
+    version, tensors = description.get("version"), description.get("tensors")
+    if version != _VERSION:
+        raise _damaged(directory, f"its version is {version}, not {_VERSION}")
+    if not isinstance(tensors, str) or not re.fullmatch(_TENSORS, tensors):
+        raise _damaged(directory, f"{tensors!r} is not a name of its tensors")
+    return description
+
+
+def _damaged(directory: str, reason: str) -> DataLossError:
+    path = os.path.join(directory, _FILE)
+    return DataLossError(None, None, f"Cannot read {path} as a saved model: {reason}.")
+
+
+def _opened(directory: str) -> tuple[dict, TensorFile]:
+    """The description of a saved model and its tensors."""
+    description = _read(directory)
+    path = os.path.join(directory, description["tensors"])
+    if not os.path.exists(path):
+        again = _read(directory)
+        if again["tensors"] != description["tensors"]:  # saved again in this moment
+            return _opened(directory)
+    return description, TensorFile(path, _KIND)
 
 
 def _named(signatures: Any, obj: Any) -> dict[str, Any]:
@@ -242,15 +293,11 @@ def load(export_dir: str, tags: Any = None, options: Any = None) -> Any:
             f"SavedModel file does not exist at: {path}. Expected a directory that save made."
         )
     try:
-        with open(path, encoding="utf-8") as file:
-            description = json.load(file)
-        if description["version"] != _VERSION:
-            raise ValueError(f"its version is {description['version']}, not {_VERSION}")
-        return _loaded(description, TensorFile(os.path.join(export_dir, _TENSORS), _KIND))
-    except (KeyError, IndexError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise DataLossError(
-            None, None, f"Cannot read {path} as a saved model: it is damaged ({error!r})."
-        ) from None
+        return _loaded(*_opened(os.fspath(export_dir)))
+    except (OSError, OpError):
+        raise
+    except Exception as error:  # in an untrusted file, any other error is damage
+        raise _damaged(export_dir, f"it is damaged ({error!r})") from None
 
 
 def _loaded(description: Mapping, file: TensorFile) -> Any:
@@ -260,9 +307,9 @@ def _loaded(description: Mapping, file: TensorFile) -> Any:
     variables = [
         Variable(
             tensor_of(tensors[f"variable {i}"]),
-            trainable=data["trainable"],
-            name=data["name"],
-            shape=data["shape"],
+            trainable=boolean(data["trainable"]),
+            name=text(data["name"]),
+            shape=None if data["shape"] is None else _sizes(data["shape"]),
         )
         for i, data in enumerate(description["variables"])
     ]
@@ -271,8 +318,10 @@ def _loaded(description: Mapping, file: TensorFile) -> Any:
     for loaded, data in zip(objects, description["objects"], strict=True):
         for name, part in data.items():
             value = _unpacked(part, objects, variables, tensors)
-            if name == "__call__":
+            if name == "__call__" and isinstance(value, Function):
                 type(loaded)._call = value
+            elif name.startswith("__") or hasattr(Module, name):
+                raise ValueError(f"an object has an attribute {name!r}")
             elif name not in ("_name", "_name_scope"):
                 setattr(loaded, name, value)
     root = objects[0]
@@ -281,6 +330,10 @@ def _loaded(description: Mapping, file: TensorFile) -> Any:
         for name, data in description["signatures"].items()
     }
     return root
+
+
+def _sizes(data: list) -> list[int | None]:
+    return [None if size is None else integer(size) for size in data]
 
 
 def _unpacked_signature(data: Mapping, variables: list, tensors: Mapping) -> Signature:
@@ -299,17 +352,17 @@ def _kind(data: Mapping) -> type:
 def _unpacked(part: Any, objects: list, variables: list, tensors: Mapping) -> Any:
     if part is None:
         return None
-    kind = next(iter(part))
+    kind = next(iter(part), None)
     value = part[kind]
     match kind:
         case "variable":
-            return variables[value]
+            return item(variables, value)
         case "tensor":
             return tensor_of(tensors[value])
         case "function":
             return unpacked_function(value, variables, tensors)
         case "object":
-            return objects[value]
+            return item(objects, value)
     parts = [_unpacked(item, objects, variables, tensors) for item in value]
     if kind == "dict":
         return dict(zip(part["keys"], parts, strict=True))

@@ -10,8 +10,9 @@ import numpy as np
 from retrograde import arrays
 from retrograde.arrays._arguments import integers
 from retrograde.core import dtypes
+from retrograde.core.arguments import shown
 from retrograde.core.dtypes import DType
-from retrograde.core.errors import OutOfRangeError, invalid
+from retrograde.core.errors import OutOfRangeError, allocated, invalid
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
@@ -57,7 +58,7 @@ class TensorArray:
         self._clear_after_read = clear_after_read is None or bool(clear_after_read)
         self._infer_shape = bool(infer_shape)
         self._element_shape = TensorShape(element_shape)
-        self._elements: list[Tensor | None] = [None] * _whole_number(size, "size")
+        self._elements: list[Tensor | None] = _places(_whole_number(size, "size"))
         self._cleared: set[int] = set()
 
     @property
@@ -202,7 +203,7 @@ class TensorArray:
             raise _out_of_range(
                 f"Tried to write to index {at} but array is not resizeable and size is: {size} "
             )
-        self._elements.extend([None] * (at + 1 - size))
+        self._elements.extend(_places(at + 1 - size))
         return at
 
     def _converted(self, value: Any) -> Tensor:
@@ -247,14 +248,21 @@ class TensorArray:
         return [self._element(at) for at in range(len(self._elements))]
 
 
+def _places(count: int) -> list[None]:
+    return allocated("TensorArray", [None].__mul__, count)
+
+
 def _whole_number(value: Any, what: str) -> int:
     """An integer that may come as a tensor; its value leaves for Python then."""
     try:
-        return value.__index__()
+        number = value.__index__()
     except (AttributeError, TypeError):
         raise TypeError(
-            f"TensorArray: expected an integer for the {what}. Received: {value!r}."
+            f"TensorArray: expected an integer for the {what}. Received: {shown(value)}."
         ) from None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"TensorArray: the {what} {number} is out of range for int64.")
+    return number
 
 
 def _out_of_range(message: str) -> OutOfRangeError:

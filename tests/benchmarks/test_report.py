@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import environments, processes, report
+from benchmarks import environments, neighbors, processes, report
 from benchmarks.goals import GOALS, Goal, Limit
 from benchmarks.peers import BACKENDS, COMPILERS, LOADERS, PEER_BY_NAME, PEERS
 from benchmarks.report import Report, Result
@@ -37,11 +37,34 @@ def workloads_of(path):
     }
 
 
+ALONE = set(neighbors.ROWS) - set(DESCRIPTIONS)  # rows that are measured with neighbors only
+
+
+@pytest.mark.parametrize("name", neighbors.PEERS)
+def test_every_peer_with_neighbors_has_every_row(name):
+    module = PEER_BY_NAME[name].workloads.removeprefix("benchmarks.")
+
+    assert set(neighbors.ROWS) <= workloads_of(FOLDER / f"{module}.py")
+
+
+def test_the_section_of_neighbors_is_replaced():
+    times = {"retrograde": (1e-3, 2e-3), "torch": (1e-3, 2e-3)}
+    slow = {"retrograde": (3e-3, 4e-3), "torch": (2e-3, 9e-3)}
+    found = {(n, "small_mlp"): times if n == "none" else slow for n in neighbors.NEIGHBORS}
+    section = neighbors.tables(found)
+    page = neighbors.with_section("# Benchmarks\n\nText.\n", section)
+
+    assert neighbors.slowdowns(found)["one core", "small_mlp"] == (3.0, 2.0)
+    assert "except for `small_mlp` (one loop of products)" in section
+    assert neighbors.with_section(page, section) == page
+    assert neighbors.section_of(page).rstrip() == section.rstrip()
+
+
 @pytest.mark.parametrize("module", sorted({peer.workloads for peer in PEERS}))
 def test_every_module_has_every_workload(module):
     name = f"{module.removeprefix('benchmarks.')}.py"
 
-    assert workloads_of(FOLDER / name) == set(STEPS | MEMORY)
+    assert workloads_of(FOLDER / name) - ALONE == set(STEPS | MEMORY)
     assert workloads_of(FOLDER / name.replace("workloads", "derivatives")) == set(DERIVATIVES)
 
 

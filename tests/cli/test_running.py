@@ -178,7 +178,8 @@ def test_what_is_no_notebook_says_so(tmp_path):
 
     assert result.returncode == 2
     assert result.stderr == (
-        "retrograde: old.ipynb is not a notebook of Jupyter (format 4): 'cells'\n"
+        "retrograde: Cannot read old.ipynb as a Jupyter notebook (format 4): it has no list of "
+        "cells.\n"
     )
 
 

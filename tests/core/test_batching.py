@@ -1,6 +1,6 @@
 """Batches: values that look like one example and hold many."""
 
-import threading
+import functools
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import retrograde as tf
 from retrograde.core import namespaces
 from retrograde.core.batching import Batched, CannotBatch, batching, innermost
 from retrograde.core.dispatch import PRIMITIVES, Primitive
+from tests.threads import together
 
 VALUES = np.arange(6.0).reshape(3, 2)
 
@@ -112,11 +113,7 @@ def test_threads_do_not_disturb_each_other():
                 y = tf.sin(x) * k
             results[k] = np.diag(tape.jacobian(y, x))
 
-    workers = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    together(*[functools.partial(work, k) for k in range(4)])
 
     for k in range(4):
         np.testing.assert_allclose(results[k], np.cos(x) * k, rtol=1e-12)

@@ -1,8 +1,10 @@
 """Large arrays: block by block, over threads, with the numbers of the plain kernel."""
 
+import functools
 import itertools
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +26,7 @@ from retrograde.ops._blocks import (
     sum_of_halves,
     threads,
 )
+from tests.threads import together
 
 SIZES = [
     LARGE - 1,
@@ -191,11 +194,7 @@ def test_several_threads_may_work_at_once():
         for _ in range(5):
             results[i] = run_in_blocks(np.sin, (inputs[i],), {})
 
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    together(*[functools.partial(work, i) for i in range(6)])
 
     for i, x in enumerate(inputs):
         assert_identical(results[i], np.sin(x))
@@ -332,3 +331,29 @@ def test_products_behind_a_sum_have_the_gradients_of_small_ones(size, weight):
         expected = np.zeros(size) if weight == 0 else weight * infinite.numpy()
     np.testing.assert_array_equal(dx.numpy(), expected)
     np.testing.assert_array_equal(dy.numpy(), weight * x.numpy())
+
+
+def test_an_interrupt_waits_for_the_threads_that_still_write():
+    started, finish, done = threading.Event(), threading.Event(), []
+
+    def work(parts):
+        for _ in parts:
+            if threading.current_thread() is threading.main_thread():
+                started.wait(10)
+            else:
+                started.set()
+                finish.wait(10)
+                done.append(1)
+
+    def interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+        finish.set()
+
+    timer = threading.Timer(0.1, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        _blocks.shared(work, [0, 1], 1)
+    timer.join()
+
+    assert done == [1]

@@ -119,7 +119,7 @@ def test_a_failing_kernel_is_worded_by_its_primitive(make):
 
 @pytest.mark.parametrize(
     "error",
-    [NotFoundError(None, None, "m"), ZeroDivisionError("m"), MemoryError("m"), RuntimeError("m")],
+    [NotFoundError(None, None, "m"), LookupError("m"), RuntimeError("m")],
     ids=lambda e: type(e).__name__,
 )
 def test_other_errors_pass_as_they_are(make, error):
@@ -129,6 +129,17 @@ def test_other_errors_pass_as_they_are(make, error):
     with pytest.raises(type(error)) as raised:
         apply(make(fail), (tf.constant([1.0]),))
     assert raised.value is error
+
+
+@pytest.mark.parametrize("kind", [ZeroDivisionError, OverflowError])
+def test_errors_of_arithmetic_are_invalid_arguments(make, kind):
+    def fail(*_):
+        raise kind("too large")
+
+    primitive = make(fail)
+    with pytest.raises(InvalidArgumentError) as raised:
+        apply(primitive, (tf.constant([1.0]),))
+    assert str(raised.value) == f"{primitive.name}: too large. Received: (1,) float32."
 
 
 def test_interruptions_pass(make):

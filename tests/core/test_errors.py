@@ -34,6 +34,7 @@ def test_errors_are_made_as_in_tensorflow(name):
     assert isinstance(error, errors.OpError)
     assert isinstance(error, Exception)
     assert str(error) == error.message == "what happened"
+    assert error.args == ("what happened",)
     assert error.error_code == CODES[name]
     assert error.op is error.node_def is None
 

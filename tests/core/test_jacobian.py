@@ -283,11 +283,12 @@ def test_errors_say_what_was_expected():
         TypeError,
         "jacobian() takes one tensor or variable here. Received: [1.0] of type 'list'.",
     )
-    assert_raises(
-        lambda: tape.jacobian(squared, x, unconnected_gradients="foo"),
-        ValueError,
-        "Unknown value for unconnected_gradients: 'foo'. Expected 'none' or 'zero'.",
-    )
+    for method in (tape.jacobian, tape.batch_jacobian):
+        assert_raises(
+            lambda method=method: method(squared, x, unconnected_gradients="foo"),
+            ValueError,
+            "Unknown value for unconnected_gradients: 'foo'. Expected 'none' or 'zero'.",
+        )
 
 
 @pytest.mark.parametrize("what", ["jacobian", "batch_jacobian"])

@@ -102,6 +102,19 @@ def test_recording_goes_on_after_an_exception_while_stopped():
     assert float(tape.gradient(y, x)) == 4.0
 
 
+def test_a_tape_may_stop_again_and_be_reset_after_it_stopped():
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        for _ in range(2):
+            with tape.stop_recording():
+                y = x * x
+        tape.reset()
+        y = x * x
+
+    assert float(tape.gradient(y, x)) == 4.0
+
+
 def test_gradients_may_be_taken_while_stopped():
     x = tf.Variable(2.0)
 

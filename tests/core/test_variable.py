@@ -29,6 +29,15 @@ def test_defaults():
     assert v.aggregation is tf.VariableAggregation.NONE
 
 
+def test_ways_to_aggregate_have_the_numbers_of_tensorflow():
+    assert [(way.name, way.value) for way in tf.VariableAggregation] == [
+        ("NONE", 0),
+        ("SUM", 1),
+        ("MEAN", 2),
+        ("ONLY_FIRST_REPLICA", 3),
+    ]
+
+
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [
@@ -444,7 +453,7 @@ def test_recorders_hear_reads_and_assignments():
         v.assign_add(x)
         v[0].assign(x[0])
 
-    assert all(read is v for read in listener.reads)
+    assert [read is v for read in listener.reads] == [True, True]  # `v + x` and `v[0]`
     assert listener.escapes == ["assign", "assign_add", "assign"]
 
 

@@ -19,7 +19,7 @@ def few_are_many():
         patch.setattr(dispatch, "MANY", 1)
         patch.setattr(_together, "LEAST", 1)
         patch.setattr(_together, "_BEGIN", 1)
-        patch.setattr(_blocks, "_cores", lambda: 2)
+        patch.setattr(_blocks, "processors", lambda: 2)
         yield
 
 

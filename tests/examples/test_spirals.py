@@ -31,6 +31,19 @@ def test_steps_on_one_batch_lower_its_loss(spirals):
     assert optimizer.steps == 40
 
 
+def test_every_point_is_used_where_batches_do_not_divide_them(spirals, monkeypatch):
+    sizes = []
+    step = spirals.train_step
+    monkeypatch.setattr(
+        spirals, "train_step", lambda *args: sizes.append(len(args[-1])) or step(*args)
+    )
+
+    numbers = spirals.main(["--small", "--points", "41", "--epochs", "1"])
+
+    assert sizes == [8] * 15 + [3]
+    assert np.isfinite(list(numbers.values())).all()
+
+
 def test_training_reports_each_epoch_and_learns(spirals):
     training = spirals.make_spirals(100, seed=3)
     testing = spirals.make_spirals(20, seed=4)

@@ -1,6 +1,9 @@
 """The account of a function, and functions that are compared with Python."""
 
+import functools
 import logging
+import re
+import weakref
 
 import numpy as np
 import pytest
@@ -31,6 +34,21 @@ def test_what_changed_against_the_nearest():
             "options['a'][0]: absent → Python int 1",
         ),
     ]
+
+
+def test_an_account_lists_all_that_changed_in_words():
+    f = tf.function(lambda x, lr: x * lr)
+    f(tf.ones([2]), 0.1)
+    f(tf.ones([3]), 0.2)
+
+    assert ": x: (2,) → (3,); lr: Python float 0.1 → 0.2\n" in str(f.recordings()[1])
+    f.expect(recordings=2)
+    with pytest.raises(RuntimeError, match=re.escape("x: (3,) → (4,); lr: Python float 0.2 → 0.3")):
+        f(tf.ones([4]), 0.3)
+
+
+def test_a_function_without_a_name_is_called_function():
+    assert tf.function(functools.partial(lambda x: x)).name == "function"
 
 
 def test_what_a_guard_saw():
@@ -171,3 +189,66 @@ def test_strict_functions_leave_the_state_of_one_call():
 
     assert [f(tf.constant(1.0)).numpy() for _ in range(5)] == expected
     assert v.numpy() == 5.0
+
+
+class TestTraceLimit:
+    def test_traces_beyond_the_limit_are_dropped(self):
+        f = tf.function(lambda x: 2.0 * x, trace_limit=3)
+
+        for size in range(1, 11):
+            f(tf.ones([size]))
+
+        assert len(f.recordings()) == 3
+        assert [r.arguments["x"] for r in f.recordings()] == [f"({n},) float32" for n in (8, 9, 10)]
+        assert f.experimental_get_tracing_count() == 3
+
+    def test_signatures_that_are_in_use_are_kept(self):
+        f = tf.function(lambda x: 2.0 * x, trace_limit=3)
+
+        for size in range(2, 11):
+            for _ in range(3):
+                f(tf.ones([1]))
+            f(tf.ones([size]))
+
+        assert next(r.arguments["x"] for r in f.recordings()) == "(1,) float32"
+
+    def test_a_dropped_signature_is_traced_again(self):
+        traced = []
+        f = tf.function(lambda x: traced.append(x.shape[0]) or 2.0 * x, trace_limit=1)
+
+        results = [f(tf.ones([size])).numpy().tolist() for size in (1, 2, 1, 1, 1)]
+
+        assert results == [[2.0], [2.0, 2.0], [2.0], [2.0], [2.0]]
+        assert traced == [1, 2, 1]
+
+    def test_dropped_traces_are_freed(self):
+        f = tf.function(lambda x: 2.0 * x, trace_limit=2)
+        f(tf.ones([1]))
+        for _ in range(3):
+            f(tf.ones([1]))
+        trace = weakref.ref(f._entries[0].path)
+
+        for size in range(2, 6):
+            for _ in range(3):
+                f(tf.ones([size]))
+
+        assert trace() is None
+
+    def test_the_limit_counts_for_each_instance_of_a_method(self):
+        class Model:
+            @tf.function(trace_limit=2)
+            def __call__(self, x):
+                return 2.0 * x
+
+        model = Model()
+        for size in range(1, 6):
+            model(tf.ones([size]))
+
+        assert len(type(model).__dict__["__call__"].__get__(model).recordings()) == 2
+
+    @pytest.mark.parametrize("limit", [0, -1, 1.5, None])
+    def test_a_limit_that_keeps_nothing_is_refused(self, limit):
+        with pytest.raises(ValueError) as caught:
+            tf.function(lambda x: x, trace_limit=limit)
+
+        assert str(caught.value) == f"trace_limit must be a positive integer. Received: {limit!r}."

@@ -207,6 +207,50 @@ class TestArguments:
             "The function has an input_signature of 1 arguments. Received: 2.",
         )
 
+    def test_input_signature_and_arguments_by_name(self):
+        specs = [tf.TensorSpec([None]), tf.TensorSpec([])]
+        f = tf.function(lambda x, y, z=3.0: x * y * z, input_signature=specs)
+        x, y = tf.constant([1.0, 2.0]), tf.constant(2.0)
+
+        assert f(y=y, x=x).numpy().tolist() == [6.0, 12.0]
+        assert f(x, y=y).numpy().tolist() == [6.0, 12.0]
+        assert_raises(
+            lambda: f(x, z=y),
+            TypeError,
+            "An input_signature lists the first parameters, in order. Received: 1 of them and 'z'. "
+            "Parameters: (x, y, z=3.0).",
+        )
+        with pytest.raises(TypeError, match="multiple values for argument 'y'"):
+            f(x, y, y=y)
+        with pytest.raises(TypeError, match="got an unexpected keyword argument 'q'"):
+            f(x, y, q=y)
+
+    def test_input_signature_of_a_function_that_takes_any_number(self):
+        specs = [tf.TensorSpec([]), tf.TensorSpec([]), tf.TensorSpec([])]
+        f = tf.function(lambda x, *others: x + 10.0 * sum(others), input_signature=specs)
+
+        assert f(1.0, 2.0, 3.0).numpy() == 51.0
+        with pytest.raises(TypeError, match="Argument 'others' does not fit the input_signature"):
+            f(1.0, 2.0, [3.0])
+
+    @pytest.mark.parametrize("size", [None, 2])
+    def test_concrete_functions_of_an_input_signature_by_name(self, size):
+        specs = [tf.TensorSpec([None]), tf.TensorSpec([])]
+        f = tf.function(lambda x, y, z=3.0: x * y * z, input_signature=specs)
+        x, y = tf.constant([1.0, 2.0]), tf.constant(2.0)
+        given = tf.TensorSpec([size]), tf.TensorSpec([])
+
+        for concrete in (
+            f.get_concrete_function(x=given[0], y=given[1]),
+            f.get_concrete_function(given[0], y=given[1]),
+        ):
+            assert concrete.structured_input_signature == (given, {})
+            assert concrete(x, y).numpy().tolist() == [6.0, 12.0]
+            assert concrete(y=y, x=x).numpy().tolist() == [6.0, 12.0]
+        assert f.get_concrete_function().structured_input_signature == (tuple(specs), {})
+        with pytest.raises(TypeError, match="Received: 0 of them and 'y'"):
+            f.get_concrete_function(y=given[1])
+
     def test_concrete_functions(self):
         power = tf.function(lambda x, n: x**n)
 
@@ -234,6 +278,30 @@ class TestArguments:
         )
         with pytest.raises(TypeError, match="more arguments than"):
             cube(tf.constant(2.0), m=1)
+
+    def test_ragged_and_sparse_arguments_are_described_by_their_specs(self):
+        x, y = tf.ragged.constant([[1], [2, 3]]), tf.sparse.from_dense([1, 0])
+        f = tf.function(lambda x, options, n: x * n * len(options))
+        f(x, {"y": y}, 2)
+
+        assert f.pretty_printed_concrete_signatures().startswith(
+            "Input Parameters:\n"
+            "  x (POSITIONAL_OR_KEYWORD): RaggedTensorSpec(TensorShape([2, None]), tf.int32, 1, "
+            "tf.int64)\n"
+            "  options (POSITIONAL_OR_KEYWORD): Dict[['y', SparseTensorSpec(TensorShape([2]), "
+            "tf.int32)]]\n"
+        )
+
+        concrete = f.get_concrete_function(x, {"y": y}, 2)
+
+        specs = tf.RaggedTensorSpec([2, None], tf.int32), {"y": tf.SparseTensorSpec([2], tf.int32)}
+        assert concrete.structured_input_signature == ((*specs, 2), {})
+        assert concrete(x + 1, y).to_list() == [[4], [6, 8]]
+        assert concrete(x=x, options={"y": y}).to_list() == [[2], [4, 6]]
+        with pytest.raises(TypeError, match="expected RaggedTensorSpec"):
+            concrete(tf.ragged.constant([[1.0], [2.0]]), y)
+        with pytest.raises(TypeError, match="Expected: SparseTensorSpec"):
+            concrete(x)
 
     def test_sizes_are_open_where_they_follow_from_open_ones(self):
         f = tf.function(lambda x: [tf.reshape(x, [-1]), x[::2], tf.reduce_sum(x, 0)])
@@ -411,7 +479,7 @@ class TestObjectsThatSayWhatIsAlike:
         concrete = f.get_concrete_function(tf.TensorSpec([]))
 
         assert v.numpy() == 1.0
-        assert concrete.variables == (v,) or concrete.variables[0] is v
+        assert [variable is v for variable in concrete.variables] == [True]
         assert concrete(tf.constant(2.0)).numpy() == 3.0
 
     def test_stablehlo_for_other_programs(self):
@@ -558,3 +626,15 @@ class TestErrors:
             "function(jit_compile=True) compiles with XLA, for which JAX is needed. Install it "
             "with: pip install 'retrograde[xla]'.",
         )
+
+
+def test_a_default_may_be_a_variable_or_a_tensor():
+    v, c = tf.Variable([1.0, 2.0]), tf.constant([3.0, 4.0])
+
+    @tf.function
+    def f(x, v=v, c=c):
+        return x * v + c
+
+    for _ in range(3):
+        np.testing.assert_array_equal(f(2.0), [5.0, 8.0])
+        np.testing.assert_array_equal(f(2.0, c), [9.0, 12.0])

@@ -504,6 +504,16 @@ def test_the_memory_of_dead_inputs_is_written_over():
     assert_same(result, listing.arrays[y])
 
 
+def test_constants_that_begin_with_one_or_zero_are_not_left_out():
+    x, factor, offset = numbers(MANY, dtype=np.float64), np.arange(1.0, MANY + 1), np.arange(MANY)
+    f = tf.function(lambda x: tf.exp(tf.sin(x)) * factor + offset.astype(float))
+
+    for _ in range(3):
+        y = f(x)
+
+    np.testing.assert_allclose(y, np.exp(np.sin(x)) * factor + offset, rtol=1e-12)
+
+
 def test_memory_is_not_written_over_while_it_is_still_read():
     def step(x):
         y = tf.sin(x)
@@ -640,3 +650,16 @@ def test_a_part_between_guards_looks_at_its_own_constants_only(monkeypatch):
     x = tf.constant([1.0, 2.0])
     np.testing.assert_array_equal(f(x), f(x))
     assert 0 < len(looked_at) <= 2 * parts
+
+
+def test_fused_booleans_leave_python_its_bool(monkeypatch):
+    monkeypatch.setattr(fusing, "MANY", 2)
+
+    @tf.function
+    def f(x):
+        y = tf.where(tf.sin(x) > 0.5, x, -x)
+        return y if tf.reduce_sum(y) > 0.0 else y * 2.0
+
+    for values in ([1.0, 2.0], [3.0, 4.0], [-3.0, 1.5], [2.0, 1.0]):
+        x = tf.constant(values)
+        np.testing.assert_array_equal(f(x), f.python_function(x))

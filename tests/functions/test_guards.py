@@ -230,3 +230,15 @@ def test_exceptions_from_python_leave_as_they_are():
         with pytest.raises(Mine, match="nan"):
             f(tf.constant(np.nan))
     assert f(tf.constant(2.0)).numpy() == 3.0
+
+
+def test_a_call_that_goes_another_way_under_forward_mode():
+    f = tf.function(lambda x: x * x if x > 0.0 else -x)
+    for _ in range(2):
+        f(tf.constant(2.0))
+    x = tf.constant(-3.0)
+
+    with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as forward:
+        y = f(x)
+
+    assert [float(y), float(forward.jvp(y))] == [3.0, -1.0]

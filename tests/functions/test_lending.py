@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import sys
 import threading
 import weakref
 
@@ -11,8 +10,10 @@ import pytest
 
 import retrograde as tf
 from retrograde.core.tensor import wrap
+from retrograde.core.variable import writing
 from retrograde.functions import lending
 from retrograde.functions.lending import Loan
+from tests.interrupts import At, interrupt
 
 
 def pair():
@@ -213,63 +214,16 @@ def test_two_steps_may_read_what_the_other_writes():
 
 # Signals, which Python handles between any two instructions
 
-
-class At:
-    """A block in which something is done at the n-th instruction of `lending.py`."""
-
-    def __init__(self, n, do):
-        self._left = n
-        self._do = do
-        self.was_reached = False
-
-    def __enter__(self):
-        self._before = watch_instructions(self._count)
-        return self
-
-    def __exit__(self, *_):
-        self._before()
-        while lending._turn._is_owned():  # signals do not come while a lock is let go
-            lending._turn.release()
-
-    def _count(self):
-        self._left -= 1
-        if self._left == 0:
-            self.was_reached = True
-            self._do()
+FILES = [lending.__file__]
 
 
-def watch_instructions(hear):
-    """Calls `hear` before each instruction of `lending.py`; returns a function that ends it."""
-    if sys.version_info >= (3, 12):
-        return _monitor(sys.monitoring, hear)
-
-    def trace(frame, event, _):
-        if frame.f_code.co_filename != lending.__file__:
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "opcode":
-            hear()
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    return lambda: sys.settrace(before)
-
-
-def _monitor(monitoring, hear):
-    """The same where Python has a way to watch it: there a trace misses the first call."""
-
-    def each(code, _):
-        if code.co_filename != lending.__file__:
-            return monitoring.DISABLE
-        hear()
-        return None
-
-    instruction, tool = monitoring.events.INSTRUCTION, monitoring.DEBUGGER_ID
-    monitoring.use_tool_id(tool, __name__)
-    monitoring.register_callback(tool, instruction, each)
-    monitoring.set_events(tool, instruction)
-    return lambda: (monitoring.set_events(tool, 0), monitoring.free_tool_id(tool))
+@contextlib.contextmanager
+def released():
+    """Releases locks that a simulated interrupt left: signals do not come there."""
+    yield
+    for lock in (lending._turn, writing):
+        while lock._is_owned():
+            lock.release()
 
 
 LENGTHS = {"which begins a loan": False, "in a loan": True}
@@ -279,16 +233,13 @@ LENGTHS = {"which begins a loan": False, "in a loan": True}
 def test_an_interrupt_loses_nothing(is_lent):
     """Control-C leaves all variables with the values of one and the same step."""
 
-    def interrupt():
-        raise KeyboardInterrupt
-
     variables, step, x = pair()
     steps = 3.0
     for n in itertools.count(1):
         if is_lent:
             step(x)
             steps += 1
-        with At(n, interrupt) as place, contextlib.suppress(KeyboardInterrupt):
+        with At(n, interrupt, FILES) as place, released(), contextlib.suppress(KeyboardInterrupt):
             step(x)
             variables[0].numpy()
         values = {whole(v.numpy()) for v in variables}
@@ -308,7 +259,7 @@ def test_a_signal_handler_can_read_variables(is_lent):
             step(x)
             steps += 1
         seen = []
-        with At(n, lambda: seen.extend(whole(v.numpy()) for v in variables)) as place:  # noqa: B023
+        with At(n, lambda: seen.extend(whole(v.numpy()) for v in variables), FILES) as place:  # noqa: B023
             step(x)
             steps += 1
         if not place.was_reached:

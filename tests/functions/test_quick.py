@@ -216,6 +216,20 @@ def test_a_variable_can_be_given_what_another_held():
     assert (old.numpy().tolist(), new.numpy().tolist()) == ([4.0], [5.0])
 
 
+@every_way
+def test_the_short_way_itself_answers(options):
+    """If it failed, the long way would answer in its place, unnoticed."""
+    v, w, x = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0]), tf.constant([5.0, 6.0])
+    f = tf.function(lambda x: [x * v, w.assign_add(x)], **options)
+    called(f, x)
+    before = w.numpy()
+
+    product, total = f._latest(x)
+
+    assert product.numpy().tolist() == [5.0, 12.0]
+    assert total.numpy().tolist() == w.numpy().tolist() == (before + x.numpy()).tolist()
+
+
 def test_threads_that_share_a_compiled_step_lose_no_update():
     v = tf.Variable(tf.zeros([100]))
     step = tf.function(lambda x: tf.reduce_sum(v.assign_add(x)), jit_compile=True)
@@ -273,3 +287,18 @@ def test_a_variable_in_the_place_of_a_tensor_is_no_tensor(options):
         f(v)
 
     assert v.numpy().tolist() == [4.0]
+
+
+def test_a_compiled_step_without_arguments_may_close_over_a_large_constant():
+    data = tf.constant(np.arange(5000, dtype=np.float32))
+    total = tf.Variable(tf.zeros([5000]))
+
+    @tf.function(jit_compile=True)
+    def step():
+        total.assign_add(2.0 * data)
+
+    for _ in range(4):
+        step()
+
+    np.testing.assert_array_equal(total.numpy(), 8.0 * data.numpy())
+    assert step._latest is not None and step._quick

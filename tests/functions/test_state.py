@@ -1,5 +1,7 @@
 """Functions that change something, or depend on more than their arguments."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -207,6 +209,18 @@ class TestPythonCode:
 
         assert [f(tf.constant(1.0)).numpy() for _ in range(3)] == [2.0, 3.0, 4.0]
         assert len(calls) == 3
+
+    def test_what_is_printed_is_printed_in_every_call(self, capsys):
+        def step(x):
+            tf.print(tf.sin(x), output_stream=sys.stdout)
+            return x * 2.0
+
+        f = tf.function(step, jit_compile=True)
+        for _ in range(3):
+            f(tf.constant(0.0))
+
+        assert capsys.readouterr().out == "0\n" * 3
+        assert f.recordings()[0].uncompiled == "print"
 
     def test_py_functions_are_followed_inside_and_outside(self):
         scale = [1.0]

@@ -1,5 +1,7 @@
 """Tapes around functions: one call, differentiable to any order."""
 
+import contextlib
+import functools
 import gc
 import weakref
 
@@ -272,6 +274,144 @@ def test_what_a_variable_is_given_leads_to_the_variable_as_in_eager_code(f, comp
         assert two_orders_and_forwards(compiled, x) == pytest.approx(two_orders_and_forwards(f, x))
 
 
+def second_order(f, sources):
+    """The gradient, and the gradient of a function of it."""
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(f())
+        g = inner.gradient(y, sources)
+        again = tf.add_n([tf.reduce_sum(tf.sin(part)) for part in g])
+    return [*g, *outer.gradient(again, sources)]
+
+
+@tf.custom_gradient
+def scaled_sine(x):
+    return tf.sin(x), lambda upstream: upstream * tf.cos(x) * 1.5
+
+
+def customized(v):
+    return tf.square(scaled_sine(v)) * v
+
+
+def written_and_read(v):
+    v.assign_sub(0.5 * tf.tanh(v))
+    return tf.cos(v) * v
+
+
+def only_written(v):
+    v.assign(tf.constant([0.3, 0.4], tf.float64))
+    return tf.square(v)
+
+
+@BOTH
+@pytest.mark.parametrize("f", [customized, written_and_read, only_written])
+def test_second_derivatives_follow_custom_gradients_and_assignments(f, compiled):
+    """Custom gradients inside of custom gradients are followed as well."""
+    results = []
+    for wrap in (lambda g: g, tf.function(jit_compile=compiled)):
+        v = tf.Variable([0.7, -1.2], dtype=tf.float64)
+        step = wrap(lambda v=v: f(v))
+        results.append([*second_order(step, [v]), *second_order(step, [v])])
+
+    for expected, found in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@BOTH
+def test_guards_on_all_digits_hold_in_the_call_that_is_traced(compiled):
+    """XLA rounds some of these numbers otherwise than NumPy does."""
+
+    def f(x):
+        return x * float(tf.reduce_mean(tf.tanh(x) * tf.exp(x)))
+
+    for i in range(8):
+        x = tf.constant(np.random.default_rng(i).normal(size=7))
+        function = tf.function(f, jit_compile=compiled)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        np.testing.assert_allclose(y, f(x), rtol=1e-12)
+        np.testing.assert_allclose(tape.gradient(y, x), y / x, rtol=1e-12)
+
+
+@BOTH
+def test_variables_that_python_code_may_look_at_end_with_their_last_values(compiled):
+    v, w = tf.Variable(1.0), tf.Variable(0.0)
+
+    @tf.function(jit_compile=compiled)
+    def f(x):
+        v.assign_add(x)
+        w.assign(v)
+        y = tf.numpy_function(lambda a: a * a.dtype.type(0.5), [v], tf.float32)
+        v.assign_sub(y)
+        return v * x
+
+    for expected in (1.5, 1.75, 1.875):
+        with tf.GradientTape() as tape:
+            y = f(tf.constant(2.0))
+        assert (float(v), float(w)) == (expected, 2 * expected)
+        assert (float(y), float(tape.gradient(y, v))) == (2 * expected, 2.0)
+
+
+def with_python_code(x):
+    a, b = tf.py_function(
+        lambda x, n: [tf.sin(x) * tf.cast(n, tf.float64), tf.exp(x)],
+        [x, tf.constant(3)],
+        [tf.float64, tf.float64],
+    )
+    return a * b * x
+
+
+@BOTH
+def test_derivatives_of_python_code_have_any_order(compiled):
+    x = tf.constant([0.3, -0.8], tf.float64)
+    results = []
+    for f in (with_python_code, tf.function(with_python_code, jit_compile=compiled)):
+        with tf.GradientTape() as third:
+            third.watch(x)
+            with tf.GradientTape() as second:
+                second.watch(x)
+                with tf.GradientTape() as first:
+                    first.watch(x)
+                    y = f(x)
+                g = first.gradient(y, x)
+            gg = second.gradient(g, x)
+        with tf.autodiff.ForwardAccumulator(x, tf.cos(x)) as accumulator:
+            y = f(x)
+        results.append([y, g, gg, third.gradient(gg, x), accumulator.jvp(y)])
+
+    for expected, found in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_constants_of_64_bits_that_a_program_does_not_need_are_left_out():
+    @tf.function(jit_compile=True)
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.cast(tf.sqrt(x), tf.float64) * tf.ones([1, 1], tf.float64)
+        return tape.gradient(y, x)
+
+    x = tf.constant([[4.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    np.testing.assert_allclose([y[0, 0], tape.gradient(y, x)[0, 0]], [0.25, -0.03125])
+
+
+@BOTH
+def test_third_derivatives_follow_custom_gradients(compiled):
+    results = []
+    for wrap in (lambda g: g, tf.function(jit_compile=compiled)):
+        v = tf.Variable([0.7, -1.2], dtype=tf.float64)
+        step = wrap(lambda v=v: customized(v))
+        with tf.GradientTape() as tape:
+            second = second_order(step, [v])[-1]
+        results.append(tape.gradient(second, v))
+
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-12)
+
+
 def test_a_variable_that_is_only_written_is_not_connected():
     v, x = tf.Variable(2.0), tf.constant(3.0)
 
@@ -352,3 +492,73 @@ def test_what_a_call_keeps_is_freed_with_the_tape():
         assert reference() is None
     finally:
         gc.enable()
+
+
+@contextlib.contextmanager
+def checking_numerics():
+    tf.debugging.enable_check_numerics()
+    try:
+        yield
+    finally:
+        tf.debugging.disable_check_numerics()
+
+
+OBSERVERS = {
+    "a tape": tf.GradientTape,
+    "nonfinite": lambda: tf.debugging.nonfinite("raise"),
+    "check_numerics": checking_numerics,
+}
+
+
+@pytest.mark.parametrize("observer", OBSERVERS.values(), ids=OBSERVERS)
+@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
+class TestVariablesMadeInTheFirstCall:
+    def test_a_module_that_is_built_in_its_first_call(self, observer, compiled):
+        class Dense(tf.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = None
+
+            @tf.function(jit_compile=compiled)
+            def __call__(self, x, scale):
+                if self.w is None:
+                    self.w = tf.Variable(2.0 * tf.ones([3, 2]))
+                return scale * (x @ self.w)
+
+        dense, x = Dense(), tf.ones([4, 3])
+        for _ in range(3):
+            with observer() as tape:
+                y = dense(x, scale=tf.constant(0.5))
+            assert y.numpy().tolist() == [[3.0, 3.0]] * 4
+        if isinstance(tape, tf.GradientTape):
+            assert tape.gradient(y, dense.w).numpy().tolist() == [[2.0, 2.0]] * 3
+
+    def test_an_unbuilt_keras_model_and_a_fresh_optimizer(self, observer, compiled):
+        decorate = functools.partial(tf.function, jit_compile=compiled)
+
+        np.testing.assert_allclose(
+            adam_losses(decorate, observer),
+            adam_losses(lambda step: step, contextlib.nullcontext),
+            rtol=1e-5,
+        )
+
+
+def adam_losses(decorate, observer):
+    tf.keras.utils.set_random_seed(1)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2), tf.keras.layers.Dense(1)])
+    optimizer = tf.keras.optimizers.Adam(0.1)
+
+    @decorate
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    losses = []
+    for _ in range(4):
+        with observer():
+            losses.append(float(step(tf.ones([8, 3]), tf.zeros([8, 1]))))
+    assert int(optimizer.iterations) == 4
+    return losses

@@ -203,6 +203,48 @@ def test_structures_are_kept():
     assert listed(Dataset.from_tensors((x, None))) == [([1, 2], None)]
 
 
+NOTHING = tf.data.experimental.get_structure(Dataset.range(1).map(lambda _x: None))
+WITH_NONE = {
+    "from_tensors": lambda: Dataset.from_tensors(([0, 1, 2, 3], None)),
+    "slices": lambda: Dataset.from_tensor_slices(([0, 1, 2, 3], None)).batch(2),
+    "slices of one size": lambda: Dataset.from_tensor_slices(([0, 1, 2, 3], None)).batch(2, True),
+    "map": lambda: Dataset.from_tensors([0, 1, 2, 3]).map(lambda x: (x, None)),
+}
+
+
+@pytest.mark.parametrize("make", WITH_NONE.values(), ids=WITH_NONE)
+def test_a_part_that_is_none_stays_none_in_every_row_and_batch(make):
+    rows = [(0, None), (1, None), (2, None), (3, None)]
+
+    assert listed(make().unbatch()) == rows
+    assert make().unbatch().element_spec == (tf.TensorSpec([], tf.int32), NOTHING)
+    assert listed(make().rebatch(3)) == [([0, 1, 2], None), ([3], None)]
+    assert listed(make().rebatch(2, drop_remainder=True)) == [([0, 1], None), ([2, 3], None)]
+    padded = make().unbatch().batch(3).padded_batch(2)
+    assert listed(padded) == [([[0, 1, 2], [3, 0, 0]], None)]
+    assert padded.element_spec == (tf.TensorSpec([None, None], tf.int32), NOTHING)
+    explicit = make().unbatch().batch(3).padded_batch(2, ([4], None))
+    assert listed(explicit) == [([[0, 1, 2, 0], [3, 0, 0, 0]], None)]
+    assert explicit.element_spec == (tf.TensorSpec([None, 4], tf.int32), NOTHING)
+
+
+def test_the_number_of_rows_is_known_beside_a_part_that_is_none():
+    dataset = Dataset.from_tensor_slices(([0, 1, 2, 3], None)).batch(2, True)
+
+    assert dataset.unbatch().cardinality() == 4
+    assert Dataset.from_tensors((None, [1, 2, 3])).unbatch().cardinality() == 3
+
+
+@pytest.mark.parametrize("options", [{}, {"pad_to_bucket_boundary": True}])
+def test_buckets_of_elements_with_a_part_that_is_none(options):
+    dataset = Dataset.range(1, 3).map(lambda x: (tf.fill([x], x), None))
+
+    buckets = dataset.bucket_by_sequence_length(lambda x, _: tf.size(x), [3], [2, 2], **options)
+
+    assert listed(buckets) == [([[1, 0], [2, 2]], None)]
+    assert buckets.element_spec == (tf.TensorSpec([None, None], tf.int64), NOTHING)
+
+
 def test_a_tuple_comes_as_arguments_and_a_dict_as_one():
     pairs = Dataset.from_tensor_slices(([1, 2], [3, 4]))
     assert listed(pairs.map(lambda a, b: {"sum": a + b})) == [{"sum": 4}, {"sum": 6}]

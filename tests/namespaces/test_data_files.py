@@ -5,12 +5,17 @@ import json
 import pathlib
 import subprocess
 import sys
+import tracemalloc
+import types
 import zlib
 
 import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde._atomic_files import STAGING, Staging
+from retrograde._json_files import sealed
+from retrograde._tensor_files import put_tensors
 from tests.namespaces.datasets import INT64, Dataset, listed
 from tests.namespaces.helpers import assert_raises
 
@@ -82,7 +87,7 @@ def test_saving_calls_each_function_once_for_each_element(tmp_path):
 def test_large_datasets_are_cut_into_files(tmp_path, monkeypatch):
     monkeypatch.setattr("retrograde.data._saving._CHUNK", 100)
     Dataset.range(40).save(tmp_path / "data")
-    assert len(list((tmp_path / "data" / "00000000").iterdir())) == 4
+    assert len(list((tmp_path / "data").glob("data-*/00000000/*"))) == 4
     assert listed(Dataset.load(tmp_path / "data")) == list(range(40))
 
 
@@ -109,7 +114,7 @@ def test_saving_again_replaces_all_of_it_or_nothing(tmp_path):
 def test_damaged_files_are_refused(tmp_path):
     Dataset.range(3).save(tmp_path / "data")
     index = tmp_path / "data" / "dataset.json"
-    (file,) = (tmp_path / "data" / "00000000").iterdir()
+    (file,) = (tmp_path / "data").glob("data-*/00000000/*")
     loaded = Dataset.load(tmp_path / "data")
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(tf.errors.DataLossError, match="part of a saved dataset: it is damaged"):
@@ -121,6 +126,39 @@ def test_damaged_files_are_refused(tmp_path):
             tf.errors.DataLossError,
             f"Cannot read {index}: it is damaged or of another format.",
         )
+
+
+@pytest.mark.parametrize(
+    ("number", "count"), [("0", "3"), ("0", float("inf")), ("0", -1), ("0", 2**63), ("x", 3)]
+)
+def test_counts_of_shards_are_checked(tmp_path, number, count):
+    Dataset.range(3).save(tmp_path / "data")
+    index = tmp_path / "data" / "dataset.json"
+    index.write_bytes(sealed(json.loads(index.read_text()) | {"shards": {number: count}}))
+
+    with pytest.raises(tf.errors.DataLossError, match="it is damaged or of another format"):
+        Dataset.load(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("description", "tensors"),
+    [
+        ("text", 1),
+        ({"elements": -1, "tensors": 1}, 1),
+        ({"elements": 1, "tensors": "1"}, 1),
+        ({"elements": 10**12, "tensors": 1}, 1),
+        ({"elements": 1, "tensors": 1}, 1),  # of three
+        ({"elements": 1, "tensors": 3}, 3),  # which are not those of a sparse tensor
+    ],
+)
+def test_files_of_elements_are_checked(tmp_path, description, tensors):
+    Dataset.from_tensors(tf.sparse.from_dense([[0, 1]])).save(tmp_path / "data")
+    (file,) = (tmp_path / "data").glob("data-*/00000000/*")
+    arrays = {f"0/{place}": np.ones(2) for place in range(tensors)}
+    put_tensors(str(file), "part of a saved dataset", arrays, description)
+
+    with pytest.raises(tf.errors.DataLossError, match="as a part of a saved dataset: its "):
+        list(Dataset.load(tmp_path / "data"))
 
 
 def test_datasets_of_datasets_cannot_be_saved(tmp_path):
@@ -142,6 +180,15 @@ def test_a_cache_in_files_is_filled_by_the_first_whole_pass(tmp_path):
     assert calls == [0, 1, 0, 1, 2]
     assert len(cached) == 3
     assert listed(Dataset.range(9).cache(path)) == [0, 1, 2]  # as TensorFlow has it
+
+
+def test_reading_a_cache_removes_what_a_dead_writer_left(tmp_path):
+    cached = Dataset.range(3).cache(str(tmp_path / "c"))
+    list(cached)
+    Staging(str(tmp_path / "c"))._lock.close()
+    assert (tmp_path / "c" / STAGING).exists()
+    assert listed(cached) == [0, 1, 2]
+    assert not (tmp_path / "c" / STAGING).exists()
 
 
 def test_two_passes_may_fill_one_cache(tmp_path):
@@ -221,6 +268,14 @@ def test_a_fingerprint_follows_what_a_function_refers_to():
     before = int(mapped(v).fingerprint())
     v.assign(2)
     assert int(mapped(v).fingerprint()) != before
+
+
+def test_a_fingerprint_does_not_look_into_modules():
+    library = types.ModuleType("library")  # in a scope around the function, not a global name
+    dataset = Dataset.range(3).map(lambda x: (x, library)[0])
+    before = int(dataset.fingerprint())
+    library.state = [1, 2, 3]
+    assert int(dataset.fingerprint()) == before
 
 
 def test_fingerprints_are_the_same_in_another_process(tmp_path):
@@ -341,3 +396,43 @@ def test_files_that_cannot_be_read_are_named(texts, tmp_path):
         tf.errors.InvalidArgumentError,
         "record_bytes must be greater than zero. Received: 0.",
     )
+
+
+@pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
+def test_compressed_files_are_read_piece_by_piece(tmp_path, kind):
+    """Lines of a file that decompresses to 64 MB, with few of them in memory."""
+    line = b"x" * 999 + b"\n"
+    path = tmp_path / "lines"
+    path.write_bytes((gzip if kind == "GZIP" else zlib).compress(line * 64_000))
+
+    tracemalloc.start()
+    lines = tf.data.TextLineDataset(str(path), kind)
+    records = tf.data.FixedLengthRecordDataset(str(path), 10**6, compression_type=kind)
+    assert len(next(iter(lines)).numpy()) == 999
+    assert len(next(iter(records)).numpy()) == 10**6
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 8 << 20
+
+
+@pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
+@pytest.mark.parametrize(
+    "damage", [lambda d: d[:-5], lambda d: b"abc" + d, lambda d: d[:12] + b"a"]
+)
+def test_damaged_compressed_files_are_lost_data(tmp_path, kind, damage):
+    path = tmp_path / "lines"
+    path.write_bytes(damage((gzip if kind == "GZIP" else zlib).compress(b"some\nlines\n" * 9)))
+
+    for dataset in (
+        tf.data.TextLineDataset(str(path), kind),
+        tf.data.FixedLengthRecordDataset(str(path), 11, compression_type=kind),
+    ):
+        with pytest.raises(tf.errors.DataLossError, match=f"Cannot read {path}: "):
+            list(dataset)
+
+
+def test_folders_are_not_files_of_lines(tmp_path):
+    for kind in ("GZIP", "ZLIB", ""):
+        with pytest.raises(tf.errors.FailedPreconditionError, match="Is a directory"):
+            list(tf.data.TextLineDataset(str(tmp_path), kind))

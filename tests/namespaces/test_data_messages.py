@@ -117,6 +117,26 @@ ERRORS = {
         ValueError,
         "Cannot unbatch an input with scalar components. Expected elements with a first axis.",
     ),
+    "unbatch_none": (
+        lambda: listed(Dataset.range(2).map(lambda _x: (None, None)).unbatch()),
+        ValueError,
+        "`unbatch()` is only supported for elements with at least one tensor. Received: elements "
+        "(None, None).",
+    ),
+    "unbatch_none_known": (
+        lambda: Dataset.from_generator(
+            lambda: iter([(None,)]),
+            output_signature=Dataset.range(2).map(lambda _x: (None,)).element_spec,
+        ).unbatch(),
+        ValueError,
+        "`unbatch()` is only supported for elements with at least one tensor. Received: elements "
+        "(NoneTensorSpec(),).",
+    ),
+    "sparse_none": (
+        lambda: Dataset.range(2).map(lambda _x: None).sparse_batch(2, [2]).element_spec,
+        TypeError,
+        "sparse_batch: elements must be one tensor each. Received: NoneTensorSpec().",
+    ),
     "unbatch_uneven": (
         lambda: listed(Dataset.from_tensors(([1, 2], [1, 2, 3])).unbatch()),
         ValueError,
@@ -274,6 +294,18 @@ ERRORS = {
         lambda: listed(Dataset.range(3).apply(tf.data.experimental.assert_cardinality(4))),
         tf.errors.FailedPreconditionError,
         "Input dataset was expected to contain 4 elements but contained only 3 elements.",
+    ),
+    "asserted_infinite": (
+        lambda: listed(Dataset.range(3).apply(tf.data.experimental.assert_cardinality(-1))),
+        tf.errors.FailedPreconditionError,
+        "Input dataset was expected to contain an infinite number of elements but contained only 3 "
+        "elements.",
+    ),
+    "asserted_unknown": (
+        lambda: tf.data.experimental.assert_cardinality(tf.data.UNKNOWN_CARDINALITY),
+        ValueError,
+        "assert_cardinality: expected a number of elements or tf.data.INFINITE_CARDINALITY. "
+        "Received: -2.",
     ),
     "numpy": (
         lambda: listed(Dataset.range(3).window(2)),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde.io import _compressed
 from tests.namespaces.helpers import assert_raises
 
 SERIALIZED = [
@@ -88,6 +89,77 @@ def test_compressed_strings():
     )
 
 
+def test_a_gzip_file_may_have_several_members():
+    parts = gzip.compress(b"a") + gzip.compress(b"") + gzip.compress(b"b" * 10**6)
+
+    for padding in (b"", bytes(1000)):
+        whole = tf.io.decode_compressed(parts + padding, "GZIP").numpy()
+        assert whole == b"a" + b"b" * 10**6
+    assert tf.io.decode_compressed(zlib.compress(b"a") + b"ignored", "ZLIB").numpy() == b"a"
+    for kind in ("GZIP", "ZLIB"):
+        assert tf.io.decode_compressed(b"", kind).numpy() == b""
+
+
+@pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
+def test_truncated_and_damaged_streams_are_lost_data(kind):
+    data = (gzip if kind == "GZIP" else zlib).compress(bytes(range(256)) * 50)
+
+    for end in range(1, len(data)):
+        with pytest.raises(tf.errors.DataLossError):
+            tf.io.decode_compressed(data[:end], kind)
+    with pytest.raises(tf.errors.DataLossError, match="incorrect data check"):
+        place = -8 if kind == "GZIP" else -4
+        tf.io.decode_compressed(data[:place] + b"abcd" + data[place + 4 or None :], kind)
+    with pytest.raises(tf.errors.DataLossError, match="the compressed data end too soon"):
+        tf.io.decode_compressed(data[:-1], kind)
+
+
+def test_no_memory_for_decompressed_data_is_an_exhausted_resource(monkeypatch):
+    def no_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(_compressed, "pieces", no_memory)
+    assert_raises(
+        lambda: tf.io.decode_compressed(b"abc", "ZLIB"),
+        tf.errors.ResourceExhaustedError,
+        "decode_compressed: there is no memory for what 3 bytes of ZLIB hold.",
+    )
+
+
+@pytest.mark.parametrize("length", [-1, 0, 3])
+def test_fixed_lengths_hold_whole_numbers(length):
+    assert_raises(
+        lambda: tf.io.decode_raw(b"abcd", tf.int16, fixed_length=length),
+        tf.errors.InvalidArgumentError,
+        f"decode_raw: fixed_length is {length}. Expected a positive multiple of 2, the size of "
+        "int16.",
+    )
+
+
+def test_bytes_other_than_0_and_1_are_true():
+    y = tf.io.decode_raw(b"\0\1\2\xff", tf.bool)
+
+    assert y.numpy().view(np.uint8).tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x80" * 10**6,
+        b"\x08\x01\x12\x0d\x12\x0b\x08" + b"\xff" * 9 + b'\x01"\x08' + bytes(8),  # size -1
+        b"\x08\x01\x12\x0c\x12\x0a\x08" + b"\xff" * 8 + b'\x3f"\x08' + bytes(8),  # 2 ** 62
+        b'\x08\x0a\x12\x04\x12\x02\x08\x01"\x01\x02',  # a bool that is 2
+    ],
+)
+def test_bytes_that_are_no_tensor_are_refused(data):
+    for dtype in (tf.float32, tf.bool):
+        assert_raises(
+            lambda dtype=dtype: tf.io.parse_tensor(data, dtype),
+            tf.errors.InvalidArgumentError,
+            "parse_tensor: these bytes are not those of a tensor.",
+        )
+
+
 def test_raw_bytes_are_numbers():
     two = tf.io.decode_raw([b"\x01\x02\x03\x04"], tf.int16)
     assert two.numpy().tolist() == [[513, 1027]]
@@ -151,3 +223,64 @@ def test_columns_of_a_table():
 def test_tables_that_do_not_fit(record, options, message):
     call = lambda: tf.io.decode_csv(record, **options)  # noqa: E731
     assert_raises(call, tf.errors.InvalidArgumentError, message)
+
+
+QUOTES = "Expected quotes around the whole field, and two for each quote in it."
+
+
+@pytest.mark.parametrize(
+    ("record", "fields"),
+    [
+        ('"a""b",c', [b'a"b', b"c"]),
+        ('"",b', [b"?", b"b"]),
+        ('"a",', [b"a", b"?"]),
+        (",", [b"?", b"?"]),
+        ("\n\ra,b", [b"a", b"b"]),
+        ('"a\nb",c', [b"a\nb", b"c"]),
+        ('"a,b",' + "x" * 200_000, [b"a,b", b"x" * 200_000]),
+        ('a"b,c', "has a quote or a line end in a field without quotes"),
+        (' "a",b', "has a quote or a line end in a field without quotes"),
+        ("a\nb,c", "has a quote or a line end in a field without quotes"),
+        ("a,b\r\n", "has a quote or a line end in a field without quotes"),
+        ('"a"b,c', "has a single quote inside a field with quotes"),
+        ('"a,b', "has a field without a quote at its end"),
+        ('"a""', "has a field without a quote at its end"),
+        ('"', "has a field without a quote at its end"),
+    ],
+)
+def test_quotes_and_line_ends_in_tables(record, fields):
+    """As TensorFlow 2.21 reads or refuses them."""
+    call = lambda: tf.io.decode_csv(record, [["?"], ["?"]])  # noqa: E731
+    if isinstance(fields, list):
+        assert [field.numpy() for field in call()] == fields
+    else:
+        message = f"decode_csv: record 0 {fields}. {QUOTES}"
+        assert_raises(call, tf.errors.InvalidArgumentError, message)
+
+
+def test_quotes_may_be_ordinary_characters():
+    fields = tf.io.decode_csv('a"b,"c', [[""], [""]], use_quote_delim=False)
+
+    assert [field.numpy() for field in fields] == [b'a"b', b'"c']
+
+
+@pytest.mark.parametrize("delimiter", ["", ",,", "é"])
+def test_delimiters_are_one_character(delimiter):
+    assert_raises(
+        lambda: tf.io.decode_csv("a", [[""]], field_delim=delimiter),
+        tf.errors.InvalidArgumentError,
+        f"decode_csv: field_delim is {delimiter!r}. Expected one ASCII character.",
+    )
+
+
+def test_numbers_in_tables_are_those_of_c():
+    floats = tf.io.decode_csv(["0x10", "1e999", "-0x1p99999", " 1. "], [[0.0]])[0]
+    assert floats.numpy().tolist() == [16, np.inf, -np.inf, 1]
+    for wrong in ("1_0", "0x", "9" * 5000, "1e3"):
+        said = wrong if len(wrong) < 100 else wrong[:100] + "..."
+        assert_raises(
+            lambda wrong=wrong: tf.io.decode_csv(wrong, [[0]]),
+            tf.errors.InvalidArgumentError,
+            f"decode_csv: field 0 of record 0 is {said!r}. Expected a value of int32.",
+        )
+    assert tf.strings.to_number("0" * 5000 + "7", tf.int32).numpy() == 7

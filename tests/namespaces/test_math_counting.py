@@ -171,6 +171,11 @@ ERRORS = [
         "once.",
     ),
     (
+        lambda: tf.math.invert_permutation([2, 0, 2]),
+        "invert_permutation: 2 is there more than once. Expected each of the numbers from 0 to 2 "
+        "once.",
+    ),
+    (
         lambda: tf.math.invert_permutation([[0]]),
         "invert_permutation: expected one axis. Received: shape (1, 1).",
     ),

@@ -34,6 +34,7 @@ def test_every_kind_of_method_finds_the_minimum(method):
     assert result.evaluations > 0
     assert result.iterations == len(result.history)
     assert result.history[-1] <= result.history[0]
+    assert result.history[0] != float(rosenbrock(start()))  # it is the loss after the first step
 
 
 def test_steps_are_those_of_scipy_with_exact_derivatives():
@@ -99,6 +100,11 @@ BOUNDS = {  # and where the two variables end up
     "one_pair": ((0.5, 2.0), [0.5, 0.5], [0.5, 2.0]),
     "pairs": ([(0.5, None), (None, np.array([1.0, 9.0]))], [0.5, 0.5], [-4.0, 5.0]),
     "none_for_one": ([None, (1.0, 2.0)], [-3.0, -3.0], [1.0, 2.0]),
+    "one_pair_in_a_list": ([0.5, 2.0], [0.5, 0.5], [0.5, 2.0]),
+    "one_end_in_a_list": ([0.5, None], [0.5, 0.5], [0.5, 5.0]),
+    "pairs_in_lists": ([[0.5, 2.0], [-1.0, 3.0]], [0.5, 0.5], [-1.0, 3.0]),
+    "pairs_in_arrays": ([np.array([0.5, 2.0]), np.array([-1.0, 3.0])], [0.5, 0.5], [-1.0, 3.0]),
+    "arrays_for_all": (([0.5, 0.25], np.array([2.0, 3.0])), [0.5, 0.25], [0.5, 3.0]),
 }
 
 
@@ -131,6 +137,62 @@ def test_a_callback_sees_the_variables_and_may_stop():
     for _, told, real in seen:
         assert told == real
     assert not result.success
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore:delta_grad == 0.0")
+def test_a_callback_may_stop_every_method(method):
+    x = start()
+    seen = []
+
+    def callback(result):
+        seen.append((result.loss, x.numpy().tolist()))
+        if result.iterations == 2:
+            raise StopIteration
+
+    result = tf.optimize.minimize(lambda: rosenbrock(x), x, method, callback=callback)
+
+    assert len(seen) == result.iterations == 2
+    assert not result.success
+    assert result.message == "`callback` raised `StopIteration`."
+    assert (result.loss, x.numpy().tolist()) == seen[-1]
+    assert result.history == [loss for loss, _ in seen]
+
+
+def test_a_method_without_gradients_reports_none(capsys):
+    x = start()
+    sizes = []
+
+    tf.optimize.minimize(
+        lambda: rosenbrock(x),
+        x,
+        "Nelder-Mead",
+        callback=lambda result: sizes.append(result.gradient_norm),
+        progress=True,
+    )
+
+    assert sizes and np.isnan(sizes).all()
+    assert "gradient" not in capsys.readouterr().err
+
+
+def test_products_with_the_hessian_of_gathered_rows():
+    table = tf.Variable(tf.ones([4, 2]))
+
+    def loss():
+        return tf.reduce_sum((tf.gather(table, [0, 2]) - 3.0) ** 2)
+
+    tf.optimize.minimize(loss, table, "trust-ncg")
+
+    np.testing.assert_allclose(table, [[3.0, 3.0], [1.0, 1.0], [3.0, 3.0], [1.0, 1.0]], rtol=1e-5)
+
+
+def test_a_loss_of_one_element_is_a_scalar():
+    x = tf.Variable([3.0])
+
+    result = tf.optimize.minimize(lambda: x**2, x)
+
+    assert result.success
+    assert abs(float(x[0])) < 1e-5
 
 
 def test_progress_is_a_line_for_each_iteration(capsys):
@@ -191,6 +253,83 @@ def test_a_curve_is_fitted(options):
     assert len(result.history) == result.iterations > 1
 
 
+def squares_and_third_power(z):  # a loss as SciPy's users write it: values and two derivatives
+    return np.array([z + z**3, 1.0 + 3.0 * z**2, 6.0 * z])
+
+
+LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan", squares_and_third_power)
+
+
+@pytest.mark.parametrize("method", ["trf", "dogbox"])
+@pytest.mark.parametrize("scale", [1.0, 0.3])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "__name__", loss))
+def test_the_history_has_the_cost_of_the_loss_after_each_iteration(loss, scale, method, capsys):
+    noise = np.where(np.arange(30) % 7 == 3, 2.0, 0.0)  # what makes the losses differ
+
+    def residuals(a, b):
+        return a * np.exp(-b * T) - MEASURED - noise
+
+    def jacobian(x):
+        return np.stack([np.exp(-x[1] * T), -x[0] * T * np.exp(-x[1] * T)], axis=1)
+
+    expected = [
+        scipy.optimize.least_squares(
+            lambda x: residuals(*x), [1.0, 1.0], jacobian, loss=loss, f_scale=scale,
+            method=method, max_nfev=steps,
+        ).cost
+        for steps in (1, 40)
+    ]  # fmt: skip
+    a, b = tf.Variable(1.0, dtype=tf.float64), tf.Variable(1.0, dtype=tf.float64)
+
+    result = tf.optimize.least_squares(
+        lambda: a * tf.exp(-b * T) - MEASURED - noise,
+        [a, b],
+        method,
+        loss=loss,
+        f_scale=scale,
+        max_nfev=40,
+        progress=True,
+    )
+
+    before, after = expected
+    np.testing.assert_allclose(result.history[-1], after, rtol=1e-6)
+    np.testing.assert_allclose(result.loss, after, rtol=1e-6)
+    assert result.loss == pytest.approx(result.history[-1], rel=1e-12)
+    assert before > result.history[0] > after
+    assert result.history == sorted(result.history, reverse=True)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith(f"  loss {after:.6e}  gradient {result.gradient_norm:.2e}")
+
+
+@pytest.mark.parametrize("options", [{"method": "lm"}, {}, {"matrix_free": True}], ids=str)
+def test_the_history_of_residuals_ends_with_the_loss(options):
+    parts, residuals = model()
+    before = 0.5 * float(tf.reduce_sum(residuals() ** 2))
+
+    result = tf.optimize.least_squares(residuals, parts, **options)
+
+    assert result.history[0] < before
+    assert result.history[-1] == pytest.approx(result.loss, rel=1e-9)
+    assert len(set(result.history)) == len(result.history)
+
+
+def test_a_start_at_the_minimum_takes_no_iterations():
+    x = tf.Variable([2.0, 2.0], dtype=tf.float64)
+
+    result = tf.optimize.least_squares(lambda: x - 2.0, x)
+
+    assert (result.iterations, result.history, result.loss) == (0, [], 0.0)
+
+
+def test_lm_gets_a_matrix_however_large_it_is(monkeypatch):
+    monkeypatch.setattr(tf.optimize, "_DENSE", 0)
+    parts, residuals = model()
+
+    result = tf.optimize.least_squares(residuals, parts, "lm")
+
+    assert result.success
+
+
 def test_residuals_may_be_a_structure():
     x = tf.Variable([1.0, 1.0], dtype=tf.float64)
 
@@ -231,9 +370,32 @@ def test_errors_say_what_was_expected():
         ValueError,
         "minimize: there are no variables to change.",
     )
+    for bounds in ([(0, 1), (0, 1)], 5.0, (1, 2, 3), [np.float64(1.0)]):
+        assert_raises(
+            lambda bounds=bounds: tf.optimize.minimize(lambda: 1.0, x, bounds=bounds),
+            ValueError,
+            "bounds: expected a pair (low, high), or one for each of 1 variables. Received: "
+            f"{bounds!r}.",
+        )
     assert_raises(
-        lambda: tf.optimize.minimize(lambda: tf.reduce_sum(x), x, bounds=[(0, 1), (0, 1)]),
+        lambda: tf.optimize.minimize(lambda: 1.0, x, bounds=(np.zeros(3), None)),
         ValueError,
-        "bounds: expected a pair (low, high), or one for each of 1 variables. Received: "
-        "[(0, 1), (0, 1)].",
+        "bounds: expected ends that broadcast to the shape (2,) of their variable. Received: shape "
+        "(3,).",
+    )
+    assert_raises(
+        lambda: tf.optimize.minimize(lambda: 1.0, [x, x]),
+        ValueError,
+        "minimize: a variable is listed twice. Expected each variable once.",
+    )
+    assert_raises(
+        lambda: tf.optimize.least_squares(lambda: tf.constant([1.0]), x),
+        ValueError,
+        "The residuals do not depend on any of the variables: all gradients are None. Compute them "
+        "inside the function, with tf operations.",
+    )
+    assert_raises(
+        lambda: tf.optimize.least_squares(lambda: [], x),
+        ValueError,
+        "least_squares: the residuals are an empty structure.",
     )

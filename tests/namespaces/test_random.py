@@ -8,6 +8,7 @@ import scipy.stats
 
 import retrograde as tf
 from retrograde.core import random_state
+from tests.threads import together
 
 SIZE = 20_000
 SEED = [3, 5]
@@ -89,17 +90,12 @@ def test_what_other_threads_draw_changes_nothing():
 
 def test_threads_draw_different_numbers_under_pressure():
     tf.random.set_seed(7)
-    found, barrier = [], threading.Barrier(4)
+    found = []
 
     def work():
-        barrier.wait()
-        found.extend(float(tf.random.uniform([], dtype=tf.float64)) for _ in range(100))
+        found.extend([float(tf.random.uniform([], dtype=tf.float64)) for _ in range(100)])
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*[work] * 4)
 
     assert len(set(found)) == 400
 
@@ -327,12 +323,8 @@ def test_threads_share_a_generator_without_repeating_numbers():
     g, found = tf.random.Generator.from_seed(5), []
 
     def work():
-        found.extend(float(g.uniform([], dtype=tf.float64)) for _ in range(100))
+        found.extend([float(g.uniform([], dtype=tf.float64)) for _ in range(100)])
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*[work] * 4)
 
     assert len(set(found)) == 400

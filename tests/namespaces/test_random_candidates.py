@@ -227,3 +227,21 @@ def test_a_missing_file_is_named():
         tf.errors.NotFoundError,
         "fixed_unigram_candidate_sampler: there is no vocab_file 'nowhere.csv'.",
     )
+
+
+@pytest.mark.parametrize("line", [b"word", b"word,x", b"a,0x", b"a,\xff", b"a,1_0"])
+def test_lines_of_a_vocabulary_end_in_numbers(tmp_path, line):
+    path = tmp_path / "words.csv"
+    path.write_bytes(b"a,1\n" + line + b"\n")
+    word = line.rpartition(b",")[2]
+
+    assert_raises(
+        lambda: tf.random.fixed_unigram_candidate_sampler(
+            [[0]], 1, 1, True, 2, vocab_file=str(path)
+        ),
+        tf.errors.InvalidArgumentError,
+        f"fixed_unigram_candidate_sampler: line 2 of vocab_file ends in {word!r}. Expected a "
+        "number.",
+    )
+    with pytest.raises(tf.errors.FailedPreconditionError, match="Is a directory"):
+        tf.random.fixed_unigram_candidate_sampler([[0]], 1, 1, True, 2, vocab_file=str(tmp_path))

@@ -184,7 +184,8 @@ def test_a_seed_below_zero_is_a_seed():
 
 
 def test_conjugate_gradients_need_vectors():
-    operator = type("Operator", (), {"is_self_adjoint": True, "is_positive_definite": True})
+    names = ("matvec", "is_self_adjoint", "is_positive_definite")
+    operator = type("Operator", (), dict.fromkeys(names, True))
     assert_raises(
         lambda: tf.linalg.experimental.conjugate_gradient(operator, 1.0),
         Invalid,

@@ -1,9 +1,9 @@
 """tf.summary: event files, as the real TensorBoard reads them."""
 
+import functools
 import gc
 import pathlib
 import struct
-import threading
 import time
 
 import numpy as np
@@ -15,6 +15,7 @@ from tensorboard.util import tensor_util
 import retrograde as tf
 from retrograde.summary._crc import crc32c
 from tests.namespaces.helpers import assert_raises
+from tests.threads import together
 
 
 @pytest.fixture(autouse=True)
@@ -259,11 +260,7 @@ def test_each_thread_has_a_writer_of_its_own(tmp_path):
             for step in range(5):
                 tf.summary.scalar("n", number, step=step)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*[functools.partial(work, i) for i in range(3)])
     for number in range(3):
         assert numbers(tmp_path / str(number)) == [(s, "n", float(number)) for s in range(5)]
 
@@ -276,11 +273,7 @@ def test_threads_may_share_one_writer(tmp_path):
         for step in range(50):
             tf.summary.scalar(str(number), step, step=step)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*[functools.partial(work, i) for i in range(4)])
     writer.close()
     assert sorted(numbers(tmp_path)) == sorted(
         (s, str(n), float(s)) for n in range(4) for s in range(50)

@@ -38,7 +38,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(_blocks, "HUGE", 100)
     monkeypatch.setattr(_blocks, "BLOCK", 96)
     monkeypatch.setattr(_blocks, "LONG", 160)
-    monkeypatch.setattr(_blocks, "_cores", lambda: 2)
+    monkeypatch.setattr(_blocks, "processors", lambda: 2)
 
 
 def with_odd_numbers(x, seed, dtype=None):

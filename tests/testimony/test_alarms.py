@@ -126,7 +126,7 @@ def test_gradients_of_gathered_rows_are_listened_to():
 
 
 def test_what_other_threads_hear_is_heard(monkeypatch):
-    monkeypatch.setattr(_blocks, "_cores", lambda: 2)
+    monkeypatch.setattr(_blocks, "processors", lambda: 2)
     x = np.ones(_blocks.HUGE, np.float32)
     x[-1] = 0.0  # in the share of the other thread
 

@@ -12,7 +12,7 @@ from retrograde.arrays._arguments import MOST_ELEMENTS, integer, integers, shape
 from retrograde.core import dtypes, namespaces
 from retrograde.core.composites import CompositeTensor, dispatched
 from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
+from retrograde.core.errors import allocated, exhausted, invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
@@ -76,7 +76,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any
     array([[0, 0, 0],
            [0, 0, 0]], dtype=int32)
     """
-    return _full(shape_from(shape, "zeros", TypeError), numpy_dtype(dtype), 0)
+    return _full(shape_from(shape, "zeros", TypeError), dtypes.as_dtype(dtype).numpy_dtype, 0)
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any = None) -> Tensor:
@@ -85,15 +85,19 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any 
     >>> tf.ones([3]).numpy()
     array([1., 1., 1.], dtype=float32)
     """
-    return _full(shape_from(shape, "ones", TypeError), numpy_dtype(dtype), 1)
+    return _full(shape_from(shape, "ones", TypeError), dtypes.as_dtype(dtype).numpy_dtype, 1)
 
 
 def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
     if dtype.kind == "O":
         if value:
             raise TypeError(f"Cannot convert {value} to a tensor of dtype string.")
-        return Tensor(np.full(shape, b"", object))
-    return Tensor(namespaces.placed((np.ones if value else np.zeros)(shape, dtype)))
+        return Tensor(allocated("zeros", np.full, shape, b"", object))
+    try:
+        array = (np.ones if value else np.zeros)(shape, dtype)
+    except MemoryError as error:
+        raise exhausted(error, "ones" if value else "zeros") from None
+    return Tensor(namespaces.placed(array))
 
 
 @dispatched
@@ -154,7 +158,7 @@ def eye(
         )
     batch = () if batch_shape is None else shape_from(batch_shape, "eye")
     shape = shape_from((*batch, *rows, *columns), "eye")
-    matrix = np.eye(*shape[-2:], dtype=numpy_dtype(dtype))
+    matrix = allocated("eye", np.eye, *shape[-2:], dtype=numpy_dtype(dtype))
     return Tensor(np.broadcast_to(matrix, shape) if batch else matrix)
 
 
@@ -171,7 +175,7 @@ def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -
         x1, x2 = (to_dtype(x, np.dtype(np.float64)) for x in (x1, x2))
     ndim = max(x1._array.ndim, x2._array.ndim)
     step = (x2 - x1) / max(count - 1, 1)
-    middle = np.arange(1, max(count - 1, 1)).astype(x1._array.dtype)
+    middle = allocated("linspace", np.arange, 1, max(count - 1, 1)).astype(x1._array.dtype)
     rows = Tensor(middle.reshape((-1,) + (1,) * ndim))
     ends = [shaping.broadcast_to(x, shape=(1, *step._array.shape)) for x in (x1, x2)]
     y = shaping.concat(ends[0], rows * step + x1, ends[1], axis=0)
@@ -233,12 +237,13 @@ def _steps(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
             f"range: requires start {sign[0]} limit when delta {sign[1]} 0: {first}, {last}."
         )
     if wanted.kind in "iu":
-        return Tensor(np.arange(int(first), int(last), int(step)).astype(wanted))
+        ends = int(first), int(last), int(step)
+        return Tensor(allocated("range", np.arange, *ends).astype(wanted))
     steps = abs(float((last - first) / step))
     if not steps < MOST_ELEMENTS:
         raise invalid(f"range: requires a finite number of steps: {first}, {last}, {step}.")
     count = math.ceil(steps)
-    return Tensor(np.arange(count).astype(wanted) * step + first)
+    return Tensor(allocated("range", np.arange, count).astype(wanted) * step + first)
 
 
 _open_steps = hosted(_steps, open_shapes=True)
@@ -359,7 +364,7 @@ def _up_to(maxlen: np.ndarray) -> np.ndarray:
         raise invalid(
             f"sequence_mask: `maxlen` must be a number that is not negative. Received: {maxlen}."
         )
-    return np.arange(math.ceil(maxlen)).astype(maxlen.dtype)
+    return allocated("sequence_mask", np.arange, math.ceil(maxlen)).astype(maxlen.dtype)
 
 
 @hosted(open_shapes=True)
@@ -368,4 +373,5 @@ def _up_to_longest(x: Tensor, lengths: Any) -> Tensor:
     values = np.asarray(x)
     if values.dtype not in dtypes.REAL or not np.isfinite(values).all():
         raise invalid(f"sequence_mask: lengths must be finite numbers. Received: {lengths!r}.")
-    return Tensor(np.zeros(math.ceil(values.max(initial=0)), bool))
+    longest = math.ceil(values.max(initial=0))
+    return Tensor(allocated("sequence_mask", np.zeros, longest, bool))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,13 +27,13 @@ def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     >>> tf.shape([[1, 2, 3]]).numpy()
     array([1, 3], dtype=int32)
     """
-    return Tensor(np.array(_array_of(input).shape, numpy_dtype(out_type) or np.int32))
+    return Tensor(np.array(_shape_of(input), numpy_dtype(out_type) or np.int32))
 
 
-def _array_of(x: Any) -> Any:
-    """The array of `x`, of which only the shape will be read: that is no use of its value."""
+def _shape_of(x: Any) -> tuple[int, ...]:
+    """Returns the shape of `x`, without reading its value."""
     held = held_by(x)
-    return as_tensor(x)._array if held is None else held._array
+    return (as_tensor(x) if held is None else held)._form.shape
 
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None) -> list[Tensor]:
@@ -43,13 +44,13 @@ def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None
 @dispatched
 def size(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     """The number of elements."""
-    return Tensor(np.asarray(_array_of(input).size, numpy_dtype(out_type) or np.int32)[()])
+    return Tensor(np.asarray(math.prod(_shape_of(input)), numpy_dtype(out_type) or np.int32)[()])
 
 
 @dispatched
 def rank(input: Any, name: Any = None) -> Tensor:
     """The number of axes."""
-    return Tensor(np.int32(_array_of(input).ndim))
+    return Tensor(np.int32(len(_shape_of(input))))
 
 
 def ensure_shape(x: Any, shape: Any, name: Any = None) -> Tensor:

@@ -18,6 +18,7 @@ from retrograde.arrays._arguments import (
 )
 from retrograde.arrays._outside import are_ignored, gathered, left_out
 from retrograde.core import dtypes
+from retrograde.core.arguments import shown
 from retrograde.core.composites import dispatched
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import invalid
@@ -482,7 +483,8 @@ def _place(axis: Any, x: Tensor, what: str) -> int:
 def _descending(direction: str) -> bool:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
-            f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: {direction!r}."
+            f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: "
+            f"{shown(direction)}."
         )
     return direction == "DESCENDING"
 

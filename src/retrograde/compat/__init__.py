@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.lazily import speaking
+from retrograde.core.shapes import TensorShape, normalise_axis
 
 __all__ = [
     "as_bytes",
@@ -77,12 +78,18 @@ def dimension_value(dimension: int | None) -> int | None:
 
 def dimension_at_index(shape: Any, index: int) -> int | None:
     """One dimension of a shape."""
-    return None if shape.rank is None else shape[index]
+    shape = TensorShape(shape)
+    if shape.rank is None:
+        return None
+    return shape[normalise_axis(index, shape.rank, "dimension_at_index")]
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
     """Whether this day has passed."""
-    return datetime.date.today() > datetime.date(year, month, day)
+    try:
+        return datetime.date.today() > datetime.date(year, month, day)
+    except OverflowError:
+        raise ValueError(f"year {year}, month {month}, day {day} is not a date.") from None
 
 
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Any:

@@ -26,27 +26,28 @@ class CompositeTensor:
 
     _takes_gradients = False
     _instead = "Expected a tensor."  # what a user may do where this is refused
+    _in_lists: frozenset[str] = frozenset()  # operations that take lists of such values
 
     def _components(self) -> Sequence[Tensor]:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
 
     def _with_components(self, components: Iterator[Any]) -> CompositeTensor:
         """The same around others, of which this takes as many as it needs."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
 
     @property
     def _followed(self) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
 
     def _with_gradient(self, g: Any) -> CompositeTensor:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
 
     def _handler(self, _operation: Any) -> Callable | None:
         return None
 
     @property
     def _type_spec(self) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
 
 
 class NotOneTensor(ValueError):
@@ -68,14 +69,19 @@ class NotOneTensor(ValueError):
 
 def hand_over(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) -> Any:
     """What the composite that an operation met makes of it; or the refusal, if it knows nothing."""
-    handler = refusal.composite._handler(operation)
-    if handler is None:
+    composite = refusal.composite
+    handler = composite._handler(operation)
+    given = any(isinstance(x, type(composite)) for x in (*args, *kwargs.values()))
+    name = getattr(operation, "name", None) or operation.__name__
+    if handler is None or not (given or name in composite._in_lists):
         raise refusal
     return handler(*args, **kwargs)
 
 
 def replaced(kind: type, f: Callable, args: tuple, kwargs: dict) -> tuple[list, dict]:
     """Arguments with `f` of them in place of those of a `kind`."""
+    if not any(isinstance(x, kind) for x in (*args, *kwargs.values())):
+        raise TypeError(f"Expected a tf.{kind.__name__} by itself. Received: one inside a list.")
     named = {name: f(x) if isinstance(x, kind) else x for name, x in kwargs.items()}
     return [f(x) if isinstance(x, kind) else x for x in args], named
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.arguments import brief as _brief
 from retrograde.core.composites import CompositeTensor, NotOneTensor
 from retrograde.core.dtypes import DType
+from retrograde.core.errors import allocated, exhausted
 from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Holder
 
@@ -19,10 +20,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _PYTHON_NUMBERS = (bool, int, float, complex)
 _NESTED = frozenset({list, tuple, range})
 
-
-_shortened = reprlib.Repr()
-_shortened.maxother = _shortened.maxstring = 100
-_brief = _shortened.repr  # for messages: a long list would flood the screen
+MOST_AXES = 64  # of a NumPy array
 
 
 def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Any:
@@ -77,10 +75,13 @@ def _from_numpy(value: Any, dtype: np.dtype | None) -> Any:
     if dtype is not None and (dtype.kind == "O" or (kind == "c" and dtype.kind != "c")):
         raise TypeError(f"Cannot convert a {value.dtype} array to dtype {dtypes.of(dtype).name}.")
     target = dtype or _dtype_of(value)
-    with np.errstate(all="ignore"):
-        return (
-            value.astype(target, order="C") if value.ndim else np.asarray(value).astype(target)[()]
-        )
+    try:
+        with np.errstate(all="ignore"):
+            if not value.ndim:
+                return np.asarray(value).astype(target)[()]
+            return value.astype(target, order="C")
+    except MemoryError as error:
+        raise exhausted(error, "conversion to a tensor") from None
 
 
 def _dtype_of(value: Any) -> np.dtype:
@@ -100,9 +101,7 @@ def _from_number(value: Any, dtype: np.dtype | None) -> Any:
     if dtype is None:
         dtype = _natural_dtype(python_type, [value])
     elif not _fits(python_type, dtype):
-        raise TypeError(
-            f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
-        )
+        raise _cannot_convert(value, dtype)
     if dtype.kind in "iu":
         return _integers(int(value), dtype)[()]
     with np.errstate(all="ignore"):
@@ -127,6 +126,12 @@ def _integers(values: Any, dtype: np.dtype) -> np.ndarray:
 def _out_of_range(values: Any, dtype: np.dtype) -> ValueError:
     return ValueError(
         f"A Python integer in {_brief(values)} is out of range for {dtypes.of(dtype).name}."
+    )
+
+
+def _cannot_convert(value: Any, dtype: np.dtype) -> TypeError:
+    return TypeError(
+        f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
     )
 
 
@@ -167,8 +172,13 @@ def _integer_dtype(low: int, high: int) -> np.dtype:
 
 
 def _from_sequence(value: Any, dtype: np.dtype | None) -> Any:
+    if type(value) is range:
+        return _from_range(value, dtype)
     leaves, shape = [], shape_of_nested(value)
-    rectangular = _collect(value, shape, leaves)
+    try:
+        rectangular = _collect(value, shape, leaves)
+    except MemoryError as error:
+        raise exhausted(error, "conversion to a tensor") from None
     types = set(map(type, leaves))
     if rectangular and types <= {bool, int, float, complex}:
         return _from_numbers(leaves, types, shape, value, dtype)
@@ -177,26 +187,44 @@ def _from_sequence(value: Any, dtype: np.dtype | None) -> Any:
     return _from_parts(value, dtype)
 
 
+def _from_range(value: range, dtype: np.dtype | None) -> np.ndarray:
+    """The array of a `range`, which may be too long to be made into a list."""
+    if not value:
+        return np.zeros(0, dtype or np.float32)
+    if dtype is None:
+        dtype = _natural_dtype(int, [value[0], value[-1]])
+    elif not _fits(int, dtype):
+        raise _cannot_convert(value, dtype)
+    if max(abs(value.start), abs(value.stop), abs(value.step)) >= 2**63:
+        raise _out_of_range(value, dtype)
+    ends = value.start, value.stop, value.step
+    return allocated("conversion to a tensor", np.arange, *ends, np.int64).astype(dtype)
+
+
 def _from_parts(value: Any, dtype: np.dtype | None) -> np.ndarray:
     """The array of a sequence that holds NumPy values or objects which become such."""
-    leaves = list(_leaves(value))
+    leaves = allocated("conversion to a tensor", list, _leaves(value))
     arrays = [as_array(leaf) for leaf in leaves]
+    if not leaves:
+        raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
     if dtype is None:
         dtype = _common_dtype(leaves, arrays)
     elif dtype.kind in "biu" and any(array.dtype in dtypes.INEXACT for array in arrays):
-        raise TypeError(
-            f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
-        )
+        raise _cannot_convert(value, dtype)
     parts = [as_array(element, dtype) for element in value]
     if len({part.shape for part in parts}) != 1:
         raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
     return np.stack(parts)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _leaves(value: Any, depth: int = 1) -> Iterator[Any]:
+    if depth > MOST_AXES:
+        raise too_deep()
     for element in value:
-        if isinstance(element, (list, tuple, range)):
-            yield from _leaves(element)
+        if type(element) is range:
+            yield from list(element)  # which fails at once if it is too long
+        elif isinstance(element, (list, tuple)):
+            yield from _leaves(element, depth + 1)
         else:
             yield element
 
@@ -234,8 +262,18 @@ def shape_of_nested(value: Any) -> tuple[int, ...]:
         shape.append(len(value))
         if not value:
             break
+        if len(shape) > MOST_AXES:
+            raise too_deep()
         value = value[0]
     return tuple(shape)
+
+
+def too_deep() -> ValueError:
+    """The error for lists in lists that no array has as many axes for."""
+    return ValueError(
+        f"Cannot convert a Python sequence that is nested more than {MOST_AXES} levels deep, or "
+        "that contains itself, to a tensor."
+    )
 
 
 def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> bool:
@@ -246,7 +284,7 @@ def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> bool:
     if not nested:
         leaves.append(value)
         return True
-    if len(shape) == 1 and _NESTED.isdisjoint(map(type, value)):
+    if len(shape) == 1 and (type(value) is range or _NESTED.isdisjoint(map(type, value))):
         leaves.extend(value)
         return True
     return all(_collect(element, shape[1:], leaves) for element in value)
@@ -264,9 +302,7 @@ def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any
     if dtype is None:
         dtype = _natural_dtype(widest, leaves)
     elif not _fits(widest, dtype):
-        raise TypeError(
-            f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
-        )
+        raise _cannot_convert(value, dtype)
     if dtype.kind in "iu":
         return _integers(leaves, dtype).reshape(shape)
     with np.errstate(all="ignore"):
@@ -278,9 +314,7 @@ def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any
 
 def _from_leaves(array: np.ndarray, value: Any, dtype: np.dtype | None) -> np.ndarray:
     if dtype is not None and dtype.kind != "O":
-        raise TypeError(
-            f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
-        )
+        raise _cannot_convert(value, dtype)
     encode = np.frompyfunc(lambda s: s.encode() if isinstance(s, str) else s, 1, 1)
     return np.asarray(encode(array), object)
 
@@ -291,11 +325,12 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
         raise ValueError(f"Attempt to convert a dtype ({value!r}) to a tensor.")
     if isinstance(value, CompositeTensor):
         raise NotOneTensor(value)
-    if hasattr(value, "__array__"):
+    if hasattr(value, "__array__") and not isinstance(value, type):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
-        return np.array(value.as_list(), dtype or np.int32)
+        sizes = value.as_list()
+        return _from_sequence(sizes, dtype) if sizes else np.array([], dtype or np.int32)
     if isinstance(value, Sequence):
         return _from_sequence(list(value), dtype)
     raise ValueError(

@@ -7,7 +7,6 @@ when it is made. Arrays do not change, so the values are the same whenever they 
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
@@ -17,7 +16,9 @@ import numpy as np
 
 from retrograde.core import alarms, namespaces
 from retrograde.core.calls import Call
+from retrograde.core.errors import allocated
 from retrograde.core.lines import locals_of
+from retrograde.core.locks import fork_safe_lock
 from retrograde.core.recorders import next_id
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
@@ -75,7 +76,7 @@ class Agenda:
         self._next_number = itertools.count().__next__
         self._numbers: dict[int, int] = {}  # of what was given, by its id
         self._arrays = self._bytes = 0  # that are held
-        self._lock = threading.RLock()  # other threads may look at results
+        self._lock = fork_safe_lock()  # other threads may look at results
 
     def __del__(self, forget: Callable = waiting.discard) -> None:
         forget(id(self))
@@ -145,7 +146,7 @@ class Agenda:
         with np.errstate(
             divide="call", over="call", invalid="call", under="ignore", call=alarms.heard
         ):
-            return self._run(self, numbers)
+            return allocated("a deferred result", self._run, self, numbers)
 
 
 def is_uniform(array: np.ndarray) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from retrograde.core import indexed_slices
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.errors import allocated
 from retrograde.core.recorders import thread
 from retrograde.core.rewinding import Cotangents, leading_to, rewind
 from retrograde.core.rules import Outputs, Spec
@@ -80,7 +81,7 @@ def one_at_a_time(x: Any) -> Seeds:
     shape, size = x._array.shape, x._array.size
 
     def make(start: int, stop: int) -> np.ndarray:
-        seeds = np.zeros((stop - start, size), x._array.dtype)
+        seeds = allocated("jacobian", np.zeros, (stop - start, size), x._array.dtype)
         seeds[np.arange(stop - start), np.arange(start, stop)] = 1
         return seeds.reshape(stop - start, *shape)
 
@@ -93,7 +94,8 @@ def one_in_each_row(x: Any) -> Seeds:
     size = int(np.prod(row))
 
     def make(start: int, stop: int) -> np.ndarray:
-        seeds = np.zeros((stop - start, rows, size), x._array.dtype)
+        shape = (stop - start, rows, size)
+        seeds = allocated("jacobian", np.zeros, shape, x._array.dtype)
         seeds[np.arange(stop - start), :, np.arange(start, stop)] = 1
         return seeds.reshape(stop - start, rows, *row)
 

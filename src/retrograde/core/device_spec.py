@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograde.core.arguments import expect
+
 _FIELDS = ("job", "replica", "task", "device_type", "device_index")
 _KNOWN_TYPES = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU", "CUSTOM")
 
@@ -25,15 +27,18 @@ class DeviceSpec:
         device_type: str | None = None,
         device_index: int | None = None,
     ) -> None:
-        self._job = None if job is None else str(job)
+        for part in (job, device_type):
+            expect(part, (str, type(None)), "DeviceSpec", "a job and a device_type of type str")
+        self._job = job
         self._replica = None if replica is None else int(replica)
         self._task = None if task is None else int(task)
-        self._device_type = None if device_type is None else str(device_type).upper()
+        self._device_type = None if device_type is None else device_type.upper()
         self._device_index = None if device_index is None else int(device_index)
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
         """The parts of a name such as "/job:worker/task:1/device:GPU:0", "/CPU:0" or "cpu:0"."""
+        expect(spec, str, "DeviceSpec.from_string", "a string")
         found: dict[str, Any] = {}
         for part in filter(None, spec.split("/")):
             attribute, *values = part.split(":")
@@ -78,6 +83,7 @@ class DeviceSpec:
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
         """A copy that takes from `dev` the parts that it gives."""
+        expect(dev, DeviceSpec, "make_merged_spec", "a tf.DeviceSpec")
         return self.replace(**{k: v for k, v in dev._parts().items() if v is not None})
 
     @property

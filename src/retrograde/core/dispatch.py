@@ -12,7 +12,7 @@ from numpy import ndarray
 from retrograde.core import dtypes, namespaces
 from retrograde.core.batching import apply_batch, innermost, run_batch
 from retrograde.core.deferring import Deferred, waiting
-from retrograde.core.errors import OpError, invalid
+from retrograde.core.errors import OpError, exhausted, invalid, is_out_of_memory
 from retrograde.core.plans import Plan, plan_for
 from retrograde.core.recorders import next_id, thread
 from retrograde.core.rules import ALIGNED, Rule
@@ -159,6 +159,10 @@ def boxed(x: Any) -> Tensor:
 
 _new = object.__new__
 
+# What NumPy and Python raise in kernels for arguments that do not fit.
+_TOO_MANY_AXES = "this function only supports up to 32 dimensions"  # a RuntimeError of NumPy's
+_FROM_KERNELS = (ValueError, TypeError, IndexError, ArithmeticError)
+
 
 def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
     """Runs `primitive` on tensors, tells the recorders, returns a tensor or a tuple of them."""
@@ -267,9 +271,13 @@ def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) 
     if isinstance(error, RuntimeError) and str(error).startswith("cannot enter context"):
         # A signal handler or finaliser ran inside a kernel of this same thread: quiet already.
         return primitive.kernel(namespaces.namespace_of(arrays), *arrays, **attrs)
+    if is_out_of_memory(error):
+        raise exhausted(error, primitive.name) from None
     if primitive.on_strings and all(array.dtype.kind == "O" for array in arrays):
         return primitive.on_strings(*arrays)
-    if isinstance(error, OpError) or not isinstance(error, (ValueError, TypeError, IndexError)):
+    if isinstance(error, OpError) or not (
+        isinstance(error, _FROM_KERNELS) or str(error).startswith(_TOO_MANY_AXES)
+    ):
         raise error
     message = primitive.complain and primitive.complain(*arrays, **attrs)
     message = message or _general_complaint(primitive, arrays, error)

@@ -7,6 +7,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from retrograde.core.arguments import shown
+
 
 class DType:
     """A dtype as TensorFlow shows it: `tf.float32`, `tensor.dtype`.
@@ -244,12 +246,12 @@ def as_dtype(type_value: Any) -> DType:
     try:
         found = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value)
         found = found or _NAMES_ONLY.get(type_value) or _by_numpy(np.dtype(type_value))
-    except (TypeError, ValueError, SyntaxError):  # all of which NumPy raises for bad names
-        found = None
+    except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
+        found = None  # NumPy raises all of these for what names no dtype
     if found is None or type_value is None:
         raise TypeError(
-            f"Cannot convert {type_value!r} to a dtype. Expected a dtype of retrograde, a NumPy "
-            f"dtype, a Python number type, or one of {', '.join(sorted(_BY_NAME))}."
+            f"Cannot convert {shown(type_value)} to a dtype. Expected a dtype of retrograde, a "
+            f"NumPy dtype, a Python number type, or one of {', '.join(sorted(_BY_NAME))}."
         )
     return found
 
@@ -258,6 +260,22 @@ def _by_numpy(dtype: np.dtype) -> DType | None:
     return string if dtype.kind in "SU" else _BY_NUMPY.get(dtype.newbyteorder("="))
 
 
+def as_numpy(dtype: Any) -> np.dtype:
+    """The NumPy dtype that `dtype` names; a `TypeError` if it names none."""
+    try:
+        return np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError, RecursionError):
+        raise TypeError(f"Cannot convert {shown(dtype)} to a NumPy dtype.") from None
+
+
+def is_known(numpy_dtype: np.dtype) -> bool:
+    """Whether tensors may have an array of this NumPy dtype."""
+    return numpy_dtype in _BY_NUMPY
+
+
 def of(numpy_dtype: np.dtype) -> DType:
     """The `DType` of an array, by its NumPy dtype."""
-    return _BY_NUMPY[numpy_dtype]
+    try:
+        return _BY_NUMPY[numpy_dtype]
+    except KeyError:
+        raise TypeError(f"A tensor cannot have the NumPy dtype {numpy_dtype}.") from None

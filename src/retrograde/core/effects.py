@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde.core.errors import allocated
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
 
@@ -73,8 +74,8 @@ def perform(host: Host, inputs: tuple[Tensor, ...] = ()) -> Any:
     """Runs `host` on tensors. A function that is being recorded takes note of it."""
     recording = thread.recorders.recording
     if recording is not None:
-        return recording.perform(host, inputs)
-    return wrapped(host, host.f(*[x._array for x in inputs]))
+        return allocated(host.name, recording.perform, host, inputs)
+    return wrapped(host, allocated(host.name, host.f, *[x._array for x in inputs]))
 
 
 def wrapped(host: Host, value: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 
 class OpError(Exception):
     """The base of the errors that operations raise.
@@ -133,3 +136,47 @@ def invalid(message: str, in_function: type[Exception] | None = None) -> Invalid
     if in_function is not None:
         error.in_function = in_function
     return error
+
+
+_TOO_LARGE = (  # how NumPy's `ValueError` begins where a size cannot even be counted
+    "Maximum allowed",
+    "array is too big",
+    "iterator is too large",
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether `error` says that an array is too large for the memory: NumPy's words, or XLA's."""
+    if isinstance(error, ValueError):
+        return str(error).startswith(_TOO_LARGE)
+    if isinstance(error, RuntimeError):  # XlaRuntimeError is one
+        return str(error).startswith("RESOURCE_EXHAUSTED")
+    return isinstance(error, MemoryError)
+
+
+def exhausted(error: BaseException, what: str = "") -> ResourceExhaustedError:
+    """The `ResourceExhaustedError` that stands for `error`; `what` could not be computed."""
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if shape is not None and dtype is not None:
+        count = dtype.itemsize
+        for length in shape:
+            count *= length
+        problem = (
+            f"cannot allocate {count} bytes for an array of shape {tuple(shape)} and dtype {dtype}"
+        )
+    else:
+        problem = str(error).split("\n", 1)[0].rstrip(".") or "an allocation failed"
+    prefix = f"{what}: " if what else ""
+    return ResourceExhaustedError(
+        None, None, f"{prefix}out of memory: {problem}. Use a smaller batch or a smaller shape."
+    )
+
+
+def allocated(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
+    """Returns `make(*args, **kwargs)`; `what` could not be computed if that is out of memory."""
+    try:
+        return make(*args, **kwargs)
+    except (MemoryError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise exhausted(error, what) from None
+        raise

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import nest
+from retrograde.core import dtypes, nest
 from retrograde.core.conversion import held_by
 from retrograde.core.effects import MAKERS, NUMPY_CALL, Host, Recipe, known, name_of
+from retrograde.core.errors import exhausted, is_out_of_memory
 from retrograde.core.recorders import alone, escape, thread
 from retrograde.core.tensor import Tensor
 
@@ -29,9 +30,14 @@ def hosted(function: Callable | None = None, *, open_shapes: bool = False) -> Ca
 
     @functools.wraps(function)
     def operation(*args: Any, **kwargs: Any) -> Any:
-        if thread.recorders.recording is None:
-            return function(*args, **kwargs)
-        return _recorded(function, (args, kwargs), open_shapes)
+        try:
+            if thread.recorders.recording is None:
+                return function(*args, **kwargs)
+            return _recorded(function, (args, kwargs), open_shapes)
+        except (MemoryError, ValueError) as error:
+            if is_out_of_memory(error):
+                raise exhausted(error, function.__name__.strip("_")) from None
+            raise
 
     return operation
 
@@ -54,7 +60,16 @@ def _recorded(function: Callable, given: tuple[tuple, dict], open_shapes: bool) 
 
 
 def _held(leaf: Any) -> Any:
-    return Tensor(leaf) if isinstance(leaf, np.ndarray) else held_by(leaf)
+    if isinstance(leaf, np.ndarray):
+        return Tensor(leaf) if _is_tensors(leaf) else None
+    return held_by(leaf)
+
+
+def _is_tensors(array: np.ndarray) -> bool:
+    """Whether a tensor may have this array: one of objects must be of strings."""
+    if array.dtype == object:
+        return all(type(value) is bytes for value in array.flat)
+    return dtypes.is_known(array.dtype)
 
 
 class _Call:

@@ -14,7 +14,16 @@ from retrograde.core.dispatch import MANY, PRIMITIVES
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TypeSpec
-from retrograde.core.tensor import Tensor
+from retrograde.core.tensor import Holder, Tensor
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "ndim") and not isinstance(value, (CompositeTensor, type))
+
+
+def _read(value: Any) -> Any:
+    """The value of a variable now; anything else as it is."""
+    return value._read() if isinstance(value, Holder) else value
 
 
 class IndexedSlices(CompositeTensor):
@@ -36,9 +45,9 @@ class IndexedSlices(CompositeTensor):
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         # Arrays stay as they are, which is all that tapes put in here; lists become tensors. What
         # was listed is kept: it can still take the dtype of the variable it is written to.
-        self._listed = None if hasattr(values, "dtype") else values
-        self._values = values if self._listed is None else Tensor(as_array(values))
-        self._indices = indices if hasattr(indices, "dtype") else Tensor(as_array(indices))
+        self._listed = None if _is_array(values) else values
+        self._values = _read(values) if self._listed is None else Tensor(as_array(values))
+        self._indices = _read(indices) if _is_array(indices) else Tensor(as_array(indices))
         listed = type(dense_shape) is list
         self._dense_shape = Tensor(as_array(dense_shape)) if listed else dense_shape
 
@@ -76,7 +85,8 @@ class IndexedSlices(CompositeTensor):
 
     def _components(self) -> tuple[Tensor, ...]:
         parts = (self._values, self._indices, self._dense_shape)
-        return parts if self._dense_shape is not None else parts[:2]
+        parts = parts if self._dense_shape is not None else parts[:2]
+        return tuple([Tensor(x) if isinstance(x, np.ndarray) else x for x in parts])
 
     def _with_components(self, components: Iterator[Any]) -> IndexedSlices:
         return IndexedSlices(*(next(components) for _ in self._components()))
@@ -142,7 +152,13 @@ def _dense_shape(slices: IndexedSlices) -> tuple[int, ...]:
             f"Tensor conversion requested for IndexedSlices without dense_shape: {slices!r}. "
             "Pass dense_shape when you make them."
         )
-    return tuple(map(int, getattr(slices._dense_shape, "_array", slices._dense_shape)))
+    shape = np.asarray(getattr(slices._dense_shape, "_array", slices._dense_shape))
+    if shape.ndim != 1 or shape.dtype.kind not in "iu":
+        raise ValueError(
+            "IndexedSlices: dense_shape must be a vector of integers. Received: "
+            f"{shape.tolist()!r}."
+        )
+    return tuple(shape.tolist())
 
 
 def of_whole(rows: Any, slices: IndexedSlices) -> Any:

@@ -33,7 +33,7 @@ def bytes_from(limit: Any) -> int:
     """A number of bytes, given as such or in words like "2GB"."""
     match = re.fullmatch(r"\s*(\d+\.?\d*)\s*([A-Za-z]*)\s*", str(limit))
     unit = _UNITS.get(match[2].upper()) if match else None
-    if unit is None or isinstance(limit, bool):
+    if unit is None or isinstance(limit, bool) or float(match[1]) * unit >= 2**63:
         raise ValueError(
             "GradientTape: expected a number of bytes for `memory_limit`, or words like '2GB' or "
             f"'500MiB'. Received: {limit!r}."

@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.locks import fork_safe_lock
+
 # Whether any tensor has ever held an array that is not NumPy's, or may hold a batch of them now.
 # While neither is so, nobody looks; afterwards, whether it `concerns` the arrays at hand.
 foreign = False
 
 _NUMPY = (np.ndarray, np.generic)
 _ordinary: tuple[type, ...] = _NUMPY  # and what stands for arrays of NumPy's
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 _batches = 0  # blocks in which batches are expected, in all threads
 _admitted = False
 

@@ -8,7 +8,10 @@ from functools import partial
 from typing import Any
 
 from retrograde.core.composites import CompositeTensor
+from retrograde.core.errors import allocated
 from retrograde.core.tensor import Holder
+
+MOST_LEVELS = 200  # of nested structures
 
 _TEXT = (str, bytes, bytearray, memoryview)
 
@@ -49,11 +52,15 @@ def _pack(structure: Any, count: int, values: list) -> Any:
     return packed(structure, iter(values))
 
 
-def leaves(structure: Any, expand_composites: bool = False) -> Iterator[Any]:
+def leaves(structure: Any, expand_composites: bool = False, depth: int = 0) -> Iterator[Any]:
     """The leaves of `structure`, one after the other; or, of composite tensors, what is in them."""
     if is_nested(structure):
+        if depth > MOST_LEVELS:
+            raise ValueError(
+                f"A structure is nested more than {MOST_LEVELS} levels deep, or contains itself."
+            )
         for child in children(structure):
-            yield from leaves(child, expand_composites)
+            yield from leaves(child, expand_composites, depth + 1)
     elif expand_composites and isinstance(structure, CompositeTensor):
         yield from structure._components()
     else:
@@ -64,7 +71,15 @@ def children(structure: Any) -> list:
     """What a structure holds directly; dicts by sorted keys."""
     if isinstance(structure, Mapping):
         return [structure[key] for key in sorted(structure)]
-    return list(structure)
+    return list(structure) if type(structure) is not range else _listed(structure)
+
+
+def _listed(numbers: range) -> list:
+    """The numbers of a range, which may be too many."""
+    try:
+        return allocated("nest", list, numbers)
+    except OverflowError:
+        raise ValueError(f"A structure has too many elements: {numbers!r}.") from None
 
 
 def packed(structure: Any, values: Iterator[Any], expand_composites: bool = False) -> Any:

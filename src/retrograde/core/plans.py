@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Rule, Spec, passed_on, what_is_read
+from retrograde.core.source import define, literal, numbered
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +76,7 @@ _UNBOXED = {
 
 
 def _values(count: int) -> list[str]:
-    return ["y", *[f"x{i}" for i in range(count - 1)]]
+    return ["y", *[numbered("x", i) for i in range(count - 1)]]
 
 
 @cache
@@ -86,7 +86,7 @@ def saver(reads: tuple[int, ...]) -> Callable[[tuple], tuple]:
     kept = [_KEPT[read].format(name) for name, read in zip(names, reads, strict=True)]
     scope = {"nothing": NOTHING, "make": tuple.__new__, "Spec": Spec}
     source = f"def save(values):\n  {', '.join(names)}, = values\n  return {', '.join(kept)},"
-    return _run(source, scope)["save"]
+    return define("save", source, scope, "plan")
 
 
 @cache
@@ -101,12 +101,12 @@ def _puller(
         lines += [_UNBOXED[read].format(name) for name, read in zip(names, reads, strict=True)]
         passed = ["None" if read == UNREAD else n for n, read in zip(names, reads, strict=True)]
     for n, (position, passes) in enumerate(flow):
-        call = f"rule{n}(g, {', '.join(passed)}"
+        call = f"{numbered('rule', n)}(g, {', '.join(passed)}"
         result = "g" if passes else f"{call}, **attrs) if attrs else {call})"
-        lines.append(_STEP.format(position=position, result=result))
-    rules = ", ".join([f"rule{n}" for n in range(len(flow))])
+        lines.append(_STEP.format(position=literal(position), result=result))
+    rules = ", ".join([numbered("rule", n) for n in range(len(flow))])
     source = f"def make({rules}):\n  def pull(cotangents, leads, g, ids, saved, attrs):\n"
-    return _run(f"{source}{''.join(lines)}  return pull", {"Spec": Spec})["make"]
+    return define("make", f"{source}{''.join(lines)}  return pull", {"Spec": Spec}, "plan")
 
 
 _STEP = """\
@@ -118,9 +118,3 @@ _STEP = """\
       else:
         cotangents[key] = result
 """
-
-
-def _run(source: str, scope: dict[str, Any]) -> dict[str, Any]:
-    """The names that `source` defines, in a file that is known for one of the library's."""
-    exec(compile(source, "<retrograde plan>", "exec"), scope)
-    return scope

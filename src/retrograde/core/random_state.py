@@ -17,6 +17,7 @@ import numpy as np
 
 from retrograde.core.batching import Level, mapped
 from retrograde.core.effects import MAKERS, Host, Recipe, known, name_of, perform
+from retrograde.core.locks import fork_safe_lock
 from retrograde.core.recorders import thread
 
 _WORD = 1 << 64
@@ -58,14 +59,16 @@ class _Global:
     """The seed of the process, and how many threads draw since it was set."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = fork_safe_lock()
         self.entropy = int.from_bytes(os.urandom(8), "little")
+        self.fork_word = 0
         self.restart(None)
 
     def restart(self, seed: int | None) -> None:
         self.seed = seed
         self.epoch = object()
         self.streams = 0
+        self.forks = 0  # of this process, since the seed was set
 
 
 class _Thread(threading.local):
@@ -99,6 +102,35 @@ def _current() -> State:
         with _global.lock:
             _join()
     return _thread.state
+
+
+def _count_fork() -> None:
+    _global.forks += 1
+
+
+def _begin_in_child() -> None:
+    """Gives a forked child streams that no other process draws from.
+
+    They follow from the parent's stream and the number of the fork, so that a program that sets a
+    seed and forks in a fixed order can be repeated.
+    """
+    parent = _current()
+    path = [_global.fork_word, parent.stream, _global.forks]
+    _global.fork_word = int(np.random.SeedSequence(path).generate_state(1, np.uint64)[0])
+    _global.forks = 0
+    _global.entropy = int.from_bytes(os.urandom(8), "little")
+    _global.epoch = object()
+    _global.streams = _global.fork_word % (_WORD // 4)
+    _join()
+
+
+def fork_word() -> int:
+    """Returns a number that differs between this process and all others forked from its parent."""
+    return _global.fork_word
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_count_fork, after_in_child=_begin_in_child)
 
 
 def draw_key(seed: int | None = None) -> Draw:

@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.core import alarms, indexed_slices
 from retrograde.core.deferring import waiting
 from retrograde.core.dispatch import MANY, PRIMITIVES
+from retrograde.core.errors import exhausted, is_out_of_memory
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.lines import locals_of
 from retrograde.core.notes import CustomName
@@ -35,27 +36,32 @@ def rewind(
     quietly = thread.recorders.quietly
     run = _run if boxed else quietly
     take = cotangents.pop
-    while entries or (cotangents.halt is not None and cotangents.resume(entries)):
-        plan, ids, out, saved, attrs = entries.pop()
-        if type(out) is tuple:
-            g = cotangents.of_outputs(out, wanted)
-        else:
-            g = cotangents.get(out) if out in wanted else take(out, None)
-        if g is None:
-            continue
-        if type(g) is IndexedSlices and not plan.passes_rows:
-            g = run(indexed_slices.dense, g)
-        if plan.joint is None:
-            if boxed:
-                plan.pull_boxed(cotangents, leads, g, ids, saved, attrs)
-                if waiting and cotangents.alert and not cotangents.may_wait:
-                    cotangents.settle(ids)
+    try:
+        while entries or (cotangents.halt is not None and cotangents.resume(entries)):
+            plan, ids, out, saved, attrs = entries.pop()
+            if type(out) is tuple:
+                g = cotangents.of_outputs(out, wanted)
             else:
-                quietly(plan.pull, cotangents, leads, g, ids, saved, attrs)
-            continue
-        needed = plan.connected if leads is None else _needed(plan, ids, leads)
-        for i, result in zip(ids, _run_joint(plan, needed, g, saved, attrs, run), strict=True):
-            cotangents.deposit(i, result)
+                g = cotangents.get(out) if out in wanted else take(out, None)
+            if g is None:
+                continue
+            if type(g) is IndexedSlices and not plan.passes_rows:
+                g = run(indexed_slices.dense, g)
+            if plan.joint is None:
+                if boxed:
+                    plan.pull_boxed(cotangents, leads, g, ids, saved, attrs)
+                    if waiting and cotangents.alert and not cotangents.may_wait:
+                        cotangents.settle(ids)
+                else:
+                    quietly(plan.pull, cotangents, leads, g, ids, saved, attrs)
+                continue
+            needed = plan.connected if leads is None else _needed(plan, ids, leads)
+            for i, result in zip(ids, _run_joint(plan, needed, g, saved, attrs, run), strict=True):
+                cotangents.deposit(i, result)
+    except (MemoryError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise exhausted(error, f"gradient of {plan.name}") from None
+        raise
 
 
 def _needed(plan: Plan, ids: tuple, leads: set) -> tuple[bool, ...]:

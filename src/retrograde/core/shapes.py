@@ -9,6 +9,8 @@ from typing import Any
 
 from retrograde.core.errors import invalid
 
+_MOST_AXES = 254  # as in TensorFlow
+
 
 def _dimension(value: Any) -> int | None:
     if value is None:
@@ -33,11 +35,17 @@ class TensorShape:
     __slots__ = ("_dims",)
 
     def __init__(self, dims: Any) -> None:
-        if isinstance(dims, TensorShape):
+        if type(dims) is tuple:
+            self._dims = tuple(map(_dimension, dims))
+        elif isinstance(dims, TensorShape):
             self._dims = dims._dims
         elif dims is None:
             self._dims = None
         elif isinstance(dims, Iterable):
+            if isinstance(dims, range) and dims[_MOST_AXES:]:
+                raise ValueError(
+                    f"TensorShape: expected at most {_MOST_AXES} dimensions. Received: {dims}."
+                )
             self._dims = tuple(map(_dimension, dims))
         else:
             self._dims = (_dimension(dims),)

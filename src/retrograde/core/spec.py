@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from retrograde.core import dtypes
+from retrograde.core.arguments import expect
 from retrograde.core.conversion import held_by
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
@@ -107,6 +108,7 @@ class TensorSpec(TypeSpec):
     @classmethod
     def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:
         """A copy of `spec`, under another name if one is given."""
+        expect(spec, TensorSpec, "from_spec", "a tf.TensorSpec")
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @property

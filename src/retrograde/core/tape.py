@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import derivatives, dtypes, indexed_slices, taylor
+from retrograde.core.arguments import expect
 from retrograde.core.deferring import MOST, agenda_of, settle_only, waiting
 from retrograde.core.derivatives import MEMORY_LIMIT
 from retrograde.core.indexed_slices import IndexedSlices
@@ -428,6 +429,7 @@ class GradientTape(TapeRecording):
         {'t': [54.0, 500.0], 'xx': [18.0, 120.0], 'tx': [54.0, 300.0]}
         """
         target = single(target, "derivatives")
+        expect(orders, Mapping, "derivatives", "a dict of orders")
         paths = [path(name, where) for name, where in orders.items()]
         tape = self._continued(sys._getframe(1))
         found = taylor.partials(tape, target, paths, _silent_tape)

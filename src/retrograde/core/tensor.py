@@ -9,10 +9,17 @@ import numpy as np
 
 from retrograde.core import dtypes, namespaces
 from retrograde.core.dtypes import DType
+from retrograde.core.errors import allocated, exhausted
 from retrograde.core.recorders import escape, next_id
 from retrograde.core.shapes import TensorShape
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+def device_name(array: Any) -> str:
+    """Returns the name of the device that holds a JAX array, in TensorFlow's notation."""
+    (device,) = array.devices()
+    return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
 
 
 class _Absent:
@@ -85,10 +92,8 @@ class Tensor(Holder):
     @property
     def device(self) -> str:
         """Where the array lives, as TensorFlow writes it."""
-        if isinstance(self._array, (np.ndarray, np.generic)):
-            return _CPU
-        (device,) = self._array.devices()
-        return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
+        array = self._array
+        return _CPU if isinstance(array, (np.ndarray, np.generic)) else device_name(array)
 
     def get_shape(self) -> TensorShape:
         """The shape, as a method."""
@@ -115,7 +120,10 @@ class Tensor(Holder):
         escape(self, "numpy")
         array = self._array
         if array.ndim:
-            return np.array(array)
+            try:
+                return np.array(array)
+            except MemoryError as error:
+                raise exhausted(error, "numpy") from None
         return array.item() if array.dtype == object else np.asarray(array)[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -293,12 +301,12 @@ def representation(array: Any) -> str:
 def readable(array: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """A read-only NumPy view of `array`; a copy only where one is asked for or needed."""
     result = np.asarray(array)
-    if dtype is not None and np.dtype(dtype) != result.dtype:
+    if dtype is not None and dtypes.as_numpy(dtype) != result.dtype:
         if copy is False:
             raise ValueError(f"A view of a {result.dtype} tensor cannot have dtype {dtype}.")
-        return result.astype(dtype)
+        return allocated("__array__", result.astype, dtype)
     if copy:
-        return result.copy()
+        return allocated("__array__", result.copy)
     result = result.view()
     result.flags.writeable = False
     return result

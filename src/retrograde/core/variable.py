@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import functools
+import os
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +17,22 @@ from retrograde.core.conversion import as_array, held_by
 from retrograde.core.dispatch import PRIMITIVES, apply
 from retrograde.core.dtypes import DType
 from retrograde.core.effects import Host, perform
-from retrograde.core.errors import invalid
+from retrograde.core.errors import allocated, invalid
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import alone, escape, next_id, thread
 from retrograde.core.references import count, if_alone
 from retrograde.core.scattering import Scattering
 from retrograde.core.shapes import TensorShape, broadcast
 from retrograde.core.tensor import Reference, Tensor, readable, representation
+
+# Held while any variable changes. All variables share one lock: a function commits all of its
+# writes at once, and a fork finds each variable in a complete state.
+writing = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=writing.acquire, after_in_parent=writing.release, after_in_child=writing.release
+    )
 
 
 class VariableSynchronization(enum.Enum):
@@ -99,7 +110,6 @@ class Variable(Scattering, metaclass=_Creating):
         "_constraint",
         "_id",
         "_loan",
-        "_lock",
         "_name",
         "_shape",
         "_synchronization",
@@ -147,7 +157,6 @@ class Variable(Scattering, metaclass=_Creating):
         self._tensor: Tensor | None = Tensor(array, self._id)
         self._written: Tensor | None = None
         self._loan: Any = None  # by which a compiled program has the array in its hands
-        self._lock = threading.RLock()
         self._name = scoping.variable_name(name)
         if trainable is None:
             trainable = synchronization is not VariableSynchronization.ON_READ
@@ -166,17 +175,17 @@ class Variable(Scattering, metaclass=_Creating):
     @property
     def dtype(self) -> DType:
         """The dtype, which assignments cannot change."""
-        return dtypes.of(self._array.dtype)
+        return dtypes.of(self._form.dtype)
 
     @property
     def shape(self) -> TensorShape:
         """The shape; partly or wholly unknown if the variable was made so."""
-        return TensorShape(self._array.shape) if self._shape is None else self._shape
+        return TensorShape(self._form.shape) if self._shape is None else self._shape
 
     @property
     def ndim(self) -> int:
         """The number of axes of the present value."""
-        return self._array.ndim
+        return self._form.ndim
 
     @property
     def trainable(self) -> bool:
@@ -210,13 +219,13 @@ class Variable(Scattering, metaclass=_Creating):
         tensor = self._tensor
         while tensor is None:
             self._end_loan()
-            with self._lock:
+            with writing:
                 # `None` still, if a signal handler reads while this thread writes.
                 tensor = self._written if self._tensor is None else self._tensor
         return tensor
 
     def _end_loan(self) -> None:
-        """Takes the array back, if it is lent. Not while `_lock` is held: see `Loan`."""
+        """Takes the array back, if it is lent. Not while `writing` is held: see `Loan`."""
         loan = self._loan
         if loan is not None:
             loan.end(self)
@@ -225,7 +234,9 @@ class Variable(Scattering, metaclass=_Creating):
     def _array(self) -> Any:
         return self._current()._array
 
-    _form = _array
+    @property
+    def _form(self) -> Any:
+        return self._current()._form
 
     def _read(self) -> Tensor:
         """The tensor held now, for use as an input. It goes by the id of the variable itself."""
@@ -318,16 +329,19 @@ class Variable(Scattering, metaclass=_Creating):
         if self._shape is not None and not self._shape.is_compatible_with(array.shape):
             raise ValueError(self._shape_message(array.shape))
         recording = thread.recorders.recording
-        before = None if recording is None else self._current()
-        self._put(Tensor(array, self._id))
-        if recording is not None:
+        if recording is None:
+            self._put(Tensor(array, self._id))
+        else:
+            before = self._current()
+            recording.will_write(self, before)
+            self._put(Tensor(array, self._id))
             recording.write(self, value, before)
         return self if read_value else None
 
     def _put(self, tensor: Tensor) -> None:
         """Holds `tensor`, which goes by the id of this variable."""
         while True:
-            with self._lock:
+            with writing:
                 if self._loan is None:
                     self._tensor = tensor
                     return
@@ -400,12 +414,12 @@ class Variable(Scattering, metaclass=_Creating):
         if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
             self._replace(lambda old, _: PRIMITIVES[primitive](old, array))
             return self if read_value else None
-        self._replace(lambda old, out: recorders.quietly(ufunc, old, array, out))
+        self._replace(lambda old, out: allocated(how, recorders.quietly, ufunc, old, array, out))
         return self if read_value else None
 
     def _update_in_place(self, ufunc: Any, delta: Any, quietly: Callable) -> bool:
         """The short way, as training takes it; or `False`, if there is anything to look after."""
-        with self._lock:
+        with writing:
             tensor = self._tensor
             if tensor is None:
                 return False
@@ -437,7 +451,7 @@ class Variable(Scattering, metaclass=_Creating):
         a reader waits rather than see half of it.
         """
         while True:
-            with self._lock:
+            with writing:
                 if self._loan is None:
                     self._write(write)
                     return
@@ -515,6 +529,36 @@ class Variable(Scattering, metaclass=_Creating):
             "aggregation": self._aggregation,
             "shape": self._shape,
         }
+
+
+_get_loan, _get_tensor = Variable._loan.__get__, Variable._tensor.__get__
+_set_tensor = Variable._tensor.__set__
+
+
+def commit(
+    variables: Sequence[Variable],
+    tensors: Sequence[Tensor],
+    updated: Sequence[Variable] = (),
+    expected: Sequence[Tensor] = (),
+) -> bool:
+    """Gives `variables` their new `tensors`, all at once.
+
+    Returns `False` and changes nothing if a variable in `updated` no longer holds its tensor in
+    `expected`: another thread has changed it, and the new values have to be computed again.
+    """
+    while True:
+        with writing:
+            if not any(map(_get_loan, variables)):
+                for variable, tensor in zip(updated, expected, strict=True):
+                    if variable._tensor is not tensor and variable._written is not tensor:
+                        return False
+                held = list(map(_get_tensor, variables))  # noqa: F841  freed after the lock
+                # No bytecode runs between the first change and the last, so that neither a
+                # signal nor another thread finds only some of the variables changed.
+                deque(map(_set_tensor, variables, tensors), 0)
+                return True
+        for variable in variables:
+            variable._end_loan()
 
 
 def _restore(array: np.ndarray, settings: dict) -> Variable:

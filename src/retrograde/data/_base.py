@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from retrograde.arrays._arguments import integer
+from retrograde.core.arguments import expect
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.tensor import Tensor
 from retrograde.data import _nodes
@@ -38,6 +39,11 @@ class BaseDataset(CompositeTensor):
 
     def _with_components(self, components: Iterator[Any]) -> BaseDataset:
         return self
+
+
+def node_of(dataset: Any, what: str) -> _nodes.Node:
+    """Returns the node of a dataset that `what` was given; any other object is a `TypeError`."""
+    return expect(dataset, BaseDataset, what, "a tf.data.Dataset")._node
 
 
 def dataset_of(map_func: Callable, element: Any) -> BaseDataset:

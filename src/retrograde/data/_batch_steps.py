@@ -26,6 +26,7 @@ from retrograde.data._structure import (
     row_spec,
     spec_by_trial,
     spec_of_element,
+    specs_of_tensors,
 )
 
 
@@ -109,6 +110,7 @@ class BatchSteps(BaseDataset):
         spec = lambda: map_specs(row_spec, self._node.spec)  # noqa: E731
         if not self._node.tries:
             spec()
+            _steps.check_has_rows(specs_of_tensors(self._node.spec), self._node.spec)
         return self._stream(
             lambda elements, _run: _steps.unbatched(elements),
             "Unbatch",
@@ -118,7 +120,8 @@ class BatchSteps(BaseDataset):
 
     def _row_count(self, n: int) -> int:
         """How many rows `n` elements have, as far as that is known without trying functions."""
-        sizes = [] if self._node.tries else [s.shape[:1] for s in nest.flatten(self._node.spec)]
+        specs = [] if self._node.tries else specs_of_tensors(self._node.spec)
+        sizes = [spec.shape[:1] for spec in specs]
         rows = next((size[0] for size in sizes if size.rank and size[0] is not None), None)
         if rows is None or n == _nodes.UNKNOWN:
             return _nodes.UNKNOWN
@@ -136,7 +139,7 @@ class BatchSteps(BaseDataset):
             raise invalid("rebatch: expected at least one size. Received: none.")
         for size in sizes:
             _nodes.check_positive(size, "rebatch: batch_size")
-        specs = [] if self._node.tries else nest.flatten(self._node.spec)
+        specs = [] if self._node.tries else specs_of_tensors(self._node.spec)
         whole = bool(specs) and all(s.shape[0] and s.shape[0] % sizes[0] == 0 for s in specs)
         fixed = sizes[0] if len(set(sizes)) == 1 and (drop_remainder or whole) else None
 

@@ -10,10 +10,11 @@ from typing import Any
 from retrograde.arrays._arguments import integer
 from retrograde.core.errors import invalid
 from retrograde.data import _nodes, _saving, _steps
-from retrograde.data._base import BaseDataset, as_seed, dataset_of
+from retrograde.data._base import BaseDataset, as_seed, dataset_of, node_of
 from retrograde.data._fingerprint import fingerprint
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import call, common_spec, normalise, spec_by_trial
+from retrograde.io.files import tensorflow_errors
 
 
 class ElementSteps(BaseDataset):
@@ -227,7 +228,9 @@ class ElementSteps(BaseDataset):
         """
         if checkpoint_args is not None:
             raise NotImplementedError("save: `checkpoint_args` are not supported. Leave them out.")
-        _saving.save(iter(self), os.fspath(path), self._node, _shard_of(shard_func))
+        directory = os.fspath(path)
+        with tensorflow_errors(directory):
+            _saving.save(iter(self), directory, self._node, _shard_of(shard_func))
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
         """The same elements, up to `buffer_size` of them made ahead of time by a thread."""
@@ -242,7 +245,7 @@ class ElementSteps(BaseDataset):
 
     def concatenate(self, dataset: BaseDataset, name: str | None = None) -> Any:
         """The elements of this dataset and then those of another."""
-        nodes = self._node, dataset._node
+        nodes = self._node, node_of(dataset, "concatenate")
         if not any(node.tries for node in nodes):
             _common(*nodes)
         return self._then(_nodes.Concatenate(*nodes, lambda: _common(*nodes)))

@@ -55,6 +55,8 @@ def _array_words(value: Any) -> Iterator[bytes]:
 def _parts(value: Any) -> list:
     if isinstance(value, Seeds):
         return [value.seed, value.anew]
+    if isinstance(value, types.ModuleType):  # a name that a function refers to, not its content
+        return [value.__name__]
     if isinstance(value, Node):
         described = {k: v for k, v in vars(value).items() if k not in ("spec", "kept", "inputs")}
         return [*described.values(), *value.inputs]

@@ -12,7 +12,7 @@ from retrograde.core.errors import DataLossError
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.data._structure import batched_spec
+from retrograde.data._structure import NoneTensorSpec, batched_spec
 from retrograde.ops.conversion import as_tensor
 
 
@@ -102,12 +102,17 @@ def _fill(fill: Any, dtype: np.dtype, leaf: Tensor) -> Any:
 
 def asked_shapes(shapes: Any, spec: Any, leaves: Sequence[Any]) -> list[TensorShape]:
     """The shapes to pad to, for each leaf of a spec: those of the elements if none are given."""
-    return [leaf.shape for leaf in leaves] if shapes is None else list(_shapes(shapes, spec))
+    if shapes is None:
+        return [getattr(leaf, "shape", TensorShape(None)) for leaf in leaves]  # None has no shape
+    return list(_shapes(shapes, spec))
 
 
 def padded_spec(spec: Any, shapes: Any, size: int | None) -> Any:
     """What padded batches of `size` elements look like."""
     flat, pack = nest.flatten_with_pack(spec)
     asked = asked_shapes(shapes, spec, flat)
-    leaves = [TensorSpec(s, leaf.dtype) for s, leaf in zip(asked, flat, strict=True)]
+    leaves = [
+        leaf if isinstance(leaf, NoneTensorSpec) else TensorSpec(shape, leaf.dtype)
+        for shape, leaf in zip(asked, flat, strict=True)
+    ]
     return pack([batched_spec(leaf, size) for leaf in leaves])

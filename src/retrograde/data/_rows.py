@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.errors import OutOfRangeError
 from retrograde.core.tensor import wrap
 from retrograde.data._structure import row_at
 
@@ -52,7 +53,10 @@ class Numbers:
 
     def one(self, rows: Sequence[int]) -> Any:
         """One element."""
-        return wrap(np.int64(self.start + self.step * rows[0]).astype(self.dtype))
+        number = self.start + self.step * rows[0]
+        if not -(2**63) <= number < 2**63:
+            raise OutOfRangeError(None, None, f"The number {number} does not fit into 64 bits.")
+        return wrap(np.int64(number).astype(self.dtype))
 
 
 class Paired:

@@ -1,33 +1,49 @@
 """Elements in files: datasets that are saved, loaded, and cached on the disk.
 
-A directory holds `dataset.json`, which says what the elements look like and how many there are, and
-for each shard a directory of tensor files, each with some of its elements in a row.
+A directory holds `dataset.json`, the index, and `data-TOKEN`. The index has the structure and the
+number of the elements, and the name of the data. The data have a directory for each shard, with
+files of consecutive elements. A dataset is replaced by writing new data and renaming a new index.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import json
 import os
-import shutil
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from retrograde._tensor_files import SUFFIX, TensorFile, write_tensors
+from retrograde._atomic_files import (
+    TOKEN,
+    Staging,
+    exclusive,
+    full_disk_as_resource_exhausted,
+    remove_leftovers,
+    remove_superseded,
+    sync,
+    sync_directory,
+    write_bytes,
+)
+from retrograde._json_files import read_sealed, sealed
+from retrograde._tensor_files import SUFFIX, TensorFile, put_tensors
 from retrograde.core import nest
-from retrograde.core.errors import DataLossError, NotFoundError
+from retrograde.core.errors import DataLossError, NotFoundError, OpError
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import wrap
 from retrograde.data._nodes import Made, Node, Step
 from retrograde.data._structure import NoneTensorSpec, common_spec, spec_of_element
 from retrograde.data._workers import Run
+from retrograde.io.files import tensorflow_errors
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 
 _INDEX = "dataset.json"
+_COUNTS = range(1 << 48)  # elements of a shard
+_DATA = f"data-({TOKEN})"
 _KIND = "part of a saved dataset"
 _CHUNK = 1 << 25  # bytes after which a file ends
 
@@ -88,63 +104,84 @@ def _leaf(spec: TypeSpec, arrays: Iterator[np.ndarray]) -> Any:
     if isinstance(spec, NoneTensorSpec):
         return None
     if isinstance(spec, SparseTensorSpec):
-        return SparseTensor(*(wrap(next(arrays)) for _ in range(3)))
+        return SparseTensor(*[wrap(next(arrays)) for _ in range(3)])
     first = wrap(next(arrays))
     if isinstance(spec, TensorSpec) or not spec.ragged_rank:
         return first
     splits = [wrap(next(arrays)) for _ in range(spec.ragged_rank)]
-    return RaggedTensor.from_nested_row_splits(first, splits, validate=False)
+    return RaggedTensor.from_nested_row_splits(first, splits)
 
 
 # Writing
 
 
 class Writer:
-    """Writes elements into a directory that appears when all of them are there."""
-
-    _numbers = itertools.count()
+    """Writes elements into a new directory, which the index names when all of them are there."""
 
     def __init__(self, path: str, node: Node) -> None:
         self._path, self._node = path, node
-        self._workplace = f"{path}.tmp-{os.getpid()}-{next(Writer._numbers)}"
         self._shards: dict[int, _Shard] = {}
         self._spec: Any = None
-        os.makedirs(self._workplace)
+        self._is_new = not os.path.isdir(path)
+        with full_disk_as_resource_exhausted(path):
+            self._staging = _staging_in(path)
+        self._name = f"data-{self._staging.token}"
+        self._data = os.path.join(self._staging.path, self._name)
 
     def add(self, element: Any, shard: int = 0) -> None:
         """Writes one element."""
         if shard not in self._shards:
-            self._shards[shard] = _Shard(os.path.join(self._workplace, f"{shard:08d}"))
+            self._shards[shard] = _Shard(os.path.join(self._data, f"{shard:08d}"))
         spec = spec_of_element(element)
         self._spec = spec if self._spec is None else common_spec(self._spec, spec) or self._spec
         self._shards[shard].add(_arrays(element))
 
-    def commit(self) -> None:
-        """Puts the directory in its place."""
-        for shard in self._shards.values():
-            shard.flush()
+    def commit(self, replace: bool = True) -> None:
+        """Makes the elements the dataset of the directory.
+
+        Without `replace`, a dataset that appeared there in the meantime stays, since its readers
+        may be at work.
+        """
         # No function is tried where the elements themselves can tell what they look like.
         seen = self._node.tries and self._spec is not None
         words = spec_in_words(self._spec if seen else self._node.spec)
+        for shard in self._shards.values():
+            shard.flush()
         counts = {str(number): shard.count for number, shard in sorted(self._shards.items())}
-        with open(os.path.join(self._workplace, _INDEX), "w", encoding="utf-8") as file:
-            json.dump({"version": 1, "element_spec": words, "shards": counts}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        old = f"{self._workplace}.old"
-        if os.path.exists(self._path):
-            os.rename(self._path, old)
-        os.rename(self._workplace, self._path)
-        shutil.rmtree(old, ignore_errors=True)
+        index = {"version": 1, "element_spec": words, "shards": counts, "data": self._name}
+        with full_disk_as_resource_exhausted(self._path), exclusive(self._path):
+            write_bytes(os.path.join(self._staging.path, _INDEX), sealed(index))
+            os.makedirs(self._data, exist_ok=True)  # there may be no elements
+            sync_directory(self._data)
+            if replace or not is_saved(self._path):
+                self._staging.move(self._name)
+                self._staging.move(_INDEX)
+                sync_directory(self._path)
+        self.close()
+        remove_superseded(self._path, _DATA, lambda: _read_index(self._path)["data"])
 
     def close(self) -> None:
-        """Clears away what was not put in place."""
-        shutil.rmtree(self._workplace, ignore_errors=True)
+        """Removes whatever was not committed."""
+        self._staging.close()
+        if self._is_new:
+            with contextlib.suppress(OSError):  # the directory has content
+                os.rmdir(self._path)
+
+
+def _staging_in(path: str) -> Staging:
+    """Creates a directory and a place in it for new files.
+
+    A writer that gives up may remove the directory, which is empty, in between.
+    """
+    for _ in range(100):
+        os.makedirs(path, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            return Staging(path)
+    return Staging(path)
 
 
 class _Shard:
     def __init__(self, path: str) -> None:
-        os.makedirs(path)
         self._path, self._waiting, self._size, self._files = path, [], 0, 0
         self.count = 0
 
@@ -165,7 +202,10 @@ class _Shard:
         }
         shape = {"elements": len(self._waiting), "tensors": len(self._waiting[0])}
         path = os.path.join(self._path, f"{self._files:08d}{SUFFIX}")
-        write_tensors(path, _KIND, tensors, shape)
+        with full_disk_as_resource_exhausted(path):
+            os.makedirs(self._path, exist_ok=True)
+            put_tensors(path, _KIND, tensors, shape)
+            sync(path)
         self._waiting, self._size, self._files = [], 0, self._files + 1
 
 
@@ -188,25 +228,42 @@ def is_saved(path: str) -> bool:
     return os.path.exists(os.path.join(path, _INDEX))
 
 
-def shards(path: str) -> list[Made]:
-    """The shards of a saved dataset."""
+def _read_index(path: str) -> dict[str, Any]:
+    """The index of a saved dataset, whose checksum and parts are right."""
     index = os.path.join(path, _INDEX)
     try:
-        with open(index, encoding="utf-8") as file:
-            found = json.load(file)
-        spec = spec_from_words(found["element_spec"])
-        counts = {int(number): int(count) for number, count in found["shards"].items()}
+        found = read_sealed(index)
+        found["element_spec"] = spec_from_words(found["element_spec"])
+        found["shards"] = dict(map(_shard_in_words, found["shards"].items()))
+        if not re.fullmatch(_DATA, found["data"]):
+            raise ValueError
     except FileNotFoundError:
         raise NotFoundError(
             None, None, f"There is no saved dataset in {path}: {index} does not exist."
         ) from None
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (DataLossError, KeyError, TypeError, ValueError, AttributeError):
         raise DataLossError(
             None, None, f"Cannot read {index}: it is damaged or of another format."
         ) from None
-    if not counts:
+    return found
+
+
+def _shard_in_words(words: tuple[str, Any]) -> tuple[int, int]:
+    """The number of a shard, and how many elements it holds."""
+    number, count = words
+    if not re.fullmatch("[0-9]{1,18}", number) or type(count) is not int or count not in _COUNTS:
+        raise ValueError
+    return int(number), count
+
+
+def shards(path: str) -> list[Made]:
+    """The shards of a saved dataset."""
+    index = _read_index(path)
+    spec, data = index["element_spec"], os.path.join(path, index["data"])
+    if not index["shards"]:
         return [Made(lambda _run: iter(()), spec, 0, "Load")]
-    return [_shard(os.path.join(path, f"{n:08d}"), spec, count) for n, count in counts.items()]
+    counts = index["shards"].items()
+    return [_shard(os.path.join(data, f"{n:08d}"), spec, count) for n, count in counts]
 
 
 def _shard(path: str, spec: Any, count: int) -> Made:
@@ -219,10 +276,28 @@ def _read(path: str, spec: Any, count: int) -> Iterator:
         if not left:
             return
         file = TensorFile(os.path.join(path, f"{number:08d}{SUFFIX}"), _KIND)
-        rows, width = file.description["elements"], file.description["tensors"]
+        rows, width = _counts(file)
         for row in range(rows):
-            yield _element(spec, (file.array(f"{row}/{place}") for place in range(width)))
+            yield _element_in(file, spec, [f"{row}/{place}" for place in range(width)])
         left -= rows
+
+
+def _element_in(file: TensorFile, spec: Any, keys: list[str]) -> Any:
+    """An element of the tensors that have these names."""
+    arrays = [file.array(key) for key in keys]
+    try:
+        return _element(spec, iter(arrays))
+    except (OpError, RuntimeError, StopIteration, TypeError, ValueError):
+        raise file.unreadable("its tensors do not fit the element_spec") from None
+
+
+def _counts(file: TensorFile) -> tuple[int, int]:
+    """How many elements a file holds, and how many tensors each of them has."""
+    match file.description:
+        case {"elements": int(rows), "tensors": int(width)} if rows > 0 and width >= 0:
+            if rows * width == len(file.keys):
+                return rows, width
+    raise file.unreadable("its description is damaged")
 
 
 class Stored(Step):
@@ -236,16 +311,18 @@ class Stored(Step):
 
     def elements(self, run: Run) -> Iterator:
         if is_saved(self.path):
+            remove_leftovers(self.path)  # the next writer may never come
             return self.read(self.path).open(run)
         return self._write(run)
 
     def _write(self, run: Run) -> Iterator:
-        writer = Writer(self.path, self.input)
+        with tensorflow_errors(self.path):
+            writer = Writer(self.path, self.input)
         run.add(writer)
         for element in self.input.open(run):
             writer.add(element, 0 if self.shard_of is None else self.shard_of(element))
             yield element
-        writer.commit()
+        writer.commit(replace=False)
         run.discard(writer)
 
     def cardinality(self) -> int:

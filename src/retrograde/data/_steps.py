@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.core import nest
 from retrograde.core.errors import FailedPreconditionError, invalid
 from retrograde.core.tensor import Tensor
+from retrograde.data._nodes import INFINITE
 from retrograde.data._structure import (
     call,
     common_spec,
@@ -114,12 +115,22 @@ def unbatched(elements: Iterator) -> Iterator:
     for element in elements:
         flat, pack = nest.flatten_with_pack(element)
         counts = row_counts(flat)
+        check_has_rows(counts, element)
         if len(counts) > 1:
             raise ValueError(
                 "`unbatch()` is only supported for datasets of elements whose components have a "
                 f"matching leading dimension. Encountered {sorted(counts)}."
             )
         yield from rows_together(flat, pack)
+
+
+def check_has_rows(tensors: Collection, element: Any) -> None:
+    """Raises if no part of an element has rows: then their number is not known."""
+    if not tensors:
+        raise ValueError(
+            "`unbatch()` is only supported for elements with at least one tensor. Received: "
+            f"elements {element}."
+        )
 
 
 def windows(elements: Iterator, reach: int, shift: int, stride: int, drop: bool) -> Iterator[list]:
@@ -182,8 +193,9 @@ def surviving(elements: Iterator) -> Iterator:
 
 
 def counted_exactly(elements: Iterator, count: int) -> Iterator:
-    """The elements, if there are just `count` of them."""
-    words = f"Input dataset was expected to contain {count} elements but contained"
+    """The elements, if there are exactly `count` of them; -1 stands for infinitely many."""
+    expected = "an infinite number of" if count == INFINITE else count
+    words = f"Input dataset was expected to contain {expected} elements but contained"
     seen = 0
     for element in elements:
         seen += 1

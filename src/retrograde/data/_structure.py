@@ -116,10 +116,17 @@ def _reshaped(spec: TypeSpec, size: int | None) -> TypeSpec:
     return type(spec)(TensorShape([size]).concatenate(shape), *others)
 
 
+def specs_of_tensors(spec: Any) -> list[TypeSpec]:
+    """Returns the specs of the parts of an element that are not `None`."""
+    return [leaf for leaf in nest.flatten(spec) if not isinstance(leaf, NoneTensorSpec)]
+
+
 def row_spec(spec: TypeSpec) -> TypeSpec:
     """The spec of one row of a value."""
     if isinstance(spec, NoneTensorSpec):
         return spec
+    if not hasattr(spec, "shape"):
+        raise TypeError(f"Cannot take rows of a value of {spec!r}. Expected a tensor.")
     if spec.shape.rank == 0:
         raise ValueError(
             "Cannot unbatch an input with scalar components. Expected elements with a first axis."

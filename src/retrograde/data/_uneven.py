@@ -96,7 +96,7 @@ def _one_tensor(element: Any) -> np.ndarray:
 
 def sparse_spec(spec: Any, row_shape: TensorShape) -> SparseTensorSpec:
     """What such batches look like."""
-    if nest.is_nested(spec):
+    if not isinstance(spec, TensorSpec):
         raise TypeError(f"sparse_batch: elements must be one tensor each. Received: {spec}.")
     return SparseTensorSpec(TensorShape([None]).concatenate(row_shape), spec.dtype)
 
@@ -139,7 +139,9 @@ class Buckets:
         flat, pack = nest.flatten_with_pack(spec)
         return pack(
             [
-                TensorShape([longest if size is None else size for size in shape])
+                shape
+                if shape.rank is None
+                else TensorShape([longest if size is None else size for size in shape])
                 for shape in asked_shapes(shapes, spec, flat)
             ]
         )

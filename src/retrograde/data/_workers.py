@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrograde.core import random_state
+from retrograde.core.errors import FailedPreconditionError
+from retrograde.core.locks import fork_safe_lock
 
 
 class Run:
@@ -39,6 +42,17 @@ class Run:
             self._open.popitem()[1]()
 
 
+def _check_process(process: int) -> None:
+    """Raises an error in a forked child, which does not have the threads of its parent."""
+    if process != os.getpid():
+        raise FailedPreconditionError(
+            None,
+            None,
+            "This dataset iterator was created before a fork, and its threads do not exist in the "
+            "forked process. Create the iterator in the process that uses it.",
+        )
+
+
 class Prefetched:
     """An iterator whose elements are made ahead of time by a thread, up to `size` of them.
 
@@ -48,7 +62,8 @@ class Prefetched:
 
     def __init__(self, elements: Iterator, size: int, run: Run) -> None:
         self._ready: collections.deque = collections.deque()
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(fork_safe_lock())
+        self._process = os.getpid()
         self._state = {"stopped": False, "ended": False}
         self._thread = threading.Thread(
             target=_fill,
@@ -64,6 +79,7 @@ class Prefetched:
         return self
 
     def __next__(self) -> Any:
+        _check_process(self._process)
         with self._changed:
             self._changed.wait_for(lambda: self._ready or self._state["ended"])
             if not self._ready:
@@ -132,12 +148,14 @@ class ParallelMap:
         self._pool = concurrent.futures.ThreadPoolExecutor(count, "retrograde-data-map")
         self._coming: collections.deque = collections.deque()
         self._error: Exception | None = None
+        self._process = os.getpid()
         run.add(self)
 
     def __iter__(self) -> ParallelMap:
         return self
 
     def __next__(self) -> Any:
+        _check_process(self._process)
         self._submit()
         if not self._coming:
             if self._error is not None:

@@ -15,7 +15,7 @@ from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _mixing, _nodes, _saving, _sources, _steps
-from retrograde.data._base import as_seed, dataset_of
+from retrograde.data._base import as_seed, dataset_of, node_of
 from retrograde.data._batch_steps import BatchSteps
 from retrograde.data._element_steps import ElementSteps
 from retrograde.data._fingerprint import fingerprint
@@ -25,6 +25,7 @@ from retrograde.data._structure import common_spec
 from retrograde.data.iterator import Iterator as DatasetIterator
 from retrograde.data.iterator import NumpyIterator
 from retrograde.data.options import Options
+from retrograde.io.files import tensorflow_errors
 from retrograde.ops.conversion import as_tensor
 
 
@@ -138,7 +139,8 @@ class Dataset(ElementSteps, BatchSteps):
         directory = os.fspath(path)
         while wait and not _saving.is_saved(directory):
             time.sleep(0.1)
-        node = _loaded(directory, reader_func)
+        with tensorflow_errors(directory):
+            node = _loaded(directory, reader_func)
         if element_spec is not None and common_spec(element_spec, node.spec) != element_spec:
             raise invalid(
                 f"The elements in {directory} are {node.spec}, which does not fit the given "
@@ -179,7 +181,7 @@ class Dataset(ElementSteps, BatchSteps):
                 "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
                 f"tensors but are {choice_dataset.element_spec}."
             )
-        nodes = [dataset._node for dataset in datasets]
+        nodes = [node_of(dataset, "choose_from_datasets") for dataset in datasets]
         make = lambda choices, run: _mixing.chosen(  # noqa: E731
             nodes, map(int, choices), stop_on_empty_dataset, run
         )
@@ -201,7 +203,7 @@ class Dataset(ElementSteps, BatchSteps):
                 "Invalid `weights`. `weights` should have the same length as `datasets` but got "
                 f"`len(weights)={len(weights)}` vs. `len(datasets)={len(datasets)}`."
             )
-        nodes = [dataset._node for dataset in datasets]
+        nodes = [node_of(dataset, "sample_from_datasets") for dataset in datasets]
         seeds = Seeds(as_seed(seed), bool(rerandomize_each_iteration))
         make = lambda _first, run: _mixing.chosen(  # noqa: E731
             nodes,

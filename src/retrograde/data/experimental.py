@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from retrograde.core import dtypes
+from retrograde.core.arguments import expect
 from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.data import _sources
@@ -61,22 +62,24 @@ Transformation = Callable[[Dataset], Dataset]
 
 def cardinality(dataset: Dataset) -> Tensor:
     """How many elements there are, as `dataset.cardinality()`."""
-    return dataset.cardinality()
+    return expect(dataset, Dataset, "cardinality", "a dataset").cardinality()
 
 
 def get_single_element(dataset: Dataset) -> Any:
     """The only element, as `dataset.get_single_element()`."""
-    return dataset.get_single_element()
+    return expect(dataset, Dataset, "get_single_element", "a dataset").get_single_element()
 
 
 def get_structure(dataset_or_iterator: Dataset | Iterator) -> Any:
     """What elements look like."""
-    return dataset_or_iterator.element_spec
+    kinds = (Dataset, Iterator)
+    return expect(dataset_or_iterator, kinds, "get_structure", "a dataset").element_spec
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:
     """The next element or nothing."""
-    return iterator.get_next_as_optional()
+    what = "get_next_as_optional"
+    return expect(iterator, Iterator, what, "an iterator").get_next_as_optional()
 
 
 # Datasets
@@ -117,6 +120,7 @@ def save(
     checkpoint_args: Any = None,
 ) -> None:
     """Writes all elements to a directory."""
+    expect(dataset, Dataset, "save", "a dataset")
     dataset.save(path, compression, shard_func, checkpoint_args)
 
 
@@ -136,6 +140,11 @@ def load(
 def assert_cardinality(expected_cardinality: int) -> Transformation:
     """Says how many elements there are, and checks it in each whole pass."""
     expected = int(expected_cardinality)
+    if expected < INFINITE_CARDINALITY:
+        raise ValueError(
+            "assert_cardinality: expected a number of elements or tf.data.INFINITE_CARDINALITY. "
+            f"Received: {expected}."
+        )
     return lambda dataset: dataset._stream(
         lambda elements, _run: counted_exactly(elements, expected),
         "AssertCardinality",

@@ -8,9 +8,16 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from retrograde._json_files import parse_json
 from retrograde.core import nest, recorders
 from retrograde.core.effects import Answer, Host, boxed, fresh, perform
-from retrograde.core.errors import OutOfRangeError, invalid
+from retrograde.core.errors import (
+    DataLossError,
+    OutOfRangeError,
+    exhausted,
+    invalid,
+    is_out_of_memory,
+)
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import Passes
@@ -50,7 +57,7 @@ class Iterator:
         return json.dumps({"taken": self._taken, "drawn": drawn}).encode()
 
     def _restoring(self, value: bytes) -> Callable[[], None]:
-        state = json.loads(value)
+        state = _state_in(value)
         drawn, all_seeds = state["drawn"], self._node.all_seeds()
         if len(drawn) != len(all_seeds):
             raise invalid(
@@ -94,8 +101,10 @@ class Iterator:
         except StopIteration:
             self._run.close()
             raise
-        except Exception:
+        except Exception as error:
             self._taken += 1
+            if is_out_of_memory(error):
+                raise exhausted(error, "dataset") from None
             raise
         self._taken += 1
         return element
@@ -177,3 +186,25 @@ def _array(leaf: Any) -> Any:
 
         return to_dense(leaf).numpy()
     raise TypeError(f"as_numpy_iterator() does not support values of type {type(leaf).__name__}.")
+
+
+_STATE = "the state of an iterator in a checkpoint"
+
+
+def _state_in(value: Any) -> dict[str, Any]:
+    """Returns the state that `_checkpoint_bytes` wrote, after checking the type of each part."""
+    state = parse_json(value, _STATE) if isinstance(value, bytes) else None
+    match state:
+        case {"taken": int(taken), "drawn": list(drawn)} if taken >= 0 and all(
+            map(_is_pass, drawn)
+        ):
+            return state
+    raise DataLossError(None, None, f"Cannot read {_STATE}: it is damaged or of another format.")
+
+
+def _is_pass(state: Any) -> bool:
+    match state:
+        case {"key": [a, b], "start": [c, d], "numbers": list(e), "following": f, **rest}:
+            words = (a, b, c, d, *e, f)
+            return not rest and all(type(word) is int and 0 <= word < 1 << 64 for word in words)
+    return False

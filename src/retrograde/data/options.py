@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from retrograde.core.arguments import expect
+
 
 class _Settings:
     """Attributes of fixed names and types, all `None` at first."""
@@ -32,6 +34,7 @@ class _Settings:
 
     def merge(self, options: Any) -> Any:
         """These settings, with those that `options` sets in their place."""
+        expect(options, type(self), "merge", f"tf.data.{type(self).__name__}")
         result = type(self)()
         for name, kind in self._types.items():
             mine, other = getattr(self, name), getattr(options, name)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -12,11 +10,14 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer
 from retrograde.core import dtypes
+from retrograde.core.arguments import expect
 from retrograde.core.errors import NotFoundError, invalid
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes
 from retrograde.data.dataset import Dataset
+from retrograde.io._compressed import WINDOWS, Decompressed
+from retrograde.io.files import as_tensorflow
 from retrograde.ops.conversion import as_tensor
 
 _STRING = TensorSpec([], dtypes.string)
@@ -66,7 +67,7 @@ class FixedLengthRecordDataset(Dataset):
             for value, what in ((header_bytes, "header_bytes"), (footer_bytes, "footer_bytes"))
         )
         read = lambda path: _records(  # noqa: E731
-            path, _opened(path, compression_type), size, header, footer
+            path, compression_type, size, header, footer
         )
         super().__init__(_in_files(filenames, read, num_parallel_reads, "FixedLengthRecord"))
 
@@ -81,7 +82,7 @@ def _in_files(
         files = Dataset.from_tensor_slices(np.atleast_1d(_names(filenames)))
 
     def contents(path: Tensor) -> Dataset:
-        text = path.numpy()
+        text = expect(path.numpy(), bytes, name, "file names of dtype tf.string")
         make = lambda _run: (wrap(np.asarray(part, object)) for part in read(text.decode()))  # noqa: E731
         return Dataset(_nodes.Made(make, _STRING, _nodes.UNKNOWN, name))
 
@@ -94,7 +95,8 @@ def _in_files(
 
 
 def _names(filenames: Any) -> np.ndarray:
-    tensor = as_tensor(filenames, None if np.size(filenames) else dtypes.string.numpy_dtype)
+    empty = isinstance(filenames, (list, tuple)) and not np.size(filenames)
+    tensor = as_tensor(filenames, dtypes.string.numpy_dtype if empty else None)
     if tensor.dtype != dtypes.string:
         raise TypeError(
             "The `filenames` argument must contain `tf.string` elements. Got "
@@ -104,19 +106,19 @@ def _names(filenames: Any) -> np.ndarray:
 
 
 def _opened(path: str, compression: str | None) -> BinaryIO:
+    if compression and compression not in WINDOWS:
+        raise invalid(
+            f"Unsupported compression_type: {compression!r}. Expected 'GZIP', 'ZLIB' or nothing."
+        )
     try:
-        if compression == "GZIP":
-            return gzip.open(path)
-        if compression == "ZLIB":
-            with open(path, "rb") as file:
-                return io.BytesIO(zlib.decompress(file.read()))
-        if not compression:
-            return open(path, "rb")
+        file = open(path, "rb")  # noqa: SIM115 (the reader closes it)
     except FileNotFoundError:
         raise NotFoundError(None, None, f"{path}; No such file or directory") from None
-    raise invalid(
-        f"Unsupported compression_type: {compression!r}. Expected 'GZIP', 'ZLIB' or nothing."
-    )
+    except OSError as error:
+        raise as_tensorflow(error, path) from None
+    if not compression:
+        return file
+    return io.BufferedReader(Decompressed(file, compression, f"Cannot read {path}"))
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -125,15 +127,25 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
             yield line.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def _records(path: str, file: BinaryIO, size: int, header: int, footer: int) -> Iterator[bytes]:
-    with file:
-        length = file.seek(0, io.SEEK_END) - header - footer
+def _records(
+    path: str, compression: str | None, size: int, header: int, footer: int
+) -> Iterator[bytes]:
+    length = _length(path, compression) - header - footer
+    with _opened(path, compression) as file:
         if length < 0 or length % size:
             raise invalid(
                 f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
                 f'"{path}" has body length {length} bytes, which is not an exact multiple of the '
                 f"record length ({size} bytes)."
             )
-        file.seek(header)
+        file.read(header)
         for _ in range(length // size):
             yield file.read(size)
+
+
+def _length(path: str, compression: str | None) -> int:
+    """Returns how many bytes a file holds; all of a compressed file is read for that."""
+    with _opened(path, compression) as file:
+        if not compression:
+            return file.seek(0, io.SEEK_END)
+        return sum(map(len, iter(lambda: file.read(1 << 18), b"")))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.errors import invalid
 from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
@@ -19,7 +20,11 @@ _CPU = (1, 0)
 
 def to_dlpack(tf_tensor: Any) -> Any:
     """A capsule with the elements of a tensor, which another library can take."""
-    return as_tensor(tf_tensor).__dlpack__()
+    x = as_tensor(tf_tensor)
+    try:
+        return x.__dlpack__()
+    except BufferError as error:
+        raise invalid(f"to_dlpack: {error}. Received: dtype {x.dtype.name}.") from None
 
 
 def from_dlpack(dlcapsule: Any) -> Tensor:

@@ -22,6 +22,7 @@ from retrograde.functions.recording import (
     Origin,
     Reading,
     Recording,
+    Tie,
     may_look_around,
 )
 from retrograde.functions.replaying import Replay
@@ -52,7 +53,7 @@ class Piece:
         recorders = thread.recorders
         one_call = self._one_call and all(isinstance(r, GradientTape) for r in recorders)
         if not one_call or _has_batch(tensors):
-            return self._played(tensors, log)
+            return self.played(tensors, log)
         wanted = tuple([_is_followed(x, recorders) for x in tensors])
         derivative = self._derivatives.get(wanted)
         if derivative is None:
@@ -64,7 +65,8 @@ class Piece:
                 log.rewind()
         return derivative.call(tensors, recorders, log)
 
-    def _played(self, tensors: list[Tensor], log: Log | None) -> Any:
+    def played(self, tensors: list[Tensor], log: Log | None) -> Any:
+        """As a call, in which every recorder observes every operation."""
         values = self._constants | dict(zip(self._arguments, tensors, strict=True))
         played = play_entries(self._recording, self._recording.entries, values, log)
         if type(played) is Divergence:
@@ -143,8 +145,11 @@ class Derivative:
         cotangents: list[int],
         gradients: list[Any],
         hosted: set[int],
+        steps: list[Any],
     ) -> None:
         same, (_, _, mark) = whole.same, whole.ends
+        self._steps = _with_ties(steps)
+        self._unmerged = {same.get(n, n): n for g in gradients for n in _numbers(g)}
         self._gradients = [_renumbered(g, same) for g in gradients]
         self._outputs = list(dict.fromkeys(n for g in self._gradients for n in _numbers(g)))
         self._reached = reached
@@ -234,12 +239,32 @@ class Derivative:
     def _pulled_again(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> Any:
         arguments = [*self._arguments, *self._hosted, *self._cotangents]
         if self._again is None:
-            recording = self._derived.continued({})
-            recording.entries = needed(self._whole, set(self._outputs))
-            recording.constants = {n: Tensor(x) for n, x in self._known.items()}
-            self._again = Piece(recording, arguments, self._outputs, self._compiles)
+            self._again = self._unmerged_piece(arguments) if self._steps else self._piece(arguments)
         given = [*[kept[n] for n in (*self._arguments, *self._hosted)], *cotangents]
         return self._again(given, None)
+
+    def _piece(self, arguments: list[int]) -> Piece:
+        recording = self._derived.continued({})
+        recording.entries = needed(self._whole, set(self._outputs))
+        recording.constants = {n: Tensor(x) for n, x in self._known.items()}
+        return Piece(recording, arguments, self._outputs, self._compiles)
+
+    def _unmerged_piece(self, arguments: list[int]) -> Piece:
+        recording = self._derived.branched()
+        recording.entries = self._steps
+        recording.constants = self._derived.constants
+        outputs = [self._unmerged[n] for n in self._outputs]
+        return Piece(recording, arguments, outputs, self._compiles)
+
+
+def _with_ties(entries: list) -> list:
+    """The calls and ties among `entries`, if there are ties: what is merged has lost them.
+
+    Higher derivatives follow the rules of custom gradients, too.
+    """
+    if not any(type(e) is Tie for e in entries):
+        return []
+    return [e for e in entries if type(e) is Tie or (type(e) is Call and not _is_host(e))]
 
 
 def _sound_alarm(tensors: list[Tensor]) -> None:
@@ -311,7 +336,8 @@ def _retraced(
         gradients = [_number_of(next(found, None), derived) if w else None for w in wanted]
     whole = merged(derived.constants, recording.entries, there, derived.entries)
     cotangents = list(range(first, first + len(ones)))
-    return Derivative(piece, derived, whole, reached, cotangents, gradients, hosted)
+    steps = [*there, *derived.entries]
+    return Derivative(piece, derived, whole, reached, cotangents, gradients, hosted, steps)
 
 
 def _number_of(g: Any, derived: Recording) -> Any:

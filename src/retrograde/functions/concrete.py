@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import nest
+from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import held_by
-from retrograde.core.spec import TensorSpec, TypeSpec
+from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.functions.describing import told
@@ -191,6 +192,8 @@ def specs_in(value: Any) -> Any:
     held = held_by(value)
     if held is not None and not isinstance(held, Variable):
         return TensorSpec.from_tensor(held)
+    if isinstance(value, CompositeTensor):
+        return spec_of(value)
     if nest.is_nested(value):
         return nest.rebuilt(value, [specs_in(child) for child in nest.children(value)])
     return value
@@ -198,6 +201,13 @@ def specs_in(value: Any) -> Any:
 
 def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
     """`value` with given tensors in place of specs and tensors."""
+    if isinstance(value, CompositeTensor):
+        spec, tensor = spec_of(value), next(given, None)
+        if tensor is None:
+            raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
+        if not spec.is_compatible_with(tensor):
+            raise TypeError(f"{name}: expected {spec}. Received: {tensor!r}.")
+        return tensor
     held = held_by(value)
     if isinstance(value, TensorSpec) or (held is not None and not isinstance(held, Variable)):
         spec = value if isinstance(value, TensorSpec) else TensorSpec.from_tensor(held)

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core import namespaces
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Spec
-from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.tensor import Tensor, device_name, next_id
+
+namespaces.take_for_numpy(Spec)  # eager operations read compiled results with NumPy
 
 
 class OnDevice(Tensor):
@@ -30,7 +33,16 @@ class OnDevice(Tensor):
             self._host = host if host.ndim else host[()]
         return self._host
 
-    _form = _array
+    @property
+    def _form(self) -> Any:
+        """Shape and dtype, without a transfer from the device."""
+        device = self._device
+        return Spec(device.shape, device.dtype) if self._host is None else self._host
+
+    @property
+    def device(self) -> str:
+        """The device that holds the array, in TensorFlow's notation."""
+        return device_name(self._device)
 
     def numpy(self) -> Any:
         """A copy of the values, as of any tensor; by the short way if nobody listens."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from retrograde.core.spec import TensorSpec
 from retrograde.functions.concrete import VariableSpec
 
 _OPS = "retrograde.ops."
+_MOST_AXES = 64  # NumPy's limit
+_MOST_ELEMENTS = 1 << 48
 
 
 def encoded(value: Any, what: str) -> Any:
@@ -52,11 +56,13 @@ def encoded(value: Any, what: str) -> Any:
 
 
 def decoded(data: Any) -> Any:
-    """The Python value that `encoded` wrote down."""
+    """Returns the Python value that `encoded` wrote down. Damaged data raises an error."""
     if not isinstance(data, dict):
+        if isinstance(data, (list, float)):
+            raise TypeError(f"expected an encoded value, found {data!r}")
         return data
-    kind = next(iter(data))
-    value = data[kind]
+    kind = next(iter(data), None)
+    value = data.get(kind)
     match kind:
         case "float":
             return float.fromhex(value)
@@ -67,21 +73,25 @@ def decoded(data: Any) -> Any:
         case "slice":
             return slice(*map(decoded, value))
         case "numpy dtype":
-            return dtypes.as_dtype(value).numpy_dtype
+            return dtype_of(value)
         case "dtype":
-            return dtypes.as_dtype(value)
+            return dtypes.of(dtype_of(value))
         case "number":
-            return dtypes.as_dtype(data["dtype"]).numpy_dtype.type(decoded(value))
+            return dtype_of(data["dtype"]).type(decoded(value))
         case "spec":
-            return TensorSpec(*value)
+            shape, dtype, name = value
+            sizes = None if shape is None else [None if n is None else integer(n) for n in shape]
+            return TensorSpec(sizes, dtype_of(dtype), None if name is None else text(name))
         case "variable":
-            return VariableSpec(*value)
+            place, shape, dtype, trainable = value
+            dtype_of(dtype)
+            return VariableSpec(integer(place), list(shape_of(shape)), dtype, boolean(trainable))
         case "list":
             return [decoded(part) for part in value]
         case "tuple":
             return tuple([decoded(part) for part in value])
         case "named tuple":
-            return _named_tuple(data["type"])(*map(decoded, value))
+            return _named_tuple(text(data["type"]))(*map(decoded, value))
         case "dict":
             return {decoded(k): decoded(v) for k, v in value}
     raise ValueError(f"A saved model contains an unknown value: {kind!r}.")
@@ -94,3 +104,47 @@ def _named_tuple(name: str) -> type:
     if not (isinstance(found, type) and issubclass(found, tuple)):
         raise ValueError(f"A saved model contains an unknown kind of attribute: {name!r}.")
     return found
+
+
+# Leaves of an untrusted file
+
+
+def integer(value: Any) -> int:
+    """Returns `value`, which must be a non-negative integer."""
+    if type(value) is not int or value < 0:
+        raise TypeError(f"expected a non-negative integer, found {value!r}")
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """Returns `value`, which must be a bool."""
+    if type(value) is not bool:
+        raise TypeError(f"expected true or false, found {value!r}")
+    return value
+
+
+def text(value: Any) -> str:
+    """Returns `value`, which must be a string."""
+    if type(value) is not str:
+        raise TypeError(f"expected a string, found {value!r}")
+    return value
+
+
+def dtype_of(value: Any) -> np.dtype:
+    """Returns the dtype that has `value` as its name."""
+    return dtypes.as_dtype(text(value)).numpy_dtype
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Returns a list of sizes as a shape that an array can have."""
+    if type(value) is not list:
+        raise TypeError(f"expected a list of sizes, found {value!r}")
+    shape = tuple([integer(size) for size in value])
+    if len(shape) > _MOST_AXES or math.prod(shape) > _MOST_ELEMENTS:
+        raise ValueError(f"no array has the shape {shape}")
+    return shape
+
+
+def item(values: Sequence, place: Any) -> Any:
+    """Returns the item of `values` at `place`, counted from the first one."""
+    return values[integer(place)]

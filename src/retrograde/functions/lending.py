@@ -7,7 +7,6 @@ asks for one gets the array back first. For variables that nobody asks for, a ca
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import Callable
 from itertools import starmap
@@ -15,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.locks import fork_safe_lock
 from retrograde.core.references import count, if_alone
-from retrograde.core.variable import Variable
+from retrograde.core.variable import Variable, writing
 from retrograde.functions.device_arrays import OnDevice, on_device, required_jax
 
 # Held while a program is handed what was lent to it, and while a loan begins or ends. It is one for
-# all, because two programs may want each other's variables. Whoever has it waits for nothing but
-# the locks of variables, and whoever has one of those does not wait for it.
-_turn = threading.RLock()
+# all, because two programs may want each other's variables. A thread that holds it waits for
+# nothing but `writing`, and a thread that holds `writing` does not wait for it.
+_turn = fork_safe_lock()
 
 
 class Loan:
@@ -43,19 +43,31 @@ class Loan:
         """What `program` makes of `arrays` and of what it is lent: first what it gives back."""
         with _turn:
             self._runs = True
-            if self._missing:
-                self._borrow()
-            lent = self._arrays
-            # When the new arrays are there, the old ones are gone. No line of Python lies between,
-            # where a signal handler could find neither, or Control-C lose both.
-            lent.extend(starmap(program, ((*arrays, *lent[-1][: self._given_away]),)))
-            made = lent[-1]
-            lent[0] = made[: len(self._variables)]  # what else was made is not held
-            del lent[1:]
-            if self._missing:
-                self._hand_over(made)
-            self._runs = False
-            return made
+            try:
+                return self._run(program, arrays)
+            finally:
+                self._runs = False
+                self._drop_missing()
+
+    def _drop_missing(self) -> None:
+        """Frees the arrays of variables that were taken back while the program ran."""
+        for i in tuple(self._missing):
+            if getattr(self._variables[i](), "_loan", None) is not self:
+                self._arrays[-1][i] = None
+
+    def _run(self, program: Callable, arrays: tuple) -> list:
+        if self._missing:
+            self._borrow()
+        lent = self._arrays
+        # When the new arrays are there, the old ones are gone. No line of Python lies between,
+        # where a signal handler could find neither, or Control-C lose both.
+        lent.extend(starmap(program, ((*arrays, *lent[-1][: self._given_away]),)))
+        made = lent[-1]
+        lent[0] = made[: len(self._variables)]  # what else was made is not held
+        del lent[1:]
+        if self._missing:
+            self._hand_over(made)
+        return made
 
     def _borrow(self) -> None:
         lent = self._arrays[-1]
@@ -63,7 +75,7 @@ class Loan:
             variable = self._variables[i]()
             variable._end_loan()
             lent[i] = None  # where it was given back by half
-            with variable._lock:
+            with writing:
                 lent[i] = _to_give_away(variable)
                 variable._loan, variable._tensor = self, None
             self._missing.discard(i)
@@ -72,7 +84,7 @@ class Loan:
         """Gives their new values to variables that a signal handler took back before the call."""
         for i in tuple(self._missing):
             variable = self._variables[i]()
-            with variable._lock:
+            with writing:
                 variable._tensor, variable._loan = on_device(made[i], variable._id), None
             self._arrays[-1][i] = None
 
@@ -81,7 +93,7 @@ class Loan:
         with _turn:
             i, lent = self._places[id(variable)], self._arrays[-1]
             self._missing.add(i)
-            with variable._lock:
+            with writing:
                 if variable._loan is self:
                     variable._tensor = on_device(lent[i], variable._id)
                     variable._loan = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import keyword
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,6 +13,7 @@ from retrograde.core.calls import Call
 from retrograde.core.dispatch import MANY, Primitive
 from retrograde.core.effects import Host
 from retrograde.core.rules import Spec
+from retrograde.core.source import define, is_literal, is_name, literal, numbered
 from retrograde.functions.fusing import fuse
 from retrograde.functions.playing import Divergence
 from retrograde.functions.recording import Guard, Reading, Write, key_of
@@ -52,10 +52,10 @@ class Writer:
         self._specs = plain.specs
         self._entries = _fused(plain)
         self._variables = variables
-        self._names: dict[int, str] = {n: f"x{n}" for n in plain.arguments}
+        self._names: dict[int, str] = {n: numbered("x", n) for n in plain.arguments}
         for n, array in plain.constants.items():
-            self._names[n] = f"c{n}"
-            self.namespace[f"c{n}"] = array
+            self._names[n] = numbered("c", n)
+            self.namespace[self._names[n]] = array
         self._arguments = [self._names[n] for n in plain.arguments]
         self._lines: list[str] = []
         self._blocks: list[str] = []  # the sources of functions that fused calls have become
@@ -90,9 +90,7 @@ class Writer:
 
     def compiled(self) -> Callable:
         """The function that the source defines."""
-        namespace = dict(self.namespace)
-        exec(compile(self.source, "<retrograde replay>", "exec"), namespace)
-        return namespace["replay"]
+        return define("replay", self.source, dict(self.namespace), "replay")
 
     # What may be overwritten and when values are no longer needed
 
@@ -131,12 +129,17 @@ class Writer:
     def _name(self, number: int) -> str:
         return self._names[number]
 
+    def _new_name(self, number: int) -> str:
+        return self._names.setdefault(number, numbered("a", number))
+
     def _object(self, value: Any, name: str) -> str:
         """A name for an object that the source mentions."""
         key = id(value)
         if key not in self._objects:
-            if not name.isidentifier() or keyword.iskeyword(name) or name in dir(np):
-                name = f"{name}_" if name.isidentifier() else "object"
+            if not is_name(name):
+                name = "object"
+            if name in dir(np):
+                name += "_"
             while name in self.namespace:
                 name += "_"
             self.namespace[name] = value
@@ -145,7 +148,7 @@ class Writer:
 
     def _call(self, call: Call, place: int) -> None:
         arguments = [self._name(n) for n in call.inputs]
-        targets = [self._names.setdefault(n, f"a{n}") for n in call.outputs]
+        targets = [self._new_name(n) for n in call.outputs]
         target = ", ".join(targets) + ("," if call.primitive.outputs else "")
         if type(call.primitive) is Host:
             host = self._object(call.primitive, call.primitive.name.replace(" ", "_"))
@@ -165,14 +168,14 @@ class Writer:
             self._names[n] = target = self._name(out)
             self._names.pop(out)
             arguments.append(f"out={target}")
-        arguments += [f"{name}={self._literal(v, name)}" for name, v in call.attrs.items()]
+        arguments += [self._keyword(name, value) for name, value in call.attrs.items()]
         self._lines.append(f"{target} = {kernel}({', '.join(arguments)})")
 
     def _block(self, fused: Fused) -> None:
         name = f"blocks_{len(self._blocks)}"
         self._blocks.append(fused.source(name))
         self.namespace |= fused.namespace
-        targets = [self._names.setdefault(n, f"a{n}") for n in fused.outputs]
+        targets = [self._new_name(n) for n in fused.outputs]
         arguments = ", ".join(self._name(n) for n in fused.inputs)
         self._lines.append(f"{', '.join(targets)}, = {name}({arguments})")
 
@@ -203,18 +206,20 @@ class Writer:
     def _guard(self, guard: Guard) -> None:
         name = self._name(guard.value)
         found = f"bool({name})" if guard.truth else f"key_of({name})"
-        key = repr(guard.key) if guard.truth else self._object(guard.key, "key")
+        key = literal(guard.key) if guard.truth else self._object(guard.key, "key")
         self._lines.append(f"if {found} != {key}:")
-        self._lines.append(f"    return Divergence({self._guards}, {found})")
+        self._lines.append(f"    return Divergence({literal(self._guards)}, {found})")
         self._guards += 1
 
     def _reading(self, reading: Reading) -> None:
         variable = self._object(self._variables[reading.variable], "variable")
-        name = self._names.setdefault(reading.value, f"a{reading.value}")
+        name = self._new_name(reading.value)
         self._lines.append(f"{name} = {variable}._array")
 
-    def _literal(self, value: Any, name: str) -> str:
-        return repr(value) if _is_simple(value) else self._object(value, name)
+    def _keyword(self, name: str, value: Any) -> str:
+        if not is_name(name):
+            raise TypeError(f"Cannot pass an attribute by the name {name!r}.")
+        return f"{name}={literal(value) if is_literal(value) else self._object(value, name)}"
 
 
 def _used(entry: Any) -> tuple[int, ...]:
@@ -267,12 +272,6 @@ def _fused(plain: Plain) -> list[Any]:
 def _tuple(names: Iterable[str]) -> str:
     names = list(names)
     return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-
-
-def _is_simple(value: Any) -> bool:
-    if isinstance(value, tuple) and type(value) is tuple:
-        return all(map(_is_simple, value))
-    return value is None or type(value) in (bool, int, str)
 
 
 def _is_ufunc(primitive: Any) -> bool:

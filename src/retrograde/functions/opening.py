@@ -20,6 +20,7 @@ from retrograde.core import dtypes, nest
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import InvalidArgumentError
 from retrograde.core.spec import TensorSpec
+from retrograde.functions.encoding import dtype_of, shape_of
 from retrograde.functions.signature import tensors_reached
 
 _FORMULA = "of sizes"
@@ -28,6 +29,7 @@ _ATTEMPTS = 100
 _CHECKS = (4, 5)
 _MISFITS = (ValueError, InvalidArgumentError)  # what is raised where sizes do not fit
 _MOST_ELEMENTS = 64  # of a constant whose elements are sizes
+_MOST_MADE = 1 << 28  # elements of a constant that a file says how to make
 
 
 class Unlike(Exception):
@@ -314,7 +316,9 @@ def filled_in(data: Any, sizes: Sequence[int]) -> Any:
 def made_constant(data: Mapping, sizes: Sequence[int]) -> np.ndarray:
     """The constant that `_common_constant` told how to make."""
     data = filled_in(data, sizes)
-    dtype, shape = dtypes.as_dtype(data["dtype"]).numpy_dtype, data["shape"]
+    dtype, shape = dtype_of(data["dtype"]), shape_of(data["shape"])
+    if math.prod(shape) > _MOST_MADE:
+        raise ValueError(f"a constant of shape {shape} is too large to be made of sizes")
     if "elements" in data:
         return np.array(data["elements"]).astype(dtype).reshape(shape)
     if "filled" in data:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,16 @@ from retrograde.core.calls import Call
 from retrograde.core.composites import CompositeTensor
 from retrograde.core.conversion import as_array, held_by
 from retrograde.core.effects import Host
+from retrograde.core.locks import fork_safe_lock
 from retrograde.core.rules import Spec
+from retrograde.core.source import literal
 from retrograde.core.spec import TensorSpec, spec_of
 from retrograde.core.tensor import Tensor
+from retrograde.core.variable import commit
 from retrograde.functions.calling import Piece
 from retrograde.functions.device_arrays import on_device
 from retrograde.functions.lending import Loan
-from retrograde.functions.playing import Divergence
+from retrograde.functions.playing import Divergence, play_entries
 from retrograde.functions.quick import quick_call
 from retrograde.functions.recording import Guard, Log, Recording
 from retrograde.functions.replaying import Replay
@@ -101,7 +104,7 @@ def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
         values = {key: _literal(structure[key], leaves) for key in sorted(structure)}
         if None in values.values():
             return None
-        return f"{{{''.join(f'{key!r}: {values[key]}, ' for key in structure)}}}"
+        return f"{{{''.join(f'{literal(key)}: {values[key]}, ' for key in structure)}}}"
     if type(structure) not in (list, tuple):
         return None
     parts = [_literal(part, leaves) for part in structure]
@@ -126,14 +129,16 @@ def _tensor(leaf: Any) -> Any:
 class Path:
     """One recording, ready to be replayed."""
 
-    def __init__(self, recording: Recording, results: Results, compiles: bool) -> None:
+    def __init__(
+        self, recording: Recording, results: Results, compiles: bool, fold: bool = True
+    ) -> None:
         self.results = results
         self.keys = tuple([e.key for e in recording.entries if type(e) is Guard])
         self.guards = [e for e in recording.entries if type(e) is Guard]
         self.replays = 0
         self._recording = recording
         self._arguments = recording.arguments
-        plain = simplified(recording, results.numbers)
+        plain = simplified(recording, results.numbers, fold)
         first = recording.first_values
         self._read = [place for place, number in enumerate(first) if number >= 0]
         self.replay = Replay(
@@ -147,10 +152,12 @@ class Path:
             if x._id < recording.start and x._array.dtype in dtypes.INEXACT
         ]
         self._piece: Piece | None = None
-        self._turn = threading.RLock()  # of threads, where variables are read and written
+        self.turn = fork_safe_lock()  # held by a call that updates variables
         self._loan: Loan | None = None
         self.was_shortened = False
         self._compiles = compiles
+        # Python code in a call may wait for another thread, so such a call holds no lock.
+        self._takes_turns = bool(compiles or plain.writes) and not self.has_effects()
 
     def variables(self, arguments: list[Any]) -> list[Any]:
         """The variables of a call: those among its arguments, then those of the function."""
@@ -197,25 +204,60 @@ class Path:
 
     def run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         """Does again what was recorded, to other `inputs`. Nothing is kept before all is done."""
-        if not self.replay.compiles:
-            return self._run(inputs, arguments, log)
-        with self._turn:
-            return self._run(inputs, arguments, log)
-
-    def _run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         variables = self.variables(arguments)
+        with self.turn if self._takes_turns else nullcontext():
+            return self._committed(lambda: self._run(inputs, variables, log), variables, log)
+
+    def _committed(
+        self, compute: Callable[[], Any], variables: list[Any], log: Log
+    ) -> Any | Divergence:
+        """The results of `compute`, once the new values that it returns are committed.
+
+        If another thread changes a variable between its reading and its writing, all is computed
+        again. Where Python code may change variables as well, the last write counts.
+        """
+        while True:
+            outcome = compute()
+            if type(outcome) is Divergence:
+                return outcome
+            results, writes, read = outcome
+            updated = [p for p in writes if p in read] if self._takes_turns else []
+            if commit(
+                [variables[p] for p in writes],
+                list(writes.values()),
+                [variables[p] for p in updated],
+                [read[p] for p in updated],
+            ):
+                self.replays += 1
+                return results
+            log.rewind()
+
+    def _run(self, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+        """The results, the new tensors of variables, and those that they held before, by place."""
         loan, given_away = self._lend(variables), self.replay.given_away
-        read = [None if p in given_away else variables[p]._current() for p in self._read]
-        outcome = self.replay.run([*inputs, *read], log, loan)
+        read = {p: None if p in given_away else variables[p]._current() for p in self._read}
+        outcome = self.replay.run([*inputs, *read.values()], log, loan)
         if type(outcome) is Divergence:
             return outcome
         values, writes = outcome
         if loan is not self._loan:
             loan.end_all()
-        for place, array in zip(self._put_by_hand(), writes, strict=True):
-            variables[place]._put(on_device(array, variables[place]._id))
-        self.replays += 1
-        return self.results.around([on_device(value) for value in values])
+        pairs = zip(self._put_by_hand(), writes, strict=True)
+        new = {place: on_device(array, variables[place]._id) for place, array in pairs}
+        return self.results.around([on_device(value) for value in values]), new, read
+
+    def verify(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> None:
+        """Raises a `ValueError` if a value has another shape or dtype than its spec."""
+        variables = self.variables(arguments)
+        read = [variables[place]._current() for place in self._read]
+        given = dict(zip(self._arguments, [*inputs, *read], strict=True))
+        recording = self._recording
+        played = play_entries(recording, recording.entries, recording.constants | given, log)
+        if type(played) is Divergence:
+            return  # another recording is the right one
+        for n, tensor in played.values.items():
+            if Spec.of(tensor) != recording.specs[n]:
+                raise ValueError(f"value {n} is not {recording.specs[n]} but {Spec.of(tensor)}")
 
     def _lend(self, variables: list[Any]) -> Loan | None:
         """A loan for a call. It goes on after it, if others are of the same variables.
@@ -245,21 +287,50 @@ class Path:
         loan = self._lend(variables)
         return quick_call(self, read, written, loan, loan is self._loan)
 
-    def call(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
-        """The same for recorders that listen."""
+    def call(
+        self,
+        inputs: list[Tensor],
+        arguments: list[Any],
+        log: Log,
+        traced: dict[int, Tensor] | None = None,
+    ) -> Any:
+        """As `run`, for active recorders.
+
+        The call that was traced has written its variables already. It passes the tensors that they
+        held before, by place.
+        """
         variables = self.variables(arguments)
         if self._piece is None:
             numbers = [*self._arguments, *[n for n, _ in self._captured]]
             self._piece = Piece(self._recording, numbers, self.results.numbers, self._compiles)
-        tensors = [*inputs, *[variables[place]._read() for place in self._read]]
-        outcome = self._piece([*tensors, *[x for _, x in self._captured]], log)
+        with self.turn if self._takes_turns else nullcontext():
+            return self._committed(
+                lambda: self._called(inputs, variables, log, traced), variables, log
+            )
+
+    def _called(
+        self,
+        inputs: list[Tensor],
+        variables: list[Any],
+        log: Log,
+        traced: dict[int, Tensor] | None,
+    ) -> Any:
+        """As `_run`, for active recorders."""
+        read = {place: variables[place]._read() for place in self._read} | (traced or {})
+        tensors = [*inputs, *read.values(), *[x for _, x in self._captured]]
+        outcome = self._piece(tensors, log)
+        if type(outcome) is Divergence and traced is not None:
+            # XLA rounds otherwise than the traced call did, and guards compare all digits.
+            log.rewind()
+            outcome = self._piece.played(tensors, log)
         if type(outcome) is Divergence:
             return outcome
         results, writes = outcome
-        for place, tensor in writes.items():
-            variables[place]._put(Tensor(tensor._array, variables[place]._id))
-        self.replays += 1
-        return self.results.around(results)
+        if traced is not None:
+            writes = {}
+            log.undo()  # variables hold their last values, not those that Python code may see
+        new = {place: Tensor(x._array, variables[place]._id) for place, x in writes.items()}
+        return self.results.around(results), new, read
 
 
 class Paths:
@@ -269,9 +340,14 @@ class Paths:
         self.all: list[Path] = []
         self.latest: Path | None = None
         self.eager = False
-        self.lock = threading.RLock()
         self.arguments: tuple[tuple, dict] = ((), {})  # of the first call, with specs of tensors
         self._branches: dict[tuple, Path] = {}
+        self._replays = 0
+
+    def was_used(self, newest: Paths) -> bool:
+        """Whether it was replayed since this was last asked, or is the `newest` of all."""
+        before, self._replays = self._replays, sum(path.replays for path in self.all)
+        return self is newest or self._replays > before
 
     def add(self, path: Path) -> None:
         """Takes a new path in."""

@@ -25,6 +25,7 @@ from retrograde.functions.recording import (
     Write,
     key_of,
     may_look_around,
+    to_variable,
 )
 
 
@@ -134,7 +135,8 @@ def play_tie(recording: Recording, tie: Tie, values: dict[int, Tensor], log: Log
         ]
 
     inputs = [values[n] for n in tie.inputs]
-    outputs = record_custom(tie.name, rule, inputs, [values[n] for n in tie.values])
+    again = to_variable if tie.rule is to_variable else rule  # the former holds no tensors
+    outputs = record_custom(tie.name, again, inputs, [values[n] for n in tie.values])
     values.update(zip(tie.outputs, outputs, strict=True))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import time
 import warnings
 import weakref
@@ -13,9 +12,12 @@ from typing import Any
 
 from retrograde.config._settings import settings
 from retrograde.core import namespaces, random_state
+from retrograde.core.errors import exhausted, is_out_of_memory
 from retrograde.core.lines import here
+from retrograde.core.locks import fork_safe_lock
 from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.core.variable import commit
 from retrograde.functions.account import Entry, RecordingAccount, readable
 from retrograde.functions.comparing import check_alike
 from retrograde.functions.concrete import ConcreteFunction, made_up, specs_in
@@ -24,17 +26,19 @@ from retrograde.functions.device_arrays import OnDevice, required_jax, spec_of_a
 from retrograde.functions.opening import Recorded, first_recorded, open_axes, varied_in, with_sizes
 from retrograde.functions.paths import Path, Paths, Results
 from retrograde.functions.playing import Divergence
-from retrograde.functions.recording import Guard, Log, Recording
+from retrograde.functions.recording import Guard, Log, Recording, restore
 from retrograde.functions.signature import Parameters, describe, fitted, reaches, with_inputs
 from retrograde.runtime import get_logger
 
 _NOBODY = Recorder()  # hears everything and does nothing
 
-_MANY_RECORDINGS = 10
+_WARNED_COUNTS = {10 << i for i in range(30)}  # recordings after which retracing is reported
 
 _COMPARED = 3  # replays of each recording that a strict function compares
 
 _PATIENCE = 16  # recordings of one signature, before guards are taken to fail always
+
+_TRACE_LIMIT = 256  # traces that a function keeps, 6 to 16 kB each for a small one
 
 
 class Function:
@@ -47,6 +51,7 @@ class Function:
         input_signature: Any = None,
         jit_compile: bool | None = None,
         strict: bool = False,
+        trace_limit: int = _TRACE_LIMIT,
     ) -> None:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
@@ -54,6 +59,8 @@ class Function:
         self._input_signature = None if input_signature is None else tuple(input_signature)
         self._jit_compile = bool(jit_compile)
         self._strict = strict
+        self._trace_limit = trace_limit
+        self._trace_count = 0  # including those that were dropped
         self._parameters = Parameters(python_function)
         self._signatures: dict[Any, Paths] = {}
         self._bound: dict[int, Function] = {}  # by the ids of objects that are alive
@@ -64,7 +71,7 @@ class Function:
         self._reached: dict[int, bool] = {}
         self._quick: dict[tuple, Callable] = {}  # by what their arguments are
         self._latest: Callable = _of_nothing
-        self._lock = threading.RLock()
+        self._lock = fork_safe_lock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -82,7 +89,8 @@ class Function:
         functools.update_wrapper(method, bound)
         method.__signature__ = inspect.signature(bound)
         del method.__wrapped__  # would keep the object alive
-        return Function(method, self._name, self._input_signature, self._jit_compile, self._strict)
+        options = (self._input_signature, self._jit_compile, self._strict, self._trace_limit)
+        return Function(method, self._name, *options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
@@ -146,10 +154,12 @@ class Function:
             return _undone_if_it_fails(path.call, inputs, variables, log)
         try:
             return path.run(inputs, variables, log)
-        except Exception:
+        except Exception as error:
             log.rewind()
             with alone(_NOBODY):  # raises what the error means to the user
                 _undone_if_it_fails(path.call, inputs, variables, log)
+            if is_out_of_memory(error):
+                raise exhausted(error, self._name) from None
             raise
 
     def _compared(
@@ -170,7 +180,7 @@ class Function:
         if type(outcome) is Divergence:
             return outcome
         replayed, drawn = [v._current() for v in concerned], random_state.state()
-        _put_all(concerned, before)
+        commit(concerned, before)
         random_state.restore(state)
         with alone():
             expected = self.python_function(*args, **kwargs)
@@ -179,10 +189,10 @@ class Function:
             names = [f"variable {v.name!r}" for v in concerned]
             check_alike(expected, outcome, eager, replayed, names, self._name)
         except BaseException:
-            _put_all(concerned, before)
+            commit(concerned, before)
             random_state.restore(state)
             raise
-        _put_all(concerned, replayed)
+        commit(concerned, replayed)
         random_state.restore(drawn)
         return outcome
 
@@ -192,7 +202,7 @@ class Function:
         if self._input_signature is None:
             args, kwargs = self._parameters.ordered(args, kwargs)
         else:
-            args = fitted(args, kwargs, self._input_signature, self._parameters.names)
+            args = fitted(args, kwargs, self._input_signature, self._parameters)
             kwargs = {}
         inputs: list[Tensor] = []
         variables: list[Any] = []
@@ -229,13 +239,13 @@ class Function:
         arguments = readable(self._parameters.names, args, kwargs)
         handles = [wrap(x._array) for x in inputs]
         given = iter(handles)
-        args = tuple([with_inputs(value, given) for value in args])
-        kwargs = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
+        handed = tuple([with_inputs(value, given) for value in args])
+        named = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
         with self._lock:
             recording = Recording(handles, log, variables)
             try:
                 with alone(recording):
-                    returned = self.python_function(*args, **kwargs)
+                    returned = self.python_function(*handed, **named)
                     results = Results(returned, recording)
             except BaseException as error:
                 recording.undo()
@@ -248,18 +258,21 @@ class Function:
                 entry = Entry(path, where, arguments, time.perf_counter() - begun)
                 self._check_expected(entry, recording)
                 if not paths.all:
-                    named = {name: specs_in(value) for name, value in kwargs.items()}
-                    paths.arguments = tuple(map(specs_in, args)), named
+                    specs = {name: specs_in(value) for name, value in named.items()}
+                    paths.arguments = tuple(map(specs_in, handed)), specs
                 paths.add(path)
                 self._entries.append(entry)
+                self._trace_count += 1
+                self._drop_least_recently_used(paths)
                 self._lose_patience(paths, recording)
                 # A replay could not tell which variable Python code is to see.
                 paths.eager = paths.eager or recording.shows_arguments()
-            if heard or not keep:
+            made = recording.created
+            if not keep or (heard and made):
                 recording.undo()
             outcome = results.around([wrap(x._array) for x in results.tensors])
             results.forget()
-            made = recording.created
+            read, before = recording.first_tensors(), recording.before
             recording.close()
             self._check_made(made)
         if not heard:
@@ -267,7 +280,11 @@ class Function:
         log.rewind()
         if made:  # is recorded once more, without that
             return self._record(paths, args, kwargs, inputs, variables, log, keep)
-        return path.call(inputs, variables, log)
+        try:
+            return path.call(inputs, variables, log, read)
+        except BaseException:
+            restore(before)
+            raise
 
     def _check_made(self, variables: list[weakref.ref]) -> None:
         """Refuses to make variables in every call. Those of the first must still be there."""
@@ -280,6 +297,21 @@ class Function:
                 "sure the tf.Variable is only created once or created outside tf.function."
             )
         self._made_variables = True
+
+    def _drop_least_recently_used(self, newest: Paths) -> None:
+        """Drops whole signatures while there are more traces than the limit allows.
+
+        Calls do not keep track of time. Signatures that were replayed since the last trace count
+        as more recent than the others.
+        """
+        # A stable sort: among those alike, the order of the last time.
+        kept = sorted(self._signatures.items(), key=lambda item: item[1].was_used(newest))
+        while len(kept) > 1 and sum(len(paths.all) for _, paths in kept) > self._trace_limit:
+            _, dropped = kept.pop(0)
+            self._entries = [e for e in self._entries if e.path not in dropped.all]
+            for path in dropped.all:
+                self._quick.pop(tuple(path.argument_specs()), None)
+        self._signatures = dict(kept)
 
     def _lose_patience(self, paths: Paths, recording: Recording) -> None:
         if len(paths.all) < _PATIENCE:
@@ -295,7 +327,7 @@ class Function:
 
     def _check_expected(self, entry: Entry, recording: Recording) -> None:
         """Refuses a recording too many, or speaks of it when recording goes on and on."""
-        count = len(self._entries) + 1
+        count = self._trace_count + 1
         if self._expected is not None and count > self._expected:
             recording.undo()
             news = "; ".join(entry.changed(self._entries)) or "a variable was made in the first"
@@ -304,7 +336,7 @@ class Function:
                 f"{entry.where} would make another. What is new: {news}."
             )
         replays = sum(e.path.replays for e in self._entries)
-        if count % _MANY_RECORDINGS == 0 and replays < count:
+        if count in _WARNED_COUNTS and replays < count:
             get_logger().warning(
                 "%s was recorded %d times and replayed %d times. The last recording was new in "
                 "this: %s. Pass tensors in place of Python numbers, and shapes that stay; "
@@ -320,11 +352,12 @@ class Function:
 
         It is recorded with zeros if that was not done before; variables keep their values.
         """
-        if self._input_signature is not None and not (args or kwargs):
-            args = self._input_signature
-        full, full_kwargs = (
-            (args, {}) if self._input_signature else self._parameters.ordered(args, kwargs)
-        )
+        if self._input_signature is None:
+            full, full_kwargs = self._parameters.ordered(args, kwargs)
+        else:
+            args = self._parameters.by_position(args, kwargs) or self._input_signature
+            full, full_kwargs = args, {}
+            kwargs = {}
         count = len(open_axes((args, kwargs)))
         if not count:
             return ConcreteFunction(self, full, full_kwargs, self._recorded(args, kwargs))
@@ -454,11 +487,6 @@ def _undone_if_it_fails(call: Callable, inputs: list, variables: list, log: Log)
         raise
 
 
-def _put_all(variables: list[Any], tensors: list[Tensor]) -> None:
-    for variable, tensor in zip(variables, tensors, strict=True):
-        variable._put(tensor)
-
-
 def _call_method(instance: weakref.ref, function: Callable, *args: Any, **kwargs: Any) -> Any:
     return function(instance(), *args, **kwargs)
 
@@ -477,6 +505,7 @@ def function(
     experimental_follow_type_hints: Any = None,
     *,
     strict: bool = False,
+    trace_limit: int = _TRACE_LIMIT,
 ) -> Any:
     """Makes a function that is run once for each signature, and replayed from then on.
 
@@ -487,8 +516,9 @@ def function(
 
     With `jit_compile=True` XLA compiles what was recorded; that takes the package JAX. Arguments
     are checked against `input_signature`, if there is one. With `strict=True` the first replays
-    are compared with `func` itself, and a difference is an error. The other parameters are
-    TensorFlow's and change nothing here.
+    are compared with `func` itself, and a difference is an error. At most `trace_limit` traces are
+    kept; beyond that the least recently used ones are dropped, and a call that needs one of them
+    traces again. The other parameters are TensorFlow's and change nothing here.
 
     >>> @tf.function
     ... def f(x):
@@ -497,8 +527,10 @@ def function(
     (np.float32(9.0), np.float32(2.0))
     """
     compiled = jit_compile if experimental_compile is None else experimental_compile
+    if not isinstance(trace_limit, int) or trace_limit < 1:
+        raise ValueError(f"trace_limit must be a positive integer. Received: {trace_limit!r}.")
 
     def decorate(python_function: Callable) -> Function:
-        return Function(python_function, None, input_signature, compiled, strict)
+        return Function(python_function, None, input_signature, compiled, strict, trace_limit)
 
     return decorate if func is None else decorate(func)

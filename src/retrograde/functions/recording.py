@@ -31,6 +31,7 @@ from retrograde.core.recorders import Recorder, alone
 from retrograde.core.rewinding import rewind
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.variable import commit, writing
 
 
 class Origin(NamedTuple):
@@ -81,7 +82,7 @@ class Tie(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def _to_variable(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
+def to_variable(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
     """The rule of a value that a variable was given and is read again: it leads to the variable."""
     return [g]
 
@@ -109,8 +110,7 @@ class Log:
 
     def undo(self) -> None:
         """Takes back what was shown."""
-        for variable, tensor in self._before.values():
-            variable._put(tensor)
+        restore(self._before)
         self._before = {}
 
     def rewind(self) -> None:
@@ -135,6 +135,12 @@ class Log:
         if error is not None:
             raise error
         return answer
+
+
+def restore(before: dict[int, tuple[Any, Tensor]]) -> None:
+    """Gives variables, by their ids, the tensors that they held before, all at once."""
+    variables, tensors = zip(*before.values(), strict=True) if before else ((), ())
+    commit(variables, tensors)
 
 
 def _answer(host: Host, arrays: list) -> tuple[Any, Exception | None]:
@@ -234,6 +240,15 @@ class Recording(Recorder):
         found = dict(enumerate(self.inputs)) | self.constants | self.hosted
         return found | {n: x for x, n in versions if n in read}
 
+    def first_tensors(self) -> dict[int, Tensor]:
+        """The tensors that variables held when they were first read, by their places."""
+        found = {}
+        for place, first in enumerate(self.first_values):
+            if first >= 0:
+                versions = self._versions[self.variables[place]._id]
+                found[place] = next(tensor for tensor, number in versions if number == first)
+        return found
+
     def shows_arguments(self) -> bool:
         """Whether Python code on the way may look at, or change, a variable that was handed in."""
         calls = [entry for entry in self.entries if type(entry) is Call]
@@ -248,7 +263,7 @@ class Recording(Recorder):
             self.variables = []
         self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}
         self._given = {}
-        if not any(type(e) is Tie and e.rule is not _to_variable for e in self.entries):
+        if not any(type(e) is Tie and e.rule is not to_variable for e in self.entries):
             self._numbers, self._versions = {}, {}
             for reference in self.made:
                 tensor = reference()
@@ -387,7 +402,7 @@ class Recording(Recorder):
         made = self._new(tensor._array, self._changing[value])
         self._versions[variable._id].append((tensor, made))
         first = self.first_values[place]
-        self.entries.append(Tie("assign", _to_variable, (first,), (value,), (made,)))
+        self.entries.append(Tie("assign", to_variable, (first,), (value,), (made,)))
 
     def _place(self, variable: Any) -> int:
         place = self._places.setdefault(variable._id, len(self.variables))
@@ -402,12 +417,14 @@ class Recording(Recorder):
 
     def undo(self) -> None:
         """Gives all variables the values back that they had before the call."""
-        for variable, tensor in self.before.values():
-            variable._put(tensor)
+        restore(self.before)
+
+    def will_write(self, variable: Any, before: Tensor) -> None:
+        """Keeps what `variable` holds `before` its first write, so that `undo` restores it."""
+        self.before.setdefault(variable._id, (variable, before))
 
     def write(self, variable: Any, value: Any, before: Tensor) -> None:
         """Hears that `variable`, which held `before`, was given `value`."""
-        self.before.setdefault(variable._id, (variable, before))
         held = held_by(value)
         source = before if held is variable else None if held is None else held._read()
         tensor = variable._current()
@@ -428,7 +445,7 @@ class Recording(Recorder):
         """Gives `variable` what `primitive` makes of its value and `operand`."""
         held = held_by(operand)
         given = Tensor(operand) if held is None else held._read()
-        with alone(self):
+        with alone(self), writing:
             variable.assign(apply(primitive, (variable._read(), given)))
 
     def escape(self, tensor: Any, how: str) -> None:

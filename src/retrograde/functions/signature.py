@@ -85,7 +85,12 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
         return kind, tuple([(x._array.shape, x._array.dtype) for x in components])
     if nest.is_nested(value):
         keys = tuple(sorted(value)) if isinstance(value, Mapping) else len(value)
-        return kind, keys, *[describe(child, inputs, variables) for child in nest.children(value)]
+        try:
+            parts = [describe(child, inputs, variables) for child in nest.children(value)]
+        except RecursionError:
+            nest.flatten(value)  # says so if it is nested too deeply
+            raise
+        return kind, keys, *parts
     if isinstance(value, _BY_VALUE):
         return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value
     if hasattr(kind, "__tf_tracing_type__"):  # says by itself which values are alike
@@ -194,22 +199,35 @@ class Parameters:
         """The same arguments with defaults filled in and, where that can be, without names."""
         if self._simple and not kwargs:
             tail = self._defaults[len(args) :]
-            if len(args) <= self._count and inspect.Parameter.empty not in tail:
+            if len(args) <= self._count and all([x is not inspect.Parameter.empty for x in tail]):
                 return (*args, *tail), kwargs
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
+    def by_position(self, args: tuple, kwargs: dict) -> tuple:
+        """Returns the arguments without names, as an `input_signature` lists them."""
+        bound = self.signature.bind_partial(*args, **kwargs)
+        if bound.kwargs:  # a parameter before these has no value, or they have no position
+            raise TypeError(
+                "An input_signature lists the first parameters, in order. Received: "
+                f"{len(bound.args)} of them and {', '.join(map(repr, bound.kwargs))}. "
+                f"Parameters: {self.signature}."
+            )
+        return bound.args
 
-def fitted(args: tuple, kwargs: dict, specs: Any, names: list[str]) -> tuple:
+
+def fitted(args: tuple, kwargs: dict, specs: Any, parameters: Parameters) -> tuple:
     """Arguments as tensors that fit an `input_signature`."""
     if kwargs:
-        by_name = dict(zip(names, args, strict=False)) | kwargs
-        args = tuple([by_name[name] for name in names if name in by_name])
+        args = parameters.by_position(args, kwargs)
     if len(args) != len(specs):
         raise TypeError(
             f"The function has an input_signature of {len(specs)} arguments. Received: {len(args)}."
         )
+    names = parameters.names
+    if len(names) < len(args):  # the last is *args
+        names = [*names, *names[-1:] * (len(args) - len(names))]
     triples = zip(args, specs, names, strict=False)  # there may be more names, with defaults
     return tuple([_fit(value, spec, name) for value, spec, name in triples])
 

@@ -41,18 +41,21 @@ class Plain(NamedTuple):
     writes: dict[int, int]
 
 
-def simplified(recording: Recording, results: list[int]) -> Plain:
-    """`recording` with all that need not be done again left out."""
-    merging = merged(recording.constants, recording.entries)
+def simplified(recording: Recording, results: list[int], fold: bool = True) -> Plain:
+    """`recording` with all that need not be done again left out.
+
+    With `fold`, calls on constants are computed now.
+    """
+    merging = merged(recording.constants, recording.entries, fold=fold)
     results = [merging.same.get(n, n) for n in results]
     entries = needed(merging.entries, {*results, *merging.writes.values()})
     arguments = recording.arguments
     return Plain(entries, recording.specs, merging.known, arguments, results, merging.writes)
 
 
-def merged(constants: dict[int, Any], *parts: list[Any]) -> Merging:
+def merged(constants: dict[int, Any], *parts: list[Any], fold: bool = True) -> Merging:
     """Several lists of entries, one after the other, with what they share done once."""
-    merging = Merging(constants)
+    merging = Merging(constants, fold)
     for part in parts:
         merging.ends.append(len(merging.entries))
         for entry in part:
@@ -66,7 +69,8 @@ class Merging:
     `same` tells which values are those of earlier ones; `ends`, where each part begins.
     """
 
-    def __init__(self, constants: dict[int, Any]) -> None:
+    def __init__(self, constants: dict[int, Any], fold: bool) -> None:
+        self._fold = fold
         self.entries: list[Any] = []
         self.ends: list[int] = []
         self.known: dict[int, Any] = {}
@@ -110,7 +114,7 @@ class Merging:
     def _call(self, call: Call) -> None:
         hosted = type(call.primitive) is Host
         pure = not hosted or call.primitive.pure
-        if pure and all([n in self.known for n in call.inputs]):
+        if self._fold and pure and all([n in self.known for n in call.inputs]):
             values = self._computed(call)
             if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
                 for number, value in zip(call.outputs, values, strict=True):

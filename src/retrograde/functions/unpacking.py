@@ -1,63 +1,134 @@
-"""Recordings from plain data. Anybody may have written it, so it names only what is known here."""
+"""Recordings from plain data. It is untrusted, so it names only what is known here."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
 import inspect
-import keyword
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
 from retrograde.core.calls import Call
 from retrograde.core.dispatch import PRIMITIVES, Primitive
 from retrograde.core.effects import KNOWN, MAKERS
+from retrograde.core.errors import DataLossError
 from retrograde.core.rules import Spec
+from retrograde.core.source import is_name
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.functions.encoding import decoded
+from retrograde.functions.encoding import (
+    boolean,
+    decoded,
+    dtype_of,
+    integer,
+    item,
+    shape_of,
+    text,
+)
 from retrograde.functions.paths import Path, Results
 from retrograde.functions.recording import Guard, Log, Recording, Tie
+
+# A file cannot make a long list by one large number: so many values may have no spec.
+_MOST_UNUSED = 1 << 20
 
 
 def unpacked_path(
     data: Mapping, variables: list, tensors: Mapping[str, Any], handed_in: list[Variable]
 ) -> Path:
-    """A recording as `packed_function` wrote it down, for variables that are `handed_in`."""
+    """Returns a recording as `packed_function` wrote it down, for variables that are `handed_in`.
+
+    Every number, name and shape is checked, and no kernel runs. Raises a `TypeError`, `ValueError`
+    or `LookupError` if the data is damaged.
+    """
     recording = Recording([], Log(), handed_in)
     recording.start = 0  # nothing is from outside
-    recording.count = int(data["inputs"])
-    size = 1 + max([n for n, _, _ in data["specs"]], default=-1)
-    recording.specs = [Spec((), np.dtype(np.float32))] * size
-    for n, shape, dtype in data["specs"]:
-        recording.specs[n] = Spec(tuple(shape), dtypes.as_dtype(dtype).numpy_dtype)
+    recording.count = integer(data["inputs"])
+    specs = {integer(n): Spec(shape_of(shape), dtype_of(name)) for n, shape, name in data["specs"]}
+    size = 1 + max(specs, default=-1)
+    _check(size <= len(specs) + _MOST_UNUSED, "numbers of values are too large")
+    _check(recording.count <= len(specs), "inputs have no specs")
+    recording.specs = [specs.get(n, _NO_SPEC) for n in range(size)]
     recording._changing = [True] * size
+    recording.variables += [item(variables, place) for place in data["variables"]]
     recording.constants = _unpacked_constants(data["constants"], tensors)
-    recording.variables += [variables[place] for place in data["variables"]]
-    recording.first_values = _integers(data["first values"])
-    recording.entries = [_unpacked_entry(entry) for entry in data["entries"]]
-    rules = iter(data["rules"])
-    for i, entry in enumerate(recording.entries):
-        if type(entry) is Tie:
-            rule = next(rules)
-            if "missing" in rule:
-                refuse = functools.partial(_refuse, entry.name, str(rule["missing"]))
-                recording.entries[i] = entry._replace(rule=refuse)
-            else:
-                recording.rules[entry.outputs] = _unpacked_rule(recording, rule, tensors)
-    recording.add_writes(dict(map(_integers, data["writes"])))
-    results = Results.of(decoded(data["structure"]), _integers(data["results"]))
-    path = Path(recording, results, compiles=False)
+    recording.first_values = [-1 if n == -1 else integer(n) for n in data["first values"]]
+    values = _Values(specs)
+    values.make(range(recording.count))
+    values.make(recording.constants)
+    values.make([n for n in recording.first_values if n >= 0])
+    _check_arrays(recording, specs)
+    recording.entries = [_unpacked_entry(entry, values) for entry in data["entries"]]
+    _unpack_rules(recording, data["rules"], values, tensors)
+    writes = {place: number for place, number in data["writes"]}
+    for place, number in writes.items():
+        _check_variable(item(recording.variables, place), specs[values.use([number])[0]])
+    recording.add_writes(writes)
+    results = Results.of(decoded(data["structure"]), list(values.use(data["results"])))
+    _check(sum(results._places) == len(results.numbers), "results do not fit their structure")
+    path = Path(recording, results, compiles=False, fold=False)
     recording.variables[: len(handed_in)] = [None] * len(handed_in)
     return path
 
 
+_NO_SPEC = Spec((), np.dtype(np.float32))
+
+
+class _Values:
+    """The values of a path, in the order in which they are made: each once, and before its use.
+
+    Values without a spec are those of a gradient function.
+    """
+
+    def __init__(self, specs: Mapping[int, Spec] | None, made: Iterable[int] = ()) -> None:
+        self._specs = specs
+        self._made = set(made)
+
+    def make(self, numbers: Iterable[Any]) -> tuple[int, ...]:
+        """Checks the numbers of new values."""
+        made = tuple([integer(n) for n in numbers])
+        for n in made:
+            _check(n not in self._made, f"value {n} is made twice")
+            _check(self._specs is None or n in self._specs, f"value {n} has no spec")
+            self._made.add(n)
+        return made
+
+    def use(self, numbers: Iterable[Any]) -> tuple[int, ...]:
+        """Checks the numbers of values that are read."""
+        used = tuple([integer(n) for n in numbers])
+        for n in used:
+            _check(n in self._made, f"value {n} is used before it is made")
+        return used
+
+    def continued(self) -> _Values:
+        """The values that a gradient function may use, to which it adds its own."""
+        return _Values(None, self._made)
+
+
+def _check(holds: bool, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
+
+
+def _check_arrays(recording: Recording, specs: Mapping[int, Spec]) -> None:
+    """Checks that constants and variables have the shapes and dtypes that calls expect."""
+    for n, tensor in recording.constants.items():
+        _check(Spec.of(tensor) == specs[n], f"constant {n} has another shape or dtype")
+    pairs = zip(recording.variables, recording.first_values, strict=True)
+    for variable, n in pairs:
+        if n >= 0:
+            _check_variable(variable, specs[n])
+
+
+def _check_variable(variable: Variable, spec: Spec) -> None:
+    expected = spec if variable._shape is None else Spec(variable._array.shape, spec.dtype)
+    _check(Spec.of(variable) == expected, f"variable {variable.name} has another shape or dtype")
+
+
 def _unpacked_constants(data: list, tensors: Mapping[str, Any]) -> dict[int, Tensor]:
-    return {int(n): tensor_of(tensors[name]) for n, name in data}
+    return {integer(n): tensor_of(tensors[name]) for n, name in data}
 
 
 def tensor_of(array: np.ndarray) -> Tensor:
@@ -72,45 +143,77 @@ def _refuse(name: str, reason: str, *_: Any) -> Any:
     )
 
 
+def _unpack_rules(
+    recording: Recording, data: list, values: _Values, tensors: Mapping[str, Any]
+) -> None:
+    """Gives each `custom_gradient` its gradient function."""
+    ties = [i for i, entry in enumerate(recording.entries) if type(entry) is Tie]
+    for i, rule in zip(ties, data, strict=True):
+        tie = recording.entries[i]
+        if "missing" in rule:
+            refuse = functools.partial(_refuse, tie.name, str(rule["missing"]))
+            recording.entries[i] = tie._replace(rule=refuse)
+        else:
+            recording.rules[tie.outputs] = _unpacked_rule(recording, tie, rule, values, tensors)
+
+
 def _unpacked_rule(
-    recording: Recording, data: Mapping, tensors: Mapping[str, Any]
+    recording: Recording, tie: Tie, data: Mapping, values: _Values, tensors: Mapping[str, Any]
 ) -> tuple[Recording, int, list]:
     """What `rule_of` recorded."""
-    backward = recording.branched()
-    backward.entries = [_unpacked_entry(entry) for entry in data["entries"]]
+    backward, inside = recording.branched(), values.continued()
+    first = integer(data["first"])
     backward.constants = _unpacked_constants(data["constants"], tensors)
-    results = [None if n is None else _integers([n])[0] for n in data["results"]]
-    return backward, _integers([data["first"]])[0], results
+    inside.make(n for n in backward.constants if n not in recording.constants)
+    inside.make(range(first, first + len(tie.outputs)))
+    backward.entries = [_unpacked_entry(entry, inside) for entry in data["entries"]]
+    results = [None if n is None else inside.use([n])[0] for n in data["results"]]
+    _check(len(results) == len(tie.inputs), f"{tie.name} has another number of gradients")
+    return backward, first, results
 
 
-def _integers(values: Any) -> list[int]:
-    """Numbers of values become names in the code of a replay, so nothing else may stand there."""
-    if not all(type(value) is int for value in values):
-        raise TypeError(f"expected integers, found {values!r}")
-    return list(values)
-
-
-def _unpacked_entry(data: Mapping) -> Any:
+def _unpacked_entry(data: Mapping, values: _Values) -> Any:
     if "tie" in data:
-        inputs, values, outputs = (
-            tuple(_integers(data[which])) for which in ("inputs", "values", "outputs")
-        )
-        return Tie(str(data["tie"]), _refuse, inputs, values, outputs)
+        inputs, used = values.use(data["inputs"]), values.use(data["values"])
+        outputs = values.make(data["outputs"])
+        _check(len(used) == len(outputs), "a gradient function has other outputs")
+        return Tie(text(data["tie"]), _refuse, inputs, used, outputs)
     if "guard" in data:
-        (value,) = _integers([data["guard"]])
-        return Guard(value, bool(data["truth"]), decoded(data["key"]), str(data["how"]), None)
+        (value,) = values.use([data["guard"]])
+        truth, key = boolean(data["truth"]), decoded(data["key"])
+        _check(type(key) in ((bool,) if truth else (bytes, tuple)), "a guard has no key")
+        return Guard(value, truth, key, text(data["how"]), None)
+    inputs = values.use(data["inputs"])
     if "host" in data:
-        host = MAKERS[data["host"]](_known(data["function"]), decoded(data["given"]))
-        inputs, outputs = (tuple(_integers(data[which])) for which in ("inputs", "outputs"))
-        return Call(host, inputs, {}, outputs)
+        host = MAKERS[data["host"]](_known(text(data["function"])), decoded(data["given"]))
+        return Call(host, inputs, {}, values.make(data["outputs"]))
     primitive = PRIMITIVES.get(data["call"])
     if primitive is None:
         raise _unknown("an operation", data["call"])
-    attrs = decoded(data["attrs"])
-    if not all(name in _keywords(primitive) for name in attrs):  # they become code, too
-        raise TypeError(f"{primitive.name} takes no {sorted(attrs)}")
-    inputs, outputs = (tuple(_integers(data[which])) for which in ("inputs", "outputs"))
+    attrs, outputs = decoded(data["attrs"]), values.make(data["outputs"])
+    _check_call(primitive, inputs, attrs, outputs)
     return Call(primitive, inputs, attrs, outputs)
+
+
+def _check_call(primitive: Primitive, inputs: tuple, attrs: Any, outputs: tuple) -> None:
+    """Checks that a kernel can be called so. The types of attributes are checked by its first call.
+
+    See `LoadedFunction`.
+    """
+    if type(attrs) is not dict or not all(map(is_name, attrs)):
+        raise TypeError(f"{primitive.name} takes no {attrs!r}")
+    _check(bool(outputs) if primitive.outputs else len(outputs) == 1, "a call has other outputs")
+    signature = _signature(primitive.kernel)
+    if signature is not None:
+        signature.bind(np, *inputs, **attrs)
+
+
+@functools.cache
+def _signature(kernel: Callable) -> inspect.Signature | None:
+    try:
+        return inspect.signature(kernel)
+    except (TypeError, ValueError):  # of a function that is not Python's
+        return None
 
 
 def _known(name: str) -> Callable:
@@ -126,29 +229,10 @@ def _known(name: str) -> Callable:
 _HOMES = re.compile(r"retrograde\.(arrays|core|image|io|math|nn|ops|random|sparse|strings)(\.\w+)?")
 
 
-def _unknown(what: str, name: str) -> ValueError:
-    return ValueError(
+def _unknown(what: str, name: Any) -> DataLossError:
+    return DataLossError(
+        None,
+        None,
         f"This saved model uses {what} {name!r} that this version of retrograde does not have. "
-        "Load it with the version that saved it."
+        "Load it with the version that saved it.",
     )
-
-
-def _keywords(primitive: Primitive) -> frozenset[str]:
-    """The names of all attributes that any primitive takes, as far as they can be told."""
-    try:
-        parameters = inspect.signature(primitive.kernel).parameters.values()
-    except (TypeError, ValueError):
-        return frozenset()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return _ALL_NAMES
-    return frozenset(p.name for p in parameters)
-
-
-class _AnyName(frozenset):
-    """Contains every name that can be that of a parameter."""
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
-
-
-_ALL_NAMES = _AnyName()

@@ -14,10 +14,12 @@ import numpy as np
 
 from retrograde.core.calls import Call
 from retrograde.core.rules import Spec
+from retrograde.core.source import literal
+from retrograde.ops._blas import MEDIUM, SMALL, dot
 from retrograde.ops._totals import SINGLE_AND_DOUBLE, as_product, ones
 
 # What the code that is written here may name, besides its arrays.
-NAMES = {"np": np, "ones": ones}
+NAMES = {"np": np, "ones": ones, "dot": dot}
 
 
 def written_out(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str | None:
@@ -34,7 +36,10 @@ def written_out(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str 
 def _matmul(specs, a, b, *, transpose_a=False, transpose_b=False):
     if any(spec.ndim != 2 or spec.dtype not in SINGLE_AND_DOUBLE for spec in specs):
         return None
-    return f"np.dot({a}{'.T' if transpose_a else ''}, {b}{'.T' if transpose_b else ''})"
+    first, second = (spec.shape for spec in specs)
+    work = math.prod(first) * second[0 if transpose_b else 1]
+    dot = "dot" if SMALL < work <= MEDIUM else "np.dot"
+    return f"{dot}({a}{'.T' if transpose_a else ''}, {b}{'.T' if transpose_b else ''})"
 
 
 def _sum(specs, x, *, axis, keepdims):
@@ -43,17 +48,17 @@ def _sum(specs, x, *, axis, keepdims):
         return None
     product = as_product(spec.shape, spec.dtype, axis, keepdims)
     if product is None:
-        return f"np.add.reduce({x}, axis={axis}{', keepdims=True' if keepdims else ''})"
-    row = f"ones({product.ones.size}, {spec.dtype.char!r})"
-    matrix = x if product.matrix is None else f"{x}.reshape({product.matrix})"
+        return f"np.add.reduce({x}, axis={literal(axis)}{', keepdims=True' if keepdims else ''})"
+    row = f"ones({literal(product.ones.size)}, {literal(spec.dtype.char)})"
+    matrix = x if product.matrix is None else f"{x}.reshape({literal(product.matrix)})"
     y = f"np.dot({row}, {matrix})" if product.in_front else f"np.dot({matrix}, {row})"
-    return y if product.shape is None else f"{y}.reshape({product.shape})"
+    return y if product.shape is None else f"{y}.reshape({literal(product.shape)})"
 
 
 def _mean(specs, x, *, axis, keepdims):
     total = _sum(specs, x, axis=axis, keepdims=keepdims)
     count = math.prod(specs[0].shape[i] for i in axis)
-    return f"{total} / {count}" if total and count else None
+    return f"{total} / {literal(count)}" if total and count else None
 
 
 def _sum_to(specs, x, *, shape):
@@ -61,22 +66,25 @@ def _sum_to(specs, x, *, shape):
     added = len(whole) - len(shape)
     stretched = [i for i, n in enumerate(shape, added) if n == 1 and whole[i] != 1]
     total = _sum(specs, x, axis=(*range(added), *stretched), keepdims=False)
-    return f"{total}.reshape({shape})" if total and stretched else total
+    return f"{total}.reshape({literal(shape)})" if total and stretched else total
 
 
 def _take_slice(_specs, x, *, where):
     if not where:
         return None
-    parts = [f"{a}:{'' if b < 0 else b}{'' if s == 1 else f':{s}'}" for a, b, s in where]
+    parts = [
+        f"{literal(a)}:{'' if b < 0 else literal(b)}{'' if s == 1 else f':{literal(s)}'}"
+        for a, b, s in where
+    ]
     return f"{x}[{', '.join(parts)}]"
 
 
 def _reshape(_specs, x, *, shape):
-    return f"{x}.reshape({tuple(shape)})"
+    return f"{x}.reshape({literal(tuple(shape))})"
 
 
 def _transpose(_specs, x, *, perm):
-    return f"{x}.transpose({tuple(perm)})"
+    return f"{x}.transpose({literal(tuple(perm))})"
 
 
 _WRITERS: dict[str, Any] = {

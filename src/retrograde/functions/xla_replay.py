@@ -64,8 +64,8 @@ class Program:
         self._partition()
         given = set(plain.arguments) | self._made_before
         large = [n for n, x in plain.constants.items() if x.nbytes > _SMALL and not _is_identity(x)]
-        self._inside = {n: x for n, x in plain.constants.items() if n not in large}
         needed = self._needed_in_program()
+        self._inside = {n: x for n, x in plain.constants.items() if n in needed and n not in large}
         given = [n for n in sorted(given) if n in needed]
         self.lent: list[int] = []  # places of variables, those first that give their memory away
         self.given_away: dict[int, int] = {}  # their first values, by place
@@ -98,6 +98,8 @@ class Program:
         for _, entry in self._before:
             held.update(entry.inputs if type(entry) is Call else [entry.value])
         places = {y: place for place, y in plain.writes.items() if y in self._computed}
+        if len(places) < len(plain.writes):  # all writes are committed at once, or none is
+            return
         for y, place in places.items():
             n = first_values.get(place)
             if n is not None and n not in held and self._specs[n] == self._specs[y]:

@@ -26,11 +26,12 @@ def decode(contents: bytes, channels: int) -> np.ndarray:
     depth = bits // 8
     if depth not in (1, 3, 4):
         raise Unreadable(f"there are {bits} bits for each pixel, not 8, 24 or 32")
-    length = -(-width * bits // 32) * 4  # lines are filled up to four bytes
+    length = -(-width * depth // 4) * 4  # lines are filled up to four bytes
     rows = abs(height)
-    lines = np.frombuffer(contents[start : start + rows * length], np.uint8)
-    if lines.size < rows * length:
-        raise Unreadable(f"{rows * length} bytes are needed, but there are {lines.size}")
+    present = len(contents) - start
+    if present != rows * length:
+        raise Unreadable(f"{rows * length} bytes are needed, but there are {max(present, 0)}")
+    lines = np.frombuffer(contents, np.uint8, offset=start)
     image = lines.reshape(rows, length)[:, : width * depth].reshape(rows, width, depth)
     if height > 0:  # from the bottom to the top
         image = image[::-1]

@@ -12,10 +12,12 @@ from retrograde.image._files import Unreadable
 
 SIGNATURE = b"GIF8"
 _IMAGE, _EXTENSION, _END, _CONTROL = 0x2C, 0x21, 0x3B, 0xF9
+_MOST_PER_BYTE = 4096  # pixels: a code has at least 3 bits and stands for at most 4,096 pixels
+_MOST_PIXELS = 1 << 29  # of all frames together, however small the file is
 
 
 class _Frame(NamedTuple):
-    """Where a frame lies on the screen, its colours, which of them is clear, and its pixels."""
+    """Where a frame lies on the canvas, its colours, which of them is clear, and its pixels."""
 
     top: int
     left: int
@@ -24,27 +26,42 @@ class _Frame(NamedTuple):
     pixels: np.ndarray
 
 
-def decode(contents: bytes) -> np.ndarray:
+def decode(contents: bytes, count: int | None = None) -> np.ndarray:
     """The frames in `contents`, each drawn over the one before: `[frames, height, width, 3]`.
 
-    What is wrong with the data is `Unreadable`, or an error of the tools that read them.
+    `count` is for the first so many frames only. The canvas is as high as the highest frame and as
+    wide as the widest, whatever the header says, as in TensorFlow. It is black before the first
+    frame. A file that cannot be read is `Unreadable`, or an error of the tools that read it.
     """
-    width, height, flags = struct.unpack_from("<HHB", contents, 6)
+    flags = contents[10]
     place, common = _palette(contents, 13, flags)
     frames = _readable(_frames(contents, place))
-    screen = np.zeros((height, width, 3), np.uint8)
-    images = []
-    for frame in frames:
-        palette = common if frame.palette is None else frame.palette
-        if palette is None:
-            raise Unreadable("a frame has no colours")
-        rows, columns = frame.pixels.shape
-        part = screen[frame.top : frame.top + rows, frame.left : frame.left + columns]
-        pixels = frame.pixels[: part.shape[0], : part.shape[1]]
-        shown = pixels != -1 if frame.clear is None else pixels != frame.clear
+    height = max(frame.pixels.shape[0] for frame in frames)
+    width = max(frame.pixels.shape[1] for frame in frames)
+    frames = frames[:count]
+    most = max(_MOST_PIXELS, _MOST_PER_BYTE * len(contents))
+    if len(frames) * height * width > most:
+        raise Unreadable(f"{len(frames)} frames of {height} by {width} pixels are too large")
+    images = np.empty((len(frames), height, width, 3), np.uint8)
+    below: np.ndarray | int = 0
+    for image, frame in zip(images, frames, strict=True):
+        image[...] = below
+        _draw(frame, common if frame.palette is None else frame.palette, image)
+        below = image
+    return images
+
+
+def _draw(frame: _Frame, palette: np.ndarray | None, image: np.ndarray) -> None:
+    if palette is None:
+        raise Unreadable("a frame has no colours")
+    rows, columns = frame.pixels.shape
+    part = image[frame.top : frame.top + rows, frame.left : frame.left + columns]
+    pixels = frame.pixels[: part.shape[0], : part.shape[1]]
+    if frame.clear is None:
+        part[...] = palette[pixels]
+    else:
+        shown = pixels != frame.clear
         part[shown] = palette[pixels[shown]]
-        images.append(screen.copy())
-    return np.stack(images)
 
 
 def _readable(frames: Iterator[_Frame]) -> list[_Frame]:
@@ -84,8 +101,7 @@ def _frames(contents: bytes, place: int) -> Iterator[_Frame]:
             place, palette = _palette(contents, place + 10, flags)
             bits = contents[place]
             place, data = _blocks(contents, place + 1)
-            pixels = np.frombuffer(_unpacked(data, bits), np.uint8, width * height)
-            pixels = pixels.reshape(height, width).astype(np.int16)
+            pixels = _pixels(data, bits, width * height).reshape(height, width)
             yield _Frame(top, left, palette, clear, _in_order(pixels) if flags & 0x40 else pixels)
             clear = None
         else:
@@ -111,8 +127,20 @@ def _in_order(pixels: np.ndarray) -> np.ndarray:
     return y
 
 
-def _unpacked(data: bytes, bits: int) -> bytes:
-    """What Lempel, Ziv and Welch's method packed: codes stand for strings that came before."""
+def _pixels(data: bytes, bits: int, count: int) -> np.ndarray:
+    """The first `count` pixels in packed data; all of them have to be there."""
+    if not 1 <= bits <= 8:
+        raise Unreadable(f"the codes of a frame begin with {bits} bits, not with 1 to 8")
+    if not 0 < count <= _MOST_PER_BYTE * len(data):
+        raise Unreadable(f"a frame of {count} pixels cannot be packed into {len(data)} bytes")
+    return np.frombuffer(_unpacked(data, bits, count), np.uint8, count)
+
+
+def _unpacked(data: bytes, bits: int, count: int) -> bytes:
+    """At least `count` bytes, if there are as many, that Lempel, Ziv and Welch's method packed.
+
+    Codes stand for strings that came before.
+    """
     clear, end = 1 << bits, (1 << bits) + 1
     singles = [bytes([i]) for i in range(clear)] + [b"", b""]
     table, size, last = list(singles), bits + 1, b""
@@ -133,6 +161,9 @@ def _unpacked(data: bytes, bits: int) -> bytes:
                 raise Unreadable(f"code {code} stands for nothing")
             entry = table[code] if code < len(table) else last + last[:1]
             result.append(entry)
+            count -= len(entry)
+            if count <= 0:
+                return b"".join(result)
             if last and len(table) < 4096:
                 table.append(last + entry[:1])
                 if len(table) == 1 << size and size < 12:

@@ -6,6 +6,8 @@ progressive, with Huffman codes and eight bits for each sample.
 
 from __future__ import annotations
 
+import array
+import functools
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -23,6 +25,7 @@ _END, _SCAN, _QUANTISATION, _HUFFMAN, _RESTART, _JFIF, _ADOBE = (
 )  # fmt: skip
 _FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # whether they are progressive
 _NO_FRAMES = frozenset({0xC4, 0xC8, 0xCC})
+_MOST_SCANS = 100  # of a progressive file; each may pass over all blocks with few bits
 
 
 def segments(data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -74,12 +77,19 @@ class _Component:
         self.table = table
 
     def place(self, width: int, height: int, most_across: int, most_down: int) -> None:
-        """Makes room for the blocks of an image of this size."""
+        """Sets how many samples and blocks an image of this size has."""
         self.width = -(-width * self.across // most_across)
         self.height = -(-height * self.down // most_down)
         self.columns = -(-width // (8 * most_across)) * self.across
         self.rows = -(-height // (8 * most_down)) * self.down
-        self.coefficients = [0] * (64 * self.rows * self.columns)
+
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return self.rows * self.columns
+
+    def allocate(self) -> None:
+        """Makes room for the coefficients."""
+        self.coefficients = array.array("i", bytes(256 * self.blocks()))
 
 
 class _File:
@@ -88,7 +98,8 @@ class _File:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.steps: dict[int, np.ndarray] = {}
-        self.tables: dict[int, list[int]] = {}
+        self.codes: dict[int, tuple[bytes, bytes]] = {}
+        self.scans = 0
         self.components: list[_Component] = []
         self.interval = 0
         self.progressive = False
@@ -128,6 +139,8 @@ class _File:
         bits, self.height, self.width, count = struct.unpack_from(">BHHB", part)
         if bits != 8 or not self.height or not self.width or self.components:
             raise Unreadable("the header makes no sense")
+        if count not in (1, 3, 4):
+            raise Unreadable(f"it has {count} channels, not 1, 3 or 4")
         self.progressive = progressive
         for i in range(count):
             self.components.append(_Component(*part[6 + 3 * i : 9 + 3 * i]))
@@ -136,10 +149,13 @@ class _File:
         for c in self.components:
             if not c.across or self.most_across % c.across or not c.down or self.most_down % c.down:
                 raise Unreadable("its channels have sizes that do not fit together")
-        if self.width * self.height > 512 * len(self.data):  # not a bit for each block
+            c.place(self.width, self.height, self.most_across, self.most_down)
+        if max(self.most_across, self.most_down) > 4:
+            raise Unreadable("its channels have sizes that do not fit together")
+        if sum(c.blocks() for c in self.components) > 8 * len(self.data):  # not a bit for each
             raise Unreadable("the data end too soon")
-        for component in self.components:
-            component.place(self.width, self.height, self.most_across, self.most_down)
+        for c in self.components:
+            c.allocate()
 
     def _quantisation(self, part: bytes) -> None:
         while part:
@@ -151,24 +167,26 @@ class _File:
             part = part[1 + size :]
 
     def _huffman(self, part: bytes) -> None:
-        """Tables by the next 16 bits: the length of a code, and its meaning in the lower byte."""
         while part:
             counts = part[1:17]
             total = sum(counts)
-            table = [0] * 65536
-            for (code, length), symbol in zip(codes(counts), part[17 : 17 + total], strict=True):
-                first, many = code << (16 - length), 1 << (16 - length)
-                table[first : first + many] = [length << 8 | symbol] * many
-            self.tables[part[0]] = table
+            self.codes[part[0]] = counts, part[17 : 17 + total]
             part = part[17 + total :]
 
+    def _table(self, number: int) -> list[int] | None:
+        """The table of codes of this number, if there is one."""
+        return _table(*self.codes[number]) if number in self.codes else None
+
     def _scan(self, part: bytes, start: int) -> None:
+        self.scans += 1
+        if self.scans > _MOST_SCANS:
+            raise Unreadable(f"it has more than {_MOST_SCANS} scans")
         count = part[0]
         known = {component.number: component for component in self.components}
         slots = []
         for i in range(count):
             number, tables = part[1 + 2 * i], part[2 + 2 * i]
-            dc, ac = self.tables.get(tables >> 4), self.tables.get(16 | tables & 15)
+            dc, ac = self._table(tables >> 4), self._table(16 | tables & 15)
             slots.append((known[number], dc, ac))
         first, last, approximation = part[1 + 2 * count : 4 + 2 * count]
         units = self._units([slot[0] for slot in slots])
@@ -211,6 +229,18 @@ class _File:
             ]
             for row, column in parts
         ]
+
+
+@functools.lru_cache(8)
+def _table(counts: bytes, symbols: bytes) -> list[int]:
+    """A table by the next 16 bits: the length of a code, and its meaning in the lower byte."""
+    table = [0] * 65536
+    for (code, length), symbol in zip(codes(counts), symbols, strict=True):
+        if code >> length:
+            raise Unreadable("there are more codes of a length than it has room for")
+        first, many = code << (16 - length), 1 << (16 - length)
+        table[first : first + many] = [length << 8 | symbol] * many
+    return table
 
 
 def _runs(data: bytes) -> list[bytes]:
@@ -267,7 +297,7 @@ def _plane(file: _File, component: _Component, options: Options) -> np.ndarray:
     side = options.side
     while side < 8 and across % 2 == down % 2 == 0:  # rather more of a block than twice the same
         side, across, down = 2 * side, across // 2, down // 2
-    blocks = np.array(component.coefficients, np.int32).reshape(-1, 64)
+    blocks = np.frombuffer(component.coefficients, np.intc).reshape(-1, 64)
     blocks = samples(blocks, file.steps[component.table], side, options.accurate)
     plane = blocks.reshape(component.rows, component.columns, side, side).swapaxes(1, 2)
     plane = plane.reshape(side * component.rows, -1)

@@ -13,7 +13,14 @@ from retrograde.image._files import Unreadable
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGB_ALPHA = 0, 2, 3, 4, 6
 _SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGB_ALPHA: 4}
+_DEPTHS = {
+    _GREY: (1, 2, 4, 8, 16), _RGB: (8, 16), _PALETTE: (1, 2, 4, 8), _GREY_ALPHA: (8, 16),
+    _RGB_ALPHA: (8, 16),
+}  # fmt: skip
 _KINDS = {1: _GREY, 2: _GREY_ALPHA, 3: _RGB, 4: _RGB_ALPHA}
+_CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
+_MOST_SIDE, _MOST_PIXELS = 1_000_000, 1 << 29  # TensorFlow's limits
+_MOST_PER_BYTE = 1032  # bytes that deflate can make of one
 _PASSES = (  # of an interlaced image: the first row and column, and the steps between them
     (0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2),
     (1, 0, 2, 1),
@@ -37,9 +44,8 @@ def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
     """
     chunks = _chunks(contents)
     header = _Header(*struct.unpack(">IIBBBBB", chunks[b"IHDR"]))
-    if not header.width or not header.height or header.kind not in _SAMPLES:
-        raise Unreadable("the header makes no sense")
-    samples = _samples(zlib.decompress(chunks[b"IDAT"]), header)
+    _check(header)
+    samples = _samples(_decompressed(chunks[b"IDAT"], _bytes_in(header)), header)
     image, alpha = _colours(samples, header, chunks)
     own_alpha = alpha is not None and header.kind not in (_GREY, _RGB)
     channels = channels or image.shape[-1] + own_alpha
@@ -56,18 +62,62 @@ def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
     return (image >> 8).astype(dtype) if image.dtype.itemsize > dtype.itemsize else image
 
 
+def _check(header: _Header) -> None:
+    """Raises `Unreadable` unless there can be an image of this kind and size."""
+    sides = (header.width, header.height)
+    if not all(sides) or header.depth not in _DEPTHS.get(header.kind, ()):
+        raise Unreadable("the header makes no sense")
+    if header.compression or header.filtering or header.interlaced > 1:
+        raise Unreadable("the header makes no sense")
+    if max(sides) > _MOST_SIDE or header.width * header.height >= _MOST_PIXELS:
+        raise Unreadable(f"{header.width} by {header.height} pixels are too large")
+
+
 def _chunks(contents: bytes) -> dict[bytes, bytes]:
-    """The chunks by their names; the data are joined."""
-    chunks, place = {b"IDAT": b""}, len(SIGNATURE)
+    """The chunks by their names; the data are joined. Damaged ones that are not needed are not."""
+    chunks, parts, place = {}, [], len(SIGNATURE)
     while b"IEND" not in chunks:
         (length,) = struct.unpack_from(">I", contents, place)
         name, data = contents[place + 4 : place + 8], contents[place + 8 : place + 8 + length]
         (check,) = struct.unpack_from(">I", contents, place + 8 + length)
-        if zlib.crc32(name + data) != check:
-            raise Unreadable(f"a checksum is wrong, that of {name!r}")
-        chunks[name] = chunks[name] + data if name == b"IDAT" else data
         place += length + 12
-    return chunks
+        needed = not name[0] & 0x20
+        if needed and (name not in _CRITICAL or (name in chunks and name != b"IDAT")):
+            raise Unreadable(f"there is a chunk too many, {name!r}")
+        if zlib.crc32(data, zlib.crc32(name)) == check:
+            chunks[name] = data
+        elif needed:
+            raise Unreadable(f"a checksum is wrong, that of {name!r}")
+        if name == b"IDAT":
+            parts.append(data)
+    return chunks | {b"IDAT": b"".join(parts)}
+
+
+def _bytes_in(header: _Header) -> int:
+    """How many bytes the lines of an image have, with their filters."""
+    passes = _PASSES if header.interlaced else ((0, 0, 1, 1),)
+    total = 0
+    for top, left, down, across in passes:
+        height, width = -(-(header.height - top) // down), -(-(header.width - left) // across)
+        if height > 0 and width > 0:
+            total += height * (_line_bytes(width, _SAMPLES[header.kind], header.depth) + 1)
+    return total
+
+
+def _line_bytes(width: int, samples: int, depth: int) -> int:
+    return -(-width * samples * depth // 8)
+
+
+def _decompressed(data: bytes, count: int) -> bytes:
+    """The first `count` bytes in compressed data, which may hold more; no more are made."""
+    if count > _MOST_PER_BYTE * len(data):
+        raise Unreadable(f"{count} bytes are needed, and {len(data)} cannot hold as many")
+    stream = zlib.decompressobj()
+    lines = stream.decompress(data, count)
+    more = stream.decompress(stream.unconsumed_tail, 1)  # compares the checksum, at the end
+    if len(lines) < count or not (more or stream.eof):
+        raise Unreadable(f"{count} bytes are needed, but there are {len(lines)}")
+    return lines
 
 
 def _samples(data: bytes, header: _Header) -> np.ndarray:
@@ -86,7 +136,7 @@ def _samples(data: bytes, header: _Header) -> np.ndarray:
 def _lines(data: bytes, shape: tuple[int, int, int], depth: int) -> tuple[np.ndarray, bytes]:
     """An image of this shape at the front of the data, and the data that follow."""
     height, width, samples = shape
-    length = -(-width * samples * depth // 8)
+    length = _line_bytes(width, samples, depth)
     whole = np.frombuffer(data, np.uint8, height * (length + 1)).reshape(height, length + 1)
     step = max(1, samples * depth // 8)
     lines = _unfiltered(whole[:, 0], whole[:, 1:].reshape(height, -1, step)).reshape(height, -1)
@@ -99,10 +149,44 @@ def _lines(data: bytes, shape: tuple[int, int, int], depth: int) -> tuple[np.nda
 
 
 def _unfiltered(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
-    """Each byte plus what the filter of its line makes of those before it and above it.
+    """Each byte plus what the filter of its line makes of those before it and above it."""
+    if filters.max() > 4:
+        raise Unreadable(f"a line has the unknown filter {filters.max()}")
+    if filters.max() > 2 and min(lines.shape[:2]) >= 32:
+        return _unfiltered_by_diagonals(filters, lines)
+    y = np.empty_like(lines)
+    above = np.zeros_like(lines[0])
+    for line, kind, out in zip(lines, filters.tolist(), y, strict=True):
+        if kind == 1:
+            np.cumsum(line, axis=0, dtype=np.uint8, out=out)
+        elif kind < 3:
+            np.add(line, above if kind else 0, out=out)
+        else:
+            out.reshape(-1)[:] = _unfiltered_line(line, above, kind == 4)
+        above = out
+    return y
 
-    All bytes on a diagonal depend only on the two diagonals before, and so are done together.
-    """
+
+def _unfiltered_line(line: np.ndarray, above: np.ndarray, by_paeth: bool) -> list[int]:
+    """One line, byte by byte: each depends on the one before."""
+    step = line.shape[1]
+    packed, over = line.reshape(-1).tolist(), [0] * step + above.reshape(-1).tolist()
+    y = [0] * step
+    for i, value in enumerate(packed):
+        a, b, c = y[i], over[i + step], over[i]
+        if not by_paeth:
+            guess = (a + b) >> 1
+        else:
+            from_a, from_b, from_c = abs(b - c), abs(a - c), abs(a + b - 2 * c)
+            guess = b if from_b <= from_c else c
+            if from_a <= from_b and from_a <= from_c:
+                guess = a
+        y.append((value + guess) & 255)
+    return y[step:]
+
+
+def _unfiltered_by_diagonals(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """All bytes on a diagonal depend only on the two diagonals before: they are done together."""
     height, width, step = lines.shape
     y = np.zeros((height + 1, width + 1, step), np.uint8)
     kinds = filters[:, None]
@@ -128,17 +212,29 @@ def _paeth(before: np.ndarray, above: np.ndarray, corner: np.ndarray) -> np.ndar
     return np.where((from_before <= from_above) & (from_before <= from_corner), before, best)
 
 
+def _transparency(header: _Header, chunks: dict[bytes, bytes]) -> bytes | None:
+    """The chunk that says what is transparent; as in libpng, one of a wrong length is ignored."""
+    clear = chunks.get(b"tRNS", b"")
+    if header.kind == _PALETTE:
+        fits = 0 < len(clear) <= min(len(chunks[b"PLTE"]) // 3, 1 << header.depth)
+    else:
+        fits = len(clear) == 2 * _SAMPLES[header.kind]
+    return clear if fits else None
+
+
 def _colours(
     samples: np.ndarray, header: _Header, chunks: dict[bytes, bytes]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The image, and how opaque each pixel is if the file says that."""
-    clear = chunks.get(b"tRNS")
+    clear = _transparency(header, chunks)
     if header.kind == _PALETTE:
-        palette = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
+        palette = np.zeros((256, 3), np.uint8)  # black, as far as the file does not say
+        known = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
+        palette[: len(known)] = known
         index = samples[..., 0]
         if clear is None:
             return palette[index], None
-        opacity = np.full(max(256, len(palette)), 255, np.uint8)
+        opacity = np.full(256, 255, np.uint8)
         opacity[: len(clear)] = np.frombuffer(clear, np.uint8)
         return palette[index], opacity[index]
     if header.kind in (_GREY_ALPHA, _RGB_ALPHA):
@@ -151,12 +247,13 @@ def _colours(
     return samples * samples.dtype.type(scale), opacity
 
 
-_SHARES = np.array([9797, 19234, 3737])  # of red, green and blue in grey, by 2 ** 15
+_SHARES = np.array([9797, 19234, 3737], np.uint32)  # of red, green and blue in grey, by 2 ** 15
 
 
 def _grey(image: np.ndarray, chunks: dict[bytes, bytes]) -> np.ndarray:
     """The brightness of colours; if the file tells their gamma, computed on what it stands for."""
-    gamma = struct.unpack(">I", chunks[b"gAMA"])[0] / 1e5 if b"gAMA" in chunks else 1
+    gamma = struct.unpack(">I", chunks[b"gAMA"])[0] if b"gAMA" in chunks else 0
+    gamma = gamma / 1e5 if 16 <= gamma <= 625_000_000 else 1  # as libpng: others are ignored
     gamma = 1 / 2.2 if b"sRGB" in chunks else gamma
     most = np.iinfo(image.dtype).max
     if abs(gamma - 1) < 0.05:

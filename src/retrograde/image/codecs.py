@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.errors import InternalError, invalid
+from retrograde.core.errors import InternalError, ResourceExhaustedError, invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image import _bmp, _gif, _jpeg, _png
@@ -22,8 +22,7 @@ from retrograde.ops.conversion import as_tensor
 _STRING = dtypes.string.numpy_dtype
 _UINT8 = dtypes.uint8.numpy_dtype
 _DAMAGED = (  # what the readers stumble over
-    ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError,
-    struct.error, zlib.error,
+    ValueError, IndexError, KeyError, TypeError, OverflowError, struct.error, zlib.error,
 )  # fmt: skip
 
 
@@ -57,10 +56,15 @@ def decoded(decode: Callable, kind: str, what: str, data: bytes, *arguments: Any
         known = isinstance(error, Unreadable)
         reason = error if known else "they end too soon, or do not fit together"
         raise invalid(f"{what}: cannot read {len(data)} bytes of {kind}: {reason}.") from error
+    except MemoryError:
+        message = f"{what}: there is no memory for the image in {len(data)} bytes of {kind}."
+        raise ResourceExhaustedError(None, None, message) from None
 
 
-def image_in(data: bytes, kind: str, channels: int, dtype: np.dtype, what: str) -> Tensor:
-    """The image in a file; of a GIF, all of its frames."""
+def image_in(
+    data: bytes, kind: str, channels: int, dtype: np.dtype, what: str, frames: int | None = None
+) -> Tensor:
+    """The image in a file; of a GIF, all of its frames, or the first `frames`."""
     if channels not in (0, 1, 3, 4):
         raise invalid(f"{what}: `channels` must be 0, 1, 3 or 4. Received: {channels}.")
     match kind:
@@ -77,7 +81,7 @@ def image_in(data: bytes, kind: str, channels: int, dtype: np.dtype, what: str) 
         case "GIF":
             if channels not in (0, 3):
                 raise invalid(f"{what}: `channels` must be 0 or 3 for GIF. Received: {channels}.")
-            image = decoded(_gif.decode, kind, what, data)
+            image = decoded(_gif.decode, kind, what, data, frames)
         case _:
             if channels == 4:
                 raise invalid(f"{what}: `channels` must be 0, 1 or 3 for JPEG. Received: 4.")
@@ -136,8 +140,8 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     """The frames of a GIF file, as uint8 in RGB: `[frames, height, width, 3]`.
 
-    Each frame is drawn over the one before. A PNG and a JPEG are taken too, as one
-    frame.
+    Each frame is drawn over the one before. The canvas is as high as the highest frame and as wide
+    as the widest, and black before the first. A PNG and a JPEG are taken too, as one frame.
     """
     what = "decode_gif"
     data = file_bytes(contents, what)
@@ -166,7 +170,8 @@ def decode_image(
     kind = kind_of(data, what)
     known = wanted.name in ("uint8", "uint16", "float32")
     read_as = wanted if known else dtypes.uint16
-    image = image_in(data, kind, channels or 0, read_as.numpy_dtype, what)
+    frames = None if expand_animations else 1
+    image = image_in(data, kind, channels or 0, read_as.numpy_dtype, what, frames)
     if kind == "GIF" and not expand_animations:
         image = image[0]
     return image if known else convert_image_dtype(image, wanted)

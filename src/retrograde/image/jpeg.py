@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integers
+from retrograde.arrays._arguments import integer, integers
 from retrograde.core import dtypes
 from retrograde.core.errors import InternalError, invalid
 from retrograde.core.hosting import hosted
@@ -128,7 +128,12 @@ def encode_jpeg(
     if density_unit not in ("in", "cm"):
         raise invalid(f"{what}: density_unit must be 'in' or 'cm'. Received: {density_unit!r}.")
     unit = 1 if density_unit == "in" else 2
-    density = struct.pack(">BHH", unit, x_density, y_density)
+    densities = integer(x_density, what), integer(y_density, what)
+    if not all(0 <= density < 1 << 16 for density in densities):
+        raise invalid(
+            f"{what}: x_density and y_density must be in [0, 65536). Received: {densities}."
+        )
+    density = struct.pack(">BHH", unit, *densities)
     text = as_tensor(xmp_metadata, _STRING).numpy()
     return _encoded(image, quality, wanted[format], what, chroma_downsampling, density, text)
 

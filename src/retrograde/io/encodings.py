@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import re
-import zlib
 from typing import Any
 
 import numpy as np
 
 from retrograde.arrays import convert_to_tensor
+from retrograde.arrays._arguments import integer
 from retrograde.core import dtypes
-from retrograde.core.errors import DataLossError, invalid
+from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
+from retrograde.io._compressed import WINDOWS, decompressed
 from retrograde.strings._mapping import each, strings_of
 
 _BASE64 = re.compile(rb"[A-Za-z0-9_-]*={0,2}\Z")
@@ -45,26 +46,17 @@ def decode_base64(input: Any, name: str | None = None) -> Any:
     return each(decoded, input)
 
 
-_WINDOWS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
-
-
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Any:
     """What was compressed by zlib ("ZLIB") or gzip ("GZIP"); "" stands for no compression."""
     if not compression_type:
         return strings_of(bytes)
-    if compression_type not in _WINDOWS:
+    if compression_type not in WINDOWS:
         raise invalid(
             f"decode_compressed: compression_type is {compression_type!r}. Expected 'ZLIB', "
             "'GZIP' or ''."
         )
-
-    def decoded(value: Any) -> Any:
-        try:
-            return zlib.decompress(value, _WINDOWS[compression_type])
-        except zlib.error as error:
-            raise DataLossError(None, None, f"decode_compressed: {error}") from error
-
-    return each(decoded, bytes)
+    what = "decode_compressed"
+    return each(lambda value: decompressed(value, compression_type, what), bytes)
 
 
 @hosted(open_shapes=True)
@@ -87,6 +79,12 @@ def decode_raw(
     dtype = dtypes.as_dtype(out_type).numpy_dtype
     values = strings.ravel().tolist()
     if fixed_length is not None:
+        fixed_length = integer(fixed_length, "fixed_length", TypeError)
+        if fixed_length <= 0 or fixed_length % dtype.itemsize:
+            raise invalid(
+                f"decode_raw: fixed_length is {fixed_length}. Expected a positive multiple of "
+                f"{dtype.itemsize}, the size of {dtype.name}."
+            )
         values = [value[:fixed_length].ljust(fixed_length, b"\0") for value in values]
     length = len(values[0]) if values else 0
     for place, value in enumerate(values):
@@ -100,10 +98,17 @@ def decode_raw(
             f"decode_raw: the strings have {length} bytes. Expected a multiple of "
             f"{dtype.itemsize}, the size of {dtype.name}."
         )
-    numbers = np.frombuffer(b"".join(values), dtype)
+    numbers = _numbers(b"".join(values), dtype)
     if not little_endian:
         numbers = numbers.byteswap()
-    return Tensor(numbers.reshape(*strings.shape, length // dtype.itemsize).copy())
+    return Tensor(numbers.reshape(*strings.shape, length // dtype.itemsize))
+
+
+def _numbers(data: bytes, dtype: np.dtype) -> np.ndarray:
+    """Returns the numbers whose bytes `data` are. Any byte but 0 is true: `bool` has no others."""
+    if dtype == np.bool_:
+        return np.frombuffer(data, np.uint8) != 0
+    return np.frombuffer(data, dtype).copy()
 
 
 # A tensor as bytes, in the protocol buffer that TensorFlow calls TensorProto: field 1 is the dtype,
@@ -161,7 +166,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
         number, shape, content, strings = _parts(written)
         found = _DTYPES[number]
         array = _elements(found, content, strings).reshape(shape)
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise invalid("parse_tensor: these bytes are not those of a tensor.") from error
     if found != wanted:
         raise invalid(
@@ -192,7 +197,9 @@ def _elements(dtype: Any, content: bytes, strings: list[bytes]) -> np.ndarray:
         array = np.empty(len(strings), object)
         array[:] = strings
         return array
-    return np.frombuffer(content, dtype.numpy_dtype).copy()
+    if dtype == dtypes.bool_ and content.strip(b"\0\1"):
+        raise ValueError("a bool is neither 0 nor 1")
+    return _numbers(content, dtype.numpy_dtype)
 
 
 def _varint(number: int) -> bytes:
@@ -231,6 +238,8 @@ def _fields(written: bytes) -> list[tuple[int, Any]]:
 def _read_varint(written: bytes, place: int) -> tuple[int, int]:
     number, shift = 0, 0
     while written[place] & 0x80:
+        if shift > 56:
+            raise ValueError("a number has more than 10 bytes")
         number |= (written[place] & 0x7F) << shift
         shift += 7
         place += 1

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from retrograde._atomic_files import is_full, replace_or_write
 from retrograde.core import dtypes
 from retrograde.core.errors import (
     FailedPreconditionError,
     NotFoundError,
     PermissionDeniedError,
+    ResourceExhaustedError,
     UnknownError,
     invalid,
 )
@@ -34,7 +38,10 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Writes a string to a file; folders that are missing on its way are made.
+    """Writes a string to a file, and creates the folders on its path that are missing.
+
+    The file is replaced as a whole: a process that is killed leaves the old or the new content.
+    A full disk raises a `ResourceExhaustedError` and leaves the old content.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -47,10 +54,14 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
         raise invalid(f"write_file: `contents` has shape {data._array.shape}. Expected a scalar.")
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(data.numpy())
+        replace_or_write(path, lambda name: _write(name, data.numpy()), flush=False)
     except OSError as error:
         raise as_tensorflow(error, path) from error
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
@@ -91,6 +102,17 @@ _ERRORS = {
 }
 
 
+@contextlib.contextmanager
+def tensorflow_errors(path: str) -> Iterator[None]:
+    """Runs a block in which an error of the operating system is one of `tf.errors`."""
+    try:
+        yield
+    except OSError as error:
+        raise as_tensorflow(error, path) from error
+
+
 def as_tensorflow(error: OSError, path: str) -> Exception:
     """TensorFlow's error for one of the operating system."""
+    if is_full(error):
+        return ResourceExhaustedError(None, None, f"{path}: {error.strerror}.")
     return _ERRORS.get(type(error), UnknownError)(None, None, f"{path}: {error.strerror}.")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from retrograde._atomic_files import replace_or_write
+from retrograde.core.arguments import expect
 from retrograde.core.errors import AlreadyExistsError, NotFoundError, OutOfRangeError, invalid
 from retrograde.core.lazily import speaking
 from retrograde.io.files import as_tensorflow, matching
@@ -71,7 +73,7 @@ class GFile:
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
-        if mode.replace("b", "") not in _MODES:
+        if expect(mode, str, "GFile", "a mode such as 'r'").replace("b", "") not in _MODES:
             raise invalid("mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
         self._name, self._mode = _name(name), mode
         self._file: Any = None
@@ -99,15 +101,21 @@ class GFile:
 
     def read(self, n: int = -1) -> Any:
         """The next `n` characters or bytes, or all that are left."""
-        return self._opened().read(n)
+        file = self._opened()
+        with _tensorflows_errors(self._name):
+            return file.read(n)
 
     def readline(self) -> Any:
         """The next line, with its end."""
-        return self._opened().readline()
+        file = self._opened()
+        with _tensorflows_errors(self._name):
+            return file.readline()
 
     def readlines(self) -> list:
         """All lines that are left."""
-        return self._opened().readlines()
+        file = self._opened()
+        with _tensorflows_errors(self._name):
+            return file.readlines()
 
     def write(self, file_content: Any) -> None:
         """Writes text; strings are encoded for a file of bytes."""
@@ -116,13 +124,17 @@ class GFile:
             file_content = file_content.encode()
         elif isinstance(file_content, bytes) and wanted is str:
             file_content = file_content.decode()
-        self._opened().write(file_content)
+        file = self._opened()
+        with _tensorflows_errors(self._name):
+            file.write(file_content)
 
     def seek(self, offset: int, whence: int = 0) -> None:
         """Goes to a position, counted from the start, from here, or from the end."""
         if offset < 0 and not whence:
             raise OutOfRangeError(None, None, f"seek: {offset} is before the start of the file.")
-        self._opened().seek(offset, whence)
+        file = self._opened()
+        with _tensorflows_errors(self._name):
+            file.seek(offset, whence)
 
     def tell(self) -> int:
         """The position."""
@@ -135,13 +147,15 @@ class GFile:
     def flush(self) -> None:
         """Hands what was written over to the operating system."""
         if self._file is not None:
-            self._file.flush()
+            with _tensorflows_errors(self._name):
+                self._file.flush()
 
     def close(self) -> None:
         """Closes the file; it is opened anew if it is used again."""
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            with _tensorflows_errors(self._name):
+                file.close()
 
     def __del__(self) -> None:
         if getattr(self, "_file", None) is not None:  # a wrong mode leaves none
@@ -227,10 +241,10 @@ def rmtree(path: Any) -> None:
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copies a file."""
+    """Copies a file. One that is overwritten is replaced as a whole."""
     _refuse_existing(dst, overwrite)
     with _tensorflows_errors(_name(src)):
-        shutil.copyfile(_name(src), _name(dst))
+        replace_or_write(_name(dst), lambda path: shutil.copyfile(_name(src), path), flush=False)
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:

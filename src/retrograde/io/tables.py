@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.errors import invalid
+from retrograde.core.arguments import expect
+from retrograde.core.errors import InvalidArgumentError, invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.strings._mapping import strings_of
+from retrograde.strings._numbers import number_in
 
 
 @hosted
@@ -36,7 +38,11 @@ def decode_csv(
     (array([1, 2], dtype=int32), array([b'a', b'?'], dtype=object))
     """
     strings = np.asarray(strings_of(records)._array)
-    rows = _rows(strings.ravel().tolist(), field_delim, use_quote_delim)
+    delimiter = expect(field_delim, str, "decode_csv", "a field_delim of type str").encode()
+    if len(delimiter) != 1:
+        raise invalid(f"decode_csv: field_delim is {field_delim!r}. Expected one ASCII character.")
+    records = enumerate(strings.ravel().tolist())
+    rows = [_fields(record, delimiter, use_quote_delim, number) for number, record in records]
     defaults = [np.asarray(as_tensor(default)._array) for default in record_defaults]
     columns = range(len(defaults)) if select_cols is None else select_cols
     if len(columns) != len(defaults) or list(columns) != sorted(set(columns)):
@@ -61,19 +67,56 @@ def decode_csv(
     ]
 
 
-def _rows(records: list[bytes], delimiter: str, quotes: bool) -> list[list[str]]:
-    # Latin-1 keeps every byte as it is.
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    lines = (record.decode("latin-1") for record in records)
-    return [next(csv.reader([line], delimiter=delimiter, quoting=quoting), [""]) for line in lines]
+def _fields(record: bytes, delimiter: bytes, quotes: bool, number: int) -> list[bytes]:
+    """Returns the fields of record `number`, by TensorFlow's rules for quotes and line ends."""
+    if not re.search(rb'["\r\n]' if quotes else rb"[\r\n]", record):
+        return record.split(delimiter) if record else []
+    fields, place = [], 0
+    while place < len(record):
+        if record[place] in b"\r\n":
+            place += 1
+            continue
+        if quotes and record[place] == ord('"'):
+            field, place = _quoted(record, place + 1, delimiter, number)
+        else:
+            field = record[place:].partition(delimiter)[0]
+            place += len(field) + 1
+            if re.search(rb'["\r\n]' if quotes else rb"[\r\n]", field):
+                raise _malformed(number, "has a quote or a line end in a field without quotes")
+        fields.append(field)
+    return [*fields, b""] if record.endswith(delimiter) else fields
+
+
+def _quoted(record: bytes, place: int, delimiter: bytes, number: int) -> tuple[bytes, int]:
+    """Returns a field that begins at `place`, after its quote, and where the next one begins."""
+    parts = []
+    while True:
+        end = record.find(b'"', place)
+        if end < 0:
+            raise _malformed(number, "has a field without a quote at its end")
+        parts.append(record[place:end])
+        following = record[end + 1 : end + 2]
+        if not following or following == delimiter:
+            return b"".join(parts), end + 2
+        if following != b'"':
+            raise _malformed(number, "has a single quote inside a field with quotes")
+        parts.append(b'"')
+        place = end + 2
+
+
+def _malformed(number: int, problem: str) -> InvalidArgumentError:
+    return invalid(
+        f"decode_csv: record {number} {problem}. Expected quotes around the whole field, and two "
+        "for each quote in it."
+    )
 
 
 def _column(
-    fields: list[str], column: int, default: np.ndarray, na_value: str, shape: tuple[int, ...]
+    fields: list[bytes], column: int, default: np.ndarray, na_value: str, shape: tuple[int, ...]
 ) -> Tensor:
-    array = np.empty(len(fields), default.dtype)
+    array, missing = np.empty(len(fields), default.dtype), na_value.encode()
     for place, field in enumerate(fields):
-        if field and field != na_value:
+        if field and field != missing:
             array[place] = _value(field, column, place, default.dtype)
         elif default.size:
             array[place] = default.ravel()[0]
@@ -82,13 +125,15 @@ def _column(
     return Tensor(array.reshape(shape))
 
 
-def _value(field: str, column: int, place: int, dtype: np.dtype) -> Any:
+def _value(field: bytes, column: int, place: int, dtype: np.dtype) -> Any:
     if dtype == dtypes.string.numpy_dtype:
-        return field.encode("latin-1")
-    try:
-        return np.dtype(dtype).type(int(field) if dtype.kind in "iu" else float(field))
-    except (ValueError, OverflowError) as error:
+        return field
+    found = number_in(field, dtypes.of(dtype))
+    if found is None:
+        word = field if len(field) < 100 else field[:100] + b"..."
         raise invalid(
-            f"decode_csv: field {column} of record {place} is {field!r}. Expected a value of "
-            f"{dtype.name}."
-        ) from error
+            f"decode_csv: field {column} of record {place} is {word.decode('latin-1')!r}. Expected "
+            f"a value of {dtype.name}."
+        )
+    with np.errstate(over="ignore"):
+        return dtype.type(found)

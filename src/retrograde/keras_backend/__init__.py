@@ -2,7 +2,8 @@
 
 `ops/` holds the functions behind `keras.ops`, one module for each module there; `random` and `rnn`
 those behind `keras.random` and recurrent layers; `trainer`, `layer` and `export` the parts of
-models and layers that depend on the backend. `backend` gathers what Keras looks for.
+models and layers that depend on the backend; `saving` makes Keras's files atomic. `backend` gathers
+what Keras looks for.
 
 How Keras comes to use it stands in `retrograde._keras_seat`, and only there. Programs import
 `retrograde.keras`.

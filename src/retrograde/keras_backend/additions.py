@@ -13,7 +13,7 @@ from keras.src.utils import rng_utils
 
 import retrograde
 from retrograde.core.indexed_slices import whole
-from retrograde.keras_backend import gradients
+from retrograde.keras_backend import gradients, saving
 from retrograde.summary import _events
 
 
@@ -30,6 +30,7 @@ def make(view):
     LossScaleOptimizer.get_unscaled_gradients = get_unscaled_gradients
     LossScaleOptimizer.apply = _applying(LossScaleOptimizer.apply)
     gradients.prepare_in_optimizers()
+    saving.make_atomic()
 
 
 class _Ours(types.SimpleNamespace):

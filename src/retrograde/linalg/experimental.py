@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.arguments import brief
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -45,6 +46,17 @@ def conjugate_gradient(
     `is_positive_definite` must be true. It begins at `x`, or else at 0, and ends when the length of
     the residual is below `tol` times that of `rhs`, or after `max_iter` steps.
     """
+    for needed in ("matvec", "is_self_adjoint", "is_positive_definite"):
+        if not hasattr(operator, needed):
+            raise TypeError(
+                f"conjugate_gradient: expected an operator with {needed!r}. Received: "
+                f"{brief(operator)}."
+            )
+    if preconditioner is not None and not hasattr(preconditioner, "matvec"):
+        raise TypeError(
+            "conjugate_gradient: expected a preconditioner with 'matvec'. Received: "
+            f"{brief(preconditioner)}."
+        )
     if not (operator.is_self_adjoint and operator.is_positive_definite):
         raise ValueError("Expected a self-adjoint, positive definite operator.")
     b = as_tensor(rhs)

@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer_array
 from retrograde.core import dtypes
+from retrograde.core.arguments import shown
 from retrograde.core.conversion import held_by
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import FailedPreconditionError, invalid
@@ -139,7 +140,7 @@ def _contracted(axes: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple
         axes = integer_array(axes, "tensordot").tolist()
     if not isinstance(axes, (list, tuple, np.ndarray)) or len(axes) != 2:
         raise ValueError(
-            f"tensordot: `axes` must be an integer or have length 2. Received: {axes}."
+            f"tensordot: `axes` must be an integer or have length 2. Received: {shown(axes)}."
         )
     of_a, of_b = (_places(part, x) for part, x in zip(axes, (a, b), strict=True))
     if len(of_a) != len(of_b):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.arguments import shown
 from retrograde.core.dispatch import apply
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -50,7 +51,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
             f"einsum: unexpected keyword arguments {', '.join(kwargs)}. Expected name or optimize."
         )
     if not isinstance(equation, str):
-        raise TypeError(f"einsum: expected a string for the equation. Received: {equation!r}.")
+        raise TypeError(f"einsum: expected a string for the equation. Received: {shown(equation)}.")
     terms, output = _parsed(equation.replace(" ", ""))
     if len(terms) != len(inputs):
         raise ValueError(

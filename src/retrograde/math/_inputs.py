@@ -45,10 +45,17 @@ def pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
         if isinstance(y, Tensor):
             return x, y
         if type(y) in _NUMBERS and x._form.dtype in dtypes.FLOATING:
-            return x, Tensor(x._form.dtype.type(y))
+            return x, _number(y, x._form.dtype)
     elif isinstance(y, Tensor) and type(x) in _NUMBERS and y._form.dtype in dtypes.FLOATING:
-        return Tensor(y._form.dtype.type(x)), y
+        return _number(x, y._form.dtype), y
     return tuple(one_dtype((x, y)))
+
+
+def _number(value: float, dtype: np.dtype) -> Tensor:
+    try:
+        return Tensor(dtype.type(value))
+    except OverflowError:
+        return as_tensor(value, dtype)  # which says what is wrong
 
 
 def truth(value: Any) -> Tensor:

@@ -137,7 +137,8 @@ def batch_normalization(
     x = as_tensor(x)
     dtype = x._array.dtype
     mean, variance = (_like(v, dtype) for v in (mean, variance))
-    factor = apply(el.rsqrt, (variance + variance_epsilon,))
+    offset, scale = (None if v is None else _like(v, dtype) for v in (offset, scale))
+    factor = apply(el.rsqrt, (as_tensor(variance + variance_epsilon),))
     if scale is not None:
         factor = factor * scale
     shift = -mean * factor if offset is None else offset - mean * factor

@@ -6,6 +6,7 @@ import numpy as np
 
 from retrograde.core import dtypes, rows
 from retrograde.core.rules import Spec
+from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops._callbacks import called_back
 from retrograde.ops._totals import SINGLE_AND_DOUBLE
 from retrograde.ops._totals import total as total_of_floats
@@ -86,6 +87,16 @@ def widened(x):
     return x.astype(np.float32) if x.dtype in HALF else x
 
 
+def taken(xp, x, indices, axis):
+    """Returns `jax.numpy.take` of x, indices outside clipped.
+
+    JAX returns a wrong shape where x is empty along the axis and nothing is taken.
+    """
+    if x.shape[axis] == 0 and 0 in indices.shape:
+        return xp.zeros((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+    return xp.take(x, indices, axis, mode="clip")
+
+
 def scalar(value, like):
     """`value` in the dtype of `like`: beside a Python float, bfloat16 would become float32."""
     return plain_dtype(like).type(value)
@@ -114,12 +125,17 @@ def largest(xp, x, axis, keepdims=False):
     return xp.max(x, axis=axis, keepdims=keepdims)
 
 
+_OPERATIONS = {  # public functions whose names differ from those of SciPy
+    "gammaln": "lgamma", "gammainc": "igamma", "gammaincc": "igammac", "expi": "expint",
+    **{name: f"bessel_{name}" for name in ("i0", "i1", "i0e", "i1e")},
+    **{name: f"bessel_{name}" for name in ("j0", "j1", "y0", "y1", "k0", "k1", "k0e", "k1e")},
+}  # fmt: skip
+
+
 def special(xp, name):
     """A function of `scipy.special`, or of its twin in JAX."""
     if xp is np:
-        import scipy.special
-
-        return getattr(scipy.special, name)
+        return getattr(scipy_part("special", _OPERATIONS.get(name, name)), name)
     import jax.scipy.special
 
     return getattr(jax.scipy.special, name)
@@ -129,9 +145,7 @@ def fourier(xp):
     """The module of Fourier transforms; SciPy's take half the time of NumPy's."""
     if xp is not np:
         return xp.fft
-    import scipy.fft
-
-    return scipy.fft
+    return scipy_part("fft", "a Fourier transform")
 
 
 def on_host(xp, f, results, *arrays):
@@ -207,9 +221,8 @@ def add_part(xp, y, key, values):
 
 def sparse_matrix(values, rows, columns, shape):
     """SciPy's sparse matrix of NumPy arrays; values in one place add up."""
-    from scipy.sparse import csr_array
-
-    return csr_array((values, (rows, columns)), shape=shape)
+    sparse = scipy_part("sparse", "a product with a sparse matrix")
+    return sparse.csr_array((values, (rows, columns)), shape=shape)
 
 
 def along_time(xp, step, state, xs, reverse):

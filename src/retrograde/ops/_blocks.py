@@ -13,6 +13,7 @@ import numpy as np
 from retrograde.core import alarms
 from retrograde.core.dispatch import MANY
 from retrograde.core.recorders import quiet_context
+from retrograde.ops._processors import processors
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -27,12 +28,7 @@ limit = 0  # how many threads may share the work; 0 for as many as there are cor
 
 def threads() -> int:
     """How many threads share the work."""
-    return min(limit, _cores()) if limit else _cores()
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(limit, processors()) if limit else processors()
 
 
 def run_in_blocks(
@@ -197,13 +193,14 @@ class _Job:
     `work` is a list with one function, which goes to the thread that begins, or back.
     """
 
-    __slots__ = ("alarmed", "done", "error", "left", "work")
+    __slots__ = ("alarmed", "done", "error", "finished", "left", "work")
 
     def __init__(self, work: Callable, left: list) -> None:
         self.work = [work]
         self.left = left
         self.done = threading.Lock()
         self.done.acquire()
+        self.finished = False
         self.alarmed = False
         self.error: BaseException | None = None
 
@@ -227,13 +224,25 @@ def shared(work: Callable, parts: Sequence, helpers: int) -> None:
     finally:
         left.clear()
         begun = [job for job in jobs if next(_taken(job.work), None) is None]
-        for job in begun:
-            job.done.acquire()
+        _wait_for(begun)
     for job in begun:
         if job.error is not None:
             raise job.error
     if any([job.alarmed for job in begun]):
         alarms.heard()
+
+
+def _wait_for(jobs: list[_Job]) -> None:
+    """Waits until all jobs are done. Control-C is raised after that: they still write to arrays."""
+    interrupt: BaseException | None = None
+    for job in jobs:
+        while not job.finished:
+            try:
+                job.done.acquire()
+            except BaseException as error:
+                interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 def _taken(left: list) -> Iterator:
@@ -254,7 +263,7 @@ def _helpers() -> SimpleQueue:
         from queue import SimpleQueue  # not before it is needed
 
         _jobs = jobs = SimpleQueue()
-        for i in range(max(1, _cores() - 1)):
+        for i in range(max(1, processors() - 1)):
             name = f"retrograde-blocks_{i}"
             try:
                 threading.Thread(target=_help, args=(jobs,), name=name, daemon=True).start()
@@ -277,6 +286,7 @@ def _help(jobs: SimpleQueue) -> None:
             job.alarmed = bool(heard)
             heard.clear()
             del work  # and with it the arrays: who waits may write into them
+            job.finished = True
             job.done.release()
 
 

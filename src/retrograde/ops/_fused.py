@@ -12,6 +12,7 @@ import numpy as np
 
 from retrograde.core.calls import Call
 from retrograde.core.rules import Spec
+from retrograde.core.source import literal
 from retrograde.ops import _blocks
 from retrograde.ops._writing import COSTLY, how_it_writes
 
@@ -105,7 +106,7 @@ class Fused:
         }
         for i, call in enumerate(self.calls):
             dtype = self.specs[call.outputs[0]].dtype
-            namespace[dtype.name] = dtype
+            namespace[_name_of(dtype)] = dtype
             f = call.primitive.on_numpy
             if not is_sum(call) and not isinstance(f, np.ufunc):
                 namespace[self.function_name(i)] = partial(f, **call.attrs) if call.attrs else f
@@ -117,7 +118,7 @@ class Fused:
         f = call.primitive.on_numpy
         if isinstance(f, np.ufunc):
             return f"np.{f.__name__}"
-        number = f"_{call.outputs[0]}" if call.attrs else ""
+        number = f"_{call.outputs[0]:d}" if call.attrs else ""
         return f"{call.primitive.name}_kernel{number}"
 
     def is_worth_threads(self) -> bool:
@@ -191,27 +192,30 @@ class _Text:
         calls = [self._call(i) for i in range(len(fused.calls))]
         threads = "helpers()" if fused.is_worth_threads() else "0"
         return [
-            f"def {name}({', '.join(f'v{v}' for v in fused.inputs)}):",
+            f"def {name}({', '.join(f'v{v:d}' for v in fused.inputs)}):",
             *_indented(1, [*self._before(), "", "def work(blocks):"]),
             *_indented(2, [*self._scratch(), "for start, stop in blocks:"]),
             *_indented(3, [*self._cuts(), *calls]),
             "",
-            *_indented(1, [f"shared(work, shorter_halves({self.count}, {self.most}), {threads})"]),
+            *_indented(
+                1, [f"shared(work, shorter_halves({self.count:d}, {self.most:d}), {threads})"]
+            ),
             *_indented(1, self._after()),
-            f"    return ({', '.join(f'v{v}' for v in fused.outputs)},)",
+            f"    return ({', '.join(f'v{v:d}' for v in fused.outputs)},)",
         ]
 
     # Before and after the loop over blocks
 
     def _before(self) -> list[str]:
         fused = self.fused
-        lines = [f"sums{y} = {{}}" for y in self._sums()]
+        lines = [f"sums{y:d} = {{}}" for y in self._sums()]
         for y in self._arrays():
             if y in fused.over:
-                lines.append(f"v{y} = memory_of(v{fused.over[y]})")
+                lines.append(f"v{y:d} = memory_of(v{fused.over[y]:d})")
             elif y in fused.outputs:
-                lines.append(f"v{y} = np.empty({fused.shape}, {fused.specs[y].dtype.name})")
-        return lines + [f"a{v} = v{v}{self._in_blocks(v)}" for v in self._arrays()]
+                shape, dtype = literal(fused.shape), _name_of(fused.specs[y].dtype)
+                lines.append(f"v{y:d} = np.empty({shape}, {dtype})")
+        return lines + [f"a{v:d} = v{v:d}{self._in_blocks(v)}" for v in self._arrays()]
 
     def _sums(self) -> list[int]:
         return [call.outputs[0] for call in self.fused.calls if is_sum(call)]
@@ -226,11 +230,11 @@ class _Text:
 
     def _whole_sum(self, call: Call) -> str:
         y = call.outputs[0]
-        text = f"sum_of_halves(sums{y}, 0, {self.count})"
+        text = f"sum_of_halves(sums{y:d}, 0, {self.count:d})"
         if call.primitive.name == "mean":
-            text += f" / {self.count}"
+            text += f" / {self.count:d}"
         shape = self.fused.specs[y].shape
-        return f"v{y} = ({text}).reshape({shape})" if shape else f"v{y} = {text}"
+        return f"v{y:d} = ({text}).reshape({literal(shape)})" if shape else f"v{y:d} = {text}"
 
     # How arrays are cut
 
@@ -253,15 +257,16 @@ class _Text:
         if v in self.fused.uniform:
             return ".flat[0]"
         if self._is_cut(v):
-            return f".reshape({(self.count, *rest)})"
-        return f".reshape({rest if math.prod(rest) > 1 else ()})"
+            return f".reshape({literal((self.count, *rest))})"
+        return f".reshape({literal(rest if math.prod(rest) > 1 else ())})"
 
     def _scratch(self) -> list[str]:
         shape = (self.most, *self.rest)
-        return [f"row{i} = np.empty({shape}, {dtype})" for i, dtype in enumerate(self.rows)]
+        names = map(_name_of, self.rows)
+        return [f"row{i} = np.empty({literal(shape)}, {name})" for i, name in enumerate(names)]
 
     def _cuts(self) -> list[str]:
-        lines = [f"x{v} = a{v}[start:stop]" for v in self._arrays() if self._is_cut(v)]
+        lines = [f"x{v:d} = a{v:d}[start:stop]" for v in self._arrays() if self._is_cut(v)]
         return lines + [f"r{i} = row{i}[: stop - start]" for i in range(len(self.rows))]
 
     # One call on one block
@@ -270,23 +275,23 @@ class _Text:
         fused = self.fused
         call, writes = fused.calls[i], fused.writes[i]
         y, reads = call.outputs[0], fused.reads[i]
-        blocks = [f"x{v}" if self._is_inside(v) or self._is_cut(v) else f"a{v}" for v in reads]
+        blocks = [f"x{v:d}" if self._is_inside(v) or self._is_cut(v) else f"a{v:d}" for v in reads]
         if is_sum(call):
-            return f"sums{y}[start, stop] = np.add.reduce({blocks[0]}, axis=None)"
+            return f"sums{y:d}[start, stop] = np.add.reduce({blocks[0]}, axis=None)"
         name = fused.function_name(i)
         if writes is not None:
             into = self._room(i)
             text = f"{name}({', '.join(blocks)}, out={into})"
-            return text if y in fused.outputs else f"x{y} = {text}"
+            return text if y in fused.outputs else f"x{y:d} = {text}"
         text = f"{name}({', '.join(blocks)})"
         if y in fused.outputs:
-            return f"x{y}[...] = {text}"
+            return f"x{y:d}[...] = {text}"
         if not any(self._is_whole(v) for v in reads):  # the kernel returns less
             into = self._room(i)
-            return f"x{y} = {into}; x{y}[...] = {text}"
+            return f"x{y:d} = {into}; x{y:d}[...] = {text}"
         # The result may look into an input, whose row is then needed for as long as it is.
         self.looks_into[y] = set().union(*(self.looks_into.get(v, ()) for v in reads))
-        return f"x{y} = {text}"
+        return f"x{y:d} = {text}"
 
     def _is_inside(self, v: int) -> bool:
         return v not in self.fused.inputs
@@ -296,7 +301,7 @@ class _Text:
         fused = self.fused
         y = fused.calls[i].outputs[0]
         if y in fused.outputs:
-            return f"x{y}"
+            return f"x{y:d}"
         live = [v for v in self.looks_into if fused.is_read_from(i, v)]
         busy = set().union(*(self.looks_into[v] for v in live))
         dtype = fused.specs[y].dtype
@@ -308,6 +313,11 @@ class _Text:
         row = min(free, key=lambda r: r not in of_inputs)  # theirs are in the cache already
         self.looks_into[y] = {row}
         return f"r{row}"
+
+
+def _name_of(dtype: np.dtype) -> str:
+    """Returns the name of `dtype` in the source, where `bool` is Python's."""
+    return "bool_" if dtype.kind == "b" else dtype.name
 
 
 def _indented(depth: int, lines: Sequence[str]) -> list[str]:

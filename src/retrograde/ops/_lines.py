@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from retrograde.ops import _blas
 from retrograde.ops._windows import Windows
 
 _LINES = 1 << 22  # bytes of lines at a time: they stay in cache, the products are large
@@ -128,7 +129,7 @@ def convolve(x, w, windows):
         if not lines.crossed:
             room = part.reshape(-1, w.shape[-1])
         for rows, places in lines.matrices(len(part)):
-            np.matmul(rows, matrix, out=room[places])
+            _blas.dot(rows, matrix, out=room[places])
         if lines.crossed:
             part[...] = kept[: len(part)]
     return y
@@ -152,7 +153,7 @@ def convolve_transposed(g, w, windows, space):
     block = max(1, _BLOCK // (g[0].size // g.shape[-1] * matrix.shape[-1] * g.itemsize))
     for start in range(0, len(g), block):
         part = g[start : start + block]
-        seen = part.reshape(-1, part.shape[-1]) @ matrix
+        seen = _blas.dot(part.reshape(-1, part.shape[-1]), matrix)
         seen = seen.reshape(*part.shape[:-1], *windows.size, -1)
         into = y[start : start + block]
         for tap, positions, cells in windows.meetings(space):
@@ -177,7 +178,7 @@ def convolve_filter(x, g, windows, whole=False):
         else:
             room = part.reshape(-1, shape[-1])
         for rows, places in lines.matrices(len(part)):
-            total += rows.T @ room[places]
+            total += _blas.dot(rows.T, room[places])
     if lines.crossed and not np.isfinite(total).all():
         # Perhaps something infinite met one of the zeros that do not count.
         return convolve_filter(x, g, windows, whole=True)

@@ -21,6 +21,7 @@ from retrograde.core.deferring import Agenda, Promise, is_uniform
 from retrograde.core.dispatch import Primitive
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Spec
+from retrograde.core.source import define
 from retrograde.core.tensor import Tensor
 from retrograde.ops._arrays import SINGLE_AND_DOUBLE
 from retrograde.ops._writing import COSTLY, how_it_writes, written_dtype
@@ -147,6 +148,8 @@ def _put_off(
             y = agenda.add(primitive, inputs, attrs, spec)
         if y is None:
             agenda.settle()  # in each thread, one waits at a time
+            if spec is not whole:
+                return None  # a total of what is computed by now
     if y is None:
         agenda = Agenda(whole, _computed)
         _own.agenda = weakref.ref(agenda)
@@ -239,7 +242,6 @@ def _program(
             same[call.outputs[0]] = other
     lead = len(agenda.spec.shape)
     fused = Fused(steps, specs, numbers, lead, same, frozenset(uniform), frozenset())
-    scope = dict(fused.namespace)
-    exec(compile(fused.source("together"), "<retrograde together>", "exec"), scope)
-    run, inputs = scope.pop("together"), fused.inputs  # without a cycle of references
+    run = define("together", fused.source("together"), dict(fused.namespace), "together")
+    inputs = fused.inputs
     return lambda values: run(*[values[v] for v in inputs])

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.core.errors import invalid
 from retrograde.core.rules import Spec
+from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops import reduction
 from retrograde.ops._arrays import on_host
 from retrograde.ops._families import conj
@@ -75,11 +76,9 @@ def _together(solve, *arrays):
 
 def _gtsv(above, main, below, b):
     """Where a matrix is singular, nan."""
-    from scipy.linalg.lapack import get_lapack_funcs
-
     if main.size == 1:
         return b / main[..., None] if main.all() else np.full(b.shape, np.nan, b.dtype)
-    gtsv = get_lapack_funcs("gtsv", dtype=b.dtype)
+    gtsv = scipy_part("linalg.lapack", "tridiagonal_solve").get_lapack_funcs("gtsv", dtype=b.dtype)
     sides = b.reshape(-1, b.shape[-1])
     *_, y, info = gtsv(below.ravel()[1:], main.ravel(), above.ravel()[:-1], sides)
     return np.full(b.shape, np.nan, b.dtype) if info else y.reshape(b.shape)
@@ -144,13 +143,11 @@ def _matrix_of(bands, lower):
 
 def _tbtrs(bands, b, *, lower, adjoint):
     """What LAPACK wants to be given is, upside down, the transposed matrix."""
-    from scipy.linalg.lapack import get_lapack_funcs
-
     k = bands.shape[-2]
     flat = np.moveaxis(bands, -2, 0).reshape(k, -1)[::-1]
     sides = b.reshape(-1, b.shape[-1])
     turn = adjoint and b.dtype.kind == "c"
-    tbtrs = get_lapack_funcs("tbtrs", dtype=b.dtype)
+    tbtrs = scipy_part("linalg.lapack", "a banded solve").get_lapack_funcs("tbtrs", dtype=b.dtype)
     uplo, trans = "U" if lower else "L", "N" if adjoint else "T"
     y, info = tbtrs(flat, sides.conj() if turn else sides, uplo=uplo, trans=trans)
     if info:
@@ -183,22 +180,18 @@ _REAL = frozenset(map(np.dtype, "fd"))
 
 
 def _lapack_eigenvalues(alpha, beta):
-    import scipy.linalg
-
-    n = alpha.shape[-1]
+    linalg, n = scipy_part("linalg", "eigh_tridiagonal"), alpha.shape[-1]
     y = np.empty(alpha.shape, alpha.dtype)
     for place in np.ndindex(*alpha.shape[:-1]) if n else ():
-        y[place] = scipy.linalg.eigvalsh_tridiagonal(alpha[place], beta[place])
+        y[place] = linalg.eigvalsh_tridiagonal(alpha[place], beta[place])
     return y
 
 
 def _lapack_eigenvectors(alpha, beta):
-    import scipy.linalg
-
-    n = alpha.shape[-1]
+    linalg, n = scipy_part("linalg", "eigh_tridiagonal"), alpha.shape[-1]
     e, v = np.empty(alpha.shape, alpha.dtype), np.empty((*alpha.shape, n), alpha.dtype)
     for place in np.ndindex(*alpha.shape[:-1]) if n else ():
-        e[place], v[place] = scipy.linalg.eigh_tridiagonal(alpha[place], beta[place])
+        e[place], v[place] = linalg.eigh_tridiagonal(alpha[place], beta[place])
     return e, v
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
+from retrograde.ops import _blas
 from retrograde.ops._arrays import HALF
 from retrograde.ops._families import aligned, conj
 from retrograde.ops.shaping import reshape, sum_to
@@ -29,7 +30,11 @@ def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
 
 def _matmul_on_numpy(a, b, *, transpose_a=False, transpose_b=False):
     if a.ndim == 2 == b.ndim and a.dtype not in HALF:  # the shortest way to BLAS
-        return (a.T if transpose_a else a).dot(b.T if transpose_b else b)
+        if transpose_a:
+            a = a.T
+        if transpose_b:
+            b = b.T
+        return a.dot(b) if a.size * b.shape[1] <= _blas.SMALL else _blas.dot(a, b)
     return _matmul_kernel(np, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
@@ -38,8 +43,8 @@ def _product_of_stacks(a, b):
     if a.shape[-1] == 1 == b.shape[-2]:
         return a * b
     if b.ndim == 2 and a.flags.c_contiguous and a.size and b.size:
-        return np.dot(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
-    return np.matmul(a, b)
+        return _blas.dot(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+    return _blas.stacked(a, b)
 
 
 def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):

@@ -10,10 +10,12 @@ import numpy as np
 from retrograde.core import dtypes, indexed_slices
 from retrograde.core.conversion import (
     CONVERSIONS,
+    MOST_AXES,
     as_array,
     by_function,
     held_by,
     refuse_dtype,
+    too_deep,
 )
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
@@ -46,10 +48,12 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
     return Tensor(as_array(value, dtype, hint))
 
 
-def holds_tensor(value: Any) -> bool:
+def holds_tensor(value: Any, depth: int = 0) -> bool:
     """Whether a tensor or variable is, or is somewhere in, nested lists."""
     if isinstance(value, (list, tuple)):
-        return any(holds_tensor(element) for element in value)
+        if depth > MOST_AXES:
+            raise too_deep()
+        return any(holds_tensor(element, depth + 1) for element in value)
     return held_by(value) is not None
 
 
@@ -65,12 +69,21 @@ def _packed(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor
 
 def _element(value: Any, dtype: np.dtype, hint: np.dtype | None) -> Tensor:
     held = held_by(value)
-    return as_tensor(value, dtype, hint) if held is None else to_dtype(held._read(), dtype)
+    if held is None:
+        return as_tensor(value, dtype, hint)
+    if (dtype.kind == "O") != (held._form.dtype.kind == "O"):
+        raise TypeError(
+            f"Cannot convert a tensor of dtype {held.dtype.name} in a list to dtype "
+            f"{dtypes.of(dtype).name}."
+        )
+    return to_dtype(held._read(), dtype)
 
 
-def _dtype_within(value: Any) -> np.dtype | None:
+def _dtype_within(value: Any, depth: int = 0) -> np.dtype | None:
     if isinstance(value, (list, tuple)):
-        return next(filter(None, map(_dtype_within, value)), None)
+        if depth > MOST_AXES:
+            raise too_deep()
+        return next(filter(None, (_dtype_within(v, depth + 1) for v in value)), None)
     held = held_by(value)
     return None if held is None else held._form.dtype
 

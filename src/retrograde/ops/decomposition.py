@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from retrograde.core.errors import invalid
+from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops._arrays import plain_dtype
 from retrograde.ops._families import conj
 from retrograde.ops.arithmetic import divide_no_nan, greater, maximum, minimum
@@ -359,11 +360,9 @@ def _lu_kernel(xp, x, *, dtype):
 
 
 def _lu_by_scipy(x):
-    import scipy.linalg
-
     if not x.size:
         return x.copy(), np.zeros(x.shape[:-1], int)
-    places, lower, upper = scipy.linalg.lu(x, p_indices=True, check_finite=False)
+    places, lower, upper = scipy_part("linalg", "lu").lu(x, p_indices=True, check_finite=False)
     return np.tril(lower, -1) + upper, np.argsort(places, axis=-1)
 
 
@@ -418,12 +417,10 @@ def _pivots_kernel(xp, x):
 
 
 def _pivots_by_scipy(x):
-    import scipy.linalg
-
     *batch, rows, columns = x.shape
     pivots = np.zeros((*batch, min(rows, columns)), np.int32)
     order = np.tile(np.arange(rows, dtype=np.int32), (*batch, 1))
-    (factorise,) = scipy.linalg.get_lapack_funcs(("getrf",), (x,))
+    (factorise,) = scipy_part("linalg", "lu").get_lapack_funcs(("getrf",), (x,))
     for place in np.ndindex(*batch):
         _, pivots[place], _ = factorise(x[place])
         for i, j in enumerate(pivots[place]):

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
-from retrograde.ops._arrays import wide
+from retrograde.ops._arrays import taken, wide
 
 
 def _places(count, length, step):
@@ -18,7 +18,7 @@ def _places(count, length, step):
 
 def _frame_kernel(xp, x, *, axis, count, length, step):
     if xp is not np:
-        return xp.take(x, _places(count, length, step), axis=axis)
+        return taken(xp, x, _places(count, length, step), axis)
     # Frames share the memory of the signal.
     stride = x.strides[axis]
     return np.lib.stride_tricks.as_strided(

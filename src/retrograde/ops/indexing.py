@@ -10,7 +10,7 @@ from retrograde.core import dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.ops._arrays import sum_at, write_at
+from retrograde.ops._arrays import sum_at, taken, write_at
 from retrograde.ops.arithmetic import equal
 from retrograde.ops.casting import cast, zeros_like
 from retrograde.ops.shaping import everywhere, reshape, transpose
@@ -30,7 +30,7 @@ def _gather_kernel(xp, x, indices, *, axis, **_):
         _check_range(indices, x.shape[axis])
         y = x.take(indices, axis)
         return y if x.dtype != object else np.asarray(y, object)  # one string alone is no array
-    return xp.take(x, indices, axis, mode="clip")
+    return taken(xp, x, indices, axis)
 
 
 def _gather_vjp(g, _y, _x, indices, *, axis, whole=False):
@@ -195,7 +195,7 @@ def _check_coordinates(indices, sizes):
 def _gather_nd_kernel(xp, x, indices, *, batch_dims):
     positions, flat = _positions(xp, indices, x.shape, batch_dims)
     rows = x.reshape(flat)
-    return rows.take(positions, 0) if xp is np else xp.take(rows, positions, 0, mode="clip")
+    return rows.take(positions, 0) if xp is np else taken(xp, rows, positions, 0)
 
 
 def _gather_nd_vjp(g, _y, _x, indices, *, batch_dims):

@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograde.core import dtypes
 from retrograde.core.rules import Spec
+from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops import reduction
 from retrograde.ops._arrays import on_host, plain_dtype
 from retrograde.ops.arithmetic import absolute, select
@@ -115,18 +116,14 @@ def _one_by_one(f):
 
 
 def _logm(x):
-    import scipy.linalg
-
     if np.linalg.slogdet(x)[0] == 0:
         return np.nan
-    return scipy.linalg.logm(x.astype(np.complex128))
+    return scipy_part("linalg", "logm").logm(x.astype(np.complex128))
 
 
 def _sqrtm(x):
     """A real matrix whose square root is complex gives nan, as in TensorFlow."""
-    import scipy.linalg
-
-    y = scipy.linalg.sqrtm(x)
+    y = scipy_part("linalg", "sqrtm").sqrtm(x)
     return np.nan if y.dtype.kind == "c" and x.dtype.kind != "c" else y
 
 

@@ -95,7 +95,10 @@ def _prod_vjp(g, _y, x, *, axis, keepdims):
     perm = (*free, *axis)
     shape = tuple(x.shape[i] for i in perm)
     flat = reshape(transpose(x, perm=perm), shape=(*shape[: len(free)], count(x, axis)))
-    others = reshape(_products_of_the_others(flat), shape=shape)
+    others = _products_of_the_others(flat)
+    if flat.shape[-1] < 2:  # all ones, whose derivative is zero but exists
+        others = concat(_part(flat, 0, 0), others, axis=flat.ndim - 1)
+    others = reshape(others, shape=shape)
     back = tuple(sorted(range(len(perm)), key=perm.__getitem__))
     return spread(g, x, axis, keepdims) * transpose(conj(others), perm=back)
 

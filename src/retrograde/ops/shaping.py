@@ -45,7 +45,7 @@ transpose = Primitive(
 
 reverse = Primitive(
     "reverse",
-    lambda xp, x, *, axis: xp.flip(x, axis),
+    lambda xp, x, *, axis: xp.flip(x, axis) if axis else x,
     vjps=(lambda g, _y, _x, *, axis: reverse(g, axis=axis),),
     batch=lambda _, x, *, axis: reverse(x, axis=tuple(a + 1 for a in axis)),
     linear=True,

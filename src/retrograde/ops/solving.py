@@ -9,6 +9,7 @@ import numpy as np
 from retrograde.core import alarms, dtypes
 from retrograde.core.dispatch import Primitive
 from retrograde.core.errors import invalid
+from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops import reduction
 from retrograde.ops._arrays import widened
 from retrograde.ops._families import aligned, conj
@@ -171,11 +172,9 @@ def _triangular_solve_on_numpy(a, b, batch, lower, adjoint):
 
 def _trsm(a, b, lower, adjoint):
     """BLAS reads columns first, so that rows first it is given the transposed matrix."""
-    from scipy.linalg.blas import get_blas_funcs
-
     if not a.diagonal().all():
         alarms.heard()  # BLAS divides by zero and tells nobody
-    trsm = get_blas_funcs("trsm", dtype=b.dtype)
+    trsm = scipy_part("linalg.blas", "triangular_solve").get_blas_funcs("trsm", dtype=b.dtype)
     if a.flags.f_contiguous or (adjoint and a.dtype.kind == "c"):
         return trsm(1, a, b, lower=lower, trans_a=2 if adjoint else 0)
     return trsm(1, a.T, b, lower=not lower, trans_a=0 if adjoint else 1)

@@ -10,8 +10,8 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
+from retrograde.core.conversion import MOST_AXES, held_by, too_deep
+from retrograde.core.errors import allocated, invalid
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, numpy_dtype
@@ -70,11 +70,13 @@ def _flat(level: list, kind: Any, inner: tuple | None) -> Tensor:
     return Tensor(np.zeros((0, *(inner or ())), kind or np.float32))
 
 
-def _depths(value: Any) -> tuple[int | None, int]:
+def _depths(value: Any, level: int = 0) -> tuple[int | None, int]:
     """How deep scalars are nested, `None` if there are none; and how deep the lists go."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return 0, 0
-    found = [_depths(element) for element in value]
+    if level > MOST_AXES:
+        raise too_deep()
+    found = [_depths(element, level + 1) for element in _listed(value)]
     scalars = {s for s, _ in found if s is not None}
     if len(scalars) > 1:
         raise ValueError("constant: all scalars must be nested equally deep.")
@@ -85,7 +87,7 @@ def _depths(value: Any) -> tuple[int | None, int]:
 def _listed(value: Any) -> list:
     if not isinstance(value, (list, tuple, np.ndarray)):
         raise ValueError("constant: all scalars must be nested equally deep.")
-    return list(value)
+    return list(np.asarray(value) if isinstance(value, np.ndarray) else value)
 
 
 def _plain(value: Any) -> Any:
@@ -208,7 +210,8 @@ def segment_ids_to_row_splits(
     """
     ids = integers_of(segment_ids, "segment_ids_to_row_splits")
     size = 0 if num_segments is None else integer(num_segments, "num_segments")
-    counts = np.bincount(np.asarray(ids), minlength=size)
+    what = "segment_ids_to_row_splits"
+    counts = allocated(what, np.bincount, np.asarray(ids), minlength=size)
     if num_segments is not None and len(counts) > size:
         raise invalid(f"segment_ids_to_row_splits: an id is not below num_segments, {size}.")
     kind = numpy_dtype(out_type) or ids._array.dtype

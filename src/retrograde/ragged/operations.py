@@ -43,6 +43,8 @@ def mapped(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
 def _model(args: tuple, kwargs: dict) -> RaggedTensor:
     """The argument that is ragged along most axes: the result will be like it."""
     found = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
+    if not found:
+        raise TypeError("Expected a tf.RaggedTensor by itself. Received: one inside a list.")
     return max(found, key=lambda x: x.ragged_rank)
 
 
@@ -55,7 +57,8 @@ def beside(model: RaggedTensor, x: Any) -> Any:
     """The elements of `x` that belong to the flat values of `model`."""
     if isinstance(x, RaggedTensor):
         return _aligned(model, x)
-    if held_by(x) is None and np.ndim(x) == 0:
+    listed = isinstance(x, (list, tuple, range))
+    if held_by(x) is None and not listed and np.ndim(x) == 0:
         return x
     x = as_tensor(x, hint=model.flat_values._array.dtype)
     inner = model.flat_values.ndim - 1

@@ -11,7 +11,7 @@ import numpy as np
 from retrograde import arrays
 from retrograde.arrays._arguments import indices_from
 from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
+from retrograde.core.errors import allocated, invalid
 from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
@@ -49,7 +49,8 @@ def take_rows(x: Any, rows: np.ndarray, uniform: bool = False) -> Any:
 def spans(starts: np.ndarray, lengths: np.ndarray, step: Any = 1) -> np.ndarray:
     """For each start, as many numbers from there on as its length says, all in a row."""
     ends = np.cumsum(lengths)
-    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    count = ends[-1] if len(ends) else 0
+    within = allocated("spans", np.arange, count) - np.repeat(ends - lengths, lengths)
     return np.repeat(starts, lengths) + within * step
 
 
@@ -206,6 +207,11 @@ def boolean_mask(data: Any, mask: Any) -> Any:
         part = RowPartition.from_lengths(counts, data._partition.dtype)
         return RaggedTensor(kept, part, internal=True)
     marked = np.asarray(mask)
+    if rank_of(data) == 0 or marked.ndim == 0:
+        raise ValueError(
+            "boolean_mask: data and mask must have at least one axis. Received: shapes "
+            f"{data.shape} and {marked.shape}."
+        )
     size = count_of(data)
     if marked.dtype != bool or marked.shape != (size,):
         raise ValueError(

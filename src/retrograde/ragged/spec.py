@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde.core import dtypes
+from retrograde.core.arguments import expect
 from retrograde.core.dtypes import DType
 from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TypeSpec
@@ -32,7 +33,7 @@ class RaggedTensorSpec(TypeSpec):
     ) -> None:
         self._shape = TensorShape(shape)
         if flat_values_spec is not None:
-            dtype = flat_values_spec.dtype
+            dtype = expect(flat_values_spec, TypeSpec, "RaggedTensorSpec", "a tf.TypeSpec").dtype
         self._dtype = dtypes.as_dtype(dtype)
         self._row_splits_dtype = dtypes.of(split_dtype(row_splits_dtype))
         rank = self._shape.rank
@@ -50,7 +51,7 @@ class RaggedTensorSpec(TypeSpec):
     @classmethod
     def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
         """The spec that only values like `value` fit."""
-        return value._type_spec
+        return expect(value, RaggedTensor, "from_value", "a tf.RaggedTensor")._type_spec
 
     @property
     def shape(self) -> TensorShape:

@@ -40,6 +40,8 @@ class RaggedTensor(CompositeTensor):
 
     __slots__ = ("_partition", "_values")
 
+    _in_lists = frozenset(("add_n", "concat", "stack", "map_fn", "gather", "embedding_lookup"))
+
     __array_priority__ = 100
     __hash__ = None
 
@@ -209,6 +211,11 @@ class RaggedTensor(CompositeTensor):
             )
         size = x.shape[1]
         kept = _unpadded(x, padding) if lengths is None else integer_array(lengths, "lengths")
+        if kept.shape != x.shape[:1]:
+            raise invalid(
+                f"from_tensor: expected one length for each of {x.shape[0]} rows. Received: shape "
+                f"{kept.shape}."
+            )
         kept = np.clip(kept, 0, size)
         places = np.flatnonzero(np.arange(size) < kept[:, None])
         values = indexing.gather(flat, Tensor(places), axis=0)
@@ -335,7 +342,15 @@ class RaggedTensor(CompositeTensor):
         sizes += [int(part.lengths.max(initial=0)) for part in self._partitions]
         sizes += self.flat_values.shape[1:]
         whole = np.array(sizes, numpy_dtype(out_type) or self._partition.dtype)
-        return Tensor(whole if axis is None else whole[integer_array(axis, "axis")])
+        if axis is None:
+            return Tensor(whole)
+        axes = integer_array(axis, "axis")
+        if axes.size and not (-len(whole) <= axes.min() and axes.max() < len(whole)):
+            raise invalid(
+                f"bounding_shape: axis {axis!r} is out of range. Expected at least {-len(whole)} "
+                f"and less than {len(whole)}."
+            )
+        return Tensor(whole[axes])
 
     # Others like it
 

@@ -13,6 +13,7 @@ from retrograde.core.dispatch import apply
 from retrograde.core.effects import known
 from retrograde.core.errors import invalid
 from retrograde.core.random_state import Draw
+from retrograde.core.scipy_parts import scipy_part
 from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor
 from retrograde.ops import sampling
@@ -145,8 +146,8 @@ def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
 
     What lies mostly to the right is mirrored, so that no probability is close to 1.
     """
-    from scipy.special import log_ndtr, ndtri_exp
-
+    functions = scipy_part("special", "truncated_normal")
+    log_ndtr, ndtri_exp = functions.log_ndtr, functions.ndtri_exp
     with np.errstate(all="ignore"):  # there may be no ends, and u may be 0
         right = low + high > 0
         left, end = np.where(right, -high, low), np.where(right, -low, high)

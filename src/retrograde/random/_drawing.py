@@ -13,7 +13,7 @@ from retrograde.core import dtypes
 from retrograde.core.batching import Batched, CannotBatch
 from retrograde.core.conversion import held_by
 from retrograde.core.effects import MAKERS, Host, Recipe, known, name_of, perform
-from retrograde.core.errors import invalid
+from retrograde.core.errors import allocated, invalid
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
@@ -107,7 +107,8 @@ def anew(f: Callable, draw: Draw, *inputs: Tensor, **values: Any) -> Tensor:
     `f` is `known`, and the values are numbers and the like, for it may be saved.
     """
     if thread.recorders.recording is None:
-        return Tensor(f(draw, *[np.asarray(x) for x in inputs], **values)[()])
+        arrays = [np.asarray(x) for x in inputs]
+        return Tensor(allocated("random numbers", f, draw, *arrays, **values)[()])
     return perform(_randomly(f, values), (words_of(draw), *inputs))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,10 +12,13 @@ from retrograde.core import dtypes, random_state
 from retrograde.core.conversion import held_by
 from retrograde.core.errors import NotFoundError, invalid
 from retrograde.core.hosting import hosted
+from retrograde.core.locks import fork_safe_lock
 from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
+from retrograde.io.files import as_tensorflow
 from retrograde.ops.conversion import as_tensor
 from retrograde.random._drawing import bits, words_of
+from retrograde.strings._numbers import number_in
 
 _INT64 = dtypes.int64.numpy_dtype
 
@@ -96,7 +99,7 @@ def log_uniform_candidate_sampler(
 
 
 _learned: dict[tuple, np.ndarray] = {}
-_learning = threading.Lock()
+_learning = fork_safe_lock()
 
 
 def learned_unigram_candidate_sampler(
@@ -167,7 +170,8 @@ def fixed_unigram_candidate_sampler(
             f"and unigrams={list(unigrams)}."
         )
     listed = unigrams or _weights_in(vocab_file, what)
-    given = np.asarray(as_tensor(listed, np.dtype(np.float64))) ** distortion
+    with np.errstate(all="ignore"):  # checked below
+        given = np.asarray(as_tensor(listed, np.dtype(np.float64))) ** distortion
     if given.ndim != 1:
         raise invalid(f"{what}: unigrams must be a list of numbers. Received: {unigrams}.")
     weights = np.concatenate([np.zeros(num_reserved_ids), given])[shard::num_shards]
@@ -187,10 +191,23 @@ def fixed_unigram_candidate_sampler(
 
 def _weights_in(vocab_file: str, what: str) -> list[float]:
     try:
-        with open(vocab_file) as lines:
-            return [float(line.rsplit(",", 1)[-1]) for line in lines if line.strip()]
+        with open(os.fspath(vocab_file), "rb") as lines:  # an integer would name an open file
+            return [_weight(line, n, what) for n, line in enumerate(lines, 1) if line.strip()]
     except FileNotFoundError:
         raise NotFoundError(None, None, f"{what}: there is no vocab_file {vocab_file!r}.") from None
+    except OSError as error:
+        raise as_tensorflow(error, os.fspath(vocab_file)) from None
+
+
+def _weight(line: bytes, number: int, what: str) -> float:
+    """Returns the number at the end of a line."""
+    word = line.rpartition(b",")[2]
+    weight = number_in(word, dtypes.float64)
+    if weight is None:
+        raise invalid(
+            f"{what}: line {number} of vocab_file ends in {word.strip()[:80]!r}. Expected a number."
+        )
+    return weight
 
 
 def all_candidate_sampler(

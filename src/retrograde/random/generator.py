@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array, shape_from
 from retrograde.core import dtypes
+from retrograde.core.arguments import expect
 from retrograde.core.batching import mapped
 from retrograde.core.effects import known
-from retrograde.core.random_state import Draw
+from retrograde.core.locks import fork_safe_lock
+from retrograde.core.random_state import Draw, fork_word
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -47,9 +48,11 @@ class Generator:
             raise ValueError("Generator: expected exactly one of `copy_from` and `state`.")
         if alg is not None:
             check_algorithm(alg)
-        source = copy_from.state if state is None else state
+        if state is None:
+            state = expect(copy_from, Generator, "Generator", "a tf.random.Generator").state
+        source = state
         self._state = Variable(_state_array(source), trainable=False, name="StateVar")
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
 
     @classmethod
     def from_state(cls, state: Any, alg: Any = None) -> Generator:
@@ -103,9 +106,10 @@ class Generator:
 
     def skip(self, delta: Any) -> Tensor:
         """Goes on as if `delta` draws had been made. Returns the state before."""
+        steps = integer(delta, "skip")
         with self._lock:
             before = self._state.value()
-            self._state.assign_add([int(delta), 0, 0])
+            self._state.assign_add([steps, 0, 0])
         return before
 
     def _draw(self) -> Draw:
@@ -228,7 +232,7 @@ def _state_from_key_counter(key: Any, counter: Any) -> np.ndarray:
     return np.array([*words, *[0] * (2 - len(words)), integer(key, "key")])
 
 
-_global_lock = threading.Lock()
+_global_lock = fork_safe_lock()
 _global: Generator | None = None
 
 
@@ -241,8 +245,21 @@ def get_global_generator() -> Generator:
         return _global
 
 
+def _fork_global() -> None:
+    """Gives the generator of a forked child another key, so that it repeats no other process."""
+    if _global is not None:
+        *counter, key = np.asarray(_global.state).tolist()
+        _global.reset([*counter, _signed(key ^ fork_word())])
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fork_global)
+
+
 def set_global_generator(generator: Generator) -> None:
     """Puts `generator` in the place of the one that the process shares."""
     global _global
+    if not isinstance(generator, Generator):
+        raise TypeError(f"Expected a tf.random.Generator. Received: {generator!r}.")
     with _global_lock:
         _global = generator

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.arguments import shown
 from retrograde.core.dispatch import boxed
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
@@ -24,7 +25,7 @@ def sparse(value: Any) -> SparseTensor:
         return value
     if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
         return SparseTensor.from_value(value)
-    raise TypeError(f"Input must be a SparseTensor. Received: {value!r}.")
+    raise TypeError(f"Input must be a SparseTensor. Received: {shown(value)}.")
 
 
 def places(x: SparseTensor) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array
+from retrograde.core.arguments import expect
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.indexed_slices import IndexedSlices
@@ -186,6 +187,7 @@ def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> Indexe
     >>> tf.sparse.mask(rows, [0]).values.numpy()
     array([[2.]], dtype=float32)
     """
+    expect(a, IndexedSlices, "mask", "tf.IndexedSlices")
     indices = as_tensor(a.indices)
     keep = _unmasked(indices, as_tensor(mask_indices))
     return IndexedSlices(

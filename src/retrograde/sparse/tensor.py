@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import dtypes
+from retrograde.core.arguments import expect
 from retrograde.core.composites import CompositeTensor, replaced
 from retrograde.core.dispatch import Primitive
 from retrograde.core.dtypes import DType
@@ -134,7 +135,10 @@ class SparseTensor(CompositeTensor):
 
 
 def _map(function: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
-    x = next(x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor))
+    found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
+    if not found:
+        raise TypeError("Expected a tf.SparseTensor by itself. Received: one inside a list.")
+    x = found[0]
     args, kwargs = replaced(SparseTensor, lambda x: x.values, args, kwargs)
     return x.with_values(function(*args, **kwargs))
 
@@ -187,6 +191,7 @@ class SparseTensorSpec(TypeSpec):
     @classmethod
     def from_value(cls, value: Any) -> SparseTensorSpec:
         """The spec that only values like `value` fit."""
+        expect(value, SparseTensor, "from_value", "a tf.SparseTensor")
         return cls(value.shape, value.dtype)
 
     @property

@@ -49,14 +49,19 @@ def check(paths: Iterable[str]) -> Result:
     for path in _files(paths):
         files += 1
         reader = _Reader()  # one for all cells of a notebook
-        for place, source in _sources(path):
+        try:
+            sources = _sources(path)
+        except (OSError, notebooks.NotANotebook) as error:
+            findings.append(Finding(str(path), "", str(error)))
+            continue
+        for place, source in sources:
             try:
-                tree = ast.parse(source)
-            except (SyntaxError, ValueError) as error:
+                uses = reader.read(ast.parse(source))
+            except notebooks.UNREADABLE as error:
                 line = getattr(error, "lineno", 1) or 1
-                findings.append(Finding(place(line), "", f"this is not Python: {error.args[0]}"))
+                findings.append(Finding(place(line), "", _reason(error)))
                 continue
-            for use in reader.read(tree):
+            for use in uses:
                 names.add(use.paths[0])
                 missing = _missing(use)
                 if missing:
@@ -64,8 +69,16 @@ def check(paths: Iterable[str]) -> Result:
     return Result(files, names, list(dict.fromkeys(findings)))
 
 
+def _reason(error: Exception) -> str:
+    if isinstance(error, (RecursionError, MemoryError)):
+        return "this is nested too deeply to be read"
+    said = error.msg if isinstance(error, SyntaxError) else error
+    return f"this is not Python: {said}"
+
+
 def _files(paths: Iterable[str]) -> Iterator[pathlib.Path]:
     for given in map(pathlib.Path, paths):
+        given.stat()  # raises an error for a path that does not exist
         if not given.is_dir():
             yield given
             continue
@@ -176,9 +189,11 @@ class _Reader(ast.NodeVisitor):
         """An import that may fail, because the program goes on without it, is no use by itself."""
         before = self._may_fail
         self._may_fail = before or any(map(_catches_imports, node.handlers))
-        for part in node.body:
-            self.visit(part)
-        self._may_fail = before
+        try:
+            for part in node.body:
+                self.visit(part)
+        finally:
+            self._may_fail = before
         for part in (*node.handlers, *node.orelse, *node.finalbody):
             self.visit(part)
 
@@ -243,9 +258,11 @@ class _Reader(ast.NodeVisitor):
 
     def _in_scope(self, body: Iterable[ast.AST], bound: Iterable[str]) -> None:
         self._scopes.append({name: () for name in bound})
-        for part in body:
-            self.visit(part)
-        self._scopes.pop()
+        try:
+            for part in body:
+                self.visit(part)
+        finally:
+            self._scopes.pop()
 
     def visit_FunctionDef(self, node: Any) -> None:
         outside = [*getattr(node, "decorator_list", ()), *_defaults(node.args)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-import json
 import pathlib
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from retrograde._json_files import read_json
+from retrograde.core.errors import DataLossError
 
 # What IPython does to the rest of such a cell changes nothing of what it computes.
 _PLAIN_CELLS = ("%%capture", "%%prun", "%%time", "%%timeit")
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what the parser may raise
 _MAGIC = re.compile(r"\s*([!%?]|[\w., ]+=\s*[!%]|.*\?\s*$)")
 
 
@@ -21,15 +24,35 @@ class Cell(NamedTuple):
     passed_over: list[str]
 
 
+class NotANotebook(ValueError):
+    """A file that is not a Jupyter notebook; the message is one line."""
+
+
 def cells_of(path: str | pathlib.Path) -> list[Cell]:
-    """The cells of code of a notebook."""
+    """Returns the cells of code of a notebook. Raises `NotANotebook`, or `OSError`."""
+    what = f"{path} as a Jupyter notebook (format 4)"
     try:
-        notebook = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-        written = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not a notebook of Jupyter (format 4): {error}") from error
-    sources = ["".join(source) for source in written]
+        sources = [_source(cell) for cell in _code_cells(read_json(path, what))]
+    except DataLossError as error:
+        raise NotANotebook(str(error)) from None
+    except ValueError as error:
+        raise NotANotebook(f"Cannot read {what}: {error}.") from None
     return [Cell(number, *_python(source)) for number, source in enumerate(sources, 1)]
+
+
+def _code_cells(notebook: Any) -> list[dict[str, Any]]:
+    match notebook:
+        case {"cells": list(cells)} if all(isinstance(cell, dict) for cell in cells):
+            return [cell for cell in cells if cell.get("cell_type") == "code"]
+    raise ValueError("it has no list of cells")
+
+
+def _source(cell: dict[str, Any]) -> str:
+    source = cell.get("source")
+    lines = [source] if isinstance(source, str) else source
+    if not (isinstance(lines, list) and all(isinstance(line, str) for line in lines)):
+        raise ValueError("the source of a cell is neither a string nor a list of strings")
+    return "".join(lines)
 
 
 def _python(source: str) -> tuple[str, list[str]]:
@@ -41,13 +64,15 @@ def _python(source: str) -> tuple[str, list[str]]:
         if lines[0].split()[0] not in _PLAIN_CELLS:
             return "", passed_over
         lines[0] = ""
-    while (place := _not_python(lines)) is not None:
-        last = place
+    start = 0  # lines before this one are complete statements
+    while (place := _not_python(lines[start:])) is not None:
+        last = place = start + place
         while lines[last].endswith("\\") and last + 1 < len(lines):
             last += 1
         passed_over.append("\n".join(lines[place : last + 1]).strip())
         indent = lines[place][: len(lines[place]) - len(lines[place].lstrip())]
         lines[place : last + 1] = [f"{indent}pass"] + [""] * (last - place)
+        start = start if indent else place
     return "\n".join(lines), passed_over
 
 
@@ -61,4 +86,6 @@ def _not_python(lines: list[str]) -> int | None:
         for at in (place, place - 1):
             if 0 <= at < len(lines) and _MAGIC.match(lines[at]):
                 return at
+    except UNREADABLE:
+        pass  # the error is reported where the cell is used
     return None

@@ -38,7 +38,16 @@ def run_file(path: str, arguments: list[str]) -> int:
 def run_module(name: str, arguments: list[str]) -> int:
     """Runs a module by its name, as `python -m` does; returns the exit code."""
     _as_main([name, *arguments], os.getcwd())
-    return _guarded(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True))
+
+    def show(error: BaseException) -> None:
+        if error.__traceback__ is None and isinstance(error, (ImportError, RecursionError)):
+            shown = name if len(name) < 80 else name[:80] + "..."
+            reason = "it has too many parts" if isinstance(error, RecursionError) else error
+            say(f"cannot run the module {shown!r}: {reason}")
+        else:
+            _show(error)
+
+    return _guarded(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True), show)
 
 
 def run_notebook(path: str, arguments: list[str], keep_going: bool) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,8 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array, integers
 from retrograde.core import dtypes
-from retrograde.core.errors import OutOfRangeError, invalid
+from retrograde.core.arguments import expect
+from retrograde.core.errors import OutOfRangeError, allocated, invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
@@ -30,6 +30,7 @@ from retrograde.strings._mapping import (
     strings_of,
     text,
 )
+from retrograde.strings._numbers import number_in
 
 _INT32, _INT64, _UINT8 = (np.dtype(d) for d in (np.int32, np.int64, np.uint8))
 _UNITS = ("BYTE", "UTF8_CHAR")
@@ -95,6 +96,7 @@ def join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
     array([b'a-c', b'b-d'], dtype=object)
     """
     between = scalar_string(separator, "join: separator")
+    inputs = allocated("join", list, inputs)
     if any(isinstance(x, RaggedTensor) for x in inputs):
         return elementwise(lambda *flat: join(flat, between), *map(strings_of, inputs))
     arrays = [np.asarray(strings_of(x)) for x in inputs]
@@ -174,9 +176,6 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     return Tensor(filled(results, STRING).reshape(arrays[0].shape))
 
 
-_DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.I)
-_HEXADECIMAL = re.compile(rb"[+-]?0x[0-9a-f]*\.?[0-9a-f]*(p[+-]?\d+)?", re.I)
-_INTEGER = re.compile(rb"[+-]?\d+")
 _NUMBERS = ("float32", "float64", "int32", "int64", "uint32", "uint64")
 
 
@@ -190,14 +189,10 @@ def to_number(input: Any, out_type: Any = dtypes.float32, name: str | None = Non
     one_of(kind.name, _NUMBERS, "to_number: out_type")
 
     def number(string: bytes) -> Any:
-        word = string.strip()
-        if kind.is_integer and _INTEGER.fullmatch(word) and kind.min <= int(word) <= kind.max:
-            return int(word)
-        if kind.is_floating and _DECIMAL.fullmatch(word):
-            return float(word)
-        if kind.is_floating and _HEXADECIMAL.fullmatch(word):
-            return float.fromhex(word.decode())
-        raise invalid(f"to_number: {string!r} does not spell a number of dtype {kind.name}.")
+        found = number_in(string, kind)
+        if found is None:
+            raise invalid(f"to_number: {string!r} does not spell a number of dtype {kind.name}.")
+        return found
 
     with np.errstate(over="ignore"):
         return each(number, input, kind.numpy_dtype)
@@ -215,6 +210,10 @@ def format(
     >>> tf.strings.format("{} of {}", (1, tf.range(9))).numpy()
     b'1 of [0 1 2 ... 6 7 8]'
     """
+    expect(template, str, "format", "a template of type str")
+    expect(placeholder, str, "format", "a placeholder of type str")
+    if not placeholder:
+        raise ValueError("format: the placeholder is empty.")
     given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     pieces = template.split(placeholder)
     if len(pieces) != len(given) + 1:

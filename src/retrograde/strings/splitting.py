@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array, integers
+from retrograde.arrays._arguments import integer, integer_array, integers
 from retrograde.core.errors import invalid
 from retrograde.core.hosting import hosted
 from retrograde.core.tensor import Tensor
@@ -36,6 +36,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
     """
     between = None if sep is None else scalar_string(sep, "split: sep") or None
+    maxsplit = integer(maxsplit, "split: maxsplit", TypeError)
 
     def words(string: bytes) -> list[bytes]:
         if maxsplit == 0:

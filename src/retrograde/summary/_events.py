@@ -10,14 +10,16 @@ import itertools
 import os
 import socket
 import struct
-import threading
 import time
 import weakref
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from retrograde._atomic_files import full_disk_as_resource_exhausted
 from retrograde.core import dtypes
+from retrograde.core.locks import fork_safe_lock
+from retrograde.io.files import tensorflow_errors
 from retrograde.summary._crc import masked_crc
 
 # TensorFlow's numbers for the dtypes of tensors in files
@@ -118,14 +120,16 @@ class EventFile:
     """
 
     def __init__(self, directory: str, max_queue: int, flush_seconds: float, suffix: str) -> None:
-        os.makedirs(directory, exist_ok=True)
+        with tensorflow_errors(directory):
+            os.makedirs(directory, exist_ok=True)
         now = time.time()
         place = f"{int(now)}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
         self.path = os.path.join(directory, f"events.out.tfevents.{place}{suffix}")
         self._waiting: list[bytes] = [record(event(now, None, file_version()))]
         self._max_queue, self._flush_seconds = max_queue, flush_seconds
-        self._lock = threading.Lock()
-        file = open(self.path, "wb", buffering=0)  # noqa: SIM115 (`close` closes it)
+        self._lock = fork_safe_lock()
+        with tensorflow_errors(self.path):
+            file = open(self.path, "wb", buffering=0)  # noqa: SIM115 (`close` closes it)
         self._file = file
         self.close: Any = weakref.finalize(self, _close, file, self._waiting, self._lock)
         self.flush()
@@ -144,13 +148,33 @@ class EventFile:
         _write(self._file, self._waiting, self._lock)
 
 
-def _write(file: BinaryIO, waiting: list[bytes], lock: threading.Lock) -> None:
+def _write(file: BinaryIO, waiting: list[bytes], lock: Any) -> None:
+    """Appends all events or none: an error in the middle takes back what was written of them."""
     with lock:
-        if waiting and not file.closed:
-            file.write(b"".join(waiting))
-        waiting.clear()
+        if not waiting or file.closed:
+            waiting.clear()
+            return
+        start = file.tell()
+        try:
+            with full_disk_as_resource_exhausted(file.name):
+                _write_all(file, b"".join(waiting))
+            waiting.clear()
+        except BaseException:
+            if waiting:
+                file.truncate(start)
+                file.seek(start)
+            raise
 
 
-def _close(file: BinaryIO, waiting: list[bytes], lock: threading.Lock) -> None:
-    _write(file, waiting, lock)
-    file.close()
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    """Writes all bytes. A disk may take a part of them before it is full."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _close(file: BinaryIO, waiting: list[bytes], lock: Any) -> None:
+    try:
+        _write(file, waiting, lock)
+    finally:
+        file.close()

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from retrograde.core import scoping
 from retrograde.core.effects import Host, perform
 from retrograde.core.lazily import speaking
@@ -51,7 +53,7 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tens
 
     def record(raw: Any, step: Any) -> Any:
         at_work._append(int(step), _events.summary(raw.item()))
-        return True
+        return np.True_
 
     return perform(
         Host("summary", record, pure=False), (as_tensor(tensor), writer.present_step(step))

@@ -10,6 +10,7 @@ import numpy as np
 from retrograde.arrays import cast
 from retrograde.arrays._arguments import integer
 from retrograde.core import dtypes
+from retrograde.core.arguments import brief, expect
 from retrograde.core.effects import Host, perform
 from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
@@ -164,7 +165,12 @@ def write(
     function without arguments, which is called only if the summary is recorded.
     """
     data = b"" if metadata is None else metadata
-    data = data if isinstance(data, bytes) else data.SerializeToString()
+    if not isinstance(data, bytes):
+        if not hasattr(data, "SerializeToString"):
+            raise TypeError(
+                f"write: expected metadata as bytes or SummaryMetadata. Received: {brief(data)}."
+            )
+        data = data.SerializeToString()
     made = lambda: as_tensor(tensor() if callable(tensor) else tensor)  # noqa: E731
     return _write(tag, made, step, data, lambda array: array)
 
@@ -178,6 +184,8 @@ def _record(
     encode: Callable = lambda array: array,
     content: bytes = b"",
 ) -> Tensor:
+    if description is not None:
+        expect(description, str, plugin, "a description of type str")
     with summary_scope(name) as (tag, _):
         metadata = _events.plugin_metadata(plugin, description, content)
         return _write(tag, tensor, step, metadata, encode)
@@ -190,6 +198,7 @@ def _write(
     at_work = writer.thread.writer
     if not writer.should_record_summaries():
         return as_tensor(False)
+    expect(tag, str, "summary", "a tag of type str")
     number = writer.present_step(step)
 
     def record(array: Any, step: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
+from retrograde.core.arguments import expect
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.summary import _events
@@ -123,7 +124,7 @@ def create_file_writer(
     if logdir is None:
         raise ValueError("Argument `logdir` cannot be None")
     if isinstance(logdir, Tensor):
-        logdir = logdir.numpy().decode()
+        logdir = expect(logdir.numpy(), bytes, "create_file_writer", "a path").decode()
     directory = os.fspath(logdir)
     queue = 10 if max_queue is None else integer(max_queue, "max_queue")
     millis = 120_000 if flush_millis is None else integer(flush_millis, "flush_millis")
@@ -140,7 +141,7 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
     """Flushes `writer`, or the one that is at work."""
     writer = thread.writer if writer is None else writer
     if writer is not None:
-        writer.flush()
+        expect(writer, SummaryWriter, "flush", "a writer of summaries").flush()
 
 
 @contextlib.contextmanager

@@ -7,14 +7,18 @@ import json
 import os
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from retrograde._tensor_files import write_whole
+from retrograde._atomic_files import replace_file, write_bytes
+from retrograde._json_files import parse_json
+from retrograde.core.errors import DataLossError
 from retrograde.train._files import CheckpointReader, file_of
 
 _FILE = "checkpoint"
 _LINE = re.compile(r'^(\w+): (".*"|[-+.\w]+)$', re.MULTILINE)
+_CHECKSUM = "# CRC-32: "  # a comment in the format of the file
 
 
 @dataclasses.dataclass
@@ -49,11 +53,12 @@ def update_state(
         last_preserved,
     )
 
-    def write(temporary: str) -> None:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(str(state))
+    text = f"{state}{_CHECKSUM}{_checksum(str(state))}\n".encode()
+    replace_file(os.path.join(directory, _FILE), lambda temporary: write_bytes(temporary, text))
 
-    write_whole(os.path.join(directory, _FILE), write)
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def _relative(path: str, directory: str) -> str:
@@ -63,24 +68,44 @@ def _relative(path: str, directory: str) -> str:
 def get_checkpoint_state(
     checkpoint_dir: Any, latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """What is recorded of the checkpoints in a directory, or `None`."""
+    """The recorded checkpoints of a directory, or `None` if none were recorded.
+
+    A record that is damaged, or was not written by retrograde, raises a `DataLossError`.
+    """
     directory = os.fspath(checkpoint_dir)
+    path = os.path.join(directory, latest_filename or _FILE)
     try:
-        with open(os.path.join(directory, latest_filename or _FILE), encoding="utf-8") as file:
-            lines = [(name, json.loads(value)) for name, value in _LINE.findall(file.read())]
-    except (OSError, ValueError):  # not there, or no such file
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError:  # not there
         return None
-    found: dict[str, list] = {}
-    for name, value in lines:
-        found.setdefault(name, []).append(value)
-    if "model_checkpoint_path" not in found:
-        return None
+    found = _parsed(content, path)
     return CheckpointState(
         os.path.join(directory, found["model_checkpoint_path"][0]),
         [os.path.join(directory, path) for path in found.get("all_model_checkpoint_paths", ())],
         found.get("all_model_checkpoint_timestamps", []),
         *found.get("last_preserved_timestamp", [])[:1],
     )
+
+
+def _parsed(content: bytes, path: str) -> dict[str, list]:
+    """The values in a record, by name."""
+    try:
+        text, _, checksum = content.decode().rpartition(_CHECKSUM)
+        if checksum != _checksum(text) + "\n":
+            raise ValueError
+        found: dict[str, list] = {}
+        for name, value in _LINE.findall(text):
+            found.setdefault(name, []).append(parse_json(value, name))
+        found["model_checkpoint_path"]
+    except (DataLossError, KeyError, ValueError):
+        raise DataLossError(
+            None,
+            None,
+            f"Cannot read {path} as a record of checkpoints: it is damaged, or its checksum is "
+            "missing or wrong. Delete it and name the checkpoint to restore.",
+        ) from None
+    return found
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from retrograde.arrays import cast
+from retrograde.core.arguments import brief
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.math import minimum
@@ -74,7 +75,10 @@ class ExponentialMovingAverage:
 
     def average_name(self, var: Any) -> str:
         """What the average of a variable is called."""
-        return f"{variable_in(var).name.removesuffix(':0')}/{self._name}"
+        variable = variable_in(var)
+        if variable is None:
+            raise TypeError(f"average_name: expected a variable. Received: {brief(var)}.")
+        return f"{variable.name.removesuffix(':0')}/{self._name}"
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Variable]:
         """Variables by the names of their averages: those given, or all that have one."""

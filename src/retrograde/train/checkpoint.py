@@ -13,6 +13,7 @@ from retrograde._tensor_files import write_tensors
 from retrograde.core import dtypes, waiting
 from retrograde.core.errors import NotFoundError
 from retrograde.core.variable import Variable
+from retrograde.io.files import tensorflow_errors
 from retrograde.train._files import KIND, CheckpointReader, file_of
 from retrograde.train._objects import (
     graph_of,
@@ -68,8 +69,9 @@ class Checkpoint:
     >>> v.numpy()
     array([1., 2.], dtype=float32)
 
-    A file is complete or not there at all, whenever the process is killed. It is a safetensors
-    file; reading it runs nothing.
+    A checkpoint is a safetensors file with checksums. It is written atomically, and loading one
+    never executes code. Damaged data raise a `DataLossError`, and a full disk raises a
+    `ResourceExhaustedError` and leaves the previous file as it was.
     """
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
@@ -119,6 +121,11 @@ class Checkpoint:
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes a checkpoint that is called `file_prefix`, and counts nothing."""
         prefix = os.fspath(file_prefix)
+        self._write_values(prefix)
+        call_back(options, prefix)
+        return prefix
+
+    def _write_values(self, prefix: str) -> None:
         nodes = leading_to_values(graph_of(self))
         tensors: dict[str, np.ndarray] = {}
         objects = []
@@ -127,29 +134,31 @@ class Checkpoint:
             keys = {name: node.key(name)} if name else {}
             tensors |= {key: _value_of(node.value) for key in keys.values()}
             objects.append({"children": node.children, "values": keys})
-        os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
-        write_tensors(file_of(prefix), KIND, tensors, objects)
-        for callback in getattr(options, "experimental_write_callbacks", None) or ():
-            callback(*[prefix][: len(inspect.signature(callback).parameters)])
-        return prefix
+        with tensorflow_errors(prefix):
+            os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
+            write_tensors(file_of(prefix), KIND, tensors, objects)
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the next checkpoint, `file_prefix` and its number, and records it as the latest.
 
         The number is that of `save_counter`, which is part of the checkpoint.
         """
-        path = self._write_next(os.fspath(file_prefix), None, options)
+        path = self._write_next(os.fspath(file_prefix), None)
         update_state(os.path.dirname(path), path, [path])
+        call_back(options, path)
         return path
 
-    def _write_next(self, prefix: Any, number: int | None, options: Any) -> str:
+    def _write_next(self, prefix: str, number: int | None) -> str:
         counter = self.save_counter
-        counter.assign_add(1)
+        before = int(counter)
         try:
-            return self.write(f"{prefix}-{int(counter) if number is None else number}", options)
+            counter.assign_add(1)
+            path = f"{prefix}-{int(counter) if number is None else number}"
+            self._write_values(path)
         except BaseException:
-            counter.assign_sub(1)
+            counter.assign(before)
             raise
+        return path
 
     # Reading
 
@@ -175,6 +184,12 @@ class Checkpoint:
             ) from None
         self.save_counter  # noqa: B018 (a value may be waiting for it)
         return status
+
+
+def call_back(options: CheckpointOptions | None, path: str) -> None:
+    """Calls the functions that want to know of a checkpoint."""
+    for callback in getattr(options, "experimental_write_callbacks", None) or ():
+        callback(*[path][: len(inspect.signature(callback).parameters)])
 
 
 def _value_of(value: Any) -> np.ndarray:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable
 from typing import Any
 
+from retrograde._atomic_files import exclusive
+from retrograde.core.errors import DataLossError
+from retrograde.io.files import tensorflow_errors
 from retrograde.train._files import file_of
-from retrograde.train._state import get_checkpoint_state, update_state
-from retrograde.train.checkpoint import Checkpoint, CheckpointOptions
+from retrograde.train._state import CheckpointState, get_checkpoint_state, update_state
+from retrograde.train.checkpoint import Checkpoint, CheckpointOptions, call_back
 
 
 class CheckpointManager:
@@ -62,20 +66,28 @@ class CheckpointManager:
         self._latest: str | None = None
         self._kept: dict[str, float] = {}
         self._last_preserved = time.time()
-        self._recover()
-
-    def _recover(self) -> None:
-        """Takes over what an earlier manager recorded in the directory."""
         state = get_checkpoint_state(self._directory)
-        if state is None:
-            return
-        paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
-        if len(times) != len(paths):
-            times = [time.time()] * len(paths)
+        if state is not None:
+            self._recover(state)
+
+    def _recover(self, state: CheckpointState) -> None:
+        """Continues from the record of an earlier manager of the directory."""
         self._latest = state.model_checkpoint_path
-        self._kept = dict(zip(paths, times, strict=True))
+        self._kept = self._own(state)
         if state.last_preserved_timestamp is not None:
             self._last_preserved = state.last_preserved_timestamp
+
+    def _own(self, state: CheckpointState) -> dict[str, float]:
+        """The recorded checkpoints that have the names which this manager gives, and their times.
+
+        No others are ever deleted, whatever the record says.
+        """
+        paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
+        if len(times) != len(paths) or not all(isinstance(t, (int, float)) for t in times):
+            times = [time.time()] * len(paths)
+        name = re.compile(re.escape(os.path.abspath(self._prefix)) + r"-(-?\d+)")
+        found = zip([name.fullmatch(os.path.abspath(path)) for path in paths], times, strict=True)
+        return {f"{self._prefix}-{match[1]}": time for match, time in found if match}
 
     @property
     def directory(self) -> str:
@@ -110,7 +122,8 @@ class CheckpointManager:
     ) -> str | None:
         """Writes a checkpoint and returns what it is called; `None` if it is not yet time.
 
-        It is recorded as the latest before old ones are deleted.
+        It is recorded as the latest before old ones are deleted. Checkpoints that another process
+        saved with the same directory and name count as this manager's own.
         """
         step = None if self._step_counter is None else int(self._step_counter)
         if self._interval is not None and self._last_step is not None:
@@ -118,15 +131,28 @@ class CheckpointManager:
             if step < due:
                 return None
         number = None if checkpoint_number is None else int(checkpoint_number)
-        path = self._checkpoint._write_next(self._prefix, number, options)
+        with tensorflow_errors(self._directory):
+            os.makedirs(self._directory, exist_ok=True)
+        with exclusive(self._directory):
+            path = self._checkpoint._write_next(self._prefix, number)
+            self._add(path)
         self._last_step = step
+        call_back(options, path)
+        return path
+
+    def _add(self, path: str) -> None:
+        """Records a new checkpoint and deletes old ones."""
+        with contextlib.suppress(DataLossError):  # the record is about to be replaced
+            state = get_checkpoint_state(self._directory)
+            others = {} if state is None else self._own(state)
+            known = sorted((others | self._kept).items(), key=lambda item: item[1])
+            self._kept = {path: time for path, time in known if os.path.exists(file_of(path))}
         self._latest = path
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         self._record()
         if self._sweep():
             self._record()
-        return path
 
     def _record(self) -> None:
         update_state(

@@ -26,6 +26,8 @@ case("cast", between(-1, 1, 2), "half", cast, attrs={"dtype": BFLOAT16}, differe
 case("cast", between(-1, 1, 2), "to_complex", cast, attrs={"dtype": np.dtype("complex128")})
 case("cast", complexes(2), "to_real", lambda x, **_: np.real(x), attrs={"dtype": np.dtype("f8")},
      dtypes=COMPLEXES)  # fmt: skip
+case("cast", complexes(2), "complex", cast, attrs={"dtype": np.dtype("complex128")},
+     dtypes=COMPLEXES)  # fmt: skip
 case("cast", integers(-5, 5, 2), "int_to_float", cast, attrs={"dtype": np.dtype("float64")})
 case("cast", booleans(), "bool_to_float", cast, attrs={"dtype": np.dtype("float64")})
 case("cast_discrete", between(-5, 5, 2, 3), "truncates", lambda x, **_: np.trunc(x),

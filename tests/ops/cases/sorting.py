@@ -35,6 +35,8 @@ def _in_top_k(predictions, targets, *, k):
 
 case("in_top_k", [between(0, 1, 4, 5), np.array([0, 3, 7, -1])], "rows", _in_top_k,
      attrs={"k": 2}, dtypes=FLOATS)  # fmt: skip
+case("in_top_k", [np.array([[0.1, 0.2, 0.9], [0.8, 0.4, 0.1]]), np.array([2, 2])], "last_class",
+     _in_top_k, attrs={"k": 1})  # fmt: skip
 
 
 def _inverted(x):

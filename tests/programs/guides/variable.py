@@ -35,7 +35,7 @@ note(
     indexed=measured[0, 1],
     compared=measured > 1.7,
     rank=tf.rank(measured),
-    hashes=isinstance(measured.ref(), object),
+    hashes=measured.ref().deref() is measured,
 )
 
 # %% Writing

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
+from retrograde.core.conversion import MOST_AXES, held_by, too_deep
 from retrograde.core.dtypes import DType
 from retrograde.core.indexed_slices import IndexedSlices
 
@@ -59,8 +59,10 @@ def wanted_dtype(dtype: Any) -> np.dtype | None:
     return None if dtype is None else common_dtype(dtype)
 
 
-def _sources(values: Any) -> Iterator[Any]:
+def _sources(values: Any, depth: int = 0) -> Iterator[Any]:
     """What `numpy.result_type` is to look at: dtypes, and Python's numbers as they are."""
+    if depth > MOST_AXES:
+        raise too_deep()
     for value in values:
         held = held_by(value)
         if held is not None:
@@ -68,11 +70,13 @@ def _sources(values: Any) -> Iterator[Any]:
         elif isinstance(value, DType):
             yield _numpy_type(value)
         elif isinstance(value, (list, tuple)):
-            yield from _sources(value)
+            yield from _sources(value, depth + 1)
         elif isinstance(value, IndexedSlices):
-            yield value.dtype.numpy_dtype
+            yield dtypes.as_dtype(value.dtype).numpy_dtype
         elif isinstance(value, (np.ndarray, np.generic)):
             yield value.dtype
+        elif isinstance(value, range):  # which may be too long for an array
+            yield np.dtype(np.int64)
         elif isinstance(value, int | float | complex):
             yield value
         elif isinstance(value, str | type | np.dtype):

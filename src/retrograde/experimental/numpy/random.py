@@ -82,7 +82,10 @@ def poisson(lam: Any = 1.0, size: Any = None) -> Tensor:
 
 def randint(low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64) -> Tensor:
     """Random integers from `low`, or from 0, up to but without the end, all equally likely."""
-    first, last = (0, int(low)) if high is None else (int(low), high)
+    try:
+        first, last = (0, int(low)) if high is None else (int(low), high)
+    except OverflowError:
+        raise ValueError(f"randint: `low` must be finite. Received: {low}.") from None
     wanted = common_dtype(dtype)
     if wanted not in (np.dtype(np.int32), np.dtype(np.int64)):
         raise ValueError(f"randint: `dtype` must be int32 or int64. Received: {wanted.name}.")

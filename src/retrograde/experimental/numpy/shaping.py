@@ -11,6 +11,7 @@ import numpy as np
 from retrograde import arrays, math
 from retrograde.arrays._arguments import integer, integers
 from retrograde.clipping import clip_by_value
+from retrograde.core.arguments import shown
 from retrograde.core.shapes import TensorShape, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import (
@@ -281,7 +282,7 @@ def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Tensor:
     """
     if mode not in ("constant", "reflect", "symmetric"):
         raise ValueError(
-            f"pad: `mode` must be 'constant', 'reflect' or 'symmetric'. Received: {mode!r}."
+            f"pad: `mode` must be 'constant', 'reflect' or 'symmetric'. Received: {shown(mode)}."
         )
     value = kwargs.get("constant_values", 0)
     return arrays.pad(tensor_of(array), tensor_of(pad_width, _INT32), mode.upper(), value)

@@ -1,0 +1,158 @@
+"""How much other processes on the same cores slow a workload down, beside PyTorch.
+
+`python benchmarks/run.py --neighbors` measures each row alone and next to processes that keep the
+cores busy. A row is judged by its slowdown, the mean time with neighbors over the mean time alone,
+in comparison with PyTorch's slowdown on the same row.
+"""
+
+import contextlib
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+from benchmarks.environments import python_of
+from benchmarks.peers import PEER_BY_NAME
+from benchmarks.processes import WorkerProcess
+from benchmarks.report import format_ratio, format_value, markdown_table
+
+HEADING = "## Busy neighbors"
+PEERS = ("retrograde", "torch")
+CALLS = 200
+SECONDS = 1.0  # at most, for the calls of one row
+MOST = 1.3  # times PyTorch's slowdown
+
+ROWS = {
+    "stacked_products": "32 products of 128 x 64 and 64 x 128",
+    "conv_forward": "3 x 3 convolution of 8 x 32 x 32, 8 to 16 deep",
+    "small_mlp": "training step of a 16-32-32-4 network",
+    "mnist_mlp": "training step of a 784-512-512-10 network",
+    "elementwise_1m": "gradient of elementwise operations on 1,000,000 elements",
+    "conv_small": "gradients of a 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
+    "conv_64": "the same, 64 to 64 deep",
+    "max_pool": "gradient of 2 x 2 maxima of 32 x 28 x 28, 64 deep",
+}
+
+_PRODUCTS = "import numpy as np\na = np.ones((512, 512), np.float32)\nwhile True: a @ a"
+_BUSY = "while True: pass"
+NEIGHBORS = {
+    "none": [],
+    "one loop of products": [_PRODUCTS],
+    "three loops of products": [_PRODUCTS] * 3,
+    "two busy loops": [_BUSY] * 2,
+    "one core": [],
+}
+
+
+@contextlib.contextmanager
+def running(programs):
+    """A block in which these Python programs run, each in a process."""
+    processes = [subprocess.Popen([sys.executable, "-c", program]) for program in programs]
+    time.sleep(1.0 if programs else 0.2)
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def on_cores(count):
+    """A block in which new processes get the first `count` cores; all of them with `None`."""
+    if count is None or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def measure(rows, ready, say):
+    """The mean and the longest time of a call, by neighbors, row and peer."""
+    pythons = {name: python_of(PEER_BY_NAME[name], ready, say) for name in PEERS}
+    found = {}
+    for neighbors, programs in NEIGHBORS.items():
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(on_cores(1 if neighbors == "one core" else None))
+            workers = {
+                name: stack.enter_context(WorkerProcess(python, PEER_BY_NAME[name]))
+                for name, python in pythons.items()
+            }
+            stack.enter_context(running(programs))
+            for row in rows:
+                say(f"{row}, neighbors: {neighbors}")
+                found[neighbors, row] = _times(row, workers)
+    return found
+
+
+def _times(row, workers):
+    for worker in workers.values():
+        worker.ask("prepare", workload=row, seconds=0.02)
+    times = {name: [] for name in workers}
+    for _ in range(4):  # in turns: the machine changes from second to second
+        for name, worker in workers.items():
+            time.sleep(0.1)
+            answer = worker.ask("each", calls=CALLS // 4, seconds=SECONDS / 4)
+            times[name] += answer["seconds"]
+    return {name: (statistics.fmean(each), max(each)) for name, each in times.items()}
+
+
+def slowdowns(found):
+    """Ours and PyTorch's slowdown, by neighbors and row."""
+    result = {}
+    for (neighbors, row), times in found.items():
+        if neighbors != "none":
+            alone = found["none", row]
+            result[neighbors, row] = tuple(times[name][0] / alone[name][0] for name in PEERS)
+    return result
+
+
+def tables(found):
+    """The section of the page, in Markdown."""
+    lines = [HEADING, "", _INTRODUCTION, ""]
+    rows = list(dict.fromkeys(row for _, row in found))
+    lines += [markdown_table(["workload", "what it does"], [[f"`{r}`", ROWS[r]] for r in rows]), ""]
+    ratios = slowdowns(found)
+    for neighbors in NEIGHBORS:
+        header = ["workload", "retrograde", "worst", "torch", "worst"]
+        if neighbors != "none":
+            header += ["slowdown", "of torch", "ratio"]
+        table = []
+        for row in rows:
+            cells = [f"`{row}`"]
+            for name in PEERS:
+                cells += [format_value(t, "s") for t in found[neighbors, row][name]]
+            if neighbors != "none":
+                ours, theirs = ratios[neighbors, row]
+                cells += [format_ratio(r) for r in (ours, theirs, ours / theirs)]
+            table.append(cells)
+        lines += [f"Neighbors: {neighbors}", "", markdown_table(header, table), ""]
+    worse = [key for key, (ours, theirs) in ratios.items() if ours > MOST * theirs]
+    listed = ", ".join(f"`{row}` ({neighbors})" for neighbors, row in worse)
+    verdict = f"except for {listed}" if worse else "in every case"
+    lines += [f"Our slowdown is at most {MOST} times PyTorch's {verdict}.", ""]
+    return "\n".join(lines)
+
+
+_INTRODUCTION = f"""\
+Written by `python benchmarks/run.py --neighbors --write`. The mean and the longest time of up to
+{CALLS} calls, alone and while other processes keep the cores busy: NumPy products of 512 x 512
+matrices in a loop, or plain Python loops. With "one core" all threads of a library share one
+core."""
+
+
+def section_of(text):
+    """The section of busy neighbors in a page, or nothing."""
+    found = re.search(rf"^{HEADING}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return found.group() if found else ""
+
+
+def with_section(text, section):
+    """The page with another section of busy neighbors, at its end."""
+    return text.replace(section_of(text), "").rstrip() + "\n\n" + section.rstrip() + "\n"

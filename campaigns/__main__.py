@@ -1,0 +1,102 @@
+"""The command line of the campaigns."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import itertools
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+
+from campaigns import CAMPAIGNS
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs campaigns and returns the exit status: 1 if any trial failed."""
+    options = _parsed(argv)
+    if options.tensorflow:
+        os.environ["CAMPAIGN_TENSORFLOW"] = options.tensorflow
+    failed = 0
+    for name in options.only or CAMPAIGNS:
+        failed += run(name, options)
+    return 1 if failed else 0
+
+
+def _parsed(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="campaigns", description="Random trials against a running retrograde."
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=2.0, help="how long each campaign runs (default: 2)"
+    )
+    parser.add_argument("--trials", type=int, help="run this many trials, however long they take")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first trial")
+    parser.add_argument("--short", action="store_true", help="run the few trials that CI runs")
+    parser.add_argument(
+        "--only", type=lambda text: text.split(","), help=f"some of {','.join(CAMPAIGNS)}"
+    )
+    parser.add_argument(
+        "--most", type=int, default=10, help="stop a campaign after this many failures"
+    )
+    parser.add_argument(
+        "--tensorflow",
+        metavar="PYTHON",
+        help="an interpreter that has TensorFlow: random programs are compared with it, too",
+    )
+    options = parser.parse_args(argv)
+    unknown = set(options.only or ()) - set(CAMPAIGNS)
+    if unknown:
+        parser.error(f"unknown campaigns: {', '.join(sorted(unknown))}")
+    return options
+
+
+def run(name: str, options: argparse.Namespace) -> int:
+    """Runs one campaign, prints its failures and its counts, and returns how many trials failed."""
+    campaign = importlib.import_module(f"campaigns.{name}")
+    start = time.monotonic()
+    tried = failed = 0
+    for seed in _seeds(campaign, options, start):
+        tried += 1
+        try:
+            problem = campaign.trial(seed)
+        except Exception:
+            problem = traceback.format_exc()
+        if problem is not None:
+            failed += 1
+            again = f"make campaigns ARGS='--only {name} --trials 1 --seed {seed}'"
+            print(f"FAILED {name}, seed {seed} ({again})\n{problem}\n", flush=True)
+            if failed == options.most:
+                break
+        _report_progress(name, tried, failed, start)
+    seconds = time.monotonic() - start
+    last = options.seed + tried - 1
+    print(
+        f"{name}: {tried} tried, {failed} failed, seeds {options.seed} to {last}, {seconds:.0f} s",
+        flush=True,
+    )
+    return failed
+
+
+def _seeds(campaign: object, options: argparse.Namespace, start: float) -> Iterator[int]:
+    count = campaign.SHORT if options.short else options.trials
+    if count is not None:
+        yield from range(options.seed, options.seed + count)
+        return
+    for seed in itertools.count(options.seed):
+        if time.monotonic() - start > 60 * options.minutes:
+            return
+        yield seed
+
+
+def _report_progress(name: str, tried: int, failed: int, start: float) -> None:
+    """Rewrites one line, on a terminal only."""
+    if sys.stderr.isatty():
+        seconds = time.monotonic() - start
+        print(f"\r{name}: {tried} tried, {failed} failed, {seconds:.0f} s", end="", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

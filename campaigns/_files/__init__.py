@@ -1,0 +1,1 @@
+"""Files of every format that is read: made, damaged and read."""

@@ -1,0 +1,1 @@
+"""The parts of the campaign of random programs: writing, running, comparing, shrinking."""

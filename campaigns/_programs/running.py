@@ -1,0 +1,148 @@
+"""Running the text of a program, with retrograde or TensorFlow as `tf`.
+
+This module imports neither: a process that has only one of them can use it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# What a printed program needs to run on its own.
+PREAMBLE = '''\
+import numpy as np
+import retrograde as tf  # or tensorflow
+
+function = {function}
+
+def numbers(seed, shape, dtype):
+    """Returns a tensor of benign random values."""
+    generator = np.random.default_rng(seed)
+    if dtype == "bool":
+        return tf.constant(generator.random(shape) < 0.5)
+    if dtype.startswith("int"):
+        return tf.constant(generator.integers(-4, 5, shape), dtype)
+    x = generator.uniform(-2.0, 2.0, shape)
+    if dtype.startswith("complex"):
+        x = x + 1j * generator.uniform(-2.0, 2.0, shape)
+    return tf.cast(tf.constant(x), dtype)
+
+def odd_numbers(seed, shape, dtype):
+    """Returns a tensor in which some values are zero, infinite, huge or NaN."""
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(-2.0, 2.0, shape)
+    odd = generator.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, 1e-30, 1.0], shape)
+    return tf.cast(tf.constant(np.where(generator.random(shape) < 0.3, odd, x)), dtype)
+
+def total(structure):
+    """Returns a weighted sum of all inexact elements."""
+    parts = [tf.zeros([], tf.float64)]
+    for y in tf.nest.flatten(structure):
+        if not (y.dtype.is_floating or y.dtype.is_complex):
+            continue
+        weights = tf.constant(np.cos(np.arange(np.prod(y.shape))).reshape(y.shape))
+        if y.dtype.is_complex:
+            y = tf.math.real(y) + 0.7 * tf.math.imag(y)
+        parts.append(tf.reduce_sum(tf.cast(y, tf.float64) * weights))
+    return tf.add_n(parts)
+
+def keep(label, structure):
+    """Notes results."""
+    for y in tf.nest.flatten(structure):
+        print(label, None if y is None else np.asarray(tf.convert_to_tensor(y)))
+'''
+
+
+class Kept(NamedTuple):
+    """One result: where the program kept it, its dtype, and its value or `None`."""
+
+    label: str
+    dtype: str
+    value: np.ndarray | None
+
+
+class Outcome(NamedTuple):
+    """What a program did: all it kept, and the exception that ended it."""
+
+    kept: list[Kept]
+    error: BaseException | None
+
+
+def run(
+    source: str,
+    tf: Any,
+    function: Callable,
+    copies_at_once: bool = True,
+    change: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Outcome:
+    """Executes `source`, with `function` as the decorator of its functions.
+
+    Unless it `copies_at_once`, results stay tensors until the program has ended: what happens
+    afterwards must not change them. `change` is applied to all floating-point data.
+    """
+    held: list[tuple[str, Any]] = []
+    kept: list[Kept] = []
+
+    def keep(label: str, structure: Any) -> None:
+        for y in tf.nest.flatten(structure):
+            y = y if y is None else tf.convert_to_tensor(y)
+            if copies_at_once:
+                kept.append(_copied(label, y))
+            else:
+                held.append((label, y))
+
+    namespace = {"tf": tf, "np": np} | helpers(tf)
+    if change is not None:
+        namespace["numbers"] = _changed(tf, namespace["numbers"], change)
+    namespace |= {"function": function, "keep": keep}
+    error = None
+    try:
+        exec(compiled(source), namespace)
+    except Exception as raised:
+        error = raised
+    kept += [_copied(label, y) for label, y in held]
+    return Outcome(kept, error)
+
+
+@functools.lru_cache(maxsize=16)
+def compiled(source: str) -> CodeType:
+    """Compiles a program; each way of running it needs the same."""
+    return compile(source, "<program>", "exec")
+
+
+@functools.cache
+def helpers(tf: Any) -> dict[str, Any]:
+    """The functions that the preamble defines, for this library."""
+    scope: dict[str, Any] = {"tf": tf, "np": np}
+    exec(PREAMBLE[PREAMBLE.index("def numbers") :], scope)
+    return {
+        "numbers": _cached(tf, scope["numbers"]),
+        "odd_numbers": _cached(tf, scope["odd_numbers"]),
+        "total": scope["total"],
+    }
+
+
+def _cached(tf: Any, numbers: Callable) -> Callable:
+    """Returns a function that makes the same data once, and a tensor of its own for each call."""
+    cached = functools.lru_cache(maxsize=64)(numbers)
+    return lambda *args: tf.identity(cached(*args))
+
+
+def _changed(tf: Any, numbers: Callable, change: Callable) -> Callable:
+    def changed_numbers(seed: int, shape: tuple, dtype: str) -> Any:
+        x = numbers(seed, shape, dtype)
+        if not (x.dtype.is_floating or x.dtype.is_complex):
+            return x
+        return tf.constant(change(np.asarray(x)), x.dtype)
+
+    return changed_numbers
+
+
+def _copied(label: str, y: Any) -> Kept:
+    if y is None:
+        return Kept(label, "None", None)
+    return Kept(label, y.dtype.name, np.array(y.numpy()))

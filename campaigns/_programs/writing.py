@@ -1,0 +1,207 @@
+"""Writing random programs: text that runs with retrograde or TensorFlow as `tf`.
+
+While a program is written, each statement of its function is executed on sample values. So shapes
+and dtypes are known, and statements that raise or lead to huge or non-finite values are left out.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import retrograde as tf
+from campaigns._programs import (
+    computing,  # noqa: F401  adds to KINDS
+    controlling,  # noqa: F401
+    driving,
+)
+from campaigns._programs.kinds import KINDS
+from campaigns._programs.running import compiled, helpers
+
+_LARGEST = 60.0
+_ATTEMPTS = 6  # to write one statement
+
+
+class Value(NamedTuple):
+    """A name that the function can use, with the shape and dtype of its sample."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+
+class Writer:
+    """A program that is being written."""
+
+    def __init__(self, seed: int, small: bool = False) -> None:
+        self.rng = random.Random(seed)
+        self.small = small
+        self.odd = not small and self.chance(0.07)  # with values that are not finite
+        self.scope: dict[str, Any] = {"tf": tf, "np": np} | helpers(tf)
+        self.scope["function"] = lambda f: f
+        self.setup: list[str] = []
+        self.body: list[str] = []
+        self.arguments: list[Value] = []
+        self.variables: list[Value] = []
+        self.values: list[Value] = []
+        self.names = 0
+        self.dtype = self._main_dtype()
+        self.shapes = self._family_of_shapes()
+
+    def _main_dtype(self) -> str:
+        if self.small:
+            return self.rng.choice(["float64"] * 6 + ["float32"] * 2)
+        return self.rng.choice(["float64"] * 5 + ["float32"] * 5 + ["float16", "bfloat16"])
+
+    def _family_of_shapes(self) -> list[tuple[int, ...]]:
+        """Shapes that broadcast with each other; the first is the largest."""
+        sizes = [1, 2, 3, 4, 5]
+        whole = tuple(self.rng.choice(sizes) for _ in range(self.rng.choice([0, 1, 1, 2, 2, 2, 3])))
+        kind = self.rng.random()
+        if kind < 0.05 and whole:
+            whole = (0, *whole[1:])
+        elif kind < 0.12 and not self.small:
+            whole = self.rng.choice([(300,), (40, 33), (1030,), (2100,), (7, 1, 129)])
+        family = [whole, whole, whole[1:], (*whole[:-1], 1)[: len(whole)], (1, *whole[1:]), ()]
+        return [shape for shape in family if len(shape) <= len(whole)]
+
+    # What statements are made of
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    def pick(self, test: Any = None) -> Value | None:
+        """Picks a value that fulfills `test`, more often a recent one."""
+        found = [value for value in self.values if test is None or test(value)]
+        if not found:
+            return None
+        return found[-1 - min(int(self.rng.expovariate(0.4)), len(found) - 1)]
+
+    def name(self, prefix: str) -> str:
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def seed(self) -> int:
+        return self.rng.randrange(1000)
+
+    def data(self, shape: tuple[int, ...], dtype: str) -> str:
+        """Writes a tensor of random values."""
+        odd = "odd_" if self.odd and dtype in ("float32", "float64") and self.chance(0.5) else ""
+        return f"{odd}numbers({self.seed()}, {shape}, {dtype!r})"
+
+    def literal(self) -> str:
+        return str(self.rng.choice([0.5, -0.3, 2.0, 1.5, -1.0, 0.25]))
+
+    # Writing
+
+    def define(self, line: str) -> None:
+        """Adds a line, or block of lines, before the function."""
+        exec(compiled(line), self.scope)
+        self.setup.append(line)
+
+    def add(self, name: str, lines: str) -> bool:
+        """Adds a statement that binds `name` to a tensor, unless its value is of no use."""
+        try:
+            exec(compile(lines, "<statement>", "exec"), self.scope)
+        except Exception:
+            if not self.chance(0.004):
+                return False
+            self.body.append(lines)  # all ways have to raise the same
+            self.values.append(Value(name, (), self.dtype))
+            self.scope[name] = tf.ones([], self.dtype)
+            return True
+        value = self._described(name)
+        if value is None:
+            return False
+        self.values.append(value)
+        self.body.append(lines)
+        return True
+
+    def _described(self, name: str) -> Value | None:
+        y = self.scope[name]
+        if not isinstance(y, tf.Tensor):
+            return None
+        array = np.asarray(y)
+        if array.size > 5000 or array.dtype.kind == "O":
+            return None
+        if array.size and array.dtype.kind != "b" and not self.odd:
+            largest = np.abs(np.asarray(array, complex if array.dtype.kind == "c" else float)).max()
+            if not largest <= _LARGEST:
+                return None
+        return Value(name, array.shape, y.dtype.name)
+
+    def statement(self) -> None:
+        """Adds one statement, or none if several attempts fail."""
+        for _ in range(_ATTEMPTS):
+            name = f"a{self.names + 1}"
+            lines = self.rng.choice(KINDS)(self, name)
+            if lines is not None and self.add(name, lines):
+                self.names += 1
+                return
+
+
+def write(seed: int, small: bool = False) -> str:
+    """Returns the text of a random program; a `small` one compiles quickly."""
+    writer = Writer(seed, small)
+    _declare(writer)
+    for _ in range(writer.rng.randint(2, 5 if small else 7)):
+        writer.statement()
+    if draws_random_numbers("\n".join(writer.body)):
+        writer.setup.append("tf.random.set_seed(3)")
+    driving.drive(writer)
+    return "\n".join(writer.setup) + "\n"
+
+
+def draws_random_numbers(source: str) -> bool:
+    """Whether the results of a program depend on the random numbers of the library."""
+    return "tf.random." in source
+
+
+def is_for_tensorflow(source: str) -> bool:
+    """Whether TensorFlow should do the same: `docs/differences.md` lists what it does not."""
+    forward = "ForwardAccumulator" in source and ("custom_" in source or "recompute_" in source)
+    moments = "tf.nn.moments" in source and ("second gradient" in source or "hessian" in source)
+    others = ("tf.random.", "odd_numbers", "tf.py_function")
+    return not (forward or moments or any(text in source for text in others))
+
+
+def _declare(writer: Writer) -> None:
+    """Adds arguments, variables and captured constants."""
+    rng = writer.rng
+    for _ in range(rng.choice([1, 1, 2, 2, 3])):
+        dtype = writer.dtype
+        if writer.arguments and writer.chance(0.35):
+            dtype = rng.choice(
+                ["int32", "int64", "bool", "float32", "float64", "complex64", "complex128"]
+            )
+        value = Value(writer.name("x"), rng.choice(writer.shapes), dtype)
+        writer.arguments.append(value)
+        writer.values.append(value)
+        writer.scope[value.name] = writer.scope["numbers"](writer.seed(), value.shape, dtype)
+    for _ in range(rng.choice([0, 0, 1, 1, 2])):
+        dtype = writer.dtype if writer.chance(0.9) else "int32"
+        value = Value(writer.name("v"), rng.choice(writer.shapes), dtype)
+        trainable = ", trainable=False" if writer.chance(0.1) else ""
+        writer.define(f"{value.name} = tf.Variable({writer.data(value.shape, dtype)}{trainable})")
+        writer.variables.append(value)
+        writer.values.append(value)
+    for _ in range(rng.choice([0, 0, 0, 1])):
+        _declare_constant(writer)
+
+
+def _declare_constant(writer: Writer) -> None:
+    value = Value(writer.name("c"), writer.rng.choice(writer.shapes), writer.dtype)
+    if writer.chance(0.2):  # too large to become part of a compiled program
+        value = value._replace(shape=(700, *value.shape[1:]) if value.rank < 2 else (700,))
+    writer.define(f"{value.name} = {writer.data(value.shape, value.dtype)}")
+    writer.values.append(value)

@@ -1,0 +1,566 @@
+"""Bad calls to every public function and method.
+
+A trial takes one call that works, from the calls that are compared with TensorFlow or from the
+signature of a function, replaces some of its arguments by values from `POOL`, and runs it. It
+passes if the call returns, or raises one of the documented exception classes with a message,
+within `SECONDS` and `BYTES`, and leaves its arguments and the recorders as they were.
+"""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import contextlib
+import copy
+import faulthandler
+import functools
+import inspect
+import io
+import itertools
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import retrograde as tf
+from campaigns.call_values import OBJECTS, POOL, names
+from parity.calls import namespaces
+from retrograde.core.recorders import thread
+
+SHORT = 1500  # about 15 seconds
+
+SECONDS = 10
+BYTES = 1 << 30  # how much memory a call may take before its allocations fail
+
+PACKAGE = os.path.dirname(tf.__file__)
+
+DOCUMENTED = (TypeError, ValueError, NotImplementedError, tf.errors.OpError)
+
+# Other classes that TensorFlow documents or Python's protocols require, by the call's name.
+ALSO: dict[str, tuple[type[Exception], str]] = {
+    "tf.gradients": (RuntimeError, "TensorFlow raises it in eager mode"),
+    "tf.hessians": (RuntimeError, "TensorFlow raises it in eager mode"),
+    "GradientTape.": (RuntimeError, "TensorFlow raises it for a tape in the wrong state"),
+    "tf.GradientTape": (RuntimeError, "TensorFlow raises it for a tape in the wrong state"),
+    "ForwardAccumulator.": (RuntimeError, "TensorFlow raises it for one in the wrong state"),
+    "tf.image.": (AttributeError, "TensorFlow raises it for a dtype that no image has"),
+    "tf.signal.": (IndexError, "TensorFlow raises it for a signal without axes"),
+    "tf.saved_model.load": (OSError, "TensorFlow raises it where there is no model"),
+    "RaggedTensor.__getitem__": (IndexError, "TensorFlow raises it for a row that is not there"),
+    "TensorShape.__getitem__": (IndexError, "Python expects it of sequences"),
+    "Iterator.__next__": (StopIteration, "the end of an iteration"),
+    "NumpyIterator.__next__": (StopIteration, "the end of an iteration"),
+    "tf.device": (RuntimeError, "TensorFlow raises it for a function in eager mode"),
+    "tf.debugging.enable_traceback_filtering": (RuntimeError, "TensorFlow's class"),
+    "tf.register_tensor_conversion_function": (RuntimeError, "TensorFlow's class"),
+}
+
+# Not called, each for a reason.
+EXCLUDED = {
+    "tf.debugging.nonfinite": "watches the thread from then on",
+    "tf.debugging.record_lines": "watches the process from then on",
+    "tf.test.main": "ends the process",
+    "tf.test.TestCase": "a class of tests, which unittest calls",
+    "tf.compat.v1": "programs of TensorFlow 1",
+    "tf.keras": "Keras's own functions",
+    "tf.initializers": "Keras's own functions",
+    "tf.losses": "Keras's own functions",
+    "tf.metrics": "Keras's own functions",
+    "tf.optimizers": "Keras's own functions",
+    "tf.config": "changes the process",
+    "tf.distribute": "changes the process",
+    "tf.debugging.enable_check_numerics": "changes the process",
+    "tf.debugging.set_log_device_placement": "changes the process",
+    "tf.experimental.numpy.experimental_enable_numpy_behavior": "changes the process",
+    "tf.register_tensor_conversion_function": "changes the process",
+    "tf.no_gradient": "changes the process, and raises TensorFlow's KeyError for a second time",
+    "tf.RegisterGradient": "changes the process",
+    "tf.summary.experimental.set_step": "changes the process",
+    "tf.summary.trace_on": "changes the process",
+    "tf.while_loop": "never ends if the condition is always true, in TensorFlow too",
+    "tf.profiler": "changes the process",
+    "tf.enable_check_numerics": "changes the process",
+    "GradientTape.record": "part of the protocol of recorders",
+    "GradientTape.read": "part of the protocol of recorders",
+    "GradientTape.escape": "part of the protocol of recorders",
+    "GradientTape.store": "part of the protocol of recorders",
+    "GradientTape.create": "part of the protocol of recorders",
+    "ForwardAccumulator.record": "part of the protocol of recorders",
+    "ForwardAccumulator.read": "part of the protocol of recorders",
+    "ForwardAccumulator.escape": "part of the protocol of recorders",
+    "ForwardAccumulator.store": "part of the protocol of recorders",
+    "ForwardAccumulator.create": "part of the protocol of recorders",
+    "Dataset.reduce": "never ends on an endless dataset, in TensorFlow too",
+}
+
+
+# Classes whose objects functions make: their own parameters are no part of the interface.
+NOT_CALLED = {
+    "tf.Tensor",
+    "tf.experimental.numpy.ndarray",
+    "tf.DType",
+    "tf.RaggedTensor",
+    "tf.data.Dataset",
+    "tf.data.Iterator",
+    "tf.data.NumpyIterator",
+}
+
+
+class Target(NamedTuple):
+    """Something to call: its name, and an expression over `f` that calls it."""
+
+    name: str
+    function: str
+    expression: str
+
+
+class TooLong(BaseException):
+    """A call took longer than `SECONDS`."""
+
+
+# What can be called
+
+
+@functools.cache
+def targets() -> list[list[Target]]:
+    """Every public function and method, each with the calls to start from."""
+    found: dict[str, list[Target]] = {}
+    for functions in namespaces().values():
+        for name, expressions in functions.items():
+            if _find(name) is not None:
+                found[name] = [Target(name, name, e) for e in expressions]
+    for name in _public_names():
+        found.setdefault(name, []).extend(_from_signature(name, name))
+    for kind, expression in OBJECTS.items():
+        for method in _methods(expression):
+            name = f"{kind}.{method}"
+            found[name] = _from_signature(name, f"({expression}).{method}")
+    return [calls for name, calls in sorted(found.items()) if calls and not _is_excluded(name)]
+
+
+def _is_excluded(name: str) -> bool:
+    if _find(name) in _not_called() or name.endswith(".value_type"):  # which is such a class
+        return True
+    return any(name == other or name.startswith(other + ".") for other in EXCLUDED)
+
+
+@functools.cache
+def _not_called() -> list[type]:
+    return [_find(name) for name in NOT_CALLED]
+
+
+def _find(name: str) -> Any:
+    return functools.reduce(lambda at, part: getattr(at, part, None), name.split(".")[1:], tf)
+
+
+def _public_names() -> list[str]:
+    """The dotted names of everything callable in the public namespaces."""
+    found: list[str] = []
+    waiting, seen = [("tf", tf)], {id(tf)}
+    while waiting:
+        prefix, module = waiting.pop()
+        for name in getattr(module, "__all__", ()):
+            value, dotted = getattr(module, name), f"{prefix}.{name}"
+            if _is_excluded(dotted):
+                continue
+            if isinstance(value, types.ModuleType):
+                if id(value) not in seen and value.__name__.startswith("retrograde"):
+                    seen.add(id(value))
+                    waiting.append((dotted, value))
+            elif callable(value):
+                found.append(dotted)
+                if isinstance(value, type):
+                    found += [f"{dotted}.{n}" for n in _constructors(value)]
+    return sorted(found)
+
+
+def _constructors(kind: type) -> list[str]:
+    """The public class methods and static methods of a class."""
+    return [
+        name
+        for name in dir(kind)
+        if not name.startswith("_")
+        and isinstance(inspect.getattr_static(kind, name), (classmethod, staticmethod))
+    ]
+
+
+_OPERATORS = (
+    "__add__",
+    "__radd__",
+    "__sub__",
+    "__mul__",
+    "__truediv__",
+    "__rtruediv__",
+    "__floordiv__",
+    "__mod__",
+    "__pow__",
+    "__rpow__",
+    "__matmul__",
+    "__rmatmul__",
+    "__and__",
+    "__or__",
+    "__xor__",
+    "__invert__",
+    "__neg__",
+    "__abs__",
+    "__eq__",
+    "__ne__",
+    "__lt__",
+    "__ge__",
+    "__getitem__",
+    "__len__",
+    "__bool__",
+    "__iter__",
+    "__call__",
+    "__next__",
+    "__array__",
+    "__contains__",
+    "__setitem__",
+    "__copy__",
+    "__round__",
+    "__divmod__",
+    "__index__",
+)
+
+
+def _methods(expression: str) -> list[str]:
+    value = _evaluated(expression)
+    operators = [name for name in _OPERATORS if callable(getattr(value, name, None))]
+    return operators + [
+        name
+        for name in dir(value)
+        if not name.startswith("_") and callable(getattr(value, name, None))
+    ]
+
+
+def _from_signature(name: str, function: str) -> list[Target]:
+    """A call with as many arguments as the function requires, and one with one more."""
+    try:
+        value = _evaluated(function)
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return [Target(name, function, f"f({a})") for a in ("", "1", "1, 1")]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = sum(p.default is p.empty for p in positional)
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        required += 1
+    keywords = [
+        f"{p.name}=1"
+        for p in parameters
+        if p.name not in ("name", "wait")  # `wait` waits for another process
+        and (p.kind is p.KEYWORD_ONLY or (p in positional[required:] and p.default is not p.empty))
+    ]
+    least = ["1"] * required
+    calls = [least, *([*least, keyword] for keyword in keywords)]
+    return [Target(name, function, f"f({', '.join(call)})") for call in calls]
+
+
+def _evaluated(expression: str) -> Any:
+    with warnings.catch_warnings(), _in_folder():
+        warnings.simplefilter("ignore")
+        return eval(expression, names())
+
+
+# Mutation
+
+
+_HELPERS = {"S", "deep", "cyclic", "readonly"}  # their arguments are not part of the call
+
+
+def _arguments(tree: ast.AST) -> list[tuple[Any, Any]]:
+    """The places in a call that can be replaced: arguments, and elements of them."""
+    places: list[tuple[Any, Any]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if getattr(node.func, "id", "") not in _HELPERS:
+                places += [(node.args, i) for i in range(len(node.args))]
+                places += [(keyword, "value") for keyword in node.keywords]
+        elif isinstance(node, (ast.List, ast.Tuple)):
+            places += [(node.elts, i) for i in range(len(node.elts))]
+    return places
+
+
+def _mutated(expression: str, rng: random.Random, count: int) -> str:
+    """The expression with `count` of its arguments replaced."""
+    tree = ast.parse(expression, mode="eval")
+    for _ in range(count):
+        places = _arguments(tree)
+        if not places:
+            break
+        holder, place = rng.choice(places)
+        value = ast.parse(rng.choice(POOL), mode="eval").body
+        if isinstance(holder, list):
+            holder[place] = value
+        else:
+            setattr(holder, place, value)
+    return ast.unparse(tree)
+
+
+# A trial
+
+
+def trial(seed: int) -> str | None:
+    """Runs one bad call."""
+    rng = random.Random(seed)
+    target = rng.choice(rng.choice(targets()))
+    count = rng.choice((1, 1, 1, 2, 2, 3)) if "f(1" not in target.expression else 4
+    expression = _mutated(target.expression, rng, count)
+    mode = rng.choice(("", "", "", "", "tape", "function"))
+    problem = _problem(target, expression, mode)
+    if problem is None:
+        return None
+    expression, problem = _shrunk(target, expression, mode, problem)
+    return f"{problem}\n{_program(target, expression, mode)}"
+
+
+def _program(target: Target, expression: str, mode: str) -> str:
+    lines = [
+        "import retrograde as tf",
+        "from campaigns.call_values import *",
+        f"f = {target.function}",
+        {
+            "": expression,
+            "tape": f"with tf.GradientTape():\n    {expression}",
+            "function": f"tf.function(lambda: {expression})()",
+        }[mode],
+    ]
+    return "\n".join(lines)
+
+
+def _shrunk(target: Target, expression: str, mode: str, problem: str) -> tuple[str, str]:
+    """A shorter call with a problem of the same kind: without arguments that do not matter."""
+    if "seconds" in problem:
+        return expression, problem
+    kind = problem.split(":")[0]
+    shorter = True
+    while shorter:
+        shorter = False
+        for smaller in _smaller(expression):
+            found = _problem(target, smaller, mode)
+            if found is not None and found.split(":")[0] == kind:
+                expression, problem, shorter = smaller, found, True
+                break
+    return expression, problem
+
+
+def _smaller(expression: str) -> Iterator[str]:
+    tree = ast.parse(expression, mode="eval")
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for at, node in enumerate(calls):
+        for part in ("args", "keywords"):
+            for place in range(len(getattr(node, part))):
+                smaller = copy.deepcopy(tree)
+                node = [n for n in ast.walk(smaller) if isinstance(n, ast.Call)][at]
+                del getattr(node, part)[place]
+                yield ast.unparse(smaller)
+
+
+def _problem(target: Target, expression: str, mode: str) -> str | None:
+    """Runs a call and says what is wrong with what happened, if anything is."""
+    env = names()
+    with _in_folder(), _quiet():
+        try:
+            function = eval(target.function, env)
+        except Exception as error:
+            return f"no such function: {error!r}"
+        checked = _Checked(function)
+        env["f"] = checked
+        code = compile(expression, f"<call {target.function}: {expression[:200]}>", "eval")
+        begun = time.monotonic()
+        error = _raised(lambda: _run(code, env, mode), _is_limited(target))
+        seconds = time.monotonic() - begun
+    return (
+        _bad_time(seconds, error)
+        or _bad_error(target, error)
+        or checked.problem
+        or _left_recorders()
+    )
+
+
+def _run(code: Any, env: dict, mode: str) -> None:
+    if mode == "tape":
+        with tf.GradientTape():
+            _use(eval(code, env))
+    elif mode == "function":
+        tf.function(lambda: _tensors(eval(code, env)))()
+    else:
+        _use(eval(code, env))
+
+
+def _tensors(value: Any) -> Any:
+    return value if isinstance(value, tf.Tensor) else None
+
+
+def _use(value: Any) -> None:
+    """Materializes a result."""
+    if isinstance(value, tf.Tensor):
+        value.numpy()
+    elif isinstance(value, tf.data.Dataset):
+        list(itertools.islice(value, 3))
+    elif isinstance(value, (tf.RaggedTensor, tf.SparseTensor)):
+        str(value)
+
+
+class _Checked:
+    """The function under test: compares its arguments before and after a call that raises."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+        self.problem: str | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        values = [*args, *kwargs.values()]
+        before = [(x, *_contents(x)) for x in values if isinstance(x, (np.ndarray, tf.Variable))]
+        try:
+            return self._function(*args, **kwargs)
+        except Exception:
+            for x, *contents in before:
+                if [*_contents(x)] != contents:
+                    self.problem = f"argument changed: {type(x).__name__}"
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+
+def _contents(x: Any) -> tuple:
+    array = np.asarray(x) if isinstance(x, np.ndarray) else x.numpy()
+    if array.dtype == object:
+        return (array.shape, tuple(map(id, array.ravel())))
+    return (array.shape, str(array.dtype), array.tobytes())
+
+
+def _is_limited(target: Target) -> bool:
+    """Whether it runs with little memory: XLA's compiler ends the process if it gets none."""
+    return "tf.function(" not in target.function and "jit_compile" not in target.expression
+
+
+def _raised(run: Callable, limited: bool) -> BaseException | None:
+    """What `run` raises, with little time, and if `limited` with little memory."""
+    previous = signal.signal(signal.SIGALRM, _stop)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if limited:
+        with open("/proc/self/statm") as file:
+            pages = int(file.read().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + BYTES, hard))
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    # A loop in C does not notice signals: then a traceback, with the program, ends the process.
+    faulthandler.dump_traceback_later(6 * SECONDS, exit=True, file=sys.__stderr__)
+    try:
+        run()
+    except (Exception, TooLong) as error:
+        return error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        signal.signal(signal.SIGALRM, previous)
+    return None
+
+
+def _stop(*_: Any) -> None:
+    raise TooLong
+
+
+def _bad_time(seconds: float, error: BaseException | None) -> str | None:
+    if isinstance(error, TooLong) or seconds > SECONDS:
+        return f"took {seconds:.1f} seconds: expected at most {SECONDS}\n{_where(error)}"
+    return None
+
+
+def _bad_error(target: Target, error: BaseException | None) -> str | None:
+    if error is None or _is_from_user(error):
+        return None
+    also = tuple(kind for name, (kind, _) in ALSO.items() if target.name.startswith(name))
+    if isinstance(error, (*DOCUMENTED, *also)) and not _is_from_numpy_memory(error):
+        return None if str(error) else f"{type(error).__name__}: the message is empty"
+    return f"{type(error).__name__}: {error}\n{_where(error)}"
+
+
+def _is_from_numpy_memory(error: BaseException) -> bool:
+    """Whether NumPy refused an allocation with a `ValueError`, which says too little."""
+    words = ("Maximum allowed", "array is too big")
+    return isinstance(error, ValueError) and str(error).startswith(words)
+
+
+def _frames(error: BaseException | None) -> list[types.TracebackType]:
+    frames, at = [], getattr(error, "__traceback__", None)
+    while at is not None:
+        frames.append(at)
+        at = at.tb_next
+    return frames
+
+
+def _is_from_user(error: BaseException) -> bool:
+    """Whether the call's own Python code raised it: a lambda, or an expression around the call."""
+    for at in reversed(_frames(error)):
+        file = at.tb_frame.f_code.co_filename
+        if file.startswith(("<call", "<string>")) or file.endswith("call_values.py"):
+            return True
+        if file.startswith(PACKAGE):
+            return False
+    return True
+
+
+def _where(error: BaseException | None) -> str:
+    """The last lines of the package that a traceback passes."""
+    lines = [
+        f"    {os.path.relpath(f.tb_frame.f_code.co_filename, PACKAGE)}:{f.tb_lineno}"
+        for f in _frames(error)
+        if f.tb_frame.f_code.co_filename.startswith(PACKAGE)
+    ]
+    return "\n".join(lines[-4:])
+
+
+def _left_recorders() -> str | None:
+    left = list(thread.recorders)
+    if not left:
+        return None
+    del thread.recorders[:]
+    return f"recorder left active: {left}"
+
+
+# Where a trial runs
+
+
+@functools.cache
+def _folder() -> str:
+    folder = tempfile.mkdtemp(prefix="calls-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@contextlib.contextmanager
+def _in_folder() -> Iterator[None]:
+    """Runs in an empty folder: some functions write files."""
+    before = os.getcwd()
+    os.makedirs(_folder(), exist_ok=True)
+    os.chdir(_folder())
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings and without what the call prints."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+
+
+if __name__ == "__main__":
+    print(len(targets()), "functions,", sum(map(len, targets())), "calls")
+    sys.exit()

@@ -1,0 +1,154 @@
+"""Damaged, hostile and decompression-bomb files of every format that is read.
+
+A trial makes a valid file, damages it and reads it. Reading has to end within 10 s, take no more
+than 64 MB and 20 times the memory of the file and of the result, create no other file, and return
+a result or raise an error of the classes that the format allows. Damage that is blind to checksums
+has to be refused, or to change nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import tempfile
+import time
+import traceback
+import tracemalloc
+import warnings
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import retrograde as tf
+from campaigns._files.damaging import damaged
+from campaigns._files.formats import FORMATS, Files, Format
+
+SHORT = 200
+_SECONDS, _BYTES, _TIMES = 10, 64 << 20, 20
+_RARE = {"zlib bomb": 0.05}  # takes long to read
+
+
+def trial(seed: int) -> str | None:
+    """Runs one trial; returns what went wrong."""
+    rng = random.Random(seed)
+    weights = [_RARE.get(name, 1) for name in FORMATS]
+    (name,) = rng.choices(list(FORMATS), weights)
+    form = FORMATS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        canary = os.path.join(folder, "canary")
+        here = pathlib.Path(folder) / "files"
+        files = form.make(rng)
+        part = rng.choice(list(files))
+        data, how = files[part], "undamaged"
+        if "bomb" not in name or rng.random() < 0.3:
+            data, how = damaged(rng, part, data, canary)
+        _write(here, files | {part: data})
+        if rng.random() < 0.02:
+            (here / part).unlink()
+            how = "deleted"
+        problem = _problem(form, here, files, part, data, how)
+        if problem is None and (os.path.exists(canary) or set(_names(here)) - set(files)):
+            problem = f"new files: {os.listdir(folder)}, {sorted(_names(here))}"
+    return None if problem is None else _report(name, part, data, how, problem)
+
+
+def _write(folder: pathlib.Path, files: Files) -> None:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def _names(folder: pathlib.Path) -> list[str]:
+    return [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+
+
+def _problem(
+    form: Format, folder: pathlib.Path, files: Files, part: str, data: bytes, how: str
+) -> str | None:
+    """Reads the files; returns what went wrong."""
+    start, result = time.monotonic(), None
+    tracemalloc.start()
+    try:
+        with _alarm(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = form.read(folder)
+    except form.errors:
+        pass
+    except (FileNotFoundError, tf.errors.NotFoundError):
+        if how != "deleted":
+            return traceback.format_exc()
+    except (Exception, _TooLong):
+        return traceback.format_exc()
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    seconds = time.monotonic() - start
+    if seconds > _SECONDS:
+        return f"it took {seconds:.1f} s"
+    allowed = _BYTES + _TIMES * (sum(map(len, files.values())) + len(data) + _size(result))
+    if peak > allowed:
+        return f"it took {peak} bytes of memory; {allowed} are allowed"
+    noticed = "right" not in how and how != "deleted" and data
+    if form.exact and result is not None and noticed:
+        return _difference(form, folder, files, part, result, how)
+    return None
+
+
+class _TooLong(BaseException):
+    """Reading took too long; no `except Exception` catches this."""
+
+
+@contextlib.contextmanager
+def _alarm() -> Iterator[None]:
+    def ring(*_: Any) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(2 * _SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _size(result: Any) -> int:
+    """The bytes of all tensors and strings in a result."""
+    if isinstance(result, (list, tuple)):
+        return sum(map(_size, result))
+    if isinstance(result, dict):
+        return sum(map(_size, result.values()))
+    if isinstance(result, (bytes, str)):
+        return len(result)
+    array = np.asarray(result.numpy() if isinstance(result, tf.Tensor) else 0)
+    return sum(map(len, array.ravel().tolist())) if array.dtype == object else array.nbytes
+
+
+def _difference(
+    form: Format, folder: pathlib.Path, files: Files, part: str, result: Any, how: str
+) -> str | None:
+    """Compares with the result of the undamaged files; `None` if both are alike."""
+    (folder / part).write_bytes(files[part])
+    if repr(form.read(folder)) != repr(result) and "inside" not in how:
+        return "damage was not noticed: the result is another one"
+    return None
+
+
+def _report(name: str, part: str, data: bytes, how: str, problem: str) -> str:
+    written = base64.b85encode(zlib.compress(data, 9)).decode()
+    contents = f"zlib.decompress(base64.b85decode({written!r}))" if len(written) < 8000 else "..."
+    lines = problem.strip().splitlines()
+    return "\n".join(
+        [
+            f"{name}, {part}, {len(data)} bytes, damaged by: {how}",
+            *lines[:3],
+            *lines[3:][-12:],
+            f"open({part!r}, 'wb').write({contents})",
+        ]
+    )

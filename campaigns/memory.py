@@ -1,0 +1,180 @@
+"""Memory growth: loops of every kind, whose resident memory stays flat."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+import retrograde as tf
+
+SHORT = 6
+STEPS = 20_000
+_ALLOWED = 4 << 20  # bytes: allocators keep some memory for later
+
+
+def trial(seed: int) -> str | None:
+    """Runs one kind of loop and compares the memory after a tenth of its steps and at the end."""
+    name = list(LOOPS)[seed % len(LOOPS)]
+    step, divisor = LOOPS[name](np.random.default_rng(seed))
+    steps = STEPS // divisor
+    for _ in range(steps // 10):
+        step()
+    before = _resident()
+    for _ in range(steps):
+        step()
+    growth = _resident() - before
+    if growth <= _ALLOWED:
+        return None
+    return f"{name}: {steps} steps took {growth / 2**20:.1f} MB, {growth / steps:.0f} bytes each"
+
+
+def _resident() -> int:
+    """Returns the bytes of resident memory."""
+    gc.collect()
+    if sys.platform != "linux":
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _eager(rng: np.random.Generator) -> tuple[Callable, int]:
+    w = tf.Variable(rng.standard_normal([16, 16], np.float32))
+    x = tf.constant(rng.standard_normal([8, 16], np.float32))
+
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.tanh(x @ w) ** 2)
+        w.assign_sub(0.01 * tape.gradient(loss, w))
+
+    return step, 1
+
+
+def _function(rng: np.random.Generator, compiled: bool = False) -> tuple[Callable, int]:
+    return tf.function(_eager(rng)[0], jit_compile=compiled), 1
+
+
+def _compiled(rng: np.random.Generator) -> tuple[Callable, int]:
+    return _function(rng, compiled=True)
+
+
+def _function_under_a_tape(rng: np.random.Generator) -> tuple[Callable, int]:
+    w = tf.Variable(rng.standard_normal([16, 16], np.float32))
+    loss = tf.function(lambda x: tf.reduce_sum(tf.tanh(x @ w)))
+
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            y = loss(tf.ones([8, 16]))
+        w.assign_sub(0.01 * tape.gradient(y, w))
+
+    return step, 1
+
+
+def _new_shapes(_rng: np.random.Generator) -> tuple[Callable, int]:
+    """Traces with a new signature in each step."""
+    f = tf.function(lambda x, k: tf.reduce_sum(x) * k, trace_limit=32)
+    counter = itertools.count()
+    tf.get_logger().setLevel("ERROR")  # or each retracing warns
+    return lambda: f(tf.ones([3]), next(counter)), 10
+
+
+def _second_order(rng: np.random.Generator) -> tuple[Callable, int]:
+    w = tf.Variable(rng.standard_normal([4]))
+
+    def step() -> None:
+        with tf.GradientTape(persistent=True) as outer:
+            with tf.GradientTape() as inner:
+                y = tf.reduce_sum(w**3)
+            g = inner.gradient(y, w)
+        outer.gradient(g, w)
+        outer.jacobian(g, w)
+
+    return step, 10
+
+
+def _forward(rng: np.random.Generator) -> tuple[Callable, int]:
+    x = tf.constant(rng.standard_normal([8]))
+
+    def step() -> None:
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            y = tf.sin(x) * x
+        accumulator.jvp(y)
+
+    return step, 2
+
+
+def _large(rng: np.random.Generator) -> tuple[Callable, int]:
+    x = tf.constant(rng.random(1 << 20, np.float32))
+    return lambda: float(tf.reduce_sum(tf.sqrt(x * x + 1.0) * 0.5)), 100
+
+
+def _dataset(_rng: np.random.Generator) -> tuple[Callable, int]:
+    dataset = tf.data.Dataset.range(32).shuffle(8).map(lambda x: x + 1).batch(4).prefetch(2)
+    return lambda: [None for _ in dataset], 40
+
+
+def _raising(_rng: np.random.Generator) -> tuple[Callable, int]:
+    def checked(x: tf.Tensor) -> tf.Tensor:
+        return tf.debugging.check_numerics(tf.math.log(x), "log")
+
+    f = tf.function(checked)
+    f(tf.constant(1.0))
+
+    def step() -> None:
+        for g in (f, checked):
+            try:
+                g(tf.constant(-1.0))
+            except tf.errors.InvalidArgumentError:
+                continue
+            raise AssertionError("check_numerics accepted a NaN")
+
+    return step, 10
+
+
+def _variables(_rng: np.random.Generator) -> tuple[Callable, int]:
+    f = tf.function(lambda v: v.assign_add(1.0))
+
+    def step() -> None:
+        f(tf.Variable(1.0))
+
+    return step, 2
+
+
+def _explained(_rng: np.random.Generator) -> tuple[Callable, int]:
+    def step() -> None:
+        x = tf.Variable(1.0)
+        with tf.GradientTape() as tape:
+            y = tf.constant(float(x)) * 2.0
+        tape.explain(y, x)
+
+    return step, 40
+
+
+def _keras(_rng: np.random.Generator) -> tuple[Callable, int]:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(4), tf.keras.layers.Dense(1)])
+    model.compile(optimizer="adam", loss="mse")
+    x, y = np.ones([8, 3], np.float32), np.ones([8, 1], np.float32)
+    return lambda: model.train_on_batch(x, y), 20
+
+
+LOOPS: dict[str, Callable[[np.random.Generator], tuple[Callable, int]]] = {
+    "eager training": _eager,
+    "replayed training": _function,
+    "compiled training": _compiled,
+    "a function under a tape": _function_under_a_tape,
+    "new signatures": _new_shapes,
+    "second order": _second_order,
+    "forward mode": _forward,
+    "large arrays": _large,
+    "datasets": _dataset,
+    "calls that raise": _raising,
+    "new variables": _variables,
+    "explanations": _explained,
+    "Keras training": _keras,
+}

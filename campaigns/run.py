@@ -1,0 +1,12 @@
+"""Run the campaigns: `python campaigns/run.py --help`.
+
+Python puts the folder of a script on its path; the package is one level above.
+"""
+
+import runpy
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    runpy.run_module("campaigns", run_name="__main__", alter_sys=True)

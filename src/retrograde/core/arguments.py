@@ -1,0 +1,29 @@
+"""Checks of arguments that are no tensors."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+_shortened = reprlib.Repr()
+_shortened.maxother = _shortened.maxstring = 100
+brief = _shortened.repr  # for messages: a long list would flood the screen
+
+
+def shown(value: Any) -> str:
+    """Returns `repr(value)`, or a short form of it if `value` is nested too deeply for that."""
+    try:
+        return repr(value)
+    except RecursionError:
+        return brief(value)
+
+
+def expect(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:
+    """Returns `value` if it is an instance of `kind`, and raises a `TypeError` otherwise.
+
+    `what` names the function or the argument, and `expected` says in words what it must be.
+    """
+    if not isinstance(value, kind):
+        received = f"{brief(value)} of type {type(value).__name__}"
+        raise TypeError(f"{what}: expected {expected}. Received: {received}.")
+    return value

@@ -1,0 +1,23 @@
+"""SciPy, imported where a function needs it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from types import ModuleType
+
+
+@functools.cache
+def scipy_part(name: str, what: str) -> ModuleType:
+    """Returns the module `scipy.name`, which `what` needs.
+
+    Raises a `ModuleNotFoundError` that says what to install if there is no SciPy.
+    """
+    try:
+        importlib.import_module("scipy")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"{what} needs SciPy, which is not installed. Install it with: pip install scipy",
+            name="scipy",
+        ) from None
+    return importlib.import_module(f"scipy.{name}")

@@ -1,0 +1,61 @@
+"""How many processors this process may use."""
+
+from __future__ import annotations
+
+import math
+import os
+from functools import cache
+
+
+def processors() -> int:
+    """Returns the number of processors that affinity and the quota of a container allow."""
+    if hasattr(os, "sched_getaffinity"):
+        allowed = len(os.sched_getaffinity(0))
+    else:
+        allowed = os.cpu_count() or 1
+    return int(max(1, min(allowed, quota())))
+
+
+@cache
+def quota(root: str = "/") -> float:
+    """Returns the number of processors whose time the control groups of this process allow.
+
+    A container shows all processors of its host, and stops the process for the rest of each period
+    in which it has used up its time. The files, below `root`, are read once.
+    """
+    share = min([_share(os.path.join(root, path)) for path in _groups(root)], default=math.inf)
+    return share if math.isinf(share) else math.ceil(share)
+
+
+def _groups(root: str) -> list[str]:
+    """Returns the directories of this process's control groups and of those around them."""
+    try:
+        with open(os.path.join(root, "proc/self/cgroup"), encoding="utf-8") as file:
+            lines = [line.strip().split(":", 2) for line in file]
+    except (OSError, ValueError):
+        return []
+    found = []
+    for parts in lines:
+        if len(parts) != 3 or not ("cpu" in parts[1].split(",") or parts[:2] == ["0", ""]):
+            continue
+        top = "sys/fs/cgroup" if parts[:2] == ["0", ""] else "sys/fs/cgroup/cpu"
+        names = [name for name in parts[2].split("/") if name not in ("", ".", "..")]
+        found += [os.path.join(top, *names[:i]) for i in range(len(names) + 1)]
+    return found
+
+
+def _share(group: str) -> float:
+    """Returns the time that a group may use, in processors."""
+    try:
+        if os.path.exists(os.path.join(group, "cpu.max")):
+            quota, period = _words(group, "cpu.max")
+        else:
+            (quota,), (period,) = (_words(group, f"cpu.cfs_{n}_us") for n in ("quota", "period"))
+        return float(quota) / float(period) if float(quota) > 0 else math.inf
+    except (OSError, ValueError, ZeroDivisionError):  # no such file, or "max"
+        return math.inf
+
+
+def _words(group: str, name: str) -> list[str]:
+    with open(os.path.join(group, name), encoding="utf-8") as file:
+        return file.read().split()

@@ -1,0 +1,31 @@
+"""Numbers that strings spell, as C reads them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from retrograde.core.dtypes import DType
+
+_DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.I)
+_HEXADECIMAL = re.compile(rb"[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?\d+)?", re.I)
+_INTEGER = re.compile(rb"([+-]?)0*(\d{1,20})")  # 20 digits are enough for uint64
+
+
+def number_in(string: bytes, dtype: DType) -> int | float | None:
+    """Returns the number of an integer or floating `dtype` that a string spells, or `None`."""
+    word = string.strip()
+    if dtype.is_integer:
+        found = _INTEGER.fullmatch(word)
+        value = int(b"".join(found.groups())) if found else None
+        return value if value is not None and dtype.min <= value <= dtype.max else None
+    if _DECIMAL.fullmatch(word):
+        return float(word)
+    return _hexadecimal(word.decode()) if _HEXADECIMAL.fullmatch(word) else None
+
+
+def _hexadecimal(word: str) -> float:
+    try:
+        return float.fromhex(word)
+    except OverflowError:
+        return -math.inf if word.startswith("-") else math.inf

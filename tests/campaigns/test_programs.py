@@ -1,0 +1,73 @@
+"""The campaign of random programs finds what differs, and says it in few lines."""
+
+import numpy as np
+import pytest
+
+from campaigns import programs
+from campaigns._programs.comparing import difference
+from campaigns._programs.running import Kept, Outcome
+from campaigns._programs.shrinking import shrink
+from campaigns._programs.writing import write
+
+
+def kept(*arrays):
+    return Outcome([Kept("y", a.dtype.name, a) for a in map(np.asarray, arrays)], None)
+
+
+def test_a_seed_always_gives_the_same_program():
+    assert write(3) == write(3) != write(4)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_programs_do_the_same_in_all_ways(seed):
+    assert programs.trial(seed) is None
+
+
+def test_a_difference_is_reported_with_a_short_program(monkeypatch):
+    run = programs._run
+
+    def wrong_sine(source, way, change=None):
+        outcome = run(source, way, change)
+        if way != "fused" or "tf.sin" not in source or not outcome.kept:
+            return outcome
+        return outcome._replace(kept=outcome.kept[:-1])
+
+    monkeypatch.setattr(programs, "_run", wrong_sine)
+    problem = next(filter(None, map(programs.trial, range(1, 100))))
+
+    program = problem.split("\n\n")[-1]
+    assert problem.startswith("eager and fused differ: ")
+    assert "tf.sin" in program
+    assert len(program.splitlines()) < 12
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(0.0, -0.0), (1.0, np.nextafter(1.0, 2.0)), (np.nan, 1.0), (1, 2), (np.float32(1), 1.0)],
+)
+def test_each_bit_and_dtype_is_compared(a, b):
+    assert difference(kept(a), kept(b)) is not None
+    assert difference(kept(a), kept(a)) is None
+
+
+def test_a_tolerance_is_relative_to_the_largest_element():
+    x = np.array([1e3, 1.0])
+
+    assert difference(kept(x), kept(x + 1e-7), 1e-8) is None
+    assert difference(kept(x), kept(x + 1e-4), 1e-8) is not None
+    assert difference(kept(x), kept(x + 1e-4), 1e-8, noise=kept(x + 1e-5)) is None
+
+
+def test_missing_results_and_other_errors_are_differences():
+    none = Outcome([Kept("gradient", "None", None)], None)
+
+    assert difference(kept(1.0), kept(1.0, 2.0)) == "1 results, but 2"
+    assert difference(kept(1.0), none) is not None
+    failed = kept(1.0)._replace(error=ValueError("no"))
+    assert difference(kept(1.0), failed) == "no error, but ValueError: no"
+
+
+def test_a_program_is_shrunk_to_the_lines_that_matter():
+    source = "a1 = 1\nif a1:\n    a2 = 2\n    a3 = tf.sin(a2)\na4 = 4\n"
+
+    assert shrink(source, lambda text: "sin" in text, 5.0) == "a3 = tf.sin(a2)\n"

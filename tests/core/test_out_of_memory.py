@@ -1,0 +1,182 @@
+"""Arrays that are too large: every way to make one ends in a `ResourceExhaustedError`."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core.errors import exhausted, is_out_of_memory
+from retrograde.core.recorders import thread
+
+MANY = 10**7  # a matrix of this size takes more bytes than a process can address
+SHAPE = (MANY, MANY)
+
+
+def column():
+    return tf.fill([MANY, 1], 1.0)
+
+
+def row():
+    return tf.fill([1, MANY], 1.0)
+
+
+def whole():
+    return tf.fill(SHAPE, 1.0)  # one number, seen everywhere
+
+
+def wide():
+    return np.broadcast_to(np.float32(1), SHAPE)
+
+
+WAYS = {
+    "a kernel": lambda: column() * row(),
+    "a kernel with attributes": lambda: tf.concat([whole(), whole()], 0),
+    "matmul": lambda: tf.matmul(column(), row()),
+    "a result that waits": lambda: (whole() + 1.0).numpy(),
+    "numpy": lambda: whole().numpy(),
+    "__array__": lambda: np.asarray(whole(), np.float64),
+    "zeros": lambda: tf.zeros(SHAPE),
+    "ones": lambda: tf.ones(SHAPE),
+    "strings": lambda: tf.zeros(SHAPE, tf.string),
+    "eye": lambda: tf.eye(MANY),
+    "range": lambda: tf.range(10**15),
+    "floating range": lambda: tf.range(0.0, 1e15, 1.0),
+    "linspace": lambda: tf.linspace(0.0, 1.0, 10**15),
+    "sequence_mask": lambda: tf.sequence_mask([10**15]),
+    "sequence_mask with maxlen": lambda: tf.sequence_mask([1], 10**15),
+    "one_hot": lambda: tf.one_hot(tf.zeros([MANY], tf.int32), MANY),
+    "constant": lambda: tf.constant(wide()),
+    "a range of Python's": lambda: tf.constant(range(10**15)),
+    "a range in a list": lambda: tf.constant([range(10**15)]),
+    "a range beside numbers": lambda: tf.constant([1, range(10**15)]),
+    "Variable": lambda: tf.Variable(wide()),
+    "assign_add": lambda: tf.Variable(whole()).assign_add(whole()),
+    "normal": lambda: tf.random.normal(SHAPE),
+    "poisson": lambda: tf.random.poisson(SHAPE, 1.0),
+    "stateless": lambda: tf.random.stateless_uniform(SHAPE, [1, 2]),
+    "a generator": lambda: tf.random.Generator.from_seed(1).normal(SHAPE),
+    "ragged range": lambda: tf.ragged.range(10**15),
+    "TensorArray": lambda: tf.TensorArray(tf.float32, 10**15),
+    "a dataset": lambda: next(iter(tf.data.Dataset.from_tensors(whole()).batch(1))),
+    "a structure": lambda: tf.nest.flatten(range(10**15)),
+    "a window": lambda: tf.signal.hann_window(10**15),
+    "a function": lambda: tf.function(lambda: column() * row())(),
+    "random numbers in a function": lambda: tf.function(lambda: tf.random.normal(SHAPE))(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_does_not_fit_into_memory_is_resource_exhausted(way):
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"out of memory: .*smaller shape"):
+        WAYS[way]()
+    assert not thread.recorders
+
+
+def test_the_message_has_shape_dtype_and_bytes():
+    with pytest.raises(tf.errors.ResourceExhaustedError) as raised:
+        column() * row()
+    assert str(raised.value) == (
+        "multiply: out of memory: cannot allocate 400000000000000 bytes for an array of shape "
+        "(10000000, 10000000) and dtype float32. Use a smaller batch or a smaller shape."
+    )
+
+
+def test_a_search_for_the_batch_size_succeeds():
+    size = MANY
+    while True:
+        try:
+            y = tf.ones([size, 1]) * tf.ones([1, size])
+            break
+        except tf.errors.ResourceExhaustedError:
+            size //= 100_000
+    assert y.shape == (100, 100)
+
+
+def test_the_backward_pass():
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = _needs_much(x)
+    with pytest.raises(tf.errors.ResourceExhaustedError) as raised:
+        tape.gradient(y, x)
+    assert "out of memory: cannot allocate" in str(raised.value)
+    assert x.numpy() == 1.0
+
+
+@tf.custom_gradient
+def _needs_much(x):
+    return x * 2.0, lambda g: g * tf.reduce_sum(column() * row())
+
+
+def test_a_rule_on_arrays():
+    x = tf.Variable(tf.fill([MANY, 1], 1.0))
+    with tf.GradientTape() as tape:
+        y = tf.broadcast_to(x, SHAPE)[0]
+    with pytest.raises(tf.errors.ResourceExhaustedError) as raised:
+        tape.gradient(y, x)
+    assert str(raised.value).startswith("gradient of take_slice: out of memory: cannot allocate")
+
+
+def test_a_jacobian():
+    x = tf.Variable(tf.fill([MANY], 1.0))
+    with tf.GradientTape() as tape:
+        y = x * 2.0
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        tape.jacobian(y, x, memory_limit=10**18)
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+def test_a_replayed_call_that_fails_writes_nothing(compiles):
+    if compiles:
+        pytest.importorskip("jax")
+    count = tf.Variable(0.0)
+
+    @tf.function(jit_compile=compiles)
+    def step(x, y):
+        count.assign_add(1.0)
+        return x * y
+
+    step(tf.ones([2, 1]), tf.ones([1, 2]))
+    step(tf.ones([2, 1]), tf.ones([1, 2]))
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        step(column(), row())
+    assert count.numpy() == 2.0
+
+
+def test_a_replay_that_alone_runs_out_of_memory(monkeypatch):
+    from retrograde.functions.paths import Path
+
+    step = tf.function(lambda x: x * 2.0)
+    x = tf.Variable([1.0])
+    step(x)
+
+    def fail(*_):
+        raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 16 bytes.\nMore.")
+
+    monkeypatch.setattr(Path, "run", fail)
+    with pytest.raises(tf.errors.ResourceExhaustedError) as raised:
+        step(x)
+    assert str(raised.value).endswith(
+        "out of memory: RESOURCE_EXHAUSTED: Out of memory allocating 16 bytes. Use a smaller batch "
+        "or a smaller shape."
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.zeros((2**70,)),
+        lambda: np.zeros((2**62, 2**62)),
+        lambda: np.broadcast_to(1.0, (2**40, 2**40)),
+        lambda: [0] * 2**60,
+    ],
+    ids=["a dimension", "a size", "an iterator", "a list"],
+)
+def test_the_words_of_numpy_are_known(make):
+    with pytest.raises((ValueError, MemoryError)) as raised:
+        make()
+    assert is_out_of_memory(raised.value)
+    assert isinstance(exhausted(raised.value), tf.errors.ResourceExhaustedError)
+
+
+def test_other_errors_are_not_out_of_memory():
+    assert not is_out_of_memory(ValueError("shapes differ"))
+    assert not is_out_of_memory(RuntimeError("INTERNAL: something"))

@@ -1,0 +1,75 @@
+"""Results of compiled functions: they stay on the device until a value is read."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+
+
+class CountedArray:
+    """A JAX array that counts its transfers to the host."""
+
+    def __init__(self, array):
+        self._array = array
+        self.transfers = 0
+
+    def __getattr__(self, name):
+        return getattr(self._array, name)
+
+    def __array__(self, *args, **kwargs):
+        self.transfers += 1
+        return np.asarray(self._array)
+
+
+def compiled_result():
+    double = tf.function(lambda x: 2.0 * x, jit_compile=True)
+    y = [double(tf.ones([3, 4])) for _ in range(3)][-1]
+    y._device = CountedArray(y._device)
+    return y
+
+
+LOOKS = {
+    "shape": lambda y: y.shape.as_list(),
+    "dtype": lambda y: y.dtype,
+    "ndim": lambda y: y.ndim,
+    "len": len,
+    "get_shape": lambda y: y.get_shape(),
+    "set_shape": lambda y: y.set_shape([3, 4]),
+    "device": lambda y: y.device,
+    "tf.shape": tf.shape,
+    "tf.size": tf.size,
+    "tf.rank": tf.rank,
+    "TensorSpec": tf.TensorSpec.from_tensor,
+    "convert_to_tensor": tf.convert_to_tensor,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_the_shape_and_dtype_of_a_result_are_known_without_a_transfer(look):
+    y = compiled_result()
+
+    look(y)
+
+    assert y._device.transfers == 0
+
+
+def test_values_are_transferred_once():
+    y = compiled_result()
+
+    total = tf.reduce_sum(y) + tf.reduce_max(y)
+
+    assert total.numpy() == 26.0
+    assert y._device.transfers == 1
+
+
+def test_the_shape_of_a_variable_that_a_compiled_step_writes_is_known_without_a_transfer():
+    v = tf.Variable(tf.zeros([3, 4]))
+    step = tf.function(lambda: v.assign_add(tf.ones([3, 4])), jit_compile=True)
+    for _ in range(3):
+        step()
+    v._current()._device = counted = CountedArray(v._current()._device)
+
+    assert (v.shape, v.dtype, v.ndim) == ((3, 4), tf.float32, 2)
+    assert tf.shape(v).numpy().tolist() == [3, 4]
+    assert counted.transfers == 0
+    assert v.numpy()[0, 0] == 3.0

@@ -1,0 +1,78 @@
+"""Signals at a chosen instruction: CPython handles them between bytecode instructions."""
+
+import opcode
+import sys
+from collections.abc import Callable, Sequence
+
+
+class At:
+    """A block in which `do` runs at the n-th instruction of code in `files`.
+
+    With `realistic=True` only those instructions count before which CPython handles signals: the
+    ones after a call, a backward jump or the start of a function.
+    """
+
+    def __init__(
+        self, n: int, do: Callable[[], None], files: Sequence[str], realistic: bool = False
+    ) -> None:
+        self._left = n
+        self._do = do
+        self._files = tuple(files)
+        self._realistic = realistic
+        self._previous: dict[int, str] = {}
+        self.was_reached = False
+
+    def __enter__(self) -> "At":
+        self._stop = self._monitor() if sys.version_info >= (3, 12) else self._trace()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _watches(self, code) -> bool:
+        return code.co_filename in self._files
+
+    def _see(self, code, offset: int) -> None:
+        """Observes the instruction that is about to run."""
+        name = opcode.opname[code.co_code[offset]]
+        before = self._previous.get(id(code), "")
+        self._previous[id(code)] = name
+        if self._realistic and not before.startswith(("CALL", "RESUME", "JUMP_BACKWARD")):
+            return
+        self._left -= 1
+        if self._left == 0:
+            self.was_reached = True
+            self._do()
+
+    def _trace(self) -> Callable:
+        def trace(frame, event, _):
+            if not self._watches(frame.f_code):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            if event == "opcode":
+                self._see(frame.f_code, frame.f_lasti)
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        return lambda: sys.settrace(before)
+
+    def _monitor(self) -> Callable:
+        monitoring = sys.monitoring
+
+        def each(code, offset):
+            if not self._watches(code):
+                return monitoring.DISABLE
+            self._see(code, offset)
+            return None
+
+        instruction, tool = monitoring.events.INSTRUCTION, monitoring.DEBUGGER_ID
+        monitoring.use_tool_id(tool, __name__)
+        monitoring.register_callback(tool, instruction, each)
+        monitoring.set_events(tool, instruction)
+        return lambda: (monitoring.set_events(tool, 0), monitoring.free_tool_id(tool))
+
+
+def interrupt() -> None:
+    """Raises what Control-C raises."""
+    raise KeyboardInterrupt
