@@ -110,8 +110,10 @@ def _updates(rng: np.random.Generator) -> str | None:
         ways["compiled"] = compiled
     names = [str(name) for name in rng.choice(list(ways), size=8)]
     count = int(rng.integers(20, 400)) if "compiled" not in names else 50
-    if rng.random() < 0.5:
-        for name in names:  # traced before, not by several threads at once
+    is_traced = rng.random() < 0.5
+    for name in names:
+        # A call that traces is eager code, in which `v.assign(v + 1)` is not atomic.
+        if is_traced or name == "assigned":
             ways[name]()
             ways[name]()
     before = [int(np.ravel(v.numpy())[0]) if size != 0 else int(v.numpy()) for v in variables]

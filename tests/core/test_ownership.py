@@ -1,5 +1,6 @@
 """An assignment never changes what anyone else holds; and writes in place where nobody does."""
 
+import itertools
 import sys
 import threading
 
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde.core import variable as variable_module
+from tests.interrupts import At
 
 SIZE = 4
 
@@ -306,6 +309,26 @@ def test_no_update_of_several_threads_is_lost(size):
 
 
 @pytest.mark.usefixtures("_switch_often")
+@pytest.mark.parametrize("method", ["assign_add", "assign_sub"])
+def test_a_tensor_read_at_any_instruction_of_an_update_does_not_change(method):
+    """A replay of another thread reads `_tensor`, and commits if the variable still holds it."""
+    v, one = tf.Variable(tf.zeros([3])), tf.ones([3])
+    for n in itertools.count(1):
+        held = []
+
+        def read(held=held):
+            if v._tensor is not None:
+                held.append((v._tensor, v._tensor.numpy()))
+
+        with At(n, read, [variable_module.__file__]) as place:
+            getattr(v, method)(one)
+        for tensor, before in held:
+            np.testing.assert_array_equal(tensor.numpy(), before)
+        if not place.was_reached:
+            break
+    assert n > 40
+
+
 def test_tensors_read_by_one_thread_are_not_changed_by_another():
     v = tf.Variable(np.zeros(10_000, np.float32))
     done = threading.Event()

@@ -226,6 +226,25 @@ def released():
             lock.release()
 
 
+def test_a_tensor_read_at_any_instruction_of_a_donation_stays_valid():
+    variables, step, x = pair()
+    for n in itertools.count(1):
+        held = []
+
+        def read(held=held):
+            held.extend(v._tensor for v in variables if v._tensor is not None)
+
+        for v in variables:
+            v._current()  # ends the donation
+        with At(n, read, [lending.__file__]) as place:
+            step(x)
+        for tensor in held:
+            assert whole(tensor.numpy()) in (n + 2, n + 3)
+        if not place.was_reached:
+            break
+    assert n > 100
+
+
 LENGTHS = {"which begins a loan": False, "in a loan": True}
 
 

@@ -424,7 +424,7 @@ class Variable(Scattering, metaclass=_Creating):
             if tensor is None:
                 return False
             array = tensor._array
-            if _references(tensor, array) != _ALONE or type(array) is not np.ndarray:
+            if type(array) is not np.ndarray:
                 return False
             dtype = array.dtype
             if (
@@ -435,7 +435,10 @@ class Variable(Scattering, metaclass=_Creating):
             ):
                 return False
             try:
+                # Another thread may read the tensor up to here, and not after the count.
                 self._written, self._tensor = tensor, None
+                if _references(tensor, array) != _ALONE:
+                    return False
                 quietly(ufunc, array, delta, array)
             except ValueError:  # the array is read-only
                 return False

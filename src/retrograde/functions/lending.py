@@ -16,6 +16,7 @@ import numpy as np
 
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.references import count, if_alone
+from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, writing
 from retrograde.functions.device_arrays import OnDevice, on_device, required_jax
 
@@ -76,8 +77,16 @@ class Loan:
             variable._end_loan()
             lent[i] = None  # where it was given back by half
             with writing:
-                lent[i] = _to_give_away(variable)
-                variable._loan, variable._tensor = self, None
+                tensor = variable._written = variable._tensor
+                try:
+                    variable._tensor = None  # a thread that read it before is counted as a holder
+                    lent[i] = _to_give_away(tensor)
+                    variable._loan = self
+                except BaseException:
+                    variable._tensor = tensor
+                    raise
+                finally:
+                    variable._written = None
             self._missing.discard(i)
 
     def _hand_over(self, made: list) -> None:
@@ -106,29 +115,34 @@ class Loan:
             self.end(reference())
 
 
-def _to_give_away(variable: Variable) -> Any:
-    """The array of a variable, for a program to write over; a copy if somebody else holds it.
+def _to_give_away(tensor: Tensor) -> Any:
+    """Returns the array of a variable's tensor for donation, a copy if anything else holds it.
 
-    Where NumPy holds or looks at it, JAX sees to that by itself.
+    JAX copies NumPy arrays that something else holds.
     """
-    if type(variable._tensor) is OnDevice:
-        array, references = _references(variable)
-        alone = references == _references_if_alone()
+    if type(tensor) is OnDevice:
+        array, alone = tensor._device, _references(tensor) == _references_if_alone()
     else:
-        array = variable._array
+        array = tensor._array
         alone = isinstance(array, (np.ndarray, np.generic))
     return array if alone else required_jax().numpy.copy(array)
 
 
-def _references(variable: Variable) -> tuple[Any, int]:
-    """The array of a variable, and how many hold its tensor or the array."""
-    tensor = variable._tensor
-    device = tensor._device
-    return device, count(tensor) + count(device)
+def _references(tensor: OnDevice) -> int:
+    return count(tensor) + count(tensor._device)
 
 
 @functools.cache
 def _references_if_alone() -> int:
-    variable = Variable(0.0)
-    variable._put(OnDevice(np.zeros(2)))
-    return if_alone(lambda: _references(variable)[1])
+    """Counts the references to a tensor that only its variable holds, as `_to_give_away` does."""
+
+    def counted(tensor: OnDevice) -> int:
+        array = tensor._device  # noqa: F841  held there, too
+        return _references(tensor)
+
+    def held_by_variable() -> int:
+        variable = Variable(0.0)
+        tensor = variable._written = OnDevice(np.zeros(2))
+        return counted(tensor)
+
+    return if_alone(held_by_variable)
