@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
+import retrograde as tf
 from retrograde.ops import _blas, _blocks
 from tests.interrupts import At, interrupt
 
@@ -68,6 +69,21 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, shape):
 
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize("shape", [(30, 20), (1000, 600), (25_088, 64), (512, 4096)], ids=str)
+def test_sums_do_not_depend_on_the_number_of_threads(shape):
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    for axis in (0, 1):
+        results = []
+        for count in (1, 2):
+            with threadpoolctl.threadpool_limits(count, "blas"):
+                results.append(tf.reduce_sum(x, axis).numpy())
+                results.append(tf.function(tf.reduce_sum)(tf.constant(x), axis).numpy())
+
+        np.testing.assert_allclose(results[0], x.sum(axis, np.float64), rtol=1e-4, atol=1e-3)
+        for other in results[1:]:
+            np.testing.assert_array_equal(other, results[0])
 
 
 @pytest.mark.parametrize("count", [1, 2])

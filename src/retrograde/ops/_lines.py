@@ -212,7 +212,7 @@ def depthwise_filter(x, g, windows):
     y = np.zeros((*windows.size, x.shape[-1]), x.dtype)
     for images, tap, positions, cells in _steps(x, g, windows):
         product = (x[images, *cells] * g[images, *positions]).reshape(-1, x.shape[-1])
-        y[tap] += np.dot(np.ones(len(product), x.dtype), product)
+        y[tap] += _blas.dot_vector(np.ones(len(product), x.dtype), product)
     return y
 
 

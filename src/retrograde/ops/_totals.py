@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from retrograde.ops._blas import dot_vector
+
 SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 _LONG = 1024  # numbers in a row from which on NumPy adds by pairs, and loses fewer digits
@@ -38,7 +40,7 @@ def total(x: np.ndarray, dtype: np.dtype, axis: tuple[int, ...], keepdims: bool)
     ones, in_front, matrix, shape = product
     if matrix is not None:
         x = x.reshape(matrix)
-    y = ones.dot(x) if in_front else x.dot(ones)
+    y = dot_vector(ones, x) if in_front else dot_vector(x, ones)
     return y if shape is None else y.reshape(shape)
 
 
