@@ -33,17 +33,17 @@ from campaigns._programs.running import Outcome
 from campaigns._programs.shrinking import shrink
 from campaigns._programs.tensorflow_process import Process
 from campaigns._programs.writing import is_for_tensorflow, write
-from retrograde.core import dispatch
-from retrograde.functions import (
-    accumulating,
-    fusing,
-    numpy_replay,
-    rolling,
-    simplifying,
-    writing_out,
+from retrograde.core import apply
+from retrograde.fusion import blocks, fused_loops, grouping, lazy_calls
+from retrograde.ops import _totals
+from retrograde.program import (
+    inline_kernels,
+    loop_rerolling,
+    numpy_codegen,
+    simplification,
+    sum_of_slices,
     xla_loops,
 )
-from retrograde.ops import _blocks, _fused, _together, _totals
 
 SHORT = 240
 
@@ -146,27 +146,27 @@ def _compiled(f: Callable) -> Callable:
 
 # All arrays but single elements are evaluated lazily and in blocks.
 _FUSED = {
-    (dispatch, "MANY"): 2,
-    (fusing, "MANY"): 2,
-    (numpy_replay, "MANY"): 2,
-    (simplifying, "MANY"): 2,
-    (_together, "LEAST"): 2,
-    (_together, "_BEGIN"): 2,
-    (_blocks, "LARGE"): 2,
-    (_blocks, "HUGE"): 2,
-    (_blocks, "LONG"): 256,
-    (_blocks, "BLOCK"): 64,
-    (_fused, "_WORTH_A_THREAD"): 2000,
-    (_fused, "BLOCK"): 200,
-    (fusing, "BLOCK"): 200,
+    (apply, "MANY"): 2,
+    (grouping, "MANY"): 2,
+    (numpy_codegen, "MANY"): 2,
+    (simplification, "MANY"): 2,
+    (lazy_calls, "LEAST"): 2,
+    (lazy_calls, "_BEGIN"): 2,
+    (blocks, "LARGE"): 2,
+    (blocks, "HUGE"): 2,
+    (blocks, "LONG"): 256,
+    (blocks, "BLOCK"): 64,
+    (fused_loops, "_WORTH_A_THREAD"): 2000,
+    (fused_loops, "BLOCK"): 200,
+    (grouping, "BLOCK"): 200,
 }
 
 
 # Short loops are re-rolled when XLA compiles them.
 _REROLLED = {
-    (rolling, "_FEWEST_TURNS"): 3,
-    (rolling, "_FEWEST_CALLS"): 6,
-    (accumulating, "_FEWEST_ROWS"): 2,
+    (loop_rerolling, "_FEWEST_TURNS"): 3,
+    (loop_rerolling, "_FEWEST_CALLS"): 6,
+    (sum_of_slices, "_FEWEST_ROWS"): 2,
     (xla_loops, "_MANY_ROWS"): 2,
 }
 
@@ -175,7 +175,7 @@ def _no_product(*_: Any) -> None:
     """Stands for `as_product`: sums are not computed as products with ones."""
 
 
-_SUMS_OF_MANY = {(_totals, "as_product"): _no_product, (writing_out, "as_product"): _no_product}
+_SUMS_OF_MANY = {(_totals, "as_product"): _no_product, (inline_kernels, "as_product"): _no_product}
 
 
 @contextlib.contextmanager

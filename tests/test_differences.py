@@ -11,7 +11,7 @@ import pytest
 import scipy.special
 
 import retrograde as tf
-from retrograde.standin.finder import standing_in
+from retrograde.tensorflow_shim.finder import standing_in
 from retrograde.testing import check_gradients
 
 

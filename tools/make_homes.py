@@ -1,4 +1,4 @@
-"""Makes `src/retrograde/_homes.py`: where the names of each public package are at home.
+"""Makes `src/retrograde/_api/names.py`: where the names of each public package are at home.
 
     python tools/make_homes.py
 
@@ -66,4 +66,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "retrograde" / "_homes.py").write_text(text())
+    (ROOT / "retrograde" / "_api/names.py").write_text(text())

@@ -19,7 +19,7 @@ import numpy as np
 
 import retrograde as tf
 from campaigns._files import images
-from retrograde.standin.command_line import main
+from retrograde.tensorflow_shim.command_line import main
 
 Files = dict[str, bytes]
 _INVALID = (tf.errors.InvalidArgumentError, tf.errors.ResourceExhaustedError)

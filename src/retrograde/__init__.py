@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from retrograde._homes import HOMES
-from retrograde.core.allocator import keep_memory_warm as _keep_memory_warm
-from retrograde.core.lazily import lazily
+from retrograde._api.lazy import lazily
+from retrograde._api.names import HOMES
+from retrograde.fusion.allocator import keep_memory_warm as _keep_memory_warm
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 
 if TYPE_CHECKING:
@@ -128,38 +128,7 @@ if TYPE_CHECKING:
         while_loop,
     )
     from retrograde.core.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
-    from retrograde.core.device_spec import DeviceSpec
-    from retrograde.core.dtypes import (
-        DType,
-        as_dtype,
-        bfloat16,
-        complex64,
-        complex128,
-        double,
-        float16,
-        float32,
-        float64,
-        half,
-        int8,
-        int16,
-        int32,
-        int64,
-        qint8,
-        qint16,
-        qint32,
-        quint8,
-        quint16,
-        resource,
-        string,
-        uint8,
-        uint16,
-        uint32,
-        uint64,
-        variant,
-    )
-    from retrograde.core.dtypes import bool_ as bool
     from retrograde.core.indexed_slices import IndexedSlices, IndexedSlicesSpec
-    from retrograde.core.shapes import TensorShape
     from retrograde.core.spec import TensorSpec, TypeSpec
     from retrograde.core.tape import GradientTape
     from retrograde.core.tape_arguments import UnconnectedGradients
@@ -167,7 +136,6 @@ if TYPE_CHECKING:
     from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
     from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from retrograde.devices import device
-    from retrograde.functions.polymorphic import function
     from retrograde.keras import initializers, losses, metrics, optimizers
     from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot
     from retrograde.linalg import sqrtm as matrix_square_root
@@ -244,6 +212,7 @@ if TYPE_CHECKING:
     from retrograde.nn.depthwise import conv2d_backprop_filter_v2, conv2d_backprop_input_v2
     from retrograde.nn.patches import extract_volume_patches
     from retrograde.printing import print
+    from retrograde.program.function import function
     from retrograde.python_functions import numpy_function, py_function
     from retrograde.ragged.filling import ragged_fill_empty_rows, ragged_fill_empty_rows_grad
     from retrograde.ragged.spec import RaggedTensorSpec
@@ -275,10 +244,41 @@ if TYPE_CHECKING:
     from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
     from retrograde.sparse.distance import edit_distance
     from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
-    from retrograde.standin.finder import install_as_tensorflow
     from retrograde.strings.basics import as_string, fingerprint
     from retrograde.symbolic import gradients, hessians
     from retrograde.tensor_array import TensorArray, TensorArraySpec
+    from retrograde.tensorflow_shim.finder import install_as_tensorflow
+    from retrograde.values.device_spec import DeviceSpec
+    from retrograde.values.dtypes import (
+        DType,
+        as_dtype,
+        bfloat16,
+        complex64,
+        complex128,
+        double,
+        float16,
+        float32,
+        float64,
+        half,
+        int8,
+        int16,
+        int32,
+        int64,
+        qint8,
+        qint16,
+        qint32,
+        quint8,
+        quint16,
+        resource,
+        string,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        variant,
+    )
+    from retrograde.values.dtypes import bool_ as bool
+    from retrograde.values.shapes import TensorShape
     from retrograde.vectorizing import vectorized_map
 
 __getattr__, __dir__ = lazily(__name__, HOMES[__name__])

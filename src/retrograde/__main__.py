@@ -2,7 +2,7 @@
 
 import sys
 
-from retrograde.standin.command_line import main
+from retrograde.tensorflow_shim.command_line import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -17,7 +17,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from retrograde.core.errors import ResourceExhaustedError
+from retrograde.values.errors import ResourceExhaustedError
 
 try:
     import fcntl

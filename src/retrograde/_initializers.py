@@ -9,9 +9,9 @@ import numpy as np
 
 from retrograde import random
 from retrograde.arrays import constant, ones, zeros
-from retrograde.core import dtypes
-from retrograde.core.arguments import expect
 from retrograde.core.tensor import Tensor
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
 
 __all__ = [
     "constant_initializer",

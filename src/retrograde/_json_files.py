@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from retrograde.core.errors import DataLossError, ResourceExhaustedError
+from retrograde.values.errors import DataLossError, ResourceExhaustedError
 
 MOST_LEVELS = 200  # nested lists and dicts; readers of the result may recurse
 MOST_BYTES = 1 << 27

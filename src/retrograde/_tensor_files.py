@@ -16,9 +16,9 @@ import numpy as np
 
 from retrograde._atomic_files import error_number, replace_file
 from retrograde._json_files import json_checksum, parse_json
-from retrograde.core import dtypes
-from retrograde.core.dtypes import DType
-from retrograde.core.errors import DataLossError
+from retrograde.values import dtypes
+from retrograde.values.dtypes import DType
+from retrograde.values.errors import DataLossError
 
 SUFFIX = ".safetensors"
 _VERSION = "1"

@@ -1,7 +1,7 @@
 """tf.autodiff: differentiation."""
 
-from retrograde.core.accumulator import ForwardAccumulator
-from retrograde.core.lazily import speaking as _speaking
+from retrograde._api.lazy import speaking as _speaking
+from retrograde.core.forward_accumulator import ForwardAccumulator
 from retrograde.core.tape import GradientTape
 
 __all__ = ["ForwardAccumulator", "GradientTape"]

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.composites import dispatched
-from retrograde.core.conversion import held_by
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axes_of
@@ -16,6 +14,8 @@ from retrograde.ops import arithmetic, reduction
 from retrograde.ops.casting import identity, ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import sqrt
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
 
 
 @dispatched

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from retrograde.arrays import convert_to_tensor
-from retrograde.core import nest as _nest
-from retrograde.core.arguments import shown
-from retrograde.core.composites import dispatched
-from retrograde.core.dtypes import as_dtype
-from retrograde.core.errors import OutOfRangeError, invalid
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
 from retrograde.nest import assert_same_structure
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import unstack
 from retrograde.tensor_array import TensorArray
+from retrograde.values import nest as _nest
+from retrograde.values.arguments import shown
+from retrograde.values.composites import dispatched
+from retrograde.values.dtypes import as_dtype
+from retrograde.values.errors import OutOfRangeError, invalid
 
 # Branches
 

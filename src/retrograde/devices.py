@@ -10,8 +10,8 @@ from typing import Any
 from retrograde.config._settings import settings
 from retrograde.config.devices import devices_of_jax, list_logical_devices
 from retrograde.core import namespaces
-from retrograde.core.device_spec import DeviceSpec
-from retrograde.core.errors import invalid
+from retrograde.values.device_spec import DeviceSpec
+from retrograde.values.errors import invalid
 
 
 def device(device_name: Any) -> contextlib.AbstractContextManager[None]:

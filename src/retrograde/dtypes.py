@@ -1,7 +1,8 @@
 """tf.dtypes: the dtypes, and changing them."""
 
+from retrograde._api.lazy import speaking
 from retrograde.arrays import cast, complex, saturate_cast
-from retrograde.core.dtypes import (
+from retrograde.values.dtypes import (
     QUANTIZED_DTYPES,
     DType,
     as_dtype,
@@ -30,8 +31,7 @@ from retrograde.core.dtypes import (
     uint64,
     variant,
 )
-from retrograde.core.dtypes import bool_ as bool
-from retrograde.core.lazily import speaking
+from retrograde.values.dtypes import bool_ as bool
 
 __all__ = [
     "QUANTIZED_DTYPES",

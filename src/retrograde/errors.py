@@ -1,6 +1,7 @@
 """tf.errors: what goes wrong, by name."""
 
-from retrograde.core.errors import (
+from retrograde._api.lazy import speaking
+from retrograde.values.errors import (
     AbortedError,
     AlreadyExistsError,
     CancelledError,
@@ -19,7 +20,6 @@ from retrograde.core.errors import (
     UnimplementedError,
     UnknownError,
 )
-from retrograde.core.lazily import speaking
 
 __all__ = [
     "ABORTED",

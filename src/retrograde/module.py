@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from retrograde.core import nest, waiting
-from retrograde.core.conversion import held_by
+from retrograde.core import attribute_hooks
 from retrograde.core.variable import Variable
 from retrograde.scopes import name_scope
+from retrograde.values import nest
+from retrograde.values.conversion import held_by
 
 
 class Module:
@@ -50,7 +51,7 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        waiting.notice(self)
+        attribute_hooks.notice(self)
 
     @property
     def name(self) -> str:

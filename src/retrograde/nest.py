@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from retrograde.core import nest as _nest
-from retrograde.core.arguments import shown
-from retrograde.core.composites import CompositeTensor as _CompositeTensor
-from retrograde.core.lazily import speaking
-from retrograde.core.nest import children as _children
-from retrograde.core.nest import leaves as _leaves
-from retrograde.core.nest import packed as _packed
+from retrograde._api.lazy import speaking
+from retrograde.values import nest as _nest
+from retrograde.values.arguments import shown
+from retrograde.values.composites import CompositeTensor as _CompositeTensor
+from retrograde.values.nest import children as _children
+from retrograde.values.nest import leaves as _leaves
+from retrograde.values.nest import packed as _packed
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 

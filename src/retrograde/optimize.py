@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, nest
-from retrograde.core.conversion import source_of
-from retrograde.core.scipy_parts import scipy_part
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reshape
+from retrograde.values import dtypes, nest
+from retrograde.values.conversion import source_of
+from retrograde.values.scipy_parts import scipy_part
 
 __all__ = ["OptimizeResult", "least_squares", "minimize"]
 

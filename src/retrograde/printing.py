@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import nest
-from retrograde.core.conversion import held_by
-from retrograde.core.effects import Host, perform
+from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.recorders import escape, thread
 from retrograde.core.tensor import Tensor
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values import nest
+from retrograde.values.conversion import held_by
 
 _FEW = 3  # elements to show at either end of an axis
 

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays import convert_to_tensor
-from retrograde.core import dtypes, errors, nest
 from retrograde.core.custom_gradient import record_custom
-from retrograde.core.dtypes import as_dtype
-from retrograde.core.effects import Answer, Host, fresh, perform
+from retrograde.core.host_callbacks import Answer, Host, fresh, perform
 from retrograde.core.indexed_slices import whole
 from retrograde.core.recorders import thread
 from retrograde.core.spec import TensorSpec
@@ -21,6 +19,8 @@ from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes, errors, nest
+from retrograde.values.dtypes import as_dtype
 
 
 def py_function(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.conversion import CONVERSIONS
+from retrograde.values.conversion import CONVERSIONS
 
 _NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays import convert_to_tensor
-from retrograde.core import nest
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.tensor import Tensor
+from retrograde.values import nest
 
 
 class AggregationMethod:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograde import ops
+from retrograde._api.lazy import speaking
 from retrograde._atomic_files import (
     TOKEN,
     Staging,
@@ -23,21 +24,20 @@ from retrograde._atomic_files import (
 )
 from retrograde._json_files import read_sealed, sealed
 from retrograde._tensor_files import SUFFIX, TensorFile, put_tensors
-from retrograde.core.arguments import expect
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import DataLossError, OpError
-from retrograde.core.lazily import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.functions.concrete import ConcreteFunction
-from retrograde.functions.encoding import boolean, decoded, encoded, integer, item, text
-from retrograde.functions.loaded import unpacked_function
-from retrograde.functions.opening import open_axes
-from retrograde.functions.packing import Packing, packed_function
-from retrograde.functions.polymorphic import Function
-from retrograde.functions.unpacking import tensor_of
 from retrograde.io.files import tensorflow_errors
 from retrograde.module import Module
+from retrograde.program.concrete_function import ConcreteFunction
+from retrograde.program.function import Function
+from retrograde.program.loaded_function import unpacked_function
+from retrograde.program.loading import tensor_of
+from retrograde.program.saving import Packing, packed_function
+from retrograde.program.saving_values import boolean, decoded, encoded, integer, item, text
+from retrograde.program.symbolic_sizes import open_axes
+from retrograde.values.arguments import expect
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import DataLossError, OpError
 
 __all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from retrograde.core import recorders
 from retrograde.core.recorders import alone
-from retrograde.core.scoping import scope_named, thread
+from retrograde.core.variable_scopes import scope_named, thread
 
 
 class name_scope:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core import nest
 from retrograde.core.recorders import thread
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import nest
 
 __all__ = ["gradients", "hessians"]
 
@@ -66,7 +66,7 @@ def _traced_back(what: str, targets: list, sources: list, stops: list) -> tuple:
             f"tf.{what} is not supported when eager execution is enabled. Use tf.GradientTape "
             "instead."
         )
-    from retrograde.functions.looking_back import traced_back
+    from retrograde.program.tf_gradients import traced_back
 
     held = [[as_tensor(x) for x in part] for part in (targets, sources, stops)]
     return traced_back(recording, *held)

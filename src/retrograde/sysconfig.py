@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 
 __all__ = [
     "CXX11_ABI_FLAG",

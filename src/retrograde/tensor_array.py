@@ -9,15 +9,15 @@ import numpy as np
 
 from retrograde import arrays
 from retrograde.arrays._arguments import integers
-from retrograde.core import dtypes
-from retrograde.core.arguments import shown
-from retrograde.core.dtypes import DType
-from retrograde.core.errors import OutOfRangeError, allocated, invalid
-from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.ops import shaping
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.arguments import shown
+from retrograde.values.dtypes import DType
+from retrograde.values.errors import OutOfRangeError, allocated, invalid
+from retrograde.values.shapes import TensorShape
 
 
 class TensorArray:

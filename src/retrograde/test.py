@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from retrograde import random
-from retrograde.core import dtypes, nest
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import OpError
+from retrograde._api.lazy import speaking
 from retrograde.core.indexed_slices import IndexedSlices, dense
-from retrograde.core.lazily import speaking
-from retrograde.core.shapes import TensorShape
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.devices import DeviceSpec
 from retrograde.ops.conversion import as_tensor, holds_tensor
+from retrograde.values import dtypes, nest
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import OpError
+from retrograde.values.shapes import TensorShape
 
 __all__ = [
     "TestCase",

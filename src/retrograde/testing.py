@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, indexed_slices, nest
-from retrograde.core.conversion import as_array, held_by
-from retrograde.core.forward import push_forward
+from retrograde.core import indexed_slices
+from retrograde.core.forward_mode import push_forward
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
+from retrograde.values import dtypes, nest
+from retrograde.values.conversion import as_array, held_by
 
 __all__ = ["check_gradients"]
 

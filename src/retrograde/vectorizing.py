@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.core import nest
 from retrograde.core.batching import Batched, CannotBatch, Level, mapping, of_all
-from retrograde.core.errors import invalid
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import broadcast_to, stack
+from retrograde.values import nest
+from retrograde.values.errors import invalid
 
 __all__ = ["vectorized_map"]
 

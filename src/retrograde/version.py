@@ -4,7 +4,7 @@ That of retrograde itself is `retrograde.__version__`. Programs written for Tens
 `tf.version.VERSION`, and `tensorflow.__version__` where retrograde stands in for it.
 """
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 
 __all__ = [
     "COMPILER_VERSION",

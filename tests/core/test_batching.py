@@ -7,8 +7,8 @@ import pytest
 
 import retrograde as tf
 from retrograde.core import namespaces
+from retrograde.core.apply import PRIMITIVES, Primitive
 from retrograde.core.batching import Batched, CannotBatch, batching, innermost
-from retrograde.core.dispatch import PRIMITIVES, Primitive
 from tests.threads import together
 
 VALUES = np.arange(6.0).reshape(3, 2)

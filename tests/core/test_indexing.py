@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import retrograde as tf
-from retrograde.core import errors
+from retrograde.values import errors
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 

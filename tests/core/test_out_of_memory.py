@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.errors import exhausted, is_out_of_memory
 from retrograde.core.recorders import thread
+from retrograde.values.errors import exhausted, is_out_of_memory
 
 MANY = 10**7  # a matrix of this size takes more bytes than a process can address
 SHAPE = (MANY, MANY)
@@ -142,7 +142,7 @@ def test_a_replayed_call_that_fails_writes_nothing(compiles):
 
 
 def test_a_replay_that_alone_runs_out_of_memory(monkeypatch):
-    from retrograde.functions.paths import Path
+    from retrograde.program.traces import Path
 
     step = tf.function(lambda x: x * 2.0)
     x = tf.Variable([1.0])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde.core.backward import Cotangents
 from retrograde.core.plans import plan_for, save_all, saver
-from retrograde.core.rewinding import Cotangents
 from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Spec, passed_on
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import errors
 from retrograde.core.recorders import thread
+from retrograde.values import errors
 
 Point = collections.namedtuple("Point", "x y")
 

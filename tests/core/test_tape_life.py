@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import errors
 from retrograde.core.recorders import thread
+from retrograde.values import errors
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import errors
 from retrograde.core.recorders import Recorder, listening
+from retrograde.values import errors
 
 # Making
 

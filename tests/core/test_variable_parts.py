@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import errors
+from retrograde.values import errors
 
 # Assigning to slices
 

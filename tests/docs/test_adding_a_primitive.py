@@ -12,7 +12,7 @@ import pytest
 import retrograde as tf
 import retrograde.math.elementary as operations
 from retrograde.core import namespaces
-from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.apply import PRIMITIVES
 from retrograde.ops import elementary
 from tests.ops import test_rules
 from tests.ops.cases import _table, elementwise

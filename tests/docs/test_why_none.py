@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.testimony.none import causes
+from retrograde.diagnose.missing_gradients import causes
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "why_none.md"
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

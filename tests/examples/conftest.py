@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from parity.programs import EXAMPLES
-from retrograde.standin.finder import standing_in
+from retrograde.tensorflow_shim.finder import standing_in
 
 
 @pytest.fixture(scope="module")

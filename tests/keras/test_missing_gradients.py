@@ -5,7 +5,7 @@ import pytest
 
 import retrograde as tf
 from retrograde import keras
-from retrograde.testimony.none import causes
+from retrograde.diagnose.missing_gradients import causes
 
 X = tf.constant(np.linspace(-1.0, 1.0, 8, dtype=np.float32).reshape(4, 2))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.ops import _blocks
+from retrograde.fusion import blocks
 from tests.namespaces.helpers import assert_raises
 
 CPU = tf.config.PhysicalDevice("/physical_device:CPU:0", "CPU")
@@ -188,11 +188,11 @@ def test_set_jit_takes_a_truth_value():
 
 
 def test_one_thread_is_enough():
-    x = tf.constant(np.linspace(0.0, 1.0, _blocks.LARGE * 2))
+    x = tf.constant(np.linspace(0.0, 1.0, blocks.LARGE * 2))
     expected = tf.exp(x).numpy()
     tf.config.threading.set_intra_op_parallelism_threads(1)
     try:
-        assert _blocks.threads() == 1
+        assert blocks.threads() == 1
         np.testing.assert_array_equal(tf.exp(x).numpy(), expected)
     finally:
         tf.config.threading.set_intra_op_parallelism_threads(0)

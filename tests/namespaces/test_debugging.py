@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.dispatch import PRIMITIVES
+from retrograde.core.apply import PRIMITIVES
 from retrograde.core.recorders import thread
-from retrograde.testimony.nan import nonfinite
+from retrograde.diagnose.nonfinite import monitor
 from retrograde.testing import check_gradients
 from tests.data.answers import answer, same
 from tests.namespaces.helpers import assert_raises
@@ -136,7 +136,7 @@ class TestEnabled:
 
 
 def test_the_primitives_that_are_not_looked_at_are_there():
-    assert set(PRIMITIVES) >= nonfinite.HANDING_ON
+    assert set(PRIMITIVES) >= monitor.HANDING_ON
 
 
 def test_checks_can_be_switched_on_and_off_twice():

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import retrograde as tf
-from retrograde._homes import HOMES
+from retrograde._api.names import HOMES
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ def names_of(package):
 
 
 def test_the_list_of_homes_is_that_of_the_imports():
-    made = (ROOT / "src" / "retrograde" / "_homes.py").read_text()
+    made = (ROOT / "src" / "retrograde" / "_api/names.py").read_text()
 
     assert made == load_tool().text(), "run tools/make_homes.py"
 

@@ -6,7 +6,7 @@ import scipy.special
 import scipy.stats
 
 import retrograde as tf
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.ops.sampling import gamma_sample_slope
 from tests.namespaces.helpers import assert_raises
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import retrograde as tf
-from retrograde.core.conversion import CONVERSIONS
+from retrograde.values.conversion import CONVERSIONS
 from tests.namespaces.helpers import assert_raises, gradient
 
 # Conversion functions

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import errors
 from retrograde.core.batching import CannotBatch
+from retrograde.values import errors
 from tests.namespaces.helpers import assert_raises
 from tests.ops.cases import CASES
 from tests.ops.harness import call, quiet

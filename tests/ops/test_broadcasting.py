@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import retrograde as tf
-from retrograde.core.dispatch import PRIMITIVES, apply
+from retrograde.core.apply import PRIMITIVES, apply
 
 many = settings(max_examples=100, deadline=None, derandomize=True)
 some = settings(max_examples=30, deadline=None, derandomize=True)

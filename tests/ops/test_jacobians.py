@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import derivatives, dtypes
-from retrograde.core.derivatives import (
+from retrograde.derivatives import jacobian
+from retrograde.derivatives.jacobian import (
     Recorded,
     jacobian_by_loop,
     one_at_a_time,
     pull_many,
     push_many,
 )
+from retrograde.values import dtypes
 from tests.ops.cases import CASES
 from tests.ops.harness import call, quiet, run, tensors, wanted
 
@@ -40,8 +41,8 @@ def _is_real_throughout(case):
 @pytest.fixture(autouse=True)
 def _always_in_batches(monkeypatch):
     """Also where a few rows would go one by one, or in one walk whatever memory they take."""
-    monkeypatch.setattr(derivatives, "_ALONE", 0)
-    monkeypatch.setattr(derivatives, "_FEW", 1)
+    monkeypatch.setattr(jacobian, "_ALONE", 0)
+    monkeypatch.setattr(jacobian, "_FEW", 1)
 
 
 REAL = [case for case in DIFFERENTIABLE if _is_real_throughout(case)]

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from retrograde.core import dtypes, namespaces
+from retrograde.core import namespaces
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
+from retrograde.values import dtypes
 from tests.ops.cases import (
     ALL_DTYPES,
     CASES,

@@ -12,7 +12,7 @@ import weakref
 import numpy as np
 import pytest
 
-from retrograde.standin.finder import standing_in
+from retrograde.tensorflow_shim.finder import standing_in
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 
 from benchmarks.peers import ROOT
 from parity.programs import GUIDES, compared, found_by
-from retrograde.standin import checking
-from retrograde.standin.finder import standing_in
+from retrograde.tensorflow_shim import checking
+from retrograde.tensorflow_shim.finder import standing_in
 
 ANSWERS = GUIDES.recorded()
 SOURCE = {"PYTHONPATH": str(ROOT / "src")}

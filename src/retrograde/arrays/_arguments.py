@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape
 
 MOST_ELEMENTS = 2**58  # so that their bytes can be counted too
 _INDEX_DTYPES = frozenset(map(np.dtype, (np.int16, np.int32, np.int64)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, indexing, reduction, shaping, slicing
+from retrograde.values.errors import invalid
 
 
 def are_ignored(policy: str, what: str) -> bool:

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import MOST_ELEMENTS, integer, integers, shape_from
-from retrograde.core import dtypes, namespaces
-from retrograde.core.composites import CompositeTensor, dispatched
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import allocated, exhausted, invalid
-from retrograde.core.hosting import hosted
-from retrograde.core.shapes import normalise_axis
+from retrograde.core import namespaces
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype
+from retrograde.values import dtypes
+from retrograde.values.composites import CompositeTensor, dispatched
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import allocated, exhausted, invalid
+from retrograde.values.shapes import normalise_axis
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Const") -> Tensor:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integers
-from retrograde.core import dtypes
-from retrograde.core.composites import CompositeTensor, dispatched
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import TensorShape, broadcast
 from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
+from retrograde.values import dtypes
+from retrograde.values.composites import CompositeTensor, dispatched
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape, broadcast
 
 
 @dispatched

@@ -9,27 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.arrays._arguments import (
-    indices_from,
-    integer,
-    integer_array,
-    integers,
-    shape_from,
-)
+from retrograde.arrays._arguments import indices_from, integer, integer_array, integers, shape_from
 from retrograde.arrays._outside import are_ignored, gathered, left_out
-from retrograde.core import dtypes
-from retrograde.core.arguments import shown
-from retrograde.core.composites import dispatched
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.recorders import changes
 from retrograde.core.scattering import refuse_unordered
-from retrograde.core.shapes import TensorShape, broadcast, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, indexing, shaping, slicing
 from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
+from retrograde.values import dtypes
+from retrograde.values.arguments import shown
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape, broadcast, normalise_axis
 
 
 def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:

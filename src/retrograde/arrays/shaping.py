@@ -10,14 +10,9 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array, integers, shape_from
-from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import UnimplementedError, invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import changes, escape
-from retrograde.core.shapes import normalise_axes, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, shaping
 from retrograde.ops._families import conj
@@ -25,6 +20,11 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
 from retrograde.ops.indexing import gather
+from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import UnimplementedError, invalid
+from retrograde.values.shapes import normalise_axes, normalise_axis
 
 
 @dispatched

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograde._api.lazy import speaking
 from retrograde.autograph import experimental
-from retrograde.core.lazily import speaking
 
 __all__ = ["experimental", "set_verbosity", "trace"]
 

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 
 __all__ = ["Feature", "do_not_convert", "set_loop_options"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.lazily import speaking
-from retrograde.core.shapes import TensorShape, normalise_axis
+from retrograde._api.lazy import speaking
+from retrograde.values.shapes import TensorShape, normalise_axis
 
 __all__ = [
     "as_bytes",

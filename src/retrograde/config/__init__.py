@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from retrograde._api.lazy import speaking
 from retrograde.config import experimental, optimizer, threading
 from retrograde.config._settings import settings
 from retrograde.config.devices import (
@@ -15,7 +16,6 @@ from retrograde.config.devices import (
     set_logical_device_configuration,
     set_visible_devices,
 )
-from retrograde.core.lazily import speaking
 
 __all__ = [
     "LogicalDevice",

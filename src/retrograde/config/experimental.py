@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from retrograde._api.lazy import speaking
 from retrograde.config._settings import settings
 from retrograde.config.devices import (
     CPU,
@@ -21,9 +22,8 @@ from retrograde.config.devices import (
 from retrograde.config.devices import (
     set_logical_device_configuration as set_virtual_device_configuration,
 )
-from retrograde.core.device_spec import DeviceSpec
-from retrograde.core.lazily import speaking
-from retrograde.ops import _together
+from retrograde.fusion import lazy_calls
+from retrograde.values.device_spec import DeviceSpec
 
 __all__ = [
     "VirtualDeviceConfiguration",
@@ -135,7 +135,7 @@ def set_synchronous_execution(enable: bool | None) -> None:
     >>> tf.config.experimental.set_synchronous_execution(None)
     """
     settings["synchronous_execution"] = enable is None or bool(enable)
-    _together.enabled = not enable
+    lazy_calls.enabled = not enable
 
 
 def enable_op_determinism() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograde._api.lazy import speaking
 from retrograde.config._settings import settings
-from retrograde.core.lazily import speaking
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
 

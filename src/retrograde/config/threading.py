@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograde._api.lazy import speaking
 from retrograde.config._settings import settings
-from retrograde.core.lazily import speaking
-from retrograde.ops import _blocks
+from retrograde.fusion import blocks
 
 __all__ = [
     "get_inter_op_parallelism_threads",
@@ -20,7 +20,7 @@ __getattr__ = speaking(__name__)
 
 def get_intra_op_parallelism_threads() -> int:
     """How many threads share one operation; 0 for as many as there are cores."""
-    return _blocks.limit
+    return blocks.limit
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
@@ -29,7 +29,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     0 is for as many as there are cores. Matrix products have the threads of NumPy's BLAS, which
     are set by its own means.
     """
-    _blocks.limit = _checked(num_threads)
+    blocks.limit = _checked(num_threads)
 
 
 def get_inter_op_parallelism_threads() -> int:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from retrograde.core import namespaces
-from retrograde.core.errors import UnimplementedError
 from retrograde.core.recorders import Recorder, Recorders, thread
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.values.errors import UnimplementedError
 
 _next_depth = itertools.count(1).__next__
 

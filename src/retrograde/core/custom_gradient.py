@@ -9,17 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrograde.core import dtypes, indexed_slices, nest, random_state
+from retrograde.core import indexed_slices, random_state
+from retrograde.core.apply import PRIMITIVES, boxed
 from retrograde.core.batching import Batched, Level, innermost, of_all, reentering
-from retrograde.core.conversion import as_array, held_by
-from retrograde.core.dispatch import PRIMITIVES, boxed
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.notes import CustomName
 from retrograde.core.plans import Plan
 from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
+from retrograde.core.tape_notes import CustomName
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.values import dtypes, nest
+from retrograde.values.conversion import as_array, held_by
 
 
 class CustomCall:

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.composites import CompositeTensor
-from retrograde.core.conversion import as_array
-from retrograde.core.dispatch import MANY, PRIMITIVES
-from retrograde.core.dtypes import DType
-from retrograde.core.shapes import TensorShape
+from retrograde.core.apply import MANY, PRIMITIVES
 from retrograde.core.spec import TypeSpec
-from retrograde.core.tensor import Holder, Tensor
+from retrograde.core.tensor import Tensor
+from retrograde.values import dtypes
+from retrograde.values.composites import CompositeTensor
+from retrograde.values.conversion import as_array
+from retrograde.values.dtypes import DType
+from retrograde.values.holder import Holder
+from retrograde.values.shapes import TensorShape
 
 
 def _is_array(value: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.batching import Level, mapped
-from retrograde.core.effects import MAKERS, Host, Recipe, known, name_of, perform
+from retrograde.core.host_callbacks import MAKERS, Host, Recipe, known, name_of, perform
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.recorders import thread
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import alarms
+from retrograde.core import floating_point_flags
 
 
 class Recorder:
@@ -46,7 +46,9 @@ class Recorder:
         """Hears that `variable` was made."""
 
 
-def quiet_context(heard: Callable[[str, int], Any] = alarms.heard) -> contextvars.Context:
+def quiet_context(
+    heard: Callable[[str, int], Any] = floating_point_flags.heard,
+) -> contextvars.Context:
     """A context in which NumPy computes inf and nan without warnings, as TensorFlow does.
 
     `heard` is called if a kernel makes one out of other numbers.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core.scipy_parts import scipy_part
+from retrograde.values.scipy_parts import scipy_part
 
 _MANY = 2048  # elements from which on the detour pays
 _SUMMED = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))

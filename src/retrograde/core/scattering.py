@@ -7,13 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from retrograde.core import dtypes, rows
-from retrograde.core.conversion import as_array, held_by
-from retrograde.core.dispatch import PRIMITIVES
-from retrograde.core.errors import invalid
+from retrograde.core import rows
+from retrograde.core.apply import PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import thread
-from retrograde.core.tensor import Holder, Tensor
+from retrograde.core.tensor import Tensor
+from retrograde.values import dtypes
+from retrograde.values.conversion import as_array, held_by
+from retrograde.values.errors import invalid
+from retrograde.values.holder import Holder
 
 
 class Scattering(Holder):

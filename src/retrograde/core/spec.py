@@ -6,12 +6,12 @@ import abc
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.core import dtypes
-from retrograde.core.arguments import expect
-from retrograde.core.conversion import held_by
-from retrograde.core.dtypes import DType
-from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
+from retrograde.values.conversion import held_by
+from retrograde.values.dtypes import DType
+from retrograde.values.shapes import TensorShape
 
 
 class TypeSpec(abc.ABC):

@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import derivatives, dtypes, indexed_slices, taylor
-from retrograde.core.arguments import expect
-from retrograde.core.deferring import MOST, agenda_of, settle_only, waiting
-from retrograde.core.derivatives import MEMORY_LIMIT
+from retrograde._api.lazy import Later
+from retrograde.core import indexed_slices
+from retrograde.core.backward import Cotangents, can_wait, is_finite, leading_to, rewind
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.lazily import Later
-from retrograde.core.per_example import gradients_by_row, norms
+from retrograde.core.lazy import MOST, agenda_of, settle_only, waiting
 from retrograde.core.recorders import thread
-from retrograde.core.rewinding import Cotangents, can_wait, is_finite, leading_to, rewind
 from retrograde.core.tape_arguments import (
     REAL_SCALARS,
     UnconnectedGradients,
@@ -30,8 +27,13 @@ from retrograde.core.tape_arguments import (
     unconnected_from,
     weights_for,
 )
-from retrograde.core.tape_recording import TapeRecording
+from retrograde.core.tape_recorder import TapeRecording
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.derivatives import jacobian, taylor
+from retrograde.derivatives.jacobian import MEMORY_LIMIT
+from retrograde.derivatives.per_example import gradients_by_row, norms
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
 
 _SMALL = 1 << 14  # elements of a target that a look at takes no time, next to the walk back
 
@@ -235,9 +237,9 @@ class GradientTape(TapeRecording):
         if target._array.dtype not in dtypes.INEXACT:
             found = [None] * len(held)
         elif row_by_row:
-            found = derivatives.jacobian_by_loop(recorded, target, held)
+            found = jacobian.jacobian_by_loop(recorded, target, held)
         else:
-            found = derivatives.jacobian(recorded, target, held, memory_limit, _silent_tape())
+            found = jacobian.jacobian(recorded, target, held, memory_limit, _silent_tape())
         if self._on_none == "zeros":
             unconnected = UnconnectedGradients.ZERO
         missing = [x for g, x in zip(found, held, strict=True) if g is None]
@@ -291,20 +293,20 @@ class GradientTape(TapeRecording):
         found = None
         if target._array.dtype in dtypes.INEXACT:
             limit = 1 if row_by_row else memory_limit
-            found = derivatives.batch_jacobian(recorded, target, source, limit, _silent_tape())
+            found = jacobian.batch_jacobian(recorded, target, source, limit, _silent_tape())
         zero = UnconnectedGradients.ZERO
         return result(found, source, zero, shapes[0], shapes[1][1:])
 
     # Beyond TensorFlow: what a tape tells of itself
 
-    explain = Later("retrograde.testimony.none.explaining")
-    autopsy = Later("retrograde.testimony.nan.autopsy")
-    memory = Later("retrograde.testimony.memory")
-    verify = Later("retrograde.testimony.verifying")
-    graph = Later("retrograde.testimony.picture.graph")
-    profile = Later("retrograde.testimony.profiling")
-    __str__ = Later("retrograde.testimony.listing")
-    _repr_html_ = Later("retrograde.testimony.listing")
+    explain = Later("retrograde.diagnose.missing_gradients.explain")
+    autopsy = Later("retrograde.diagnose.nonfinite.autopsy")
+    memory = Later("retrograde.diagnose.memory")
+    verify = Later("retrograde.diagnose.verify")
+    graph = Later("retrograde.diagnose.graph.tape_graph")
+    profile = Later("retrograde.diagnose.profile")
+    __str__ = Later("retrograde.diagnose.listing")
+    _repr_html_ = Later("retrograde.diagnose.listing")
 
     # Beyond TensorFlow: what takes nested tapes there
 
@@ -325,7 +327,7 @@ class GradientTape(TapeRecording):
         held, pack = flat(sources, "source")
         tape = self._continued(sys._getframe(1))
         rows = []
-        for x, g in zip(held, derivatives.first(tape, target, held), strict=True):
+        for x, g in zip(held, jacobian.first(tape, target, held), strict=True):
             if g is None:
                 shape = x._array.shape
                 row = [result(None, y, UnconnectedGradients.ZERO, shape) for y in held]
@@ -349,7 +351,7 @@ class GradientTape(TapeRecording):
         held, pack = flat(sources, "source")
         weights = weights_for(vectors, sources, len(held))
         tape = self._continued(sys._getframe(1))
-        first = derivatives.first(tape, target, held)
+        first = jacobian.first(tape, target, held)
         pairs = [(g, w) for g, w in zip(first, weights, strict=True) if g is not None]
         products = tape.gradient(
             [g for g, _ in pairs], held, [w for _, w in pairs], UnconnectedGradients.ZERO
@@ -382,7 +384,7 @@ class GradientTape(TapeRecording):
         zeros = [Tensor(np.zeros(y._array.shape, y._array.dtype)) for y in moving]
         with _silent_tape() as tape:
             tape.watch(zeros)
-            pulled = derivatives.pull(recorded._replace(boxed=True), moving, zeros, held)
+            pulled = jacobian.pull(recorded._replace(boxed=True), moving, zeros, held)
         pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, held, weights, strict=True)]
         pairs = [(g, w) for g, w in pairs if g is not None]
         moved = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
@@ -410,7 +412,7 @@ class GradientTape(TapeRecording):
                 f"Received: a target of shape {shape}."
             )
         tape = self._continued(sys._getframe(1))
-        found = derivatives.laplacian(tape, target, source, memory_limit)
+        found = jacobian.laplacian(tape, target, source, memory_limit)
         return result(found, target, UnconnectedGradients.ZERO)
 
     def derivatives(self, target: Any, orders: Mapping[str, Any]) -> dict[str, Tensor]:

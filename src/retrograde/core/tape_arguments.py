@@ -8,16 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import indexed_slices, nest
-from retrograde.core.composites import CompositeTensor
-from retrograde.core.conversion import as_array, held_by, source_of
-from retrograde.core.dispatch import PRIMITIVES
-from retrograde.core.dtypes import DType
-from retrograde.core.errors import invalid
+from retrograde.core import indexed_slices
+from retrograde.core.apply import PRIMITIVES
+from retrograde.core.backward import Spoilt
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.rewinding import Spoilt
-from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Holder, Tensor, wrap
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.values import nest
+from retrograde.values.composites import CompositeTensor
+from retrograde.values.conversion import as_array, held_by, source_of
+from retrograde.values.dtypes import DType
+from retrograde.values.errors import invalid
+from retrograde.values.holder import Holder
+from retrograde.values.shapes import broadcast
 
 
 class UnconnectedGradients(enum.Enum):

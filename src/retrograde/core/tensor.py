@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, namespaces
-from retrograde.core.dtypes import DType
-from retrograde.core.errors import allocated, exhausted
+from retrograde.core import namespaces
 from retrograde.core.recorders import escape, next_id
-from retrograde.core.shapes import TensorShape
+from retrograde.values import dtypes
+from retrograde.values.dtypes import DType
+from retrograde.values.errors import allocated, exhausted
+from retrograde.values.holder import Holder
+from retrograde.values.shapes import TensorShape
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
@@ -35,16 +37,6 @@ class _Absent:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         raise AttributeError(self._message)
-
-
-class Holder:
-    """What holds a value of ours and has a place on tapes: a Tensor or a Variable.
-
-    Both have `_array`, the value now; `_form`, which tells its shape and dtype even if it is yet to
-    be computed; `_id`, their name on tapes; and `_read()`, the tensor to use as an input.
-    """
-
-    __slots__ = ()
 
 
 class Tensor(Holder):

@@ -12,18 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, namespaces, scoping
-from retrograde.core.conversion import as_array, held_by
-from retrograde.core.dispatch import PRIMITIVES, apply
-from retrograde.core.dtypes import DType
-from retrograde.core.effects import Host, perform
-from retrograde.core.errors import allocated, invalid
+from retrograde.core import namespaces, variable_scopes
+from retrograde.core.apply import PRIMITIVES, apply
+from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import alone, escape, next_id, thread
-from retrograde.core.references import count, if_alone
+from retrograde.core.reference_counts import count, if_alone
 from retrograde.core.scattering import Scattering
-from retrograde.core.shapes import TensorShape, broadcast
 from retrograde.core.tensor import Reference, Tensor, readable, representation
+from retrograde.values import dtypes
+from retrograde.values.conversion import as_array, held_by
+from retrograde.values.dtypes import DType
+from retrograde.values.errors import allocated, invalid
+from retrograde.values.shapes import TensorShape, broadcast
 
 # Held while any variable changes. All variables share one lock: a function commits all of its
 # writes at once, and a fork finds each variable in a complete state.
@@ -57,7 +58,7 @@ class _Creating(type):
     """Leaves the making of a `Variable` to the creators of the scopes around, if there are any."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = scoping.thread.variable_creators
+        creators = variable_scopes.thread.variable_creators
         if cls is not Variable or not creators:
             return super().__call__(*args, **kwargs)
         make: Callable = super().__call__
@@ -157,7 +158,7 @@ class Variable(Scattering, metaclass=_Creating):
         self._tensor: Tensor | None = Tensor(array, self._id)
         self._written: Tensor | None = None
         self._loan: Any = None  # by which a compiled program has the array in its hands
-        self._name = scoping.variable_name(name)
+        self._name = variable_scopes.variable_name(name)
         if trainable is None:
             trainable = synchronization is not VariableSynchronization.ON_READ
         self._trainable = bool(trainable)

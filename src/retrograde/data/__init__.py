@@ -1,6 +1,6 @@
 """tf.data: pipelines of elements."""
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 from retrograde.data import experimental
 from retrograde.data._nodes import AUTOTUNE
 from retrograde.data._nodes import INFINITE as INFINITE_CARDINALITY

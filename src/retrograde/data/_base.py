@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from retrograde.arrays._arguments import integer
-from retrograde.core.arguments import expect
-from retrograde.core.composites import CompositeTensor
 from retrograde.core.tensor import Tensor
 from retrograde.data import _nodes
 from retrograde.data._structure import call
 from retrograde.data.options import Options
+from retrograde.values.arguments import expect
+from retrograde.values.composites import CompositeTensor
 
 
 class BaseDataset(CompositeTensor):

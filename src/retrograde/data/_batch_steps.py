@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integers
-from retrograde.core import dtypes, nest
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _mixing, _nodes, _steps, _uneven
 from retrograde.data._base import BaseDataset, as_seed, dataset_of
@@ -28,6 +25,9 @@ from retrograde.data._structure import (
     spec_of_element,
     specs_of_tensors,
 )
+from retrograde.values import dtypes, nest
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape
 
 
 class BatchSteps(BaseDataset):

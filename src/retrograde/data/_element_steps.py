@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.arrays._arguments import integer
-from retrograde.core.errors import invalid
 from retrograde.data import _nodes, _saving, _steps
 from retrograde.data._base import BaseDataset, as_seed, dataset_of, node_of
 from retrograde.data._fingerprint import fingerprint
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import call, common_spec, normalise, spec_by_trial
 from retrograde.io.files import tensorflow_errors
+from retrograde.values.errors import invalid
 
 
 class ElementSteps(BaseDataset):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from retrograde.core import nest
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._structure import map_specs
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import nest
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape
 
 
 def signature(types: Any, shapes: Any, given: Any) -> Any:

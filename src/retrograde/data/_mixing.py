@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.errors import invalid
 from retrograde.data._structure import call
 from retrograde.data._workers import Run
 from retrograde.ops.conversion import as_tensor
+from retrograde.values.errors import invalid
 
 
 def chosen(nodes: Sequence[Any], choices: Iterable[int], stop: bool, run: Run) -> Iterator:

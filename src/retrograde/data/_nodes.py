@@ -10,18 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.errors import invalid
 from retrograde.core.spec import TensorSpec
 from retrograde.data import _rows
 from retrograde.data._seeds import Seeds
-from retrograde.data._structure import (
-    are_ragged,
-    batched_spec,
-    map_specs,
-    spec_by_trial,
-    stacked,
-)
+from retrograde.data._structure import are_ragged, batched_spec, map_specs, spec_by_trial, stacked
 from retrograde.data._workers import ParallelMap, Prefetched, Run
+from retrograde.values.errors import invalid
 
 AUTOTUNE = -1
 INFINITE = -1

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import nest
-from retrograde.core.errors import DataLossError
-from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._structure import NoneTensorSpec, batched_spec
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import nest
+from retrograde.values.errors import DataLossError
+from retrograde.values.shapes import TensorShape
 
 
 def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.errors import OutOfRangeError
 from retrograde.core.tensor import wrap
 from retrograde.data._structure import row_at
+from retrograde.values.errors import OutOfRangeError
 
 CHUNK = 1 << 16  # columns of a table, at most, where a source begins
 

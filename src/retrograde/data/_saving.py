@@ -29,8 +29,6 @@ from retrograde._atomic_files import (
 )
 from retrograde._json_files import read_sealed, sealed
 from retrograde._tensor_files import SUFFIX, TensorFile, put_tensors
-from retrograde.core import nest
-from retrograde.core.errors import DataLossError, NotFoundError, OpError
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import wrap
 from retrograde.data._nodes import Made, Node, Step
@@ -40,6 +38,8 @@ from retrograde.io.files import tensorflow_errors
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+from retrograde.values import nest
+from retrograde.values.errors import DataLossError, NotFoundError, OpError
 
 _INDEX = "dataset.json"
 _COUNTS = range(1 << 48)  # elements of a shard

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes, _rows, _steps
@@ -24,6 +22,8 @@ from retrograde.data._structure import (
     spec_of_element,
 )
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def one(tensors: Any) -> _nodes.Node:

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import nest
-from retrograde.core.errors import FailedPreconditionError, invalid
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import INFINITE
 from retrograde.data._structure import (
@@ -21,6 +19,8 @@ from retrograde.data._structure import (
     spec_of_element,
 )
 from retrograde.data._workers import Prefetched, Run
+from retrograde.values import nest
+from retrograde.values.errors import FailedPreconditionError, invalid
 
 
 def on_element(function: Callable) -> Callable:

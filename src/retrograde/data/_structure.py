@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import nest, random_state
-from retrograde.core.composites import CompositeTensor
-from retrograde.core.errors import invalid
+from retrograde.core import random_state
 from retrograde.core.recorders import Recorder, escape, listening
-from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops.conversion import as_tensor
@@ -23,6 +20,10 @@ from retrograde.sparse.shaping import concat as concat_sparse
 from retrograde.sparse.shaping import expand_dims as expand_sparse
 from retrograde.sparse.shaping import slice as slice_sparse
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+from retrograde.values import nest
+from retrograde.values.composites import CompositeTensor
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape
 
 
 class NoneTensorSpec(TypeSpec):

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import nest
-from retrograde.core.errors import DataLossError, invalid
-from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._padding import asked_shapes
@@ -18,6 +15,9 @@ from retrograde.data._structure import are_ragged, batched_spec, map_specs, ragg
 from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+from retrograde.values import nest
+from retrograde.values.errors import DataLossError, invalid
+from retrograde.values.shapes import TensorShape
 
 # Ragged
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrograde.core import random_state
-from retrograde.core.errors import FailedPreconditionError
 from retrograde.core.locks import fork_safe_lock
+from retrograde.values.errors import FailedPreconditionError
 
 
 class Run:

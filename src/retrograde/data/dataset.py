@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, nest
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import TensorShape
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _mixing, _nodes, _saving, _sources, _steps
@@ -27,6 +24,9 @@ from retrograde.data.iterator import NumpyIterator
 from retrograde.data.options import Options
 from retrograde.io.files import tensorflow_errors
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes, nest
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape
 
 
 class Dataset(ElementSteps, BatchSteps):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from retrograde.core import dtypes
-from retrograde.core.arguments import expect
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.data import _sources
 from retrograde.data._nodes import AUTOTUNE
@@ -16,6 +14,8 @@ from retrograde.data._nodes import UNKNOWN as UNKNOWN_CARDINALITY
 from retrograde.data._steps import counted_exactly
 from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Iterator, Optional
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
 
 __all__ = [
     "AUTOTUNE",

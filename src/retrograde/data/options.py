@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from retrograde.core.arguments import expect
+from retrograde.values.arguments import expect
 
 
 class _Settings:

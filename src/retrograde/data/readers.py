@@ -9,9 +9,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.arguments import expect
-from retrograde.core.errors import NotFoundError, invalid
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes
@@ -19,6 +16,9 @@ from retrograde.data.dataset import Dataset
 from retrograde.io._compressed import WINDOWS, Decompressed
 from retrograde.io.files import as_tensorflow
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
+from retrograde.values.errors import NotFoundError, invalid
 
 _STRING = TensorSpec([], dtypes.string)
 

@@ -9,12 +9,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.math import abs as magnitude
 from retrograde.math import equal, not_equal, reduce_all
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 _FEW = 3  # elements to show in a message, unless `summarize` says otherwise
 

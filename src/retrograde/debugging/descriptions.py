@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.dtypes import DType
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.dtypes import DType
 
 
 def is_numeric_tensor(tensor: Any) -> bool:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from types import ModuleType, TracebackType
 from typing import Any
 
-from retrograde.core.deferring import Deferred
-from retrograde.core.errors import ResourceExhaustedError
+from retrograde.core.lazy import Deferred
 from retrograde.core.plans import Plan
 from retrograde.core.tensor import Tensor
-from retrograde.testimony.rendering import bytes_in_words, described
+from retrograde.diagnose.rendering import bytes_in_words, described
+from retrograde.values.errors import ResourceExhaustedError
 
 _WARMING_UP = 3  # steps in which optimizers and the like make what they keep
 _SHOWN = 5
@@ -37,7 +37,7 @@ class no_growth:
     ...     step()
     Traceback (most recent call last):
         ...
-    retrograde.core.errors.ResourceExhaustedError: Live tensors grew by 10 in 10 steps, by 40.0 kB:
+    retrograde.values.errors.ResourceExhaustedError: Live tensors grew by 10 in 10 steps...:
     ...
     """
 

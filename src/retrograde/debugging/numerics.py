@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-from retrograde.core import lines
+from retrograde.core import source_location
 from retrograde.core.tensor import Tensor
+from retrograde.diagnose.nonfinite.monitor import MODES, Watcher, watch, watcher
 from retrograde.ops import checking
 from retrograde.ops.conversion import as_tensor
-from retrograde.testimony.nan.nonfinite import MODES, Watcher, watch, watcher
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
@@ -57,9 +57,9 @@ class nonfinite:
             raise ValueError(
                 f"nonfinite: expected 'raise', 'warn' or 'explain'. Received: {mode!r}."
             )
-        self._before = watcher(), lines.switch.on
+        self._before = watcher(), source_location.switch.on
         watch(Watcher(mode))
-        lines.switch.on = True
+        source_location.switch.on = True
 
     def __enter__(self) -> nonfinite:
         return self
@@ -70,7 +70,7 @@ class nonfinite:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        before, lines.switch.on = self._before
+        before, source_location.switch.on = self._before
         watch(before)
 
 
@@ -84,7 +84,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
     >>> tf.math.log([-1.0])
     Traceback (most recent call last):
         ...
-    retrograde.core.errors.InvalidArgumentError: Detected Infinity or NaN in output 0 of ...
+    retrograde.values.errors.InvalidArgumentError: Detected Infinity or NaN in output 0 of ...
     >>> tf.debugging.disable_check_numerics()
     """
     nonfinite("raise")
@@ -94,4 +94,4 @@ def disable_check_numerics() -> None:
     """Undoes `enable_check_numerics` and `nonfinite` for this thread."""
     if watcher() is not None:
         watch(None)
-        lines.switch.on = False
+        source_location.switch.on = False

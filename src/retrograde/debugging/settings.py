@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from retrograde.core.lines import switch
+from retrograde.core.source_location import switch
 
 _settings = {"log_device_placement": False, "traceback_filtering": True}
 

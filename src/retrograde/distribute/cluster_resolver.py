@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 
 __all__ = ["TPUClusterResolver"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 
 __getattr__ = speaking("retrograde.distribute")
 

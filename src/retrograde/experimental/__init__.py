@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from retrograde._homes import HOMES
-from retrograde.core.lazily import lazily
+from retrograde._api.lazy import lazily
+from retrograde._api.names import HOMES
 
 if TYPE_CHECKING:
     from retrograde.experimental import dlpack, numpy

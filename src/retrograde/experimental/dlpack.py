@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.errors import invalid
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.values.errors import invalid
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -5,8 +5,8 @@
 
 from typing import TYPE_CHECKING
 
-from retrograde._homes import HOMES
-from retrograde.core.lazily import lazily
+from retrograde._api.lazy import lazily
+from retrograde._api.names import HOMES
 
 if TYPE_CHECKING:
     from retrograde.image.adjusting import (
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
         sample_distorted_bounding_box,
         stateless_sample_distorted_bounding_box,
     )
-    from retrograde.image.codecs import (
-        decode_bmp,
-        decode_gif,
-        decode_image,
-        decode_png,
-        encode_png,
-    )
+    from retrograde.image.codecs import decode_bmp, decode_gif, decode_image, decode_png, encode_png
     from retrograde.image.colour import (
         convert_image_dtype,
         grayscale_to_rgb,
@@ -40,10 +34,7 @@ if TYPE_CHECKING:
         yiq_to_rgb,
         yuv_to_rgb,
     )
-    from retrograde.image.cutting import (
-        crop_and_resize,
-        extract_glimpse,
-    )
+    from retrograde.image.cutting import crop_and_resize, extract_glimpse
     from retrograde.image.jpeg import (
         adjust_jpeg_quality,
         decode_and_crop_jpeg,
@@ -72,11 +63,7 @@ if TYPE_CHECKING:
         ssim_multiscale,
         total_variation,
     )
-    from retrograde.image.resizing import (
-        ResizeMethod,
-        resize,
-        resize_with_pad,
-    )
+    from retrograde.image.resizing import ResizeMethod, resize, resize_with_pad
     from retrograde.image.sampling import (
         random_brightness,
         random_contrast,

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 
 def image_of(value: Any, what: str) -> Tensor:

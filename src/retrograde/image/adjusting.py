@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays import cast
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_of, require
 from retrograde.image.colour import (
@@ -26,6 +23,9 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import broadcast_to, reshape, stack
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _FLOATS = frozenset({dtypes.float16, dtypes.float32})

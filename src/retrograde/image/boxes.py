@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import taken
 from retrograde.math._inputs import accept
@@ -17,6 +15,8 @@ from retrograde.ops.arithmetic import select
 from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import stateless_uniform, uniform
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 

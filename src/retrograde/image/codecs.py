@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.errors import InternalError, ResourceExhaustedError, invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image import _bmp, _gif, _jpeg, _png
 from retrograde.image._files import Unreadable
 from retrograde.image.colour import convert_image_dtype
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.errors import InternalError, ResourceExhaustedError, invalid
 
 _STRING = dtypes.string.numpy_dtype
 _UINT8 = dtypes.uint8.numpy_dtype

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays import cast, saturate_cast
-from retrograde.core import dtypes
-from retrograde.core.errors import FailedPreconditionError, invalid
 from retrograde.core.tensor import Tensor
 from retrograde.linalg import tensordot
 from retrograde.math import floordiv
@@ -18,6 +16,8 @@ from retrograde.ops._arrays import HALF
 from retrograde.ops.casting import identity, stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import broadcast_to, reshape, stack, unstack
+from retrograde.values import dtypes
+from retrograde.values.errors import FailedPreconditionError, invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.errors import OutOfRangeError, invalid
 from retrograde.core.tensor import Tensor
 from retrograde.math import reduce_max, reduce_mean, reduce_min, reduce_std
 from retrograde.math._inputs import accept
@@ -18,6 +16,8 @@ from retrograde.ops.elementary import ceil, floor
 from retrograde.ops.indexing import gather, gather_nd
 from retrograde.ops.shaping import broadcast_to, reshape, stack, unstack
 from retrograde.random import normal, uniform
+from retrograde.values import dtypes
+from retrograde.values.errors import OutOfRangeError, invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype

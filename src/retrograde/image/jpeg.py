@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integers
-from retrograde.core import dtypes
-from retrograde.core.errors import InternalError, invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image import _jpeg, _jpeg_writer
 from retrograde.image.codecs import decoded, file_bytes, image_in, kind_of, one_frame
 from retrograde.image.colour import convert_image_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import stateless_uniform, uniform
+from retrograde.values import dtypes
+from retrograde.values.errors import InternalError, invalid
 
 _STRING = dtypes.string.numpy_dtype
 _UINT8 = dtypes.uint8.numpy_dtype

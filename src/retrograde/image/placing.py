@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch, require
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reverse, take_slice
 from retrograde.ops.shaping import transpose as permute
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
 
 _HEIGHT, _WIDTH = -3, -2
 

@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import refuse_other_ranks
 from retrograde.image._weights import gaussian, halving, sobel
@@ -24,6 +21,9 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import relu
 from retrograde.ops.resampling import resample
 from retrograde.ops.shaping import put_slice, stack, take_slice
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import broadcast
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _HEIGHT, _WIDTH = -3, -2

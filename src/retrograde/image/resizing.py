@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch, refuse_other_ranks
 from retrograde.image._weights import METHODS, resizing
@@ -17,6 +15,8 @@ from retrograde.math._inputs import accept
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.resampling import resample
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 _IMAGE_DTYPES = (
     "int8", "uint8", "int16", "uint16", "int32", "int64",

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays import slice as take_part
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch
 from retrograde.image.adjusting import (
@@ -28,6 +26,8 @@ from retrograde.ops.arithmetic import select
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.random import stateless_uniform, uniform
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 _HEIGHT, _WIDTH = -3, -2
 

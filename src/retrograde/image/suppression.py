@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import taken
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype

@@ -2,17 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from retrograde._homes import HOMES
-from retrograde.core.lazily import lazily
+from retrograde._api.lazy import lazily
+from retrograde._api.names import HOMES
 
 if TYPE_CHECKING:
-    from retrograde.image.codecs import (
-        decode_bmp,
-        decode_gif,
-        decode_image,
-        decode_png,
-        encode_png,
-    )
+    from retrograde.image.codecs import decode_bmp, decode_gif, decode_image, decode_png, encode_png
     from retrograde.image.jpeg import (
         decode_and_crop_jpeg,
         decode_jpeg,

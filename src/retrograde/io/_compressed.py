@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from retrograde.core.errors import DataLossError, ResourceExhaustedError
+from retrograde.values.errors import DataLossError, ResourceExhaustedError
 
 WINDOWS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
 _PIECE = 1 << 18

@@ -10,12 +10,12 @@ import numpy as np
 
 from retrograde.arrays import convert_to_tensor
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.io._compressed import WINDOWS, decompressed
 from retrograde.strings._mapping import each, strings_of
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 _BASE64 = re.compile(rb"[A-Za-z0-9_-]*={0,2}\Z")
 

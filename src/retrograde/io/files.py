@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from retrograde._atomic_files import is_full, replace_or_write
-from retrograde.core import dtypes
-from retrograde.core.errors import (
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.errors import (
     FailedPreconditionError,
     NotFoundError,
     PermissionDeniedError,
@@ -20,9 +23,6 @@ from retrograde.core.errors import (
     UnknownError,
     invalid,
 )
-from retrograde.core.tensor import Tensor
-from retrograde.core.variable import Variable
-from retrograde.ops.conversion import as_tensor
 
 _STRING = dtypes.string.numpy_dtype
 

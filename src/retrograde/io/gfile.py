@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from retrograde._api.lazy import speaking
 from retrograde._atomic_files import replace_or_write
-from retrograde.core.arguments import expect
-from retrograde.core.errors import AlreadyExistsError, NotFoundError, OutOfRangeError, invalid
-from retrograde.core.lazily import speaking
 from retrograde.io.files import as_tensorflow, matching
+from retrograde.values.arguments import expect
+from retrograde.values.errors import AlreadyExistsError, NotFoundError, OutOfRangeError, invalid
 
 __all__ = [
     "GFile",

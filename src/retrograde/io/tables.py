@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.arguments import expect
-from retrograde.core.errors import InvalidArgumentError, invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.strings._mapping import strings_of
 from retrograde.strings._numbers import number_in
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
+from retrograde.values.errors import InvalidArgumentError, invalid
 
 
 @hosted

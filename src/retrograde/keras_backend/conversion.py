@@ -6,12 +6,12 @@ from keras.src.backend.common import KerasVariable, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops import arithmetic, casting
 from retrograde.ops.conversion import as_tensor, holds_tensor
+from retrograde.values import dtypes
 
 _INT32 = range(-(2**31), 2**31)
 _ALL = (*dtypes.ALL, dtypes.float8_e4m3fn, dtypes.float8_e5m2)

@@ -7,7 +7,7 @@ import warnings
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
 from retrograde.core.indexed_slices import whole
-from retrograde.testimony.none.explaining import reasons_for
+from retrograde.diagnose.missing_gradients.explain import reasons_for
 
 
 def prepare_in_optimizers():

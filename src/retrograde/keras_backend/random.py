@@ -7,7 +7,7 @@ same numbers eagerly, in a replayed and in a compiled function.
 from keras.src.backend.config import floatx
 from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import normalising, reduction, scan

@@ -2,7 +2,7 @@
 
 from keras.src import tree
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import reduction

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, same_dtype
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import broadcast
 
 
 def matrices_of(value: Any, what: str) -> Tensor:

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import UnimplementedError, invalid
-from retrograde.core.shapes import broadcast
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import matrices_of
 from retrograde.ops import arithmetic as ar
@@ -19,6 +17,8 @@ from retrograde.ops.complexes import complex_abs, real
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.scan import cumprod
 from retrograde.ops.shaping import broadcast_to, concat, put_slice, reshape, stack, take_slice
+from retrograde.values.errors import UnimplementedError, invalid
+from retrograde.values.shapes import broadcast
 
 
 def banded_triangular_solve(

@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import matrices_of, squares_of
 from retrograde.math._inputs import dtype_name
@@ -18,6 +16,8 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.complexes import real
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.elementary import log
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 class Qr(NamedTuple):

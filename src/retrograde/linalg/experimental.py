@@ -6,10 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.arguments import brief
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import reduction
 from retrograde.ops._families import conj
@@ -17,6 +14,9 @@ from retrograde.ops.arithmetic import divide_no_nan
 from retrograde.ops.casting import zeros_like
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
+from retrograde.values import dtypes
+from retrograde.values.arguments import brief
+from retrograde.values.errors import invalid
 
 __all__ = ["conjugate_gradient"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import squares_of
 from retrograde.ops import matrix_functions

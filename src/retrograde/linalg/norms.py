@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.dispatch import apply
-from retrograde.core.shapes import normalise_axes
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import reduction
 from retrograde.ops._families import conj
@@ -18,6 +17,7 @@ from retrograde.ops.decomposition import singular_values
 from retrograde.ops.elementary import sqrt
 from retrograde.ops.operators import absolute_of
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.values.shapes import normalise_axes
 
 
 def norm(

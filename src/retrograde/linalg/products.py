@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer_array
-from retrograde.core import dtypes
-from retrograde.core.arguments import shown
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import FailedPreconditionError, invalid
-from retrograde.core.shapes import normalise_axes
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import contraction
 from retrograde.ops._families import conj
@@ -21,6 +16,11 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import one_dtype, same_dtype
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.values import dtypes
+from retrograde.values.arguments import shown
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import FailedPreconditionError, invalid
+from retrograde.values.shapes import normalise_axes
 
 
 def matmul(

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import equations_of, fitting, matrices_of, squares_of
 from retrograde.linalg.decompositions import cholesky, inexact_matrices
@@ -16,6 +15,7 @@ from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.indexing import argsort, gather, gather_nd
 from retrograde.ops.shaping import broadcast_to, reshape
+from retrograde.values.errors import invalid
 
 
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.arguments import shown
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import contraction, matrices, reduction
 from retrograde.ops.arithmetic import multiply
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import same_dtype
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.values.arguments import shown
+from retrograde.values.errors import invalid
 
 _PATHS = {"greedy": "greedy", "auto": "greedy", "optimal": "optimal", True: "greedy"}
 _PATHS |= dict.fromkeys(("branch-all", "branch-2", "branch-1"), "optimal")

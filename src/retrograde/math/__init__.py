@@ -6,8 +6,8 @@ at top level alone, are found here as well.
 
 from typing import TYPE_CHECKING
 
-from retrograde._homes import HOMES
-from retrograde.core.lazily import lazily
+from retrograde._api.lazy import lazily
+from retrograde._api.names import HOMES
 
 if TYPE_CHECKING:
     from retrograde.math import special
@@ -152,12 +152,7 @@ if TYPE_CHECKING:
         unsorted_segment_sqrt_n,
         unsorted_segment_sum,
     )
-    from retrograde.math.special import (
-        bessel_i0,
-        bessel_i0e,
-        bessel_i1,
-        bessel_i1e,
-    )
+    from retrograde.math.special import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 
 __getattr__, __dir__ = lazily(__name__, HOMES[__name__])
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer_array
-from retrograde.core import dtypes
-from retrograde.core.composites import NotOneTensor, hand_over
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import Primitive, apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive, apply
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.shapes import normalise_axes, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.conversion import as_tensor, one_dtype
+from retrograde.values import dtypes
+from retrograde.values.composites import NotOneTensor, hand_over
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import normalise_axes, normalise_axis
 
 _NUMBERS = (int, float)
 

@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.composites import NotOneTensor, dispatched, hand_over
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.shapes import TensorShape
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, dtype_name, pair, truth, unary
 from retrograde.ops import arithmetic as ar
@@ -20,6 +16,10 @@ from retrograde.ops import elementary as el
 from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.operators import true_divide, unlike_dtypes
+from retrograde.values import dtypes
+from retrograde.values.composites import NotOneTensor, dispatched, hand_over
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:

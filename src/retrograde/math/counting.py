@@ -9,14 +9,9 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer
 from retrograde.arrays.picking import gather_batches
-from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import allocated, invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.apply import apply
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.recorders import changes
-from retrograde.core.scipy_parts import scipy_part
-from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.math.arithmetic import minimum
@@ -26,6 +21,11 @@ from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.ops.shaping import reshape, take_slice, transpose
+from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
+from retrograde.values.errors import allocated, invalid
+from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.shapes import normalise_axis
 
 _INT64 = np.dtype(np.int64)
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, dtype_name, unary
 from retrograde.ops import arithmetic as ar
@@ -19,6 +17,8 @@ from retrograde.ops._families import conjugate
 from retrograde.ops.casting import identity, ones_like, zeros_like
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.operators import absolute_of
+from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
 
 
 def square(x: Any, name: str | None = None) -> Tensor:

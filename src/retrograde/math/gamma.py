@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.composites import dispatched
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, unary
 from retrograde.ops import elementary as el
@@ -18,6 +15,9 @@ from retrograde.ops import reduction
 from retrograde.ops import special as sp
 from retrograde.ops._arrays import scalar
 from retrograde.ops.conversion import as_tensor, one_dtype
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 
 def lgamma(x: Any, name: str | None = None) -> Tensor:

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.composites import NotOneTensor, dispatched, hand_over
-from retrograde.core.dispatch import Primitive, apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axes_of, axis_of, dtype_name, truth, unary
 from retrograde.ops import arithmetic as ar
@@ -20,6 +17,9 @@ from retrograde.ops import normalising, reduction, scan
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.shaping import reshape, take_slice
+from retrograde.values import dtypes
+from retrograde.values.composites import NotOneTensor, dispatched, hand_over
+from retrograde.values.errors import invalid
 
 # What is most often asked for, all axes, is not worked out anew each time.
 _ALL_AXES = [{"axis": tuple(range(ndim)), "keepdims": False} for ndim in range(8)]

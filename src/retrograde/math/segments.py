@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.apply import apply
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import dtype_name
 from retrograde.math.arithmetic import maximum, truediv, truncatediv
@@ -24,6 +21,9 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import scatter_add
 from retrograde.ops.shaping import reshape, take_slice
+from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
+from retrograde.values.errors import invalid
 
 _ID_DTYPES = frozenset(map(np.dtype, (np.int32, np.int64)))
 

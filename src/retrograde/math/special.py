@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core.composites import dispatched
-from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import unary
 from retrograde.ops import special as sp
 from retrograde.ops.conversion import as_tensor
+from retrograde.values.composites import dispatched
 
 __all__ = [
     "bessel_i0",

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.arrays._arguments import integer_array
-from retrograde.core.errors import UnimplementedError, invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops._windows import Windows
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.values.errors import UnimplementedError, invalid
 
 _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 

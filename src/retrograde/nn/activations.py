@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axis_of, dtype_name, unary
 from retrograde.ops import arithmetic as ar
@@ -17,6 +15,8 @@ from retrograde.ops import elementary as el
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat
+from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
 
 _FLOAT32 = np.dtype(np.float32)
 

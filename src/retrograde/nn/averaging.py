@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import dtype_name
 from retrograde.ops import arithmetic as ar
@@ -16,6 +14,8 @@ from retrograde.ops import reduction
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def compute_average_loss(

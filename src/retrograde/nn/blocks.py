@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array, integers
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reshape, take_slice, transpose
+from retrograde.values.errors import invalid
 
 
 def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from retrograde.arrays._arguments import integers
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.ops import convolution as ops
 from retrograde.ops.conversion import one_dtype
 from retrograde.ops.shaping import reshape
+from retrograde.values.errors import invalid
 
 
 def conv1d(

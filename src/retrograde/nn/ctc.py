@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer_array
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.apply import apply
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.ops import arithmetic as ar
@@ -23,6 +21,8 @@ from retrograde.ops.indexing import gather_nd
 from retrograde.ops.lattice import NEVER, path_sums
 from retrograde.ops.shaping import broadcast_to, concat, reshape, stack, transpose
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _INT64 = dtypes.int64.numpy_dtype

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.errors import FailedPreconditionError, invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.nn.ctc import blank_class
 from retrograde.ops.conversion import as_tensor
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values.errors import FailedPreconditionError, invalid
 
 
 @hosted(open_shapes=True)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from retrograde.arrays._arguments import shape_from
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.nn.convolutions import check_filters, conv2d, conv2d_transpose, pairs_of
@@ -15,6 +14,7 @@ from retrograde.ops import convolution as ops
 from retrograde.ops._windows import Windows
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.shaping import reshape
+from retrograde.values.errors import invalid
 
 
 def depthwise_conv2d(

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.apply import apply
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.nn.lookups import embedding_lookup
 from retrograde.ops import arithmetic as ar
@@ -23,6 +22,7 @@ from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.shaping import fill_empty_rows, retain
 from retrograde.sparse.shaping import reshape as sparse_reshape
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values.errors import invalid
 
 _COMBINERS = ("mean", "sqrtn", "sum")
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import random_state
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
 from retrograde.ops import pooling
@@ -16,6 +15,7 @@ from retrograde.ops._windows import Windows
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.random._drawing import bits
+from retrograde.values.errors import invalid
 
 
 class FractionalMaxPool(NamedTuple):

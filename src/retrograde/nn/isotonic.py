@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept, axis_of
 from retrograde.ops._arrays import wide
@@ -17,6 +16,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather, offset, scatter_add
 from retrograde.ops.isotonic import pooled_blocks
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.values import dtypes
 
 _DTYPES = tuple(d.name for d in dtypes.ALL if d.numpy_dtype in dtypes.REAL)
 

@@ -8,10 +8,7 @@ from functools import partial
 from typing import Any
 
 from retrograde.clipping import clip_by_norm
-from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept, dtype_name
 from retrograde.ops import arithmetic as ar
@@ -20,6 +17,9 @@ from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import concat
 from retrograde.random import uniform
+from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
 
 
 @dispatched

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept, axis_of, dtype_name
 from retrograde.ops import arithmetic as ar
@@ -19,6 +16,9 @@ from retrograde.ops import normalising, reduction
 from retrograde.ops.casting import ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.shaping import broadcast_to, reshape, transpose
+from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
+from retrograde.values.errors import invalid
 
 
 def softmax_cross_entropy_with_logits(

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.ops import arithmetic as ar
@@ -18,6 +16,8 @@ from retrograde.ops.conversion import one_dtype
 from retrograde.ops.patches import take_patches
 from retrograde.ops.pooling import max_pool
 from retrograde.ops.shaping import reshape, reverse
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def dilation2d(

@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import Primitive, apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axes_of
 from retrograde.ops import arithmetic as ar
@@ -19,6 +16,9 @@ from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.shaping import reshape
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 _FLOAT32 = np.dtype(np.float32)
 _HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})

@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import OpError, OutOfRangeError, UnimplementedError, invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import dtype_name
 from retrograde.nn._windows import check_fit, padded, padding_name
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.patches import take_patches
 from retrograde.ops.shaping import reshape
+from retrograde.values import dtypes
+from retrograde.values.errors import OpError, OutOfRangeError, UnimplementedError, invalid
 
 
 def extract_patches(

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.arrays._arguments import integers
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive, apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.ops import pooling as ops
@@ -18,6 +16,8 @@ from retrograde.ops._windows import Windows
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def max_pool1d(

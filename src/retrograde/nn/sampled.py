@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.apply import apply
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.nn.lookups import embedding_lookup
 from retrograde.nn.losses import (
@@ -23,6 +21,8 @@ from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reshape
 from retrograde.random.candidates import Sample, class_matrix, log_uniform_candidate_sampler
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 _INT64 = dtypes.int64.numpy_dtype
 _LOWEST = np.finfo(np.float32).min

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes, rows
+from retrograde.core import rows
 from retrograde.core.rules import Spec
-from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops._callbacks import called_back
 from retrograde.ops._totals import SINGLE_AND_DOUBLE
 from retrograde.ops._totals import total as total_of_floats
+from retrograde.values import dtypes
+from retrograde.values.scipy_parts import scipy_part
 
 HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.core.rules import ARRAY, SHAPE, UNREAD, passed_on, what_is_read
-from retrograde.ops import _blocks
-from retrograde.ops._together import may_wait
-from retrograde.ops._writing import COSTLY, on_many
+from retrograde.fusion import blocks
+from retrograde.fusion.lazy_calls import may_wait
+from retrograde.fusion.output_arguments import COSTLY, on_many
 from retrograde.ops.shaping import align, broadcast_to, reshape, sum_to
+from retrograde.values import dtypes
 
 
 def elementwise(
@@ -73,8 +73,8 @@ def _rule(partial, num_inputs, holomorphic, costly):
         return partial(g, *values, **attrs)
 
     def blocked(g, *values, **attrs):
-        if type(g) is np.ndarray and g.size >= _blocks.LARGE:
-            return _blocks.run_in_blocks(conjugated, (g, *values), attrs)
+        if type(g) is np.ndarray and g.size >= blocks.LARGE:
+            return blocks.run_in_blocks(conjugated, (g, *values), attrs)
         return conjugated(g, *values, **attrs)
 
     # The usual cases, with nothing to pack and unpack.
@@ -85,8 +85,8 @@ def _rule(partial, num_inputs, holomorphic, costly):
         return partial(g, y, x)
 
     def blocked_function(g, y, x):
-        if type(g) is np.ndarray and g.size >= _blocks.LARGE:
-            return _blocks.run_in_blocks(conjugated, (g, y, x), {})
+        if type(g) is np.ndarray and g.size >= blocks.LARGE:
+            return blocks.run_in_blocks(conjugated, (g, y, x), {})
         return conjugated_function(g, y, x)
 
     def conjugated_operator(g, y, x1, x2):

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from retrograde.ops import _blas
+from retrograde.fusion import blas_threads
 from retrograde.ops._windows import Windows
 
 _LINES = 1 << 22  # bytes of lines at a time: they stay in cache, the products are large
@@ -129,7 +129,7 @@ def convolve(x, w, windows):
         if not lines.crossed:
             room = part.reshape(-1, w.shape[-1])
         for rows, places in lines.matrices(len(part)):
-            _blas.dot(rows, matrix, out=room[places])
+            blas_threads.dot(rows, matrix, out=room[places])
         if lines.crossed:
             part[...] = kept[: len(part)]
     return y
@@ -153,7 +153,7 @@ def convolve_transposed(g, w, windows, space):
     block = max(1, _BLOCK // (g[0].size // g.shape[-1] * matrix.shape[-1] * g.itemsize))
     for start in range(0, len(g), block):
         part = g[start : start + block]
-        seen = _blas.dot(part.reshape(-1, part.shape[-1]), matrix)
+        seen = blas_threads.dot(part.reshape(-1, part.shape[-1]), matrix)
         seen = seen.reshape(*part.shape[:-1], *windows.size, -1)
         into = y[start : start + block]
         for tap, positions, cells in windows.meetings(space):
@@ -178,7 +178,7 @@ def convolve_filter(x, g, windows, whole=False):
         else:
             room = part.reshape(-1, shape[-1])
         for rows, places in lines.matrices(len(part)):
-            total += _blas.dot(rows.T, room[places])
+            total += blas_threads.dot(rows.T, room[places])
     if lines.crossed and not np.isfinite(total).all():
         # Perhaps something infinite met one of the zeros that do not count.
         return convolve_filter(x, g, windows, whole=True)
@@ -212,7 +212,7 @@ def depthwise_filter(x, g, windows):
     y = np.zeros((*windows.size, x.shape[-1]), x.dtype)
     for images, tap, positions, cells in _steps(x, g, windows):
         product = (x[images, *cells] * g[images, *positions]).reshape(-1, x.shape[-1])
-        y[tap] += _blas.dot_vector(np.ones(len(product), x.dtype), product)
+        y[tap] += blas_threads.dot_vector(np.ones(len(product), x.dtype), product)
     return y
 
 

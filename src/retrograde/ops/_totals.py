@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrograde.ops._blas import dot_vector
+from retrograde.fusion.blas_threads import dot_vector
 
 SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import MANY
-from retrograde.core.errors import invalid
+from retrograde.core.apply import MANY
 from retrograde.core.rules import passed_on
-from retrograde.core.shapes import broadcast
+from retrograde.fusion.output_arguments import Writes, has_bits, is_float
 from retrograde.ops._arrays import FEW, SINGLE_AND_DOUBLE, chosen_where, kept_where, over, zero
 from retrograde.ops._families import conj, elementwise
-from retrograde.ops._writing import Writes, has_bits, is_float
 from retrograde.ops.casting import ones_like, zeros_like
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import broadcast
 
 add = elementwise(
     "add",

@@ -6,9 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from retrograde.core.errors import invalid
 from retrograde.core.rules import Spec
-from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops import reduction
 from retrograde.ops._arrays import on_host
 from retrograde.ops._families import conj
@@ -23,6 +21,8 @@ from retrograde.ops.matrices import (
 )
 from retrograde.ops.shaping import put_slice, reshape, stack, take_slice
 from retrograde.ops.solving import triangular_solve
+from retrograde.values.errors import invalid
+from retrograde.values.scipy_parts import scipy_part
 
 
 def shifted(x, by, axis):

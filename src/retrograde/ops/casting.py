@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.core.rules import passed_on
+from retrograde.fusion.output_arguments import Writes
 from retrograde.ops._families import elementwise
-from retrograde.ops._writing import Writes
+from retrograde.values import dtypes
 
 
 def _cast_kernel(xp, x, *, dtype, out=None):

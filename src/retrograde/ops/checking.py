@@ -1,8 +1,8 @@
 """Identities that look at what passes through them."""
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def unusual_values(xp, x):

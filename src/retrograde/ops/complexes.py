@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import sign
 from retrograde.ops.casting import zeros_like
+from retrograde.values import dtypes
 
 
 def joined(xp, x1, x2):

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
-from retrograde.ops import _blas
+from retrograde.core.apply import Primitive
+from retrograde.fusion import blas_threads
 from retrograde.ops._arrays import HALF
 from retrograde.ops._families import aligned, conj
 from retrograde.ops.shaping import reshape, sum_to
+from retrograde.values import dtypes
 
 
 def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
@@ -34,7 +34,7 @@ def _matmul_on_numpy(a, b, *, transpose_a=False, transpose_b=False):
             a = a.T
         if transpose_b:
             b = b.T
-        return a.dot(b) if a.size * b.shape[1] <= _blas.SMALL else _blas.dot(a, b)
+        return a.dot(b) if a.size * b.shape[1] <= blas_threads.SMALL else blas_threads.dot(a, b)
     return _matmul_kernel(np, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
@@ -43,8 +43,8 @@ def _product_of_stacks(a, b):
     if a.shape[-1] == 1 == b.shape[-2]:
         return a * b
     if b.ndim == 2 and a.flags.c_contiguous and a.size and b.size:
-        return _blas.dot(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
-    return _blas.stacked(a, b)
+        return blas_threads.dot(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+    return blas_threads.stacked(a, b)
 
 
 def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):

@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes, indexed_slices
-from retrograde.core.conversion import (
+from retrograde.core import indexed_slices
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.tensor import Tensor
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.shaping import stack
+from retrograde.values import dtypes
+from retrograde.values.conversion import (
     CONVERSIONS,
     MOST_AXES,
     as_array,
@@ -17,10 +22,6 @@ from retrograde.core.conversion import (
     refuse_dtype,
     too_deep,
 )
-from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.tensor import Tensor
-from retrograde.ops.casting import to_dtype
-from retrograde.ops.shaping import stack
 
 
 def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Tensor:

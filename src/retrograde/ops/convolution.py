@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.ops import _lax, _lines
 from retrograde.ops._arrays import widened
 from retrograde.ops._windows import folded, unfolded
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.values import dtypes
 
 
 def _parts(x, groups):

@@ -11,8 +11,6 @@ from functools import partial
 
 import numpy as np
 
-from retrograde.core.errors import invalid
-from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops._arrays import plain_dtype
 from retrograde.ops._families import conj
 from retrograde.ops.arithmetic import divide_no_nan, greater, maximum, minimum
@@ -35,6 +33,8 @@ from retrograde.ops.matrices import (
 from retrograde.ops.reduction import max as maximum_over
 from retrograde.ops.shaping import concat, reshape
 from retrograde.ops.solving import solve, triangular_solve
+from retrograde.values.errors import invalid
+from retrograde.values.scipy_parts import scipy_part
 
 
 def _lapack(what, f, x):

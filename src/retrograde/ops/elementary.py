@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
+from retrograde.fusion.output_arguments import Writes, has_bits, is_float
 from retrograde.ops._arrays import (
     HALF,
     chosen_where,
@@ -18,18 +18,10 @@ from retrograde.ops._arrays import (
     zero,
 )
 from retrograde.ops._families import elementwise
-from retrograde.ops._writing import Writes, has_bits, is_float
-from retrograde.ops.arithmetic import (
-    absolute,
-    guarded,
-    guarded_divide,
-    log,
-    no_nan,
-    select,
-    square,
-)
+from retrograde.ops.arithmetic import absolute, guarded, guarded_divide, log, no_nan, select, square
 from retrograde.ops.casting import zeros_like
 from retrograde.ops.complexes import imag, joined
+from retrograde.values import dtypes
 
 __all__ = ["log"]
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.ops._arrays import fourier, plain_dtype
 from retrograde.ops.shaping import put_slice, take_slice
+from retrograde.values import dtypes
 
 REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 

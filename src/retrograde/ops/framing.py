@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.ops._arrays import taken, wide
+from retrograde.values import dtypes
 
 
 def _places(count, length, step):

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.ops._arrays import sum_at, taken, write_at
 from retrograde.ops.arithmetic import equal
 from retrograde.ops.casting import cast, zeros_like
 from retrograde.ops.shaping import everywhere, reshape, transpose
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def _check_range(indices, size):

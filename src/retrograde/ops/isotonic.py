@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.core.rules import Spec
 from retrograde.ops._arrays import on_host
+from retrograde.values import dtypes
 
 
 def _pooled(x):

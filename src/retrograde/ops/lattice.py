@@ -7,11 +7,11 @@ or a penalty for each kind of step have one more axis in front, of size 3.
 
 from __future__ import annotations
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.ops._arrays import add_part, along_time, widened
 from retrograde.ops.normalising import softmax
 from retrograde.ops.shaping import everywhere, put_slice, reshape, stack, take_slice, transpose
+from retrograde.values import dtypes
 
 STEPS = 3
 NEVER = -1e30  # the logarithm of no probability at all, but such that differences are numbers

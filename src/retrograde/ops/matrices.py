@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.ops._families import conj
 from retrograde.ops.arithmetic import mask
 from retrograde.ops.contraction import matmul

@@ -7,9 +7,7 @@ import warnings
 
 import numpy as np
 
-from retrograde.core import dtypes
 from retrograde.core.rules import Spec
-from retrograde.core.scipy_parts import scipy_part
 from retrograde.ops import reduction
 from retrograde.ops._arrays import on_host, plain_dtype
 from retrograde.ops.arithmetic import absolute, select
@@ -17,6 +15,8 @@ from retrograde.ops.casting import cast, ones_like, stop_gradient, zeros_like
 from retrograde.ops.complexes import complex_abs
 from retrograde.ops.matrices import adjoint, block, of_matrices
 from retrograde.ops.shaping import concat
+from retrograde.values import dtypes
+from retrograde.values.scipy_parts import scipy_part
 
 
 def _of_blocks(function):

@@ -6,9 +6,7 @@ import functools
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive
 from retrograde.ops import reduction
 from retrograde.ops._arrays import (
     FEW,
@@ -25,6 +23,8 @@ from retrograde.ops.arithmetic import mask
 from retrograde.ops.casting import cast
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import everywhere, reshape
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def _along(name, kernel, rule):

@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
+from retrograde.core.apply import PRIMITIVES, Primitive, apply
 from retrograde.core.batching import Batched
-from retrograde.core.composites import CompositeTensor, NotOneTensor
-from retrograde.core.dispatch import PRIMITIVES, Primitive, apply
-from retrograde.core.errors import InvalidArgumentError
-from retrograde.core.shapes import broadcast
-from retrograde.core.tensor import Holder, Tensor, wrap
+from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable import Variable
 from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import to_dtype
@@ -21,6 +17,11 @@ from retrograde.ops.complexes import complex_abs
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.slicing import get_item, get_item_of_variable
+from retrograde.values import dtypes
+from retrograde.values.composites import CompositeTensor, NotOneTensor
+from retrograde.values.errors import InvalidArgumentError
+from retrograde.values.holder import Holder
+from retrograde.values.shapes import broadcast
 
 _LARGEST = 65504  # of float16: up to here no conversion of a number overflows and makes NumPy warn
 

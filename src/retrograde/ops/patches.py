@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.ops._arrays import add_part, placed, wide
 from retrograde.ops._windows import folded, unfolded
+from retrograde.values import dtypes
 
 
 def _take_patches_kernel(xp, x, *, windows):

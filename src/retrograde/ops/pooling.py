@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
+from retrograde.fusion.blocks import over_batch
 from retrograde.ops._arrays import add_part, placed, widened
-from retrograde.ops._blocks import over_batch
 from retrograde.ops._windows import folded, unfolded
 from retrograde.ops.casting import zeros_like
 from retrograde.ops.shaping import everywhere
+from retrograde.values import dtypes
 
 
 def _axes(windows):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from retrograde.core import dtypes
 from retrograde.ops._arrays import scalar, widened
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import divide_no_nan, guarded, guarded_divide
 from retrograde.ops.elementary import function
+from retrograde.values import dtypes
 
 _LOG_2, _LOG_10 = math.log(2), math.log(10)
 

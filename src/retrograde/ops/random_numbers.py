@@ -16,12 +16,12 @@ import threading
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.core.rules import Spec
 from retrograde.ops._arrays import on_host, special, wide
 from retrograde.ops._philox import halves
 from retrograde.ops.shaping import align, everywhere
+from retrograde.values import dtypes
 
 STATELESS = 1 << 62  # the last word of the counter keeps these streams apart from all others
 

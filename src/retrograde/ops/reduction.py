@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
-from retrograde.ops import _blocks
+from retrograde.core.apply import Primitive
+from retrograde.fusion import blocks
+from retrograde.fusion.lazy_calls import may_wait_as_total
 from retrograde.ops._arrays import SINGLE_AND_DOUBLE, scalar, total, wide, widened
 from retrograde.ops._families import conj, kept, reduction, spread
-from retrograde.ops._together import may_wait_as_total
 from retrograde.ops.arithmetic import equal, is_finite, mask
 from retrograde.ops.casting import cast, ones_like, stop_gradient
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import concat, reshape, take_slice, transpose
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 sum = reduction(
     "sum",
@@ -54,10 +54,10 @@ def _over_threads(primitive):
     """The kernel of a sum or mean on many numbers, for those of all axes of a large array."""
 
     def kernel(x, *, axis, keepdims):
-        flat = x.size >= _blocks.HUGE and len(axis) == x.ndim and x.flags.c_contiguous
+        flat = x.size >= blocks.HUGE and len(axis) == x.ndim and x.flags.c_contiguous
         if not flat or x.dtype not in SINGLE_AND_DOUBLE:
             return primitive.on_numpy(x, axis=axis, keepdims=keepdims)
-        y = _blocks.sum_of_many(x.reshape(-1))
+        y = blocks.sum_of_many(x.reshape(-1))
         y = y / x.size if primitive is mean else y
         return y.reshape((1,) * x.ndim) if keepdims else y
 

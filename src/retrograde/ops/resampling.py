@@ -8,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
+from retrograde.fusion.blocks import over_batch
 from retrograde.ops._arrays import widened
-from retrograde.ops._blocks import over_batch
+from retrograde.values import dtypes
 
 
 class Weights:

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
 from retrograde.ops._arrays import special, widened
 from retrograde.ops._families import elementwise
 from retrograde.ops._incomplete_gamma import gamma_sample_slope_kernel
@@ -19,6 +18,7 @@ from retrograde.ops.arithmetic import guarded, is_finite, log, mask, maximum, mi
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.elementary import exp
 from retrograde.ops.special import polygamma
+from retrograde.values import dtypes
 
 
 def _slope_by_sample(a, x, order):

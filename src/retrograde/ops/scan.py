@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
 from retrograde.ops import shaping
 from retrograde.ops._arrays import wide, widened
 from retrograde.ops._families import conj
@@ -13,6 +12,7 @@ from retrograde.ops.arithmetic import mask, select
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import concat, everywhere, put_slice, take_slice
+from retrograde.values import dtypes
 
 
 def _span(x, axis, start, stop):

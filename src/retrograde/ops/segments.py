@@ -9,15 +9,15 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive
 from retrograde.ops._arrays import sum_at, widened
 from retrograde.ops._families import conj
 from retrograde.ops.arithmetic import equal, select
 from retrograde.ops.casting import cast, ones_like, zeros_like
 from retrograde.ops.indexing import argsort, gather, offset, scatter_add
 from retrograde.ops.shaping import concat, everywhere, reshape, take_slice, transpose
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def _row_kernel(xp, ids, *, num_segments):

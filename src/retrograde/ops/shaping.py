@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
+from retrograde.core.apply import Primitive
+from retrograde.fusion.lazy_calls import may_wait_as_total
 from retrograde.ops._arrays import total
-from retrograde.ops._together import may_wait_as_total
+from retrograde.values import dtypes
 
 
 def _reshape_complaint(x, *, shape):

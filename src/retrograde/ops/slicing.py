@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.recorders import changes, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.indexing import from_front, gather
 from retrograde.ops.shaping import key_of, reshape, take_slice
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 
 def get_item(x: Tensor, key: Any) -> Tensor:

@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 
-from retrograde.core import alarms, dtypes
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
-from retrograde.core.scipy_parts import scipy_part
+from retrograde.core import floating_point_flags
+from retrograde.core.apply import Primitive
 from retrograde.ops import reduction
 from retrograde.ops._arrays import widened
 from retrograde.ops._families import aligned, conj
@@ -24,6 +22,9 @@ from retrograde.ops.matrices import (
     upper_triangle,
 )
 from retrograde.ops.shaping import reshape, sum_to
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
+from retrograde.values.scipy_parts import scipy_part
 
 
 def _singular(what):
@@ -173,7 +174,7 @@ def _triangular_solve_on_numpy(a, b, batch, lower, adjoint):
 def _trsm(a, b, lower, adjoint):
     """BLAS reads columns first, so that rows first it is given the transposed matrix."""
     if not a.diagonal().all():
-        alarms.heard()  # BLAS divides by zero and tells nobody
+        floating_point_flags.heard()  # BLAS divides by zero and tells nobody
     trsm = scipy_part("linalg.blas", "triangular_solve").get_blas_funcs("trsm", dtype=b.dtype)
     if a.flags.f_contiguous or (adjoint and a.dtype.kind == "c"):
         return trsm(1, a, b, lower=lower, trans_a=2 if adjoint else 0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive
 from retrograde.ops.shaping import everywhere
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 _MANY = 128  # from here on it is worth to part the largest from the others before they are sorted
 

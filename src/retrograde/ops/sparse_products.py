@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
+from retrograde.core.apply import Primitive
 from retrograde.ops._arrays import sparse_matrix, widened
 from retrograde.ops._families import conj
 from retrograde.ops.indexing import offset
 from retrograde.ops.shaping import everywhere, reshape, reverse, stack, take_slice, transpose
+from retrograde.values.errors import invalid
 
 _BLOCK = 1 << 18  # elements of each factor that are gathered at a time
 

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from retrograde.core import dtypes
 from retrograde.core.rules import Spec, passed_on
 from retrograde.ops._arrays import on_host, scalar, special, widened
 from retrograde.ops._families import elementwise
@@ -14,6 +13,7 @@ from retrograde.ops._incomplete_gamma import igamma_slope_kernel
 from retrograde.ops.arithmetic import equal, guarded, log, select, sign
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.elementary import cos, exp, function, log1p, sin
+from retrograde.values import dtypes
 
 _SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 

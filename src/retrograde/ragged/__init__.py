@@ -1,6 +1,6 @@
 """tf.ragged: tensors whose rows differ in length."""
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 from retrograde.ragged import indexing as _indexing  # noqa: F401 (it binds __getitem__)
 from retrograde.ragged.factories import (
     boolean_mask,

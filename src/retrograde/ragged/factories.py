@@ -9,10 +9,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, shape_from
-from retrograde.core import dtypes
-from retrograde.core.conversion import MOST_AXES, held_by, too_deep
-from retrograde.core.errors import allocated, invalid
-from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ragged import rows
@@ -20,6 +16,10 @@ from retrograde.ragged.operations import beside
 from retrograde.ragged.partition import RowPartition, integers_of, split_dtype
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.counting import crossed, hasher, joiner, rows_of
+from retrograde.values import dtypes
+from retrograde.values.conversion import MOST_AXES, held_by, too_deep
+from retrograde.values.errors import allocated, invalid
+from retrograde.values.shapes import broadcast
 
 
 def constant(

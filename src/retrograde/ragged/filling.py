@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.ops.reduction import sum as sum_of
 from retrograde.sparse._places import picked
 from retrograde.sparse.shaping import rows_filled, with_default
+from retrograde.values.errors import invalid
 
 
 class RaggedFillEmptyRows(NamedTuple):

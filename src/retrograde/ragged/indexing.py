@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.rows import expand_dims, rank_of, spans, take_rows
 from retrograde.ragged.tensor import RaggedTensor
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 
 def _get_item(self: RaggedTensor, key: Any) -> Any:

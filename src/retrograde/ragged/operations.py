@@ -9,12 +9,7 @@ import numpy as np
 
 from retrograde import arrays, math
 from retrograde.arrays._arguments import integer, integer_array, integers
-from retrograde.core import dtypes, nest
-from retrograde.core.composites import dispatched, replaced
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import Primitive
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import normalise_axis
+from retrograde.core.apply import Primitive
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, unary
 from retrograde.ops import indexing, reduction
@@ -23,6 +18,11 @@ from retrograde.ops.shaping import reshape
 from retrograde.ragged import reductions, rows
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import HANDLERS, RaggedTensor
+from retrograde.values import dtypes, nest
+from retrograde.values.composites import dispatched, replaced
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import normalise_axis
 
 
 def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:

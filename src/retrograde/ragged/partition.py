@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 _INT64 = np.dtype(np.int64)
 _ALLOWED = frozenset({np.dtype(np.int32), _INT64})

@@ -9,8 +9,7 @@ import numpy as np
 
 from retrograde import math
 from retrograde.arrays._arguments import integer_array
-from retrograde.core import dtypes
-from retrograde.core.dispatch import Primitive, apply
+from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
@@ -21,6 +20,7 @@ from retrograde.ops.shaping import reshape
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.rows import expand_dims, rank_of
 from retrograde.ragged.tensor import RaggedTensor
+from retrograde.values import dtypes
 
 # `combine(values, ids, count)` makes `count` rows of the rows of a tensor, `ids` saying which of
 # them each goes to.

@@ -10,15 +10,15 @@ import numpy as np
 
 from retrograde import arrays
 from retrograde.arrays._arguments import indices_from
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import allocated, invalid
-from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import split, unstack
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import allocated, invalid
+from retrograde.values.shapes import normalise_axis
 
 
 def rank_of(x: Any) -> int:

@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array
-from retrograde.core import dtypes
-from retrograde.core.composites import CompositeTensor
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import Primitive
-from retrograde.core.dtypes import DType
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import TensorShape, normalise_axis
+from retrograde.core.apply import Primitive
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.conversion import as_tensor, numpy_dtype
@@ -24,6 +18,12 @@ from retrograde.ops.shaping import broadcast_to, reshape
 from retrograde.ragged import partition as pt
 from retrograde.ragged.partition import RowPartition, split_dtype
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values import dtypes
+from retrograde.values.composites import CompositeTensor
+from retrograde.values.conversion import held_by
+from retrograde.values.dtypes import DType
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape, normalise_axis
 
 
 class RaggedTensor(CompositeTensor):

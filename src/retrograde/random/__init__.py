@@ -6,8 +6,8 @@ gives the same numbers again; they are not those of TensorFlow.
 
 from typing import TYPE_CHECKING
 
-from retrograde._homes import HOMES
-from retrograde.core.lazily import lazily
+from retrograde._api.lazy import lazily
+from retrograde._api.names import HOMES
 
 if TYPE_CHECKING:
     from retrograde.random import experimental

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, shape_from
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
-from retrograde.core.effects import known
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
+from retrograde.core.host_callbacks import known
 from retrograde.core.random_state import Draw
-from retrograde.core.scipy_parts import scipy_part
-from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor
 from retrograde.ops import sampling
 from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.random._drawing import anew, bits, drawn, full_range, unit_uniform
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
+from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.shapes import broadcast
 
 _COUNTS = ("float16", "float32", "float64", "int32", "int64")  # for numbers of events
 _HALF_TO_DOUBLE = ("float16", "float32", "float64")

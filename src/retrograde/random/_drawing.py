@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array
-from retrograde.core import dtypes
 from retrograde.core.batching import Batched, CannotBatch
-from retrograde.core.conversion import held_by
-from retrograde.core.effects import MAKERS, Host, Recipe, known, name_of, perform
-from retrograde.core.errors import allocated, invalid
+from retrograde.core.host_callbacks import MAKERS, Host, Recipe, known, name_of, perform
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.ops.random_numbers import STATELESS
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import allocated, invalid
 
 WORD = 1 << 64
 GENERATOR = 1 << 61  # as STATELESS does, keeps its streams apart from those of threads

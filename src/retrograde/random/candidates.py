@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import dtypes, random_state
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import NotFoundError, invalid
-from retrograde.core.hosting import hosted
+from retrograde.core import random_state
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
@@ -19,6 +17,9 @@ from retrograde.io.files import as_tensorflow
 from retrograde.ops.conversion import as_tensor
 from retrograde.random._drawing import bits, words_of
 from retrograde.strings._numbers import number_in
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import NotFoundError, invalid
 
 _INT64 = dtypes.int64.numpy_dtype
 

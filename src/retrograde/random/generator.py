@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array, shape_from
-from retrograde.core import dtypes
-from retrograde.core.arguments import expect
 from retrograde.core.batching import mapped
-from retrograde.core.effects import known
+from retrograde.core.host_callbacks import known
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.random_state import Draw, fork_word
 from retrograde.core.recorders import thread
@@ -28,6 +26,8 @@ from retrograde.random._drawing import (
     unit_normal,
     unit_truncated_normal,
 )
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
 
 
 class Generator:

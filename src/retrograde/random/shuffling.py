@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer_array
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.random._drawing import anew, permutation, stateless_draw
+from retrograde.values.errors import invalid
 
 _INDEX_DTYPES = ("int32", "uint32", "int64", "uint64")
 

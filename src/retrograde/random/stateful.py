@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde.arrays._arguments import shape_from
-from retrograde.core import dtypes, random_state
+from retrograde.core import random_state
 from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import anew, permutation, unit_normal, unit_truncated_normal
 from retrograde.random.candidates import forget_learned
+from retrograde.values import dtypes
 
 
 def set_seed(seed: int) -> None:

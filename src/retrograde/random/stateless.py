@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde.arrays._arguments import integer, shape_from
-from retrograde.core import dtypes
-from retrograde.core.effects import known
+from retrograde.core.host_callbacks import known
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
@@ -22,6 +21,7 @@ from retrograde.random._drawing import (
     unit_normal,
     unit_truncated_normal,
 )
+from retrograde.values import dtypes
 
 
 def stateless_uniform(

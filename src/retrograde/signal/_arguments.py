@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer_array
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
+from retrograde.values.errors import invalid
 
 
 def whole_number(value: Any, argument: str, what: str, wrong: Any = invalid) -> int:

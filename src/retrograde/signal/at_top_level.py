@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core import dtypes
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import numpy_dtype
 from retrograde.signal import fourier
+from retrograde.values import dtypes
 
 
 def fftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:

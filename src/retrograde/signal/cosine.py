@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.core.dispatch import apply
-from retrograde.core.errors import invalid
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import dtype_name
 from retrograde.ops import fourier as ft
@@ -17,6 +16,7 @@ from retrograde.ops.shaping import concat, reverse, split
 from retrograde.signal._arguments import along, at_least, check_rank, whole_number
 from retrograde.signal.framing import frame, overlap_and_add
 from retrograde.signal.windows import vorbis_window, window_of
+from retrograde.values.errors import invalid
 
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from retrograde.arrays import roll
 from retrograde.arrays._arguments import integers
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import Primitive, apply
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import normalise_axis
+from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axes_of, dtype_name
 from retrograde.ops import fourier as ft
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor
 from retrograde.signal._arguments import check_rank
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import normalise_axis
 
 _COMPLEX64 = np.dtype(np.complex64)
 _FLOAT32 = np.dtype(np.float32)

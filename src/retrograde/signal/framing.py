@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from retrograde.arrays import pad
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import framing
 from retrograde.ops.conversion import as_tensor

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.signal._arguments import along, check_rank, whole_number
 from retrograde.signal.cosine import dct
+from retrograde.values import dtypes
 
 
 def linear_to_mel_weight_matrix(

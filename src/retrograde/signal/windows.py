@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.errors import allocated
 from retrograde.core.tensor import Tensor
 from retrograde.math import bessel_i0e, cumsum, exp, sqrt
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reverse
 from retrograde.signal._arguments import at_least
+from retrograde.values import dtypes
+from retrograde.values.errors import allocated
 
 
 def hann_window(

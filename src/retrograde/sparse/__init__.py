@@ -1,6 +1,6 @@
 """tf.sparse: tensors of which only the elements that are not zero are kept."""
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 from retrograde.sparse.arithmetic import (
     add,
     map_values,

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.arguments import shown
-from retrograde.core.dispatch import boxed
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.apply import boxed
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values.arguments import shown
+from retrograde.values.errors import invalid
 
 # Indices decide about the shapes of results. What is made of them is made in functions that are
 # `hosted`, and so made again by a `function` that is replayed.

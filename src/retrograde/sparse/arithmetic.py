@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer_array
-from retrograde.core import dtypes
-from retrograde.core.composites import NotOneTensor, replaced
-from retrograde.core.conversion import held_by
-from retrograde.core.dispatch import Primitive, apply
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
-from retrograde.core.shapes import broadcast, normalise_axis
+from retrograde.core.apply import Primitive, apply
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
@@ -39,6 +34,11 @@ from retrograde.sparse._places import (
     with_places,
 )
 from retrograde.sparse.tensor import HANDLERS, SparseTensor
+from retrograde.values import dtypes
+from retrograde.values.composites import NotOneTensor, replaced
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import broadcast, normalise_axis
 
 
 def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:

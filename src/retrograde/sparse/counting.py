@@ -10,10 +10,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.composites import dispatched
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
 from retrograde.ops._hashes import combined, fingerprint64
 from retrograde.ops.casting import to_dtype
@@ -30,6 +26,10 @@ from retrograde.sparse._places import (
 )
 from retrograde.sparse.making import to_dense
 from retrograde.sparse.tensor import HANDLERS, SparseTensor
+from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 
 @dispatched

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.sparse._places import places, same_dtypes, shape_of
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values.errors import invalid
 
 
 @hosted(open_shapes=True)

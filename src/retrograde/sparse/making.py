@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.shaping import broadcast_to
 from retrograde.sparse._places import checked_places, shape_of, sparse, with_places
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:

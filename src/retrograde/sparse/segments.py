@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import reshape
 from retrograde.ops.sparse_products import sparse_matmul
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 def segment_sum(

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array
-from retrograde.core.arguments import expect
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.shapes import normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor
@@ -32,6 +29,9 @@ from retrograde.sparse._places import (
     with_places,
 )
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values.arguments import expect
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import normalise_axis
 
 
 def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.arguments import expect
-from retrograde.core.composites import CompositeTensor, replaced
-from retrograde.core.dispatch import Primitive
-from retrograde.core.dtypes import DType
-from retrograde.core.shapes import TensorShape
+from retrograde.core.apply import Primitive
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
+from retrograde.values.composites import CompositeTensor, replaced
+from retrograde.values.dtypes import DType
+from retrograde.values.shapes import TensorShape
 
 _INT64 = np.dtype(np.int64)
 

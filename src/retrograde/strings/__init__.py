@@ -1,6 +1,6 @@
 """tf.strings: operations on tensors of byte strings."""
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 from retrograde.strings.basics import (
     as_string,
     format,

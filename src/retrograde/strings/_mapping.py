@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid
 
 STRING = dtypes.string.numpy_dtype
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from retrograde.core.dtypes import DType
+from retrograde.values.dtypes import DType
 
 _DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.I)
 _HEXADECIMAL = re.compile(rb"[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?\d+)?", re.I)

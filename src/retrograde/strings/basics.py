@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array, integers
-from retrograde.core import dtypes
-from retrograde.core.arguments import expect
-from retrograde.core.errors import OutOfRangeError, allocated, invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
 from retrograde.ops.conversion import as_tensor
@@ -31,6 +28,9 @@ from retrograde.strings._mapping import (
     text,
 )
 from retrograde.strings._numbers import number_in
+from retrograde.values import dtypes
+from retrograde.values.arguments import expect
+from retrograde.values.errors import OutOfRangeError, allocated, invalid
 
 _INT32, _INT64, _UINT8 = (np.dtype(d) for d in (np.int32, np.int64, np.uint8))
 _UNITS = ("BYTE", "UTF8_CHAR")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.errors import invalid
 from retrograde.strings._mapping import data, each, scalar_string, text
+from retrograde.values.errors import invalid
 
 # What the two spell differently: named classes of characters, and the end of the text. RE2 has
 # neither lookaround nor backreferences, and refuses them.

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer, integer_array, integers
-from retrograde.core.errors import invalid
-from retrograde.core.hosting import hosted
+from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
@@ -23,6 +22,7 @@ from retrograde.strings._mapping import (
     scalar_string,
     strings_of,
 )
+from retrograde.values.errors import invalid
 
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _ERRORS = ("replace", "ignore", "strict")

@@ -17,10 +17,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from retrograde._atomic_files import full_disk_as_resource_exhausted
-from retrograde.core import dtypes
 from retrograde.core.locks import fork_safe_lock
 from retrograde.io.files import tensorflow_errors
 from retrograde.summary._crc import masked_crc
+from retrograde.values import dtypes
 
 # TensorFlow's numbers for the dtypes of tensors in files
 _DTYPES = {

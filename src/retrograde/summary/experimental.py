@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import scoping
-from retrograde.core.effects import Host, perform
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
+from retrograde.core import variable_scopes
+from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.scopes import name_scope
@@ -39,7 +39,7 @@ def summary_scope(
     name = name or default_name
     if not isinstance(name, str):
         raise TypeError(f"The name of a summary must be a string. Received: {name!r}.")
-    tag = scoping.thread.name_scopes[-1] + name
+    tag = variable_scopes.thread.name_scopes[-1] + name
     kept = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "_.\\/-"))
     with name_scope(kept or default_name) as scope:
         yield tag, scope

@@ -9,16 +9,16 @@ import numpy as np
 
 from retrograde.arrays import cast
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.arguments import brief, expect
-from retrograde.core.effects import Host, perform
-from retrograde.core.errors import invalid
+from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.tensor import Tensor
 from retrograde.image import convert_image_dtype
 from retrograde.image._png import encode
 from retrograde.ops.conversion import as_tensor
 from retrograde.summary import _events, writer
 from retrograde.summary.experimental import summary_scope
+from retrograde.values import dtypes
+from retrograde.values.arguments import brief, expect
+from retrograde.values.errors import invalid
 
 # What is to be recorded is converted and checked only if it is recorded.
 

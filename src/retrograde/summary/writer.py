@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import integer
-from retrograde.core.arguments import expect
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.summary import _events
+from retrograde.values.arguments import expect
 
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 

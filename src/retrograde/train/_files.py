@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from retrograde._tensor_files import SUFFIX, TensorFile
-from retrograde.core import dtypes
-from retrograde.core.dtypes import DType
-from retrograde.core.errors import DataLossError, NotFoundError
+from retrograde.values import dtypes
+from retrograde.values.dtypes import DType
+from retrograde.values.errors import DataLossError, NotFoundError
 
 KIND = "checkpoint"
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"

@@ -12,9 +12,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from retrograde.core.conversion import held_by
 from retrograde.core.variable import Variable
 from retrograde.module import Module
+from retrograde.values.conversion import held_by
 
 VARIABLE_VALUE = "VARIABLE_VALUE"
 

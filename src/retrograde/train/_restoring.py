@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from retrograde.core import dtypes, waiting
-from retrograde.core.errors import invalid
+from retrograde.core import attribute_hooks
 from retrograde.core.recorders import alone
 from retrograde.module import Module
 from retrograde.train._files import CheckpointReader
@@ -21,6 +20,8 @@ from retrograde.train._objects import (
     value_name,
     variable_in,
 )
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
 
 
 class Restoration:
@@ -106,9 +107,9 @@ class Restoration:
         lacks = self._lacks(value, place)
         for owner, _ in owners_of(value):
             if lacks:
-                waiting.wait(owner, lambda: self._look(self._objects.get(place), place))
+                attribute_hooks.wait(owner, lambda: self._look(self._objects.get(place), place))
             else:
-                waiting.stop(owner)
+                attribute_hooks.stop(owner)
 
     def _lacks(self, value: Any, place: int) -> bool:
         """Whether a part, or an item of a list or dict in it, is missing."""
@@ -221,7 +222,7 @@ def _stop(value: Any) -> None:
         vars(value).clear()
     elif not is_container(value):
         for owner, _ in owners_of(value):
-            waiting.stop(owner)
+            attribute_hooks.stop(owner)
 
 
 def _put_back(owner: Any, name: str, part: Any) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from retrograde._atomic_files import replace_file, write_bytes
 from retrograde._json_files import parse_json
-from retrograde.core.errors import DataLossError
 from retrograde.train._files import CheckpointReader, file_of
+from retrograde.values.errors import DataLossError
 
 _FILE = "checkpoint"
 _LINE = re.compile(r'^(\w+): (".*"|[-+.\w]+)$', re.MULTILINE)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from retrograde.arrays import cast
-from retrograde.core.arguments import brief
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.math import minimum
 from retrograde.ops.conversion import as_tensor
 from retrograde.train._objects import variable_in
+from retrograde.values.arguments import brief
 
 
 class ExponentialMovingAverage:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde._tensor_files import write_tensors
-from retrograde.core import dtypes, waiting
-from retrograde.core.errors import NotFoundError
+from retrograde.core import attribute_hooks
 from retrograde.core.variable import Variable
 from retrograde.io.files import tensorflow_errors
 from retrograde.train._files import KIND, CheckpointReader, file_of
@@ -25,6 +24,8 @@ from retrograde.train._objects import (
 )
 from retrograde.train._restoring import Restoration, path_to
 from retrograde.train._state import update_state
+from retrograde.values import dtypes
+from retrograde.values.errors import NotFoundError
 
 
 class CheckpointOptions:
@@ -92,7 +93,7 @@ class Checkpoint:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        waiting.notice(self)
+        attribute_hooks.notice(self)
 
     def _owners(self) -> list[tuple[Any, dict[str, Any]]]:
         hidden = ("_root", "_save_counter")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 
 __all__ = ["PythonState"]
 

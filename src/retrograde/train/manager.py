@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde._atomic_files import exclusive
-from retrograde.core.errors import DataLossError
 from retrograde.io.files import tensorflow_errors
 from retrograde.train._files import file_of
 from retrograde.train._state import CheckpointState, get_checkpoint_state, update_state
 from retrograde.train.checkpoint import Checkpoint, CheckpointOptions, call_back
+from retrograde.values.errors import DataLossError
 
 
 class CheckpointManager:

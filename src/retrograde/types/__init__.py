@@ -1,6 +1,6 @@
 """tf.types: names for annotations."""
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 from retrograde.types import experimental
 
 __all__ = ["experimental"]

@@ -13,8 +13,8 @@ import ml_dtypes
 import numpy as np
 
 import retrograde.ops
-from retrograde.core import dtypes
-from retrograde.core.dispatch import PRIMITIVES, Primitive
+from retrograde.core.apply import PRIMITIVES, Primitive
+from retrograde.values import dtypes
 
 for _module in pkgutil.iter_modules(retrograde.ops.__path__):
     importlib.import_module(f"retrograde.ops.{_module.name}")

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.conversion import held_by
-from retrograde.core.shapes import broadcast, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy.dtypes import common_dtype
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor
 from retrograde.ops.shaping import broadcast_to, stack, transpose
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.shapes import broadcast, normalise_axis
 
 FLOAT = np.dtype(np.float64)
 

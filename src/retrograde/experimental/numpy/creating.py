@@ -8,17 +8,12 @@ import numpy as np
 
 from retrograde import arrays, linalg, math
 from retrograde.arrays._arguments import integer, shape_from
-from retrograde.core.errors import invalid
 from retrograde.core.tensor import Tensor
-from retrograde.experimental.numpy._inputs import (
-    FLOAT,
-    array_of,
-    refuse,
-    tensor_of,
-)
+from retrograde.experimental.numpy._inputs import FLOAT, array_of, refuse, tensor_of
 from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
 from retrograde.ops.casting import to_dtype
+from retrograde.values.errors import invalid
 
 _MOST_AXES = 32
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.conversion import MOST_AXES, held_by, too_deep
-from retrograde.core.dtypes import DType
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.values import dtypes
+from retrograde.values.conversion import MOST_AXES, held_by, too_deep
+from retrograde.values.dtypes import DType
 
 bool_ = np.bool_
 int8, int16, int32, int64, int_ = np.int8, np.int16, np.int32, np.int64, np.int_

@@ -9,9 +9,7 @@ import numpy as np
 
 from retrograde import arrays, bitwise, clipping, math, nn
 from retrograde.arrays._arguments import integer
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
-from retrograde.core.shapes import normalise_axis
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import (
     FLOAT,
@@ -25,6 +23,8 @@ from retrograde.experimental.numpy._inputs import (
 )
 from retrograde.ops import arithmetic
 from retrograde.ops.casting import to_dtype
+from retrograde.values import dtypes
+from retrograde.values.shapes import normalise_axis
 
 pi = np.pi
 e = np.e

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from retrograde import arrays
-from retrograde.core.conversion import held_by
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import broadcast_all, tensor_of
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
 from retrograde.ops import slicing
 from retrograde.ops.casting import to_dtype
+from retrograde.values.conversion import held_by
 
 _INT64 = np.dtype(np.int64)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from retrograde import arrays, math
-from retrograde.core import dtypes
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import inexact, promoted, tensor_of
 from retrograde.ops.casting import to_dtype
+from retrograde.values import dtypes
 
 _BOOL = np.dtype(bool)
 _INT32 = np.dtype(np.int32)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde import arrays, linalg, math
-from retrograde.core.errors import FailedPreconditionError, InvalidArgumentError
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import axis_to_end, broadcast_all, promoted, tensor_of
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
+from retrograde.values.errors import FailedPreconditionError, InvalidArgumentError
 
 
 def matmul(x1: Any, x2: Any) -> Tensor:

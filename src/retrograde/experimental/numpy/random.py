@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from retrograde.arrays._arguments import shape_from
-from retrograde.core.shapes import broadcast
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import FLOAT, tensor_of
 from retrograde.experimental.numpy.dtypes import common_dtype
 from retrograde.random import stateful
+from retrograde.values.shapes import broadcast
 
 __all__ = [
     "poisson",

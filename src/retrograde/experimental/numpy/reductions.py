@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from retrograde import arrays, linalg, math
-from retrograde.core import dtypes
-from retrograde.core.errors import invalid
-from retrograde.core.shapes import normalise_axes
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import inexact, refuse, tensor_of
 from retrograde.experimental.numpy.creating import diagonal
 from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import atleast_1d, ravel
 from retrograde.ops.casting import to_dtype
+from retrograde.values import dtypes
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import normalise_axes
 
 _BOOL = np.dtype(bool)
 _WIDE = {"b": np.dtype(np.int64), "i": np.dtype(np.int64), "u": np.dtype(np.uint64)}

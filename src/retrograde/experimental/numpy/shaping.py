@@ -11,8 +11,6 @@ import numpy as np
 from retrograde import arrays, math
 from retrograde.arrays._arguments import integer, integers
 from retrograde.clipping import clip_by_value
-from retrograde.core.arguments import shown
-from retrograde.core.shapes import TensorShape, normalise_axis
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import (
     array_of,
@@ -23,6 +21,8 @@ from retrograde.experimental.numpy._inputs import (
     tensor_of,
 )
 from retrograde.ops.casting import identity, to_dtype
+from retrograde.values.arguments import shown
+from retrograde.values.shapes import TensorShape, normalise_axis
 
 _INT32 = np.dtype(np.int32)
 _INT64 = np.dtype(np.int64)

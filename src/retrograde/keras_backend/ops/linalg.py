@@ -8,8 +8,7 @@ import numpy as np
 
 from retrograde import linalg
 from retrograde.autodiff import ForwardAccumulator
-from retrograde.core import nest
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
     axis_of,
@@ -35,6 +34,7 @@ from retrograde.ops.arithmetic import not_equal
 from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.elementary import sqrt
 from retrograde.ops.shaping import concat
+from retrograde.values import nest
 
 
 def _full(x):

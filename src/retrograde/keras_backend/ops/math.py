@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
     FLOAT32,
@@ -36,6 +35,7 @@ from retrograde.ops import fourier, framing, reduction, segments, shaping, sorti
 from retrograde.ops.casting import ones_like, to_dtype
 from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.indexing import scatter_add
+from retrograde.values import dtypes
 
 # Segments
 

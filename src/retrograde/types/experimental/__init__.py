@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.lazily import speaking
+from retrograde._api.lazy import speaking
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 

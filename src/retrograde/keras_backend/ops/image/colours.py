@@ -1,6 +1,6 @@
 """Colours."""
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.image import colour
 from retrograde.keras_backend.conversion import cast, convert_to_tensor

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.image._weights import resizing
 from retrograde.keras_backend.conversion import cast, convert_to_tensor

@@ -3,7 +3,7 @@
 import itertools
 import math
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact, single
 from retrograde.ops import arithmetic as ar

@@ -3,7 +3,7 @@
 import numpy as np
 from keras.src.random.seed_generator import draw_seed
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact, promoted, single
 from retrograde.keras_backend.ops.image._inputs import Images

@@ -45,12 +45,7 @@ from retrograde.keras_backend.ops.nn.losses import (
     sparse_categorical_crossentropy,
 )
 from retrograde.keras_backend.ops.nn.normalisation import batch_normalization, moments
-from retrograde.keras_backend.ops.nn.patches import (
-    depth_to_space,
-    fold,
-    space_to_depth,
-    unfold,
-)
+from retrograde.keras_backend.ops.nn.patches import depth_to_space, fold, space_to_depth, unfold
 from retrograde.keras_backend.ops.nn.pooling import (
     adaptive_average_pool,
     adaptive_max_pool,

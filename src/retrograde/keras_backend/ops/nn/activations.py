@@ -1,6 +1,6 @@
 """Activations."""
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import axis_of, inexact
 from retrograde.ops import arithmetic as ar

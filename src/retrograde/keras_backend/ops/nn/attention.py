@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import promoted, single
 from retrograde.ops import arithmetic as ar

@@ -2,7 +2,7 @@
 
 from keras.src.backend.common import backend_utils
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.ops._inputs import pair
 from retrograde.keras_backend.ops.nn._windows import Space
 from retrograde.ops import convolution

@@ -5,7 +5,7 @@ import warnings
 
 from keras.src.backend.config import epsilon
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
 from retrograde.keras_backend.ops._inputs import axis_of, inexact, promoted
 from retrograde.nn.losses import sigmoid_cross_entropy_with_logits

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import axes_of, axis_of, inexact, single
 from retrograde.ops import arithmetic as ar

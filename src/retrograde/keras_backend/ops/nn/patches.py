@@ -2,7 +2,7 @@
 
 from keras.src.backend.config import standardize_data_format
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import convert_to_tensor
 from retrograde.ops import patches
 from retrograde.ops._windows import Windows

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact

@@ -7,8 +7,7 @@ import math as numbers_math
 import numpy as np
 
 from retrograde import arrays, math
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy import elementwise as ours
 from retrograde.keras_backend.ops._inputs import (
@@ -31,6 +30,7 @@ from retrograde.ops import elementary as el
 from retrograde.ops import powers, special
 from retrograde.ops._families import conj as conjugated
 from retrograde.ops.casting import identity, to_dtype
+from retrograde.values import dtypes
 
 
 def _is_bool(x):

@@ -8,8 +8,7 @@ import math
 import numpy as np
 
 from retrograde import arrays
-from retrograde.core.dispatch import apply
-from retrograde.core.shapes import broadcast
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
     INT32,
@@ -34,6 +33,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, shaping, sorting
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import ceil, floor, rint
+from retrograde.values.shapes import broadcast
 
 # By place
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retrograde import linalg
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy import products as ours
 from retrograde.experimental.numpy.elementwise import diff as differences
@@ -36,6 +35,7 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.contraction import matmul as product
 from retrograde.ops.elementary import sqrt
 from retrograde.ops.shaping import take_slice
+from retrograde.values import dtypes
 
 _INT8 = np.dtype(np.int8)
 

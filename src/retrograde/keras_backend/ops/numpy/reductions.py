@@ -7,8 +7,7 @@ import math as numbers_math
 import numpy as np
 
 from retrograde import math
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
     INT32,
@@ -26,16 +25,12 @@ from retrograde.keras_backend.ops._inputs import (
     truths,
 )
 from retrograde.keras_backend.ops.numpy.elementwise import isclose, maximum, minimum
-from retrograde.keras_backend.ops.numpy.shaping import (
-    broadcast_to,
-    expand_dims,
-    ravel,
-    reshape,
-)
+from retrograde.keras_backend.ops.numpy.shaping import broadcast_to, expand_dims, ravel, reshape
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import reduction, scan
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import sqrt
+from retrograde.values import dtypes
 
 # What is most often asked for, all axes, is not worked out anew each time.
 _ALL_AXES = [{"axis": tuple(range(ndim)), "keepdims": False} for ndim in range(8)]

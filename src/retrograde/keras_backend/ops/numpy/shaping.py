@@ -10,8 +10,7 @@ import numpy as np
 from keras.src.backend.common.backend_utils import vectorize_impl
 
 from retrograde import arrays
-from retrograde.core import dtypes
-from retrograde.core.dispatch import apply
+from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
     axes_of,
@@ -29,6 +28,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import matrices, reduction, shaping
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.indexing import gather
+from retrograde.values import dtypes
 from retrograde.vectorizing import vectorized_map
 
 _BYTE = np.dtype(np.uint8)

@@ -1,0 +1,319 @@
+"""Primitive, and apply: the one place where operations happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from retrograde.core import namespaces
+from retrograde.core.batching import apply_batch, innermost, run_batch
+from retrograde.core.lazy import Deferred, waiting
+from retrograde.core.plans import Plan, plan_for
+from retrograde.core.recorders import next_id, thread
+from retrograde.core.rules import ALIGNED, Rule
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.values import dtypes
+from retrograde.values.errors import OpError, exhausted, invalid, is_out_of_memory
+from retrograde.values.shapes import broadcast
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+NO_ATTRS: dict[str, Any] = {}
+
+MANY = 1 << 17  # elements from which on an array may be worth more than one thread
+
+
+class Primitive:
+    """One operation, as every part of retrograde sees it.
+
+    `kernel(xp, *inputs, **attrs)` computes on raw arrays with `xp`, either `numpy` or
+    `jax.numpy`; where both have a function that does it, its name is enough.
+
+    `vjps` holds one rule for each input, `rule(g, y, *inputs, **attrs)`, or `None` where no
+    gradient flows, to one input or to all. Where the work for several inputs is shared, or their
+    number is free, `joint(needed, g, y, *inputs, **attrs)` stands in their place and returns a
+    cotangent for each input that `needed` marks, `None` for the others. A rule parameter whose
+    name starts with an underscore arrives as a `Spec`: the tape keeps its shape and dtype and lets
+    the array go.
+
+    `batch(batched, *inputs, **attrs)` runs the primitive over a leading batch axis of the inputs
+    that `batched` marks. `linear` says that y is linear in all its inputs together.
+
+    `accepts` are the dtypes it works with, one and the same for all inputs; `None` leaves that to
+    the kernel. With `outputs`, the kernel returns a tuple. `complain(*specs, **attrs)` words
+    the error when the kernel fails, or returns `None` for the general wording.
+
+    `partials`, for elementwise primitives, are the rules as they are while no input is broadcast.
+    `on_many` is the kernel for arrays of `MANY` elements or more. `writes`, if the kernel can write
+    its result into an array, says when. `put_off(inputs, attrs)`, if calls may wait, gives a tensor
+    that is computed when somebody looks; or `None` for a call that has to run now. `on_strings` is
+    what it does with strings, which are so rare that they are tried last.
+    """
+
+    __slots__ = (
+        "accepts",
+        "batch",
+        "complain",
+        "joint",
+        "kernel",
+        "linear",
+        "name",
+        "on_many",
+        "on_numpy",
+        "on_strings",
+        "outputs",
+        "partials",
+        "plans",
+        "put_off",
+        "vjps",
+        "writes",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        kernel: Callable | str,
+        *,
+        vjps: tuple[Rule | None, ...] | None = None,
+        joint: Rule | None = None,
+        partials: tuple[Rule | None, ...] | None = None,
+        batch: Callable | None,
+        linear: bool = False,
+        accepts: frozenset | None = None,
+        outputs: bool = False,
+        complain: Callable | None = None,
+        on_numpy: Callable | None = None,
+    ) -> None:
+        if name in PRIMITIVES:
+            raise ValueError(f"There is a primitive named {name!r} already.")
+        PRIMITIVES[name] = self
+        self.name = name
+        self.kernel = _by_name(kernel) if isinstance(kernel, str) else kernel
+        native = getattr(np, kernel) if isinstance(kernel, str) else partial(kernel, np)
+        self.on_numpy = self.on_many = on_numpy or native
+        self.vjps = vjps
+        self.joint = joint
+        self.partials = partials
+        self.batch = batch
+        self.linear = linear
+        self.accepts = accepts
+        self.outputs = outputs
+        self.complain = complain
+        self.writes: Any = None
+        self.on_strings: Callable | None = None
+        self.put_off: Callable | None = None
+        self.plans: dict[tuple[int, ...], Plan | bool] = {}
+
+    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+        """Runs on Tensors as `apply` does; on raw arrays, the kernel alone. For rules."""
+        first = inputs[0]
+        if type(first) is ndarray and (
+            len(inputs) == 1 or (len(inputs) == 2 and type(inputs[1]) is ndarray)
+        ):
+            kernel = self.on_numpy if first.size < MANY else self.on_many
+            return kernel(*inputs, **attrs)
+        for x in inputs:
+            if isinstance(x, Tensor):
+                whole = inputs if len(inputs) == 1 else tuple([boxed(x) for x in inputs])
+                return apply(self, whole, attrs)
+        if namespaces.foreign and namespaces.concerns(inputs):
+            return _run_foreign(self, inputs, attrs)
+        kernel = self.on_numpy if first.size < MANY else self.on_many
+        return kernel(*inputs, **attrs)
+
+    def plan(self, key: tuple[int, ...]) -> Plan | bool:
+        """What a tape does with a call; `False` if no gradient flows.
+
+        `key` says of each input whether it is `CONNECTED`; or `ALIGNED`, if the primitive is
+        elementwise and the input has the shape of y.
+        """
+        if key not in self.plans:
+            self.plans[key] = self._plan(key) or False
+        return self.plans[key]
+
+    def _plan(self, key: tuple[int, ...]) -> Plan | None:
+        connected = tuple(map(bool, key))
+        if self.joint is not None:
+            return plan_for((), self.joint, connected, self.name)
+        if self.vjps is None:
+            return None
+        states = enumerate(key)
+        rules = tuple([(self.partials if s == ALIGNED else self.vjps)[i] for i, s in states])
+        return plan_for(rules, None, connected, self.name)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+
+def _by_name(name: str) -> Callable:
+    return lambda xp, *inputs, **attrs: getattr(xp, name)(*inputs, **attrs)
+
+
+def boxed(x: Any) -> Tensor:
+    """`x` as a Tensor, if it is a raw array."""
+    return x if isinstance(x, Tensor) else Tensor(x)
+
+
+_new = object.__new__
+
+# What NumPy and Python raise in kernels for arguments that do not fit.
+_TOO_MANY_AXES = "this function only supports up to 32 dimensions"  # a RuntimeError of NumPy's
+_FROM_KERNELS = (ValueError, TypeError, IndexError, ArithmeticError)
+
+
+def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
+    """Runs `primitive` on tensors, tells the recorders, returns a tensor or a tuple of them."""
+    if namespaces.foreign and namespaces.concerns([x._form for x in inputs]):
+        return _apply_foreign(primitive, inputs, attrs)
+    # What reads a result that waits may wait, too.
+    if waiting and (type(inputs[0]) is Deferred or type(inputs[-1]) is Deferred):
+        y = _put_off(primitive, inputs, attrs)
+        if y is not None:
+            return y
+    recorders = thread.recorders
+    quietly = recorders.quietly
+    try:
+        # One and two inputs are written out: to pack and unpack them costs as much as a small
+        # kernel.
+        if attrs or len(inputs) > 2:
+            value = _evaluate(primitive, [x._array for x in inputs], attrs, quietly)
+        elif len(inputs) == 2:
+            x1, x2 = inputs
+            a1, a2 = x1._array, x2._array
+            dtype, accepts = a1.dtype, primitive.accepts
+            if accepts is not None and (dtype is not a2.dtype or dtype not in accepts):
+                _check_dtypes(primitive, [a1, a2])
+            if a1.size < MANY:
+                value = quietly(primitive.on_numpy, a1, a2)
+            elif (y := _put_off(primitive, inputs)) is not None:
+                return y
+            else:
+                value = quietly(primitive.on_many, a1, a2)
+        else:
+            array, accepts = inputs[0]._array, primitive.accepts
+            if accepts is not None and array.dtype not in accepts:
+                _check_dtypes(primitive, [array])
+            if array.size < MANY:
+                value = quietly(primitive.on_numpy, array)
+            elif (y := _put_off(primitive, inputs)) is not None:
+                return y
+            else:
+                value = quietly(primitive.on_many, array)
+    except Exception as error:
+        value = _recover(primitive, [x._array for x in inputs], attrs, error)
+    if primitive.outputs:
+        y = tuple([wrap(v) for v in value])
+    else:
+        y = _new(Tensor)  # what wrap does, without the call
+        y._array = value
+        y._id = next_id()
+    for recorder in recorders:
+        recorder.record(primitive, inputs, attrs, y)
+    return y
+
+
+def _put_off(primitive: Primitive, inputs: tuple, attrs: dict = NO_ATTRS) -> Tensor | None:
+    return None if primitive.put_off is None else primitive.put_off(inputs, attrs)
+
+
+def _evaluate(primitive: Primitive, arrays: list, attrs: dict, quietly: Callable) -> Any:
+    if primitive.accepts is not None:
+        _check_dtypes(primitive, arrays)
+    kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
+    return quietly(kernel, *arrays, **attrs)
+
+
+def _apply_foreign(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
+    """`apply` where an array is not NumPy's, or a batch: errors speak of one example then."""
+    arrays = [x._array for x in inputs]
+    recorders = thread.recorders
+    try:
+        if primitive.accepts is not None:
+            _check_dtypes(primitive, arrays)
+        level = innermost(arrays)
+        if level is not None:
+            return apply_batch(level, primitive, inputs, attrs)
+        value = recorders.quietly(_run_foreign, primitive, arrays, attrs)
+    except Exception as error:
+        value = _recover(primitive, arrays, attrs, error)
+    y = tuple([wrap(v) for v in value]) if primitive.outputs else wrap(value)
+    for recorder in recorders:
+        recorder.record(primitive, inputs, attrs, y)
+    return y
+
+
+def _run_foreign(primitive: Primitive, arrays: Sequence, attrs: dict) -> Any:
+    """The kernel on raw arrays that need not be NumPy's, or the batch rule on batches of them."""
+    level = innermost(arrays)
+    if level is not None:
+        return run_batch(level, primitive, arrays, attrs)
+    arrays = [namespaces.placed(array) for array in arrays]
+    if namespaces.namespace_of(arrays) is np:
+        kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
+        return kernel(*arrays, **attrs)
+    return namespaces.run(primitive.kernel, arrays, attrs)
+
+
+def _check_dtypes(primitive: Primitive, arrays: list) -> None:
+    dtype = arrays[0].dtype
+    if dtype not in primitive.accepts:
+        raise _wrong_dtype(primitive, arrays)
+    for array in arrays:
+        if array.dtype != dtype:
+            raise _wrong_dtype(primitive, arrays)
+
+
+def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) -> Any:
+    """Raises what a failed kernel means to the user; or computes it after all."""
+    if isinstance(error, RuntimeError) and str(error).startswith("cannot enter context"):
+        # A signal handler or finaliser ran inside a kernel of this same thread: quiet already.
+        return primitive.kernel(namespaces.namespace_of(arrays), *arrays, **attrs)
+    if is_out_of_memory(error):
+        raise exhausted(error, primitive.name) from None
+    if primitive.on_strings and all(array.dtype.kind == "O" for array in arrays):
+        return primitive.on_strings(*arrays)
+    if isinstance(error, OpError) or not (
+        isinstance(error, _FROM_KERNELS) or str(error).startswith(_TOO_MANY_AXES)
+    ):
+        raise error
+    message = primitive.complain and primitive.complain(*arrays, **attrs)
+    message = message or _general_complaint(primitive, arrays, error)
+    raise invalid(message, in_function=ValueError) from None
+
+
+def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> str:
+    shapes = [tuple(array.shape) for array in arrays]
+    if primitive.partials is not None and broadcast(*shapes) is None:
+        return (
+            f"{primitive.name}: incompatible shapes {' and '.join(map(str, shapes))}. "
+            "Expected shapes that broadcast: aligned at their last axes, each pair of "
+            "dimensions is equal or one of them is 1."
+        )
+    received = ", ".join(
+        f"{shape} {dtypes.of(a.dtype).name}" for shape, a in zip(shapes, arrays, strict=True)
+    )
+    return f"{primitive.name}: {error}. Received: {received}."
+
+
+def _wrong_dtype(primitive: Primitive, arrays: list) -> OpError:
+    return invalid(_dtype_complaint(primitive, arrays), in_function=TypeError)
+
+
+def _dtype_complaint(primitive: Primitive, arrays: list) -> str:
+    names = [dtypes.of(array.dtype).name for array in arrays]
+    first = arrays[0].dtype
+    if first in primitive.accepts:
+        position = next(i for i, array in enumerate(arrays) if array.dtype != first)
+        return (
+            f"cannot compute {primitive.name} as input #{position}(zero-based) was expected to be "
+            f"a {names[0]} tensor but is a {names[position]} tensor. Use tf.cast on one of them."
+        )
+    allowed = [d.name for d in dtypes.ALL if d.numpy_dtype in primitive.accepts]
+    return (
+        f"{primitive.name}: dtype {names[0]} is not supported. "
+        f"Expected one of {', '.join(allowed)}."
+    )

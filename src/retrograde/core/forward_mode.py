@@ -1,0 +1,104 @@
+"""Forward mode, made out of the rules of reverse mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from retrograde.core import indexed_slices
+from retrograde.core.apply import PRIMITIVES, Primitive
+from retrograde.core.plans import Plan
+from retrograde.core.rules import ALIGNED
+from retrograde.core.tape import GradientTape
+from retrograde.core.tensor import Tensor
+from retrograde.values import dtypes
+
+
+def push_forward(
+    primitive: Primitive, inputs: tuple, attrs: dict, y: Any, tangents: Sequence[Tensor | None]
+) -> Any:
+    """The tangent of `y`, which `primitive` made out of `inputs`, given those of the inputs.
+
+    A tangent of `None` says that the input does not move. The answer is a tangent for `y`, a tuple
+    with one for each output if `y` is a tuple, or `None` if nothing flows. Everything is done with
+    primitives on tensors, so recorders hear it and it can be differentiated itself.
+
+    A linear primitive is its own derivative. The partials of an elementwise one are diagonal, so
+    they serve in both directions. For all others the vjp rule, which is linear in its cotangent,
+    is transposed by differentiating it.
+    """
+    moves = tuple([t is not None for t in tangents])
+    if not any(moves):
+        return None
+    if primitive.linear and all(moves):
+        return primitive(*tangents, **attrs)
+    if primitive.partials is not None and _is_real(y, *inputs):
+        return _by_partials(
+            primitive.plan(tuple([ALIGNED * m for m in moves])), inputs, attrs, y, tangents
+        )
+    if primitive.linear:
+        return primitive(*map(_tangent_or_zeros, tangents, inputs), **attrs)
+    return _by_transposing(primitive.plan(moves), inputs, attrs, y, tangents)
+
+
+def _is_real(*tensors: Tensor) -> bool:
+    """Whether none is complex: of the partials of those, some are not multiplications."""
+    return all(x._array.dtype.kind != "c" for x in tensors)
+
+
+def _tangent_or_zeros(tangent: Tensor | None, x: Tensor) -> Tensor:
+    return _zeros_like(x) if tangent is None else tangent
+
+
+def _zeros_like(x: Tensor) -> Tensor:
+    return PRIMITIVES["zeros_like"](x)
+
+
+def _by_partials(
+    plan: Plan | bool, inputs: tuple, attrs: dict, y: Tensor, tangents: Sequence
+) -> Tensor | None:
+    if not plan:
+        return None
+    saved = plan.save((y, *inputs))
+    shape = y._array.shape
+    total = None
+    for position, rule in plan.rules:
+        t = tangents[position]
+        if t._array.shape != shape:
+            t = PRIMITIVES["broadcast_to"](t, shape=shape)
+        part = rule(t, *saved, **attrs)
+        total = part if total is None else total + part
+    return total
+
+
+def _by_transposing(
+    plan: Plan | bool, inputs: tuple, attrs: dict, y: Any, tangents: Sequence
+) -> Any:
+    """Pulls back a cotangent under a tape, then rewinds that with the tangents.
+
+    No conjugates are needed for complex numbers: TensorFlow's gradient is the adjoint with respect
+    to the real and imaginary parts, and the adjoint of the adjoint is the derivative.
+    """
+    if not plan:
+        return None
+    several = isinstance(y, tuple)
+    cotangents = [_zeros_like(output) for output in (y if several else (y,))]
+    saved = plan.save((y, *inputs))
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch([g for g in cotangents if g._array.dtype in dtypes.INEXACT])
+        pulled = _pull_back(plan, tuple(cotangents) if several else cotangents[0], saved, attrs)
+    pairs = [(x, tangents[i]) for i, x in pulled if x is not None and tangents[i] is not None]
+    found = tape.gradient([x for x, _ in pairs], cotangents, [t for _, t in pairs])
+    found = list(map(indexed_slices.whole, found))
+    if all(t is None for t in found):
+        return None
+    return tuple(found) if several else found[0]
+
+
+def _pull_back(plan: Plan, g: Any, saved: tuple, attrs: dict) -> list[tuple[int, Tensor | None]]:
+    """The cotangents of the inputs as tensors, by position."""
+    if plan.joint is not None:
+        results = list(enumerate(plan.joint(plan.connected, g, *saved, **attrs)))
+    else:
+        results = [(i, rule(g, *saved, **attrs)) for i, rule in plan.rules]
+    return [(i, indexed_slices.whole(x)) for i, x in results]

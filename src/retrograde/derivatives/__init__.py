@@ -1,0 +1,1 @@
+"""Derivatives beyond gradients: Jacobians, per-example gradients, Taylor mode, checkpointing."""

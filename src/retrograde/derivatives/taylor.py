@@ -1,0 +1,309 @@
+"""Taylor mode: all derivatives up to some order by one source, in one pass over a tape.
+
+A value that moves along with the source is a polynomial in how far it moves, and its coefficients
+are what is followed: those of the results of a call out of those of its inputs. Where no rule of a
+call reads anything that moves, the call is linear in it, and its rules, turned round, serve
+all coefficients at once. For the elementary functions that have a differential equation of their
+own, that gives the coefficients one after the other. Other calls have no series here, and nested
+gradients have to do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograde.core import indexed_slices
+from retrograde.core.apply import PRIMITIVES
+from retrograde.core.batching import Batched, batching, of_all
+from retrograde.core.plans import Plan
+from retrograde.core.rules import ARRAY, Spec, passed_on, what_is_read
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.derivatives.jacobian import Recorded, nested, pull, pull_and_note
+from retrograde.values import dtypes
+
+
+class NoSeries(Exception):
+    """A call on the way has no Taylor series here."""
+
+
+Series = list  # the coefficients of first order and up; those of order 0 are the values themselves
+
+
+_NESTED = 2  # up to this order, nested gradients are quicker
+
+
+def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -> list:
+    """The derivative of `target` along each of `orders`, tuples of tensors to derive by in turn.
+
+    Those of high order by one source come from Taylor mode, all others from nested gradients.
+    `tape` holds what was recorded, and goes on recording; `make_tape` makes empty ones.
+    """
+    found: dict[int, Tensor | None] = {}
+    recorded = Recorded(list(tape._entries), tape._roots, tape._is_heard())
+    for source in {order[0]._id: order[0] for order in orders}.values():
+        alone = [k for k, order in enumerate(orders) if all(x is source for x in order)]
+        highest = max((len(orders[k]) for k in alone), default=0)
+        if highest > _NESTED and _one_to_one(target, source):
+            try:
+                series = derivatives_by(recorded, target, source, highest, make_tape)
+            except NoSeries:
+                continue
+            found.update((k, series[len(orders[k]) - 1]) for k in alone)
+    rest = [k for k in range(len(orders)) if k not in found]
+    found.update(zip(rest, nested(tape, target, [orders[k] for k in rest]), strict=True))
+    return [found[k] for k in range(len(orders))]
+
+
+def _one_to_one(target: Any, source: Any) -> bool:
+    """Whether both have as many elements, which are real."""
+    real = all(x._array.dtype in dtypes.FLOATING for x in (target, source))
+    return real and target._array.size == source._array.size
+
+
+def derivatives_by(
+    recorded: Recorded, target: Any, source: Any, order: int, make_tape: Callable
+) -> list:
+    """The first, second, … derivatives of `target` as all elements of `source` move alike."""
+    if any(plan.user_code for plan, *_ in recorded.entries):
+        raise NoSeries
+    g = np.ones(target._array.shape, target._array.dtype)
+    _, shapes = pull_and_note(recorded._replace(boxed=False), target, g, [source])
+    ones = np.ones(source._array.shape, source._array.dtype)
+    first = Tensor(ones) if recorded.boxed else ones
+    moving: dict[int, Series] = {source._id: [first] + [None] * (order - 1)}
+    way = _WayForward(recorded.boxed, order, make_tape)
+    for plan, ids, out, saved, attrs in recorded.entries:
+        outs = dict(out) if type(out) is tuple else {out: shapes.get(out)}
+        inputs = [moving.get(i) for i in ids]
+        if any(i in shapes for i in outs) and any(inputs):
+            results = way.through(plan, inputs, saved, attrs, list(outs.values()))
+            moving.update((i, y) for i, y in zip(outs, results, strict=True) if y is not None)
+    series = moving.get(target._id, [None] * order)
+    scaled = [_times(math.factorial(k), c) for k, c in enumerate(series, 1)]
+    shape = source._array.shape
+    return [None if d is None else PRIMITIVES["reshape"](d, shape=shape) for d in scaled]
+
+
+class _WayForward:
+    """Takes series through calls."""
+
+    def __init__(self, boxed: bool, order: int, make_tape: Callable) -> None:
+        self._boxed = boxed
+        self._order = order
+        self._make_tape = make_tape
+
+    def through(
+        self, plan: Plan, inputs: list[Series | None], saved: tuple, attrs: dict, specs: list[Spec]
+    ) -> list[Series | None]:
+        """The series of the outputs of a call; `None` for what does not move."""
+        if _is_linear(plan, inputs):
+            return self._linear(plan, inputs, saved, attrs, specs)
+        series = SERIES.get(plan.name)
+        if series is None:
+            raise NoSeries
+        values = saved if self._boxed else [x._array for x in saved]
+        return [series(values, *([None] * self._order if s is None else s for s in inputs))]
+
+    def _linear(
+        self, plan: Plan, inputs: list[Series | None], saved: tuple, attrs: dict, specs: list[Spec]
+    ) -> list[Series | None]:
+        """All coefficients at once, by the rules turned round."""
+        rules = dict(plan.rules)
+        places = [i for i, s in enumerate(inputs) if s is not None]
+        if plan.joint is None and all(rules.get(i) is passed_on for i in places):
+            return [[_sum(column) for column in zip(*(inputs[i] for i in places), strict=True)]]
+        orders = [k for k in range(self._order) if any(inputs[i][k] is not None for i in places)]
+        zeros = [Tensor(np.zeros(spec.shape, spec.dtype)) for spec in specs]
+        with self._make_tape() as tape:
+            tape.watch([g for g in zeros if g._array.dtype in dtypes.INEXACT])
+            g = zeros[0] if len(zeros) == 1 else tuple(zeros)
+            pulled = _pulled(plan, places, g, saved, attrs)
+        targets, seeds = [], []
+        with batching(len(orders)) as level:
+            for i, x in pulled:
+                stacked = _stacked([inputs[i][k] for k in orders], x)
+                seed = Batched(stacked, level)
+                targets.append(x)
+                seeds.append(wrap(seed) if self._boxed else seed)
+            there = Recorded(tape._entries, tape._roots, self._boxed)
+            found = pull(there, targets, seeds, zeros)
+            broadcast_to = PRIMITIVES["broadcast_to"]
+            whole = [None if y is None else of_all(y, level, broadcast_to) for y in found]
+        return [None if y is None else self._spread(y, orders) for y in whole]
+
+    def _spread(self, y: Any, orders: list[int]) -> Series:
+        parts = iter(PRIMITIVES["unstack"](y, axis=0))
+        return [next(parts) if k in orders else None for k in range(self._order)]
+
+
+def _is_linear(plan: Plan, inputs: list) -> bool:
+    """Whether no rule for what moves reads anything that moves: the derivative is constant then."""
+    moves = [s is not None for s in inputs]
+    rules = [rule for i, rule in plan.rules if moves[i]]
+    reads = [what_is_read(rule, len(inputs), skip=1) for rule in rules]
+    if plan.joint is not None:
+        reads = [what_is_read(plan.joint, len(inputs), skip=2)]
+    return not any(
+        of_y == ARRAY or any(m and r == ARRAY for m, r in zip(moves, of_inputs, strict=True))
+        for of_y, *of_inputs in reads
+    )
+
+
+def _pulled(plan: Plan, places: list[int], g: Any, saved: tuple, attrs: dict) -> list[tuple]:
+    if plan.joint is None:
+        results = [(i, rule(g, *saved, **attrs)) for i, rule in plan.rules if i in places]
+    else:
+        needed = tuple([i in places for i in range(len(plan.connected))])
+        results = list(enumerate(plan.joint(needed, g, *saved, **attrs)))
+    return [(i, indexed_slices.whole(x)) for i, x in results if x is not None]
+
+
+def _stacked(coefficients: list, like: Tensor) -> Any:
+    """Coefficients along a first axis; `None` stands for zeros like `like`."""
+    array = like._array
+    filled = [np.zeros(array.shape, array.dtype) if c is None else c for c in coefficients]
+    return PRIMITIVES["stack"](*filled, axis=0)
+
+
+# Arithmetic with coefficients, of which `None` is zero
+
+
+def _times(factor: float, x: Any) -> Any:
+    if x is None or factor == 1:
+        return x
+    return x * getattr(x.dtype, "numpy_dtype", x.dtype).type(factor)
+
+
+def _product(a: Any, b: Any) -> Any:
+    return None if a is None or b is None else a * b
+
+
+def _sum(terms: Any) -> Any:
+    total = None
+    for term in terms:
+        if term is not None:
+            total = term if total is None else total + term
+    return total
+
+
+def _difference(a: Any, b: Any) -> Any:
+    if a is None:
+        return _times(-1, b)
+    return a if b is None else a - b
+
+
+def _convolved(a: list, b: list, k: int, start: int = 0, stop: int | None = None) -> Any:
+    """The sum of a[j] * b[k - j] for j from `start` up to but without `stop`."""
+    return _sum(_product(a[j], b[k - j]) for j in range(start, k + 1 if stop is None else stop))
+
+
+def _slopes(x: Series) -> list:
+    """The coefficients of the derivative: each times its order, from the first on."""
+    return [None, *(_times(j, c) for j, c in enumerate(x, 1))]
+
+
+def _integrated(dx: list, slope: Callable[[int], Any], y: list, order: int) -> None:
+    """Appends to `y` what follows from y' = slope * x'; `slope(k)` is known once y is up to k."""
+    w = []
+    for k in range(1, order + 1):
+        w.append(slope(k - 1))
+        y.append(_times(1 / k, _sum(_product(dx[j], w[k - j]) for j in range(1, k + 1))))
+
+
+# One series for each function. `values` are y and the inputs, as far as the rules read them.
+
+
+def _tanh(values: Any, x: Series) -> Series:
+    y = [values[0]]
+    _integrated(_slopes(x), lambda k: _minus_square(y, k, 1), y, len(x))
+    return y[1:]
+
+
+def _minus_square(y: list, k: int, constant: float) -> Any:
+    """The coefficient of order k of `constant - y * y`."""
+    square = _convolved(y, y, k)
+    return constant - square if k == 0 else _times(-1, square)
+
+
+def _sigmoid(values: Any, x: Series) -> Series:
+    y = [values[0]]
+    _integrated(_slopes(x), lambda k: _difference(y[k], _convolved(y, y, k)), y, len(x))
+    return y[1:]
+
+
+def _exp(values: Any, x: Series) -> Series:
+    y = [values[0]]
+    _integrated(_slopes(x), lambda k: y[k], y, len(x))
+    return y[1:]
+
+
+def _sin(values: Any, x: Series) -> Series:
+    return _sine_and_cosine(values[1], x)[0][1:]
+
+
+def _cos(values: Any, x: Series) -> Series:
+    return _sine_and_cosine(values[1], x)[1][1:]
+
+
+def _sine_and_cosine(at: Any, x: Series) -> tuple[list, list]:
+    dx = _slopes(x)
+    sine, cosine = [PRIMITIVES["sin"](at)], [PRIMITIVES["cos"](at)]
+    for k in range(1, len(x) + 1):
+        sine.append(_times(1 / k, _sum(_product(dx[j], cosine[k - j]) for j in range(1, k + 1))))
+        cosine.append(_times(-1 / k, _sum(_product(dx[j], sine[k - j]) for j in range(1, k + 1))))
+    return sine, cosine
+
+
+def _log(values: Any, x: Series) -> Series:
+    """From x * y' = x'."""
+    at, dx, dy = values[1], _slopes(x), [None]
+    for k in range(1, len(x) + 1):
+        known = _sum(_product(dy[j], x[k - j - 1]) for j in range(1, k))
+        rest = _difference(dx[k], known)
+        dy.append(None if rest is None else rest / at)
+    return [_times(1 / k, d) for k, d in enumerate(dy[1:], 1)]
+
+
+def _sqrt(values: Any, x: Series) -> Series:
+    """From y * y = x."""
+    y = [values[0]]
+    for k in range(1, len(x) + 1):
+        rest = _difference(x[k - 1], _convolved(y, y, k, 1, k))
+        y.append(None if rest is None else _times(0.5, rest / y[0]))
+    return y[1:]
+
+
+def _multiply(values: Any, a: Series, b: Series) -> Series:
+    a, b = [values[1], *a], [values[2], *b]
+    return [_convolved(a, b, k) for k in range(1, len(a))]
+
+
+def _square(values: Any, x: Series) -> Series:
+    return _multiply((None, values[1], values[1]), x, x)
+
+
+def _divide(values: Any, a: Series, b: Series) -> Series:
+    """From y * b = a."""
+    y, below = [values[0]], [values[2], *b]
+    for k in range(1, len(a) + 1):
+        rest = _difference(a[k - 1], _convolved(below, y, k, 1))
+        y.append(None if rest is None else rest / below[0])
+    return y[1:]
+
+
+SERIES = {
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
+    "exp": _exp,
+    "sin": _sin,
+    "cos": _cos,
+    "log": _log,
+    "sqrt": _sqrt,
+    "multiply": _multiply,
+    "square": _square,
+    "divide": _divide,
+}

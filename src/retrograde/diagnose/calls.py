@@ -1,0 +1,194 @@
+"""What a tape wrote down, read as calls with the values that went in and came out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from retrograde.core.apply import PRIMITIVES
+from retrograde.core.namespaces import namespace_of
+from retrograde.core.recorders import thread
+from retrograde.core.rules import Outputs, Spec
+from retrograde.core.source_location import Place
+from retrograde.core.tape_arguments import Asked, flat
+from retrograde.core.tensor import Tensor
+from retrograde.derivatives.checkpointing import Dropped
+from retrograde.diagnose.backward_steps import outputs_of
+
+
+class Call(NamedTuple):
+    """One call on a tape.
+
+    `primitive` is `None` for a `custom_gradient`. `inputs` and `outputs` are ids. `saved` are the
+    tensors that the tape kept, by id; `specs`, the shapes and dtypes of inputs whose values it let
+    go. `entry` is what the tape itself has, if the call is on one. `place` is that of a call inside
+    of a function.
+    """
+
+    number: int
+    name: str
+    primitive: Any
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    attrs: dict
+    saved: dict[int, Tensor]
+    specs: dict[int, Spec]
+    entry: tuple | None = None
+    place: Place | None = None
+
+
+def calls_of(entries: list[tuple]) -> list[Call]:
+    """The entries of a tape as calls."""
+    return [_call(number, entry) for number, entry in enumerate(entries)]
+
+
+def _call(number: int, entry: tuple) -> Call:
+    plan, ids, out, saved, attrs = entry
+    primitive = None if plan.user_code else PRIMITIVES.get(plan.name)
+    specs = dict(out) if type(out) is tuple else {}
+    kept = {}
+    for value, key in zip(saved, (None, *ids), strict=False):
+        for part in value if type(value) is Outputs else (value,):
+            if isinstance(part, Dropped):
+                specs[part._id] = part.spec
+            elif isinstance(part, Tensor):
+                kept[part._id] = part
+            elif isinstance(part, Spec) and key is not None:
+                specs[key] = part
+    outputs = outputs_of(entry)
+    return Call(number, plan.name, primitive, ids, outputs, attrs, kept, specs, entry)
+
+
+class Values:
+    """The values that went through a tape: those it kept, and those that follow from them.
+
+    `given` are tensors and variables that are known from elsewhere, and `arrays` others by id. What
+    cannot be known is `None`.
+    """
+
+    def __init__(
+        self, calls: list[Call], given: list, arrays: Mapping[int, Any] | None = None
+    ) -> None:
+        self._calls = calls
+        self.producer = {i: call for call in calls for i in call.outputs}
+        self._known: dict[int, Any] = {x._id: x._array for x in given} | dict(arrays or {})
+        for call in calls:
+            for key, tensor in call.saved.items():
+                self._known.setdefault(key, tensor._array)
+
+    def of(self, key: int, call: Call | None = None) -> Any:
+        """The value of an id; as `call` saw it, for variables that were assigned to meanwhile."""
+        if call is not None and key in call.saved:
+            return call.saved[key]._array
+        if key not in self._known:
+            self._compute(key)
+        return self._known[key]
+
+    def know(self, key: int, array: Any) -> None:
+        """Takes over the value of an id that was found out elsewhere."""
+        self._known[key] = array
+
+    def inputs(self, call: Call) -> list:
+        """The inputs of a call."""
+        return [self.of(i, call) for i in call.inputs]
+
+    def outputs(self, call: Call) -> list:
+        """The outputs of a call."""
+        return [self.of(i, call) for i in call.outputs]
+
+    def _compute(self, key: int) -> None:
+        """Runs again what leads to `key`, without recursion: a tape may be long."""
+        pending = [key]
+        while pending:
+            key = pending[-1]
+            call = self.producer.get(key)
+            if key in self._known:
+                pending.pop()
+                continue
+            if call is None or call.primitive is None:
+                self._know_results(key, call)
+                continue
+            missing = [i for i in call.inputs if i not in call.saved and i not in self._known]
+            if missing:
+                pending += missing
+                continue
+            self._known.update(zip(call.outputs, self._run(call), strict=True))
+
+    def _know_results(self, key: int, call: Call | None) -> None:
+        """What is known of a value that no primitive made: it may come out of a function."""
+        self._known[key] = None
+        inside = None if call is None else inside_of(call)
+        if inside is not None:
+            values = values_inside(inside)
+            found = [values.of(n) for n in inside.results]
+            self._known.update(zip(call.outputs, found, strict=True))
+
+    def _run(self, call: Call) -> list:
+        inputs = [self.of(i, call) for i in call.inputs]
+        if any(x is None for x in inputs):
+            return [None] * len(call.outputs)
+        run = call.primitive.kernel
+        y = thread.recorders.quietly(run, namespace_of(inputs), *inputs, **call.attrs)
+        return list(y) if call.primitive.outputs else [y]
+
+
+def inside_of(call: Call, cotangents: tuple = ()) -> Any | None:
+    """What happened inside of a call of a function, as far as that was recorded; else `None`."""
+    if call.entry is None:
+        return None
+    maker = getattr(call.entry[0].joint, "__self__", None)
+    return maker.inside(**call.attrs, cotangents=cotangents) if hasattr(maker, "inside") else None
+
+
+def values_inside(inside: Any) -> Values:
+    """The values that went through a function."""
+    calls = []
+    for number, (primitive, inputs, attrs, outputs) in enumerate(inside.calls):
+        origin = inside.origins.get(outputs[0])
+        named = (number, primitive.name, primitive)
+        calls.append(Call(*named, inputs, outputs, attrs, {}, {}, None, origin and origin.place))
+    return Values(calls, [], inside.given)
+
+
+# What a tape still has to be asked about
+
+
+def entries_of(tape: Any, what: str) -> list[tuple]:
+    """What a tape recorded, also if it gave its gradients since; else an error."""
+    if tape._entries is not None:
+        return list(tape._entries)
+    if tape._asked is not None and tape._asked.spoilt is None:
+        return tape._asked.entries
+    where = ":".join(map(str, tape._spent_at))
+    raise RuntimeError(
+        f"{what}: this tape let go of what it recorded in the walk back at {where}.\n"
+        "To be able to ask, make the tape with persistent=True or lines=True, or ask before "
+        "gradient()."
+    )
+
+
+def values_of(tape: Any, calls: list[Call], targets: list) -> Values:
+    """What is known of the values that went through the calls of a tape."""
+    asked: Asked | None = tape._asked
+    if asked is None:
+        read = [v._current() for v in tape._variables.values()]
+        return Values(calls, [*targets, *read])
+    return Values(calls, [*asked.targets, *asked.read, *targets])
+
+
+def calls_between(tape: Any, what: str, target: Any, sources: Any) -> tuple[list[Call], list]:
+    """The calls on the way from `sources`, or all that is watched, to `target`; and the targets."""
+    calls = calls_of(entries_of(tape, what))
+    targets, _ = flat(target, "target")
+    wanted = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
+    ahead = set(wanted)
+    for call in calls:
+        if not ahead.isdisjoint(call.inputs):
+            ahead.update(call.outputs)
+    behind = {x._id for x in targets}
+    chosen = []
+    for call in reversed(calls):
+        if not behind.isdisjoint(call.outputs) and not ahead.isdisjoint(call.inputs):
+            behind.update(call.inputs)
+            chosen.append(call)
+    return chosen[::-1], targets

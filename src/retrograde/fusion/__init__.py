@@ -1,0 +1,1 @@
+"""Large arrays: lazy evaluation, fused elementwise loops, threads, and memory reuse."""

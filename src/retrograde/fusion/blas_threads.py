@@ -1,0 +1,140 @@
+"""Matrix products on cores that other processes use as well.
+
+OpenBLAS threads wait for each other at every product. If another process holds a core, a wait lasts
+until the scheduler returns to the thread that was left out. For a product of less than a
+millisecond that is many times its own time. So small products use one BLAS thread. Large stacks of
+them are shared over threads of our own: each takes the next matrices when it gets a core.
+
+Which way a product takes follows from its shape alone, so that neither the number of threads nor
+the load changes a result. The number of BLAS threads is a setting of the process. It is changed for
+the time of a product and then restored, because the program may use NumPy as well.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from functools import cache
+from threading import get_ident
+from typing import NamedTuple
+
+import numpy as np
+
+from retrograde.core.locks import fork_safe_lock
+from retrograde.fusion import blocks
+
+SMALL = 1 << 18  # multiplications up to which OpenBLAS takes one thread anyway
+MEDIUM = 1 << 22  # and up to which a second one gains little even if it has a core of its own
+SMALL_VECTOR = 460_800  # elements of a matrix up to which its product with a vector takes one
+LARGE = 1 << 27  # multiplications of a stack that are worth waking our own threads for
+_SHARE = 1 << 24  # multiplications of a stack that a thread takes at a time
+
+
+def dot(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Returns the product of two matrices."""
+    if SMALL < a.size * b.shape[1] <= MEDIUM:
+        with ONE_THREAD:
+            return a.dot(b) if out is None else np.matmul(a, b, out=out)
+    return a.dot(b) if out is None else np.matmul(a, b, out=out)
+
+
+def dot_vector(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the product of a matrix and a vector, in either order."""
+    if SMALL_VECTOR < max(a.size, b.size) <= MEDIUM:
+        with ONE_THREAD:
+            return a.dot(b)
+    return a.dot(b)
+
+
+def stacked(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the products of the matrices in two stacks, whose leading axes broadcast."""
+    each = a.shape[-2] * a.shape[-1] * b.shape[-1]
+    if each <= SMALL // 8 or each > MEDIUM:
+        return np.matmul(a, b)
+    with ONE_THREAD:
+        y = _shared_products(a, b, each) if a.shape[:-2] == b.shape[:-2] else None
+        return np.matmul(a, b) if y is None else y
+
+
+def _shared_products(a: np.ndarray, b: np.ndarray, each: int) -> np.ndarray | None:
+    """As `stacked`, over threads; `None` if there is too little to share, or not in one place."""
+    if a.size * b.shape[-1] < LARGE:
+        return None
+    y = np.empty((*a.shape[:-1], b.shape[-1]), np.result_type(a, b))
+    first, second, products = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, y))
+    if not (np.may_share_memory(first, a) and np.may_share_memory(second, b)):
+        return None
+    step = max(1, _SHARE // each)
+
+    def work(parts: Iterator[int]) -> None:
+        for i in parts:
+            np.matmul(first[i : i + step], second[i : i + step], out=products[i : i + step])
+
+    blocks.shared(work, range(0, len(first), step), blocks.threads() - 1)
+    return y
+
+
+# The number of BLAS threads
+
+
+class _Library(NamedTuple):
+    """The functions that read and set the number of threads of NumPy's BLAS library."""
+
+    get: Callable[[], int]
+    set: Callable[[int], None]
+
+
+@cache
+def _library() -> _Library | None:
+    """Finds the OpenBLAS that NumPy has loaded; `None` if it uses another library."""
+    from threadpoolctl import ThreadpoolController  # looks for it in 10 ms, once
+
+    for library in ThreadpoolController().lib_controllers:
+        if library.internal_api == "openblas" and "numpy" in library.filepath:
+            dynamic = ctypes.PyDLL(library.filepath)  # holds the GIL: the functions return at once
+            for affixes in (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", "")):
+                prefix, suffix = affixes
+                get = getattr(dynamic, f"{prefix}openblas_get_num_threads{suffix}", None)
+                put = getattr(dynamic, f"{prefix}openblas_set_num_threads{suffix}", None)
+                if get is not None and put is not None:
+                    return _Library(get, put)
+    return None
+
+
+class _OneThread:
+    """A context in which BLAS uses one thread. The last one that ends restores the setting.
+
+    Contexts go by their threads and do not nest. So one that Control-C ends before its exit runs
+    is forgotten with the next product of that thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = fork_safe_lock()
+        self._threads: set[int] = set()  # that are in the context
+        self._replaced = 0  # the setting to restore, if there is one
+
+    def __enter__(self) -> None:
+        library = _library()
+        if library is None:
+            return
+        with self._lock:
+            self._threads.add(get_ident())
+            if not self._replaced:
+                count = library.get()
+                if count > 1:
+                    self._replaced = count
+                    library.set(1)
+
+    def __exit__(self, *_: object) -> None:
+        library = _library()
+        if library is None:
+            return
+        with self._lock:
+            self._threads.discard(get_ident())
+            if self._replaced and not self._threads:
+                if library.get() == 1:  # or the program has set another number meanwhile
+                    library.set(self._replaced)
+                self._replaced = 0
+
+
+ONE_THREAD = _OneThread()

@@ -1,0 +1,247 @@
+"""Which calls wait until somebody looks at a result, and how they run together.
+
+A call on a large array reads and writes all of it, and memory is slower than arithmetic. Calls that
+run together, block by block, find in the cache what the one before has written, and what nobody
+looks at is never written to memory at all.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.apply import Primitive
+from retrograde.core.calls import Call
+from retrograde.core.lazy import Agenda, Promise, is_uniform
+from retrograde.core.recorders import thread
+from retrograde.core.rules import Spec
+from retrograde.core.source import define
+from retrograde.core.tensor import Tensor
+from retrograde.fusion.output_arguments import COSTLY, how_it_writes, written_dtype
+from retrograde.ops._arrays import SINGLE_AND_DOUBLE
+
+LEAST = 3 << 18  # elements of an array from which on a call may wait
+_BEGIN = 1 << 20  # and from which on even plain arithmetic waits for what may follow
+
+enabled = True
+
+
+class _Own(threading.local):
+    """The agenda of a thread, by a weak reference: it lives for as long as somebody may look."""
+
+    agenda: Callable[[], Agenda | None] = staticmethod(lambda: None)
+
+
+_own = _Own()
+
+
+def may_wait(primitive: Primitive) -> None:
+    """Lets calls of an elementwise primitive wait."""
+    primitive.put_off = functools.partial(_elementwise, primitive)
+
+
+def may_wait_as_total(primitive: Primitive) -> None:
+    """Lets a sum or mean of all elements of something that waits wait, too."""
+    primitive.put_off = functools.partial(_total, primitive)
+
+
+def _elementwise(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
+    agenda = _own.agenda()
+    whole = _whole(inputs, agenda)
+    if whole is None or not (_follows(inputs) or _begins(primitive, whole)):
+        return None
+    if not _writes(primitive, len(inputs), whole.dtype, tuple(attrs.items()) if attrs else ()):
+        return None
+    return _put_off(primitive, inputs, attrs, whole, whole, agenda)
+
+
+def _whole(inputs: tuple, agenda: Agenda | None) -> Spec | None:
+    """The one shape and dtype of all large arrays, besides which there may be single numbers."""
+    shape = dtype = None
+    for x in inputs:
+        form = x._form
+        if dtype is None:
+            dtype = form.dtype
+        elif form.dtype is not dtype:
+            return None
+        if type(form) is Promise:
+            if not form.ndim:
+                return None
+        elif not isinstance(form, (np.ndarray, np.generic)):
+            return None
+        elif not form.ndim:
+            continue
+        elif not (form.flags.c_contiguous or is_uniform(form)):
+            return None
+        if shape is None:
+            shape = form.shape
+        elif form.shape is not shape and form.shape != shape:
+            return None
+    if shape is None or dtype not in SINGLE_AND_DOUBLE:
+        return None
+    if agenda is not None and agenda.spec == (shape, dtype):
+        return agenda.spec
+    return Spec(shape, dtype) if math.prod(shape) >= LEAST else None
+
+
+def _follows(inputs: tuple) -> bool:
+    """Whether a call reads the result of another one that waits."""
+    return any([type(x._form) is Promise for x in inputs])
+
+
+def _begins(primitive: Primitive, whole: Spec) -> bool:
+    """Whether it is worth to wait for what may follow: else a call is done sooner than put off."""
+    return enabled and (primitive in COSTLY or math.prod(whole.shape) >= _BEGIN)
+
+
+@functools.lru_cache(maxsize=1024)
+def _writes(primitive: Primitive, count: int, dtype: np.dtype, attrs: tuple) -> bool:
+    """Whether the kernel, given `count` arrays, writes its result into one of the same dtype."""
+    specs = (Spec((), dtype),) * count
+    if primitive.accepts is not None and dtype not in primitive.accepts:
+        return False
+    if how_it_writes(primitive, specs, dict(attrs)) is None:
+        return False
+    return written_dtype(primitive.on_numpy, specs) == dtype
+
+
+def _total(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
+    form = inputs[0]._form
+    if type(form) is not Promise or not form.ndim:
+        return None
+    if "shape" in attrs:
+        shape = attrs["shape"]
+        if math.prod(shape) != 1:
+            return None
+    elif len(attrs["axis"]) == form.ndim:
+        shape = (1,) * form.ndim if attrs["keepdims"] else ()
+    else:
+        return None
+    agenda = _own.agenda()
+    if agenda is not form.agenda:
+        return None
+    return _put_off(primitive, inputs, attrs, Spec(shape, form.dtype), agenda.spec, agenda)
+
+
+def _put_off(
+    primitive: Primitive,
+    inputs: tuple,
+    attrs: dict,
+    spec: Spec,
+    whole: Spec,
+    agenda: Agenda | None,
+) -> Tensor | None:
+    """A tensor like `spec` for a call that waits; `agenda` is the one in which others do."""
+    recorders = thread.recorders
+    for recorder in recorders:
+        if not recorder.defers:
+            return None
+    y = None
+    if agenda is not None:
+        if agenda.spec is whole:
+            y = agenda.add(primitive, inputs, attrs, spec)
+        if y is None:
+            agenda.settle()  # in each thread, one waits at a time
+            if spec is not whole:
+                return None  # a total of what is computed by now
+    if y is None:
+        agenda = Agenda(whole, _computed)
+        _own.agenda = weakref.ref(agenda)
+        y = agenda.add(primitive, inputs, attrs, spec)
+    for recorder in recorders:
+        recorder.record(primitive, inputs, attrs, y)
+    return y
+
+
+# How they run
+
+
+class _Met:
+    """Calls that were met together: how often until now, at most once, and then their program."""
+
+    __slots__ = ("once", "program")
+
+    def __init__(self) -> None:
+        self.once = False
+        self.program: Callable | None = None
+
+
+@functools.lru_cache(maxsize=256)
+def _met(_key: tuple) -> _Met:
+    return _Met()
+
+
+def _computed(agenda: Agenda, numbers: tuple[int, ...]) -> Sequence[Any]:
+    """The values of these `numbers`: at once, if the same calls were met before."""
+    values = agenda.values
+    calls = _needed(agenda.calls, numbers)
+    if len(calls) == 1:
+        return _one_by_one(values, calls, numbers)
+    arrays = {v: values[v] for call in calls for v in call.inputs if v in values and values[v].ndim}
+    uniform = {v: bool(x.flat[0] == 1) for v, x in arrays.items() if is_uniform(x)}
+    steps = [(c.primitive, c.inputs, c.outputs, repr(c.attrs) if c.attrs else "") for c in calls]
+    key = (agenda.spec, numbers, tuple(arrays), tuple(uniform.items()), tuple(steps))
+    met = _met(key)
+    if met.program is None:
+        if not met.once:
+            met.once = True
+            return _one_by_one(values, calls, numbers)
+        met.program = _program(agenda, calls, numbers, uniform)
+    return met.program(values)
+
+
+def _needed(calls: Sequence[Call], numbers: tuple[int, ...]) -> list[Call]:
+    """The calls that lead to `numbers`."""
+    read, needed = set(numbers), []
+    for call in reversed(calls):
+        if call.outputs[0] in read:
+            read.update(call.inputs)
+            needed.append(call)
+    return needed[::-1]
+
+
+def _one_by_one(
+    given: Mapping[int, Any], calls: Sequence[Call], numbers: tuple[int, ...]
+) -> list[Any]:
+    values = dict(given)
+    last_read = {v: call for call in calls for v in call.inputs}
+    for call in calls:
+        arrays = [values[v] for v in call.inputs]
+        values[call.outputs[0]] = call.primitive.on_many(*arrays, **call.attrs)
+        del arrays
+        for v in set(call.inputs):
+            if last_read[v] is call and v not in numbers:
+                del values[v]
+    return [values[n] for n in numbers]
+
+
+def _program(
+    agenda: Agenda, calls: Sequence[Call], numbers: tuple[int, ...], uniform: Mapping[int, bool]
+) -> Callable[[Mapping[int, Any]], tuple]:
+    """A function of the values that were given, which computes those of `numbers`.
+
+    `uniform` arrays have one number all over; it tells whether that is 1.
+    """
+    from retrograde.fusion.fused_loops import Fused, repeated  # not before it is needed
+
+    specs = agenda.specs | {v: Spec(x.shape, x.dtype) for v, x in agenda.values.items()}
+    same: dict[int, int] = {}  # by value: which other one it repeats
+    steps = []
+    for call in calls:
+        reads = tuple([same.get(v, v) for v in call.inputs])
+        other = repeated(call, reads, specs, uniform)
+        if other is None or call.outputs[0] in numbers:
+            steps.append(call)
+        else:
+            same[call.outputs[0]] = other
+    lead = len(agenda.spec.shape)
+    fused = Fused(steps, specs, numbers, lead, same, frozenset(uniform), frozenset())
+    run = define("together", fused.source("together"), dict(fused.namespace), "together")
+    inputs = fused.inputs
+    return lambda values: run(*[values[v] for v in inputs])

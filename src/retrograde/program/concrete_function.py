@@ -1,0 +1,224 @@
+"""ConcreteFunction: a function for arguments of one shape and dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.program.signature_text import told
+from retrograde.values import nest
+from retrograde.values.composites import CompositeTensor
+from retrograde.values.conversion import held_by
+
+_OF_GRAPHS = ("captured_inputs", "function_def", "graph", "inputs", "outputs")
+_OPEN = 2  # elements along an axis of open length, where a tensor has to be made up
+
+
+class ConcreteFunction:
+    """A `tf.function` whose Python arguments are fixed, and whose tensors fit certain specs.
+
+    >>> power = tf.function(lambda x, n: x**n)
+    >>> cube = power.get_concrete_function(tf.TensorSpec([None]), 3.0)
+    >>> cube(tf.constant([2.0, 3.0])).numpy()
+    array([ 8., 27.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        args: tuple,
+        kwargs: dict,
+        path: Any,
+        others: Callable[[], list] = list,
+    ) -> None:
+        """`others` gives recordings with other sizes, where the arguments leave these open."""
+        self.function = function
+        self._others = others
+        self._args = args
+        self._kwargs = kwargs
+        self._path = path
+        self.name = function._name
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple, dict]:
+        """The specs of tensors among the arguments, and the other arguments."""
+        args = tuple([specs_in(value) for value in self._args])
+        return args, {name: specs_in(value) for name, value in self._kwargs.items()}
+
+    @property
+    def structured_outputs(self) -> Any:
+        """What the function returns, with specs in place of tensors."""
+        others = [list(nest.leaves(path.described_results())) for path in self._others()]
+        structure = self._path.described_results()
+        leaves = [_common(specs) for specs in zip(nest.leaves(structure), *others, strict=True)]
+        return nest.packed(structure, iter(leaves))
+
+    @property
+    def output_shapes(self) -> Any:
+        """What the function returns, with shapes in place of tensors."""
+        return _each(self.structured_outputs, "shape")
+
+    @property
+    def output_dtypes(self) -> Any:
+        """What the function returns, with dtypes in place of tensors."""
+        return _each(self.structured_outputs, "dtype")
+
+    @property
+    def variables(self) -> tuple:
+        """The variables that the function reads or writes, its arguments excepted."""
+        return tuple(self._path.captured_variables())
+
+    @property
+    def trainable_variables(self) -> tuple:
+        """Those of them that are trainable."""
+        return tuple([v for v in self.variables if v.trainable])
+
+    def __getattr__(self, name: str) -> Any:
+        words = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in _OF_GRAPHS:
+            words += ". It is TensorFlow's, and not here: nothing builds graphs. source() of the "
+            words += "tf.function shows what it does."
+        raise AttributeError(words, name=name, obj=self)
+
+    def export(self) -> Any:
+        """The function as a `jax.export.Exported`: StableHLO, for other programs.
+
+        Its `mlir_module()` is the text, `serialize()` makes bytes of it that other versions of JAX
+        can read. Variables are in it with the values they have now.
+        """
+        return self._path.exported()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given, by_place = iter(args), not (kwargs or self._kwargs)
+        parameters = self.function._parameters.names
+        names = [*parameters[: len(self._args)], *[""] * (len(self._args) - len(parameters))]
+        filled = [
+            self._filled(name, value, kwargs, given)
+            for name, value in zip(names, self._args, strict=True)
+        ]
+        named = {name: self._filled(name, v, kwargs, given) for name, v in self._kwargs.items()}
+        left = list(given)
+        if left and by_place and len(args) == len(names) and all(names):
+            return self(**dict(zip(names, args, strict=True)))  # what is fixed was given as well
+        if kwargs or left:
+            raise TypeError(f"{self.name}: more arguments than {self.structured_input_signature}.")
+        return self.function(*filled, **named)
+
+    def _filled(self, name: str, value: Any, kwargs: dict, given: Iterator[Any]) -> Any:
+        """The argument for a parameter: by its name, or the next of those without one."""
+        if name not in kwargs:
+            return _filled(value, given, self.name)
+        argument = kwargs.pop(name)
+        filled = _filled(value, nest.leaves(argument), self.name)
+        if filled is value and not _alike(argument, value):
+            raise TypeError(
+                f"{self.name}: the argument {name!r} is {value!r} in this ConcreteFunction. "
+                f"Received: {argument!r}. Leave it out, or call the tf.function itself."
+            )
+        return filled
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:  # noqa: ARG002
+        """What the function takes and returns, in words."""
+        args, kwargs = self.structured_input_signature
+        signature = self.function._parameters.signature
+        return told(signature, args, kwargs, self.structured_outputs, self._path)
+
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
+
+    def __repr__(self) -> str:
+        args, kwargs = self.structured_input_signature
+        shown = [*map(repr, args), *[f"{name}={value!r}" for name, value in kwargs.items()]]
+        return f"<ConcreteFunction {self.name}({', '.join(shown)})>"
+
+
+class VariableSpec:
+    """Stands for a variable among the arguments: the `place`-th of them."""
+
+    def __init__(self, place: int, shape: list[int], dtype: str, trainable: bool) -> None:
+        self.place = place
+        self.shape = shape
+        self.dtype = dtype
+        self.trainable = trainable
+
+    def __repr__(self) -> str:
+        return f"Variable(shape={tuple(self.shape)}, dtype={self.dtype})"
+
+
+def made_up(value: Any) -> Any:
+    """`value` with tensors of zeros in place of specs."""
+    if isinstance(value, TensorSpec):
+        sizes = value.shape.as_list() if value.shape.rank is not None else []
+        shape = [_OPEN if size is None else size for size in sizes]
+        return Tensor(nothing(shape, value.dtype.numpy_dtype))
+    if isinstance(value, TypeSpec):
+        raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {value!r}.")
+    if nest.is_nested(value):
+        return nest.rebuilt(value, [made_up(child) for child in nest.children(value)])
+    return value
+
+
+def nothing(shape: Sequence[int], dtype: np.dtype) -> Any:
+    """Zeros, or empty strings."""
+    return np.full(shape, b"", dtype) if dtype.kind == "O" else np.zeros(shape, dtype)[()]
+
+
+def _common(specs: tuple) -> Any:
+    """One spec for several that differ in sizes."""
+    first, *others = specs
+    if not others or not isinstance(first, TensorSpec):
+        return first
+    return first.most_specific_common_supertype(others)
+
+
+def _each(structure: Any, name: str) -> Any:
+    leaves = [getattr(leaf, name, None) for leaf in nest.leaves(structure)]
+    return nest.packed(structure, iter(leaves))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if a is b or isinstance(a, Variable):
+        return a is b
+    return type(a) is type(b) and bool(a == b)
+
+
+def specs_in(value: Any) -> Any:
+    """`value` with the specs of tensors in their place."""
+    held = held_by(value)
+    if held is not None and not isinstance(held, Variable):
+        return TensorSpec.from_tensor(held)
+    if isinstance(value, CompositeTensor):
+        return spec_of(value)
+    if nest.is_nested(value):
+        return nest.rebuilt(value, [specs_in(child) for child in nest.children(value)])
+    return value
+
+
+def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
+    """`value` with given tensors in place of specs and tensors."""
+    if isinstance(value, CompositeTensor):
+        spec, tensor = spec_of(value), next(given, None)
+        if tensor is None:
+            raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
+        if not spec.is_compatible_with(tensor):
+            raise TypeError(f"{name}: expected {spec}. Received: {tensor!r}.")
+        return tensor
+    held = held_by(value)
+    if isinstance(value, TensorSpec) or (held is not None and not isinstance(held, Variable)):
+        spec = value if isinstance(value, TensorSpec) else TensorSpec.from_tensor(held)
+        tensor = next(given, None)
+        if tensor is None:
+            raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
+        found = held_by(tensor)
+        if found is None or not spec.is_compatible_with(TensorSpec.from_tensor(found)):
+            raise TypeError(f"{name}: expected {spec}. Received: {tensor!r}.")
+        return tensor
+    if nest.is_nested(value):
+        children = [_filled(child, given, name) for child in nest.children(value)]
+        return nest.rebuilt(value, children)
+    return value

@@ -1,0 +1,153 @@
+"""Quick calls: what is left of a call that needs no log and cannot go another way.
+
+Most of the time of a small function is spent around its kernels, so such a call is written out in
+Python for each path: no loops, no lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from retrograde.core.recorders import thread
+from retrograde.core.source import define
+from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.variable import commit
+from retrograde.program.device_tensors import OnDevice, device_array, kept, only, spec_of_argument
+from retrograde.program.donation import Loan
+
+if TYPE_CHECKING:
+    from retrograde.program.traces import Path
+
+
+def quick_call(
+    path: Path,
+    read: dict[int, Any],
+    written: dict[int, Any],
+    loan: Loan | None,
+    lasts: bool,
+) -> Callable:
+    """A function `call(*arguments)` that replays `path`.
+
+    It returns `NotImplemented` for arguments of another number, type, shape or dtype. `read` and
+    `written` are variables, by their places; `loan` is that of others, if it `lasts` for good.
+    """
+    replay, specs = path.replay, path.argument_specs()
+    namespace: dict[str, Any] = {"path": path, "Tensor": Tensor, "OnDevice": OnDevice}
+    namespace |= {"new": object.__new__, "next_id": next_id, "around": path.results.around}
+    namespace |= {f"v{place:d}": variable for place, variable in (read | written).items()}
+    namespace |= {f"spec{i}": only(spec) for i, spec in enumerate(specs)}
+    arguments = [f"x{i}" for i in range(len(specs))]
+    if replay.compiles:
+        lines = _compiled(path, arguments, list(read), list(written), loan, namespace)
+        if not lasts:
+            lines.append("loan.end_all()")
+    else:
+        lines = _replayed(path, arguments, list(read), list(written), namespace)
+    lines.append("path.replays += 1")
+    lines.append(f"return {path.results.expression()}")
+    counted = f"if len(given) != {len(specs)}: return NotImplemented"
+    unpacked = f"[{', '.join(arguments)}] = given"
+    text = "\n    ".join(["def call(*given):", counted, unpacked, *lines])
+    return define("call", text, namespace, "call")
+
+
+def _look_at(place: int) -> list[str]:
+    """Lines that call the tensor of a variable `t`."""
+    return [
+        f"t{place:d} = v{place:d}._tensor",
+        f"if t{place:d} is None: t{place:d} = v{place:d}._current()",
+    ]
+
+
+def _replayed(
+    path: Path,
+    arguments: list[str],
+    read: list[int],
+    written: list[int],
+    namespace: dict[str, Any],
+) -> list[str]:
+    """Lines that compute the results `y` with NumPy and commit the new values of variables."""
+    replay = path.replay
+    namespace |= {"replay": replay.code(), "thread": thread}
+    checks = []
+    for i, x in enumerate(arguments):
+        checks += [
+            f"if type({x}) is not Tensor and type({x}) is not OnDevice: return NotImplemented",
+            f"b{i} = {x}._array",
+            f"if b{i}.shape != spec{i}[0] or b{i}.dtype != spec{i}[1]: return NotImplemented",
+        ]
+    count = len(replay.plain.results)
+    results = "".join(f"r{i}, " for i in range(count))
+    writes = "".join(f"w{place:d}, " for place in written)
+    arrays = "".join(f"b{i}, " for i in range(len(arguments)))
+    arrays += "".join(f"t{place:d}._array, " for place in read)
+    lines = [line for place in read for line in _look_at(place)]
+    lines.append(f"({results}), ({writes}) = thread.recorders.quietly(replay, {arrays}None)")
+    for i in range(count):
+        lines += [f"y{i} = new(Tensor)", f"y{i}._array = r{i}", f"y{i}._id = next_id()"]
+    lines += [f"w{place:d} = Tensor(w{place:d}, v{place:d}._id)" for place in written]
+    return [*checks, *_committed(path, lines, read, written, namespace)]
+
+
+def _committed(
+    path: Path, lines: list[str], read: list[int], written: list[int], namespace: dict[str, Any]
+) -> list[str]:
+    """`lines`, which compute new tensors `w` of variables, and the lines that commit them.
+
+    If another thread changes a variable between its reading and its writing, all is computed again.
+    """
+    if not written:
+        return lines
+    updated = [place for place in written if place in read]
+    variables = {place: namespace[f"v{place:d}"] for place in written}
+    namespace |= {"commit": commit, "turn": path.turn}
+    namespace["written"] = tuple(variables.values())
+    namespace["updated"] = tuple([variables[place] for place in updated])
+    new = "".join(f"w{place:d}, " for place in written)
+    if not updated:
+        return [*lines, f"commit(written, ({new}))"]
+    held = "".join(f"t{place:d}, " for place in updated)
+    done = f"if commit(written, ({new}), updated, ({held})): break"
+    return ["with turn:", "  while True:", *[f"    {line}" for line in (*lines, done)]]
+
+
+def _compiled(
+    path: Path,
+    arguments: list[str],
+    read: list[int],
+    written: list[int],
+    loan: Loan | None,
+    namespace: dict[str, Any],
+) -> list[str]:
+    """The same by XLA."""
+    program, plain = path.replay.program(), path.replay.plain
+    namespace |= {"program": program.jitted, "large": program.large, "wide": program.precision}
+    namespace |= {"kept": kept.get, "device_array": device_array, "loan": loan}
+    namespace["spec_of_argument"] = spec_of_argument
+    lines = []
+    for i, x in enumerate(arguments):
+        lines += [
+            f"k = kept(id({x}))",
+            f"if k is not None and k[1] is spec{i}: a{i} = k[0]",
+            f"elif spec_of_argument({x}) != spec{i}: return NotImplemented",
+            f"else: a{i} = device_array({x})",
+        ]
+    checks, lines = lines, []
+    names = {n: f"a{i}" for i, n in enumerate(plain.arguments)}
+    variables = plain.arguments[len(arguments) :]
+    for place, n in zip(read, variables, strict=True):
+        if n in program.parameters:
+            lines += [*_look_at(place), f"{names[n]} = device_array(t{place:d})"]
+    given = "".join(f"{names[n]}, " for n in program.parameters)
+    given += "*large, " if program.large else ""
+    call = f"made = program({given})" if loan is None else f"made = loan.run(program, ({given}))"
+    lines.append(f"with wide(): {call}" if program.is_wide else call)
+    places = {n: i for i, n in enumerate(program.outputs)}
+    results = [(f"y{i}", "next_id()", places[n]) for i, n in enumerate(plain.results)]
+    writes = [(f"w{p:d}", f"v{p:d}._id", places[plain.writes[p]]) for p in written]
+    for name, tensor_id, place in (*results, *writes):
+        lines += [f"{name} = new(OnDevice)", f"{name}._device = made[{place:d}]"]
+        lines += [f"{name}._host = None", f"{name}._id = {tensor_id}"]
+    known = [p for p, n in zip(read, variables, strict=True) if n in program.parameters]
+    return [*checks, *_committed(path, lines, known, written, namespace)]

@@ -1,0 +1,542 @@
+"""function(): what a Python function did in its first call is done again in the next."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from retrograde.config._settings import settings
+from retrograde.core import namespaces, random_state
+from retrograde.core.locks import fork_safe_lock
+from retrograde.core.recorders import Recorder, alone, thread
+from retrograde.core.source_location import here
+from retrograde.core.tensor import Tensor, wrap
+from retrograde.core.variable import commit
+from retrograde.program.concrete_function import ConcreteFunction, made_up, specs_in
+from retrograde.program.device_tensors import OnDevice, required_jax, spec_of_argument
+from retrograde.program.interpreter import Divergence
+from retrograde.program.signature import Parameters, describe, fitted, reaches, with_inputs
+from retrograde.program.signature_text import told
+from retrograde.program.strict_mode import check_alike
+from retrograde.program.symbolic_sizes import (
+    Recorded,
+    first_recorded,
+    open_axes,
+    varied_in,
+    with_sizes,
+)
+from retrograde.program.trace_history import Entry, RecordingAccount, readable
+from retrograde.program.traces import Path, Paths, Results
+from retrograde.program.tracing import Guard, Log, Recording, restore
+from retrograde.runtime import get_logger
+from retrograde.values.errors import exhausted, is_out_of_memory
+
+_NOBODY = Recorder()  # hears everything and does nothing
+
+_WARNED_COUNTS = {10 << i for i in range(30)}  # recordings after which retracing is reported
+
+_COMPARED = 3  # replays of each recording that a strict function compares
+
+_PATIENCE = 16  # recordings of one signature, before guards are taken to fail always
+
+_TRACE_LIMIT = 256  # traces that a function keeps, 6 to 16 kB each for a small one
+
+
+class Function:
+    """A function that is run once for each signature, and replayed from then on."""
+
+    def __init__(
+        self,
+        python_function: Callable,
+        name: str | None = None,
+        input_signature: Any = None,
+        jit_compile: bool | None = None,
+        strict: bool = False,
+        trace_limit: int = _TRACE_LIMIT,
+    ) -> None:
+        functools.update_wrapper(self, python_function)
+        self.python_function = python_function
+        self._name = name or getattr(python_function, "__name__", "function")
+        self._input_signature = None if input_signature is None else tuple(input_signature)
+        self._jit_compile = bool(jit_compile)
+        self._strict = strict
+        self._trace_limit = trace_limit
+        self._trace_count = 0  # including those that were dropped
+        self._parameters = Parameters(python_function)
+        self._signatures: dict[Any, Paths] = {}
+        self._bound: dict[int, Function] = {}  # by the ids of objects that are alive
+        self._made_variables = False
+        self._open: list[tuple[tuple, dict]] = []  # signatures that leave sizes open
+        self._entries: list[Entry] = []
+        self._expected: int | None = None
+        self._reached: dict[int, bool] = {}
+        self._quick: dict[tuple, Callable] = {}  # by what their arguments are
+        self._latest: Callable = _of_nothing
+        self._lock = fork_safe_lock()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        key = id(instance)
+        found = self._bound.get(key)
+        if found is None:
+            found = self._bound[key] = self._for(instance)
+            weakref.finalize(instance, self._bound.pop, key, None)
+        return found
+
+    def _for(self, instance: Any) -> Function:
+        method = functools.partial(_call_method, weakref.ref(instance), self.python_function)
+        bound = self.python_function.__get__(instance)
+        functools.update_wrapper(method, bound)
+        method.__signature__ = inspect.signature(bound)
+        del method.__wrapped__  # would keep the object alive
+        options = (self._input_signature, self._jit_compile, self._strict, self._trace_limit)
+        return Function(method, self._name, *options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorders = thread.recorders
+        foreign = namespaces.foreign and namespaces.batches_are_expected()
+        if not (recorders or kwargs or foreign or settings["run_functions_eagerly"]):
+            try:
+                outcome = self._latest(*args)
+                if outcome is not NotImplemented:
+                    return outcome
+                quick = self._quick.get(tuple(map(spec_of_argument, args)))
+                if quick is not None:
+                    self._latest = quick
+                    return quick(*args)
+            except Exception:
+                pass  # the long way says what was wrong
+        return self._call(recorders, args, kwargs)
+
+    def _call(self, recorders: list, args: tuple, kwargs: dict) -> Any:
+        if self._jit_compile:
+            required_jax()
+        if recorders.recording is not None or settings["run_functions_eagerly"]:
+            return self.python_function(*args, **kwargs)
+        if namespaces.foreign and namespaces.batches_are_expected():
+            return self.python_function(*args, **kwargs)
+        args, kwargs, key, inputs, variables = self._arranged(args, kwargs)
+        paths = self._signatures.get(key)
+        if paths is None:
+            paths = self._signatures.setdefault(key, Paths())
+        if paths.eager:
+            return self.python_function(*args, **kwargs)
+        log = Log()
+        path = paths.first(variables)
+        while path is not None:
+            if self._strict and path.replays < _COMPARED and not recorders:
+                outcome = self._compared(path, args, kwargs, inputs, variables, log)
+            else:
+                outcome = self._replay(path, inputs, variables, log)
+            if type(outcome) is not Divergence:
+                paths.latest = path
+                self._shorten(path, args, kwargs)
+                return outcome
+            path = paths.other(path, outcome, variables)
+            log.rewind()
+        return self._record(paths, args, kwargs, inputs, variables, log)
+
+    def _shorten(self, path: Path, args: tuple, kwargs: dict) -> None:
+        """Makes calls like this one take the quick way."""
+        if path.was_shortened or kwargs or self._input_signature is not None:
+            return
+        if any(type(x) not in (Tensor, OnDevice) for x in args):
+            return
+        if self._strict and path.replays < _COMPARED:
+            return
+        path.was_shortened = True
+        quick = path.quick()
+        if quick is not None:
+            self._quick[tuple(path.argument_specs())] = quick
+
+    def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+        if thread.recorders:
+            return _undone_if_it_fails(path.call, inputs, variables, log)
+        try:
+            return path.run(inputs, variables, log)
+        except Exception as error:
+            log.rewind()
+            with alone(_NOBODY):  # raises what the error means to the user
+                _undone_if_it_fails(path.call, inputs, variables, log)
+            if is_out_of_memory(error):
+                raise exhausted(error, self._name) from None
+            raise
+
+    def _compared(
+        self,
+        path: Path,
+        args: tuple,
+        kwargs: dict,
+        inputs: list[Tensor],
+        variables: list[Any],
+        log: Log,
+    ) -> Any:
+        """The outcome of a replay, which must be that of the Python function itself."""
+        if path.has_effects():
+            return self._replay(path, inputs, variables, log)
+        concerned = path.variables(variables)
+        before, state = [v._current() for v in concerned], random_state.state()
+        outcome = self._replay(path, inputs, variables, log)
+        if type(outcome) is Divergence:
+            return outcome
+        replayed, drawn = [v._current() for v in concerned], random_state.state()
+        commit(concerned, before)
+        random_state.restore(state)
+        with alone():
+            expected = self.python_function(*args, **kwargs)
+        try:
+            eager = [v._current() for v in concerned]
+            names = [f"variable {v.name!r}" for v in concerned]
+            check_alike(expected, outcome, eager, replayed, names, self._name)
+        except BaseException:
+            commit(concerned, before)
+            random_state.restore(state)
+            raise
+        commit(concerned, replayed)
+        random_state.restore(drawn)
+        return outcome
+
+    def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
+        """The arguments in order, what they have in common with other calls, and their tensors
+        and variables."""
+        if self._input_signature is None:
+            args, kwargs = self._parameters.ordered(args, kwargs)
+        else:
+            args = fitted(args, kwargs, self._input_signature, self._parameters)
+            kwargs = {}
+        inputs: list[Tensor] = []
+        variables: list[Any] = []
+        key = tuple([describe(value, inputs, variables) for value in args])
+        if kwargs:
+            named = [(name, describe(kwargs[name], inputs, variables)) for name in sorted(kwargs)]
+            key = (key, tuple(named))
+        if variables and any(self._reaches(variable) for variable in variables):
+            key = (key, tuple([variable._id for variable in variables]))
+        return args, kwargs, key, inputs, variables
+
+    def _reaches(self, variable: Any) -> bool:
+        """Whether the function has a way to `variable` beside its arguments."""
+        if variable._id not in self._reached:
+            self._reached[variable._id] = reaches(self.python_function, variable)
+        return self._reached[variable._id]
+
+    def _record(
+        self,
+        paths: Paths,
+        args: tuple,
+        kwargs: dict,
+        inputs: list[Tensor],
+        variables: list[Any],
+        log: Log,
+        keep: bool = True,
+    ) -> Any:
+        """Runs the Python function, and writes down what it did.
+
+        If not to `keep` the new values of variables, they get back those they had.
+        """
+        heard = bool(thread.recorders)
+        begun, where = time.perf_counter(), here()
+        arguments = readable(self._parameters.names, args, kwargs)
+        handles = [wrap(x._array) for x in inputs]
+        given = iter(handles)
+        handed = tuple([with_inputs(value, given) for value in args])
+        named = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
+        with self._lock:
+            recording = Recording(handles, log, variables)
+            try:
+                with alone(recording):
+                    returned = self.python_function(*handed, **named)
+                    results = Results(returned, recording)
+            except BaseException as error:
+                recording.undo()
+                kind = getattr(error, "in_function", None)
+                if kind is not None:
+                    raise kind(str(error)) from error
+                raise
+            if not recording.created:
+                path = Path(recording, results, self._jit_compile)
+                entry = Entry(path, where, arguments, time.perf_counter() - begun)
+                self._check_expected(entry, recording)
+                if not paths.all:
+                    specs = {name: specs_in(value) for name, value in named.items()}
+                    paths.arguments = tuple(map(specs_in, handed)), specs
+                paths.add(path)
+                self._entries.append(entry)
+                self._trace_count += 1
+                self._drop_least_recently_used(paths)
+                self._lose_patience(paths, recording)
+                # A replay could not tell which variable Python code is to see.
+                paths.eager = paths.eager or recording.shows_arguments()
+            made = recording.created
+            if not keep or (heard and made):
+                recording.undo()
+            outcome = results.around([wrap(x._array) for x in results.tensors])
+            results.forget()
+            read, before = recording.first_tensors(), recording.before
+            recording.close()
+            self._check_made(made)
+        if not heard:
+            return outcome
+        log.rewind()
+        if made:  # is recorded once more, without that
+            return self._record(paths, args, kwargs, inputs, variables, log, keep)
+        try:
+            return path.call(inputs, variables, log, read)
+        except BaseException:
+            restore(before)
+            raise
+
+    def _check_made(self, variables: list[weakref.ref]) -> None:
+        """Refuses to make variables in every call. Those of the first must still be there."""
+        if not variables:
+            return
+        gone = any(reference() is None for reference in variables)
+        if gone or self._made_variables:
+            raise ValueError(
+                "tf.function only supports singleton tf.Variables created on the first call. Make "
+                "sure the tf.Variable is only created once or created outside tf.function."
+            )
+        self._made_variables = True
+
+    def _drop_least_recently_used(self, newest: Paths) -> None:
+        """Drops whole signatures while there are more traces than the limit allows.
+
+        Calls do not keep track of time. Signatures that were replayed since the last trace count
+        as more recent than the others.
+        """
+        # A stable sort: among those alike, the order of the last time.
+        kept = sorted(self._signatures.items(), key=lambda item: item[1].was_used(newest))
+        while len(kept) > 1 and sum(len(paths.all) for _, paths in kept) > self._trace_limit:
+            _, dropped = kept.pop(0)
+            self._entries = [e for e in self._entries if e.path not in dropped.all]
+            for path in dropped.all:
+                self._quick.pop(tuple(path.argument_specs()), None)
+        self._signatures = dict(kept)
+
+    def _lose_patience(self, paths: Paths, recording: Recording) -> None:
+        if len(paths.all) < _PATIENCE:
+            return
+        paths.eager = True
+        guard = next(e for e in reversed(recording.entries) if type(e) is Guard)
+        warnings.warn(
+            f"{self._name}: {len(paths.all)} recordings, because a value that reaches Python at "
+            f"{guard.where} (by {guard.how}) is another one in each call. From now on the function "
+            "runs eagerly for arguments like these. Keep the value a tensor to have it replayed.",
+            stacklevel=4,
+        )
+
+    def _check_expected(self, entry: Entry, recording: Recording) -> None:
+        """Refuses a recording too many, or speaks of it when recording goes on and on."""
+        count = self._trace_count + 1
+        if self._expected is not None and count > self._expected:
+            recording.undo()
+            news = "; ".join(entry.changed(self._entries)) or "a variable was made in the first"
+            raise RuntimeError(
+                f"{self._name}: expected at most {self._expected} recordings, but the call at "
+                f"{entry.where} would make another. What is new: {news}."
+            )
+        replays = sum(e.path.replays for e in self._entries)
+        if count in _WARNED_COUNTS and replays < count:
+            get_logger().warning(
+                "%s was recorded %d times and replayed %d times. The last recording was new in "
+                "this: %s. Pass tensors in place of Python numbers, and shapes that stay; "
+                "recordings() tells more.",
+                self._name,
+                count,
+                replays,
+                "; ".join(entry.changed(self._entries)),
+            )
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for arguments like these, which may be `TensorSpec`s.
+
+        It is recorded with zeros if that was not done before; variables keep their values.
+        """
+        if self._input_signature is None:
+            full, full_kwargs = self._parameters.ordered(args, kwargs)
+        else:
+            args = self._parameters.by_position(args, kwargs) or self._input_signature
+            full, full_kwargs = args, {}
+            kwargs = {}
+        count = len(open_axes((args, kwargs)))
+        if not count:
+            return ConcreteFunction(self, full, full_kwargs, self._recorded(args, kwargs))
+
+        def record(sizes: tuple) -> Recorded:
+            return Recorded(sizes, self._recorded(*with_sizes((args, kwargs), sizes)))
+
+        sizes, path = self._any_sizes(full, full_kwargs, count, record)
+        self._open.append((full, full_kwargs))
+
+        def others() -> list[Path]:
+            varied = [varied_in([i], sizes, record, by=sizes[i] + 1) for i in range(count)]
+            return [found.path for found in varied if found is not None]
+
+        return ConcreteFunction(self, full, full_kwargs, path, others)
+
+    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> Recorded:  # noqa: ARG002
+        """What `record` makes of sizes that will do where the arguments leave them open."""
+        return first_recorded(self.python_function, count, record)
+
+    def _recorded(self, args: tuple, kwargs: dict) -> Path:
+        """The first recording for arguments like these, without a trace in variables."""
+        given, named = tuple(map(made_up, args)), {k: made_up(v) for k, v in kwargs.items()}
+        ordered, ordered_kwargs, key, inputs, variables = self._arranged(given, named)
+        paths = self._signatures.setdefault(key, Paths())
+        if not paths.all:
+            log, state = Log(), random_state.state()
+            with alone():
+                self._record(paths, ordered, ordered_kwargs, inputs, variables, log, keep=False)
+            if not paths.all:  # it made its variables, and is recorded without that now
+                with alone():
+                    self._record(paths, ordered, ordered_kwargs, inputs, variables, log, keep=False)
+            random_state.restore(state)
+        return paths.all[0]
+
+    # What is known of it
+
+    @property
+    def name(self) -> str:
+        """The name of the Python function."""
+        return self._name
+
+    @property
+    def input_signature(self) -> tuple | None:
+        """The specs that the arguments have to fit, if there are any."""
+        return self._input_signature
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:  # noqa: ARG002
+        """What the function takes and returns, for each signature that it was recorded for.
+
+        >>> f = tf.function(lambda x: x > 0.0)
+        >>> _ = f(tf.ones([2]))
+        >>> print(f.pretty_printed_concrete_signatures())
+        Input Parameters:
+          x (POSITIONAL_OR_KEYWORD): TensorSpec(shape=(2,), dtype=tf.float32, name=None)
+        Output Type:
+          TensorSpec(shape=(2,), dtype=tf.bool, name=None)
+        Captures:
+          None
+        """
+        recorded = [paths for paths in self._signatures.values() if paths.all]
+        signature = self._parameters.signature
+        return "\n\n".join(
+            [
+                told(signature, *p.arguments, p.all[0].described_results(), p.all[0])
+                for p in recorded
+            ]
+        )
+
+    def recordings(self) -> list[RecordingAccount]:
+        """All recordings, in the order in which they were made, with what was new in each.
+
+        >>> f = tf.function(lambda x, lr: x * lr)
+        >>> for lr in (0.1, 0.05, 0.1):
+        ...     _ = f(tf.ones([2]), lr)
+        >>> [(r.changed, r.replays) for r in f.recordings()]
+        [((), 1), (('lr: Python float 0.1 → 0.05',), 0)]
+        """
+        return [e.told(self._entries[:i]) for i, e in enumerate(self._entries)]
+
+    def expect(self, recordings: int) -> Function:
+        """Makes more than so many recordings an error that says what changed. Returns itself."""
+        self._expected = recordings
+        return self
+
+    def source(self, recording: int = -1) -> str:
+        """The Python code of a replay on NumPy, of the last recording or another one.
+
+        >>> f = tf.function(lambda x: tf.sin(x) + 1.0)
+        >>> _ = f(tf.constant(1.0))
+        >>> print(f.source())
+        def replay(x0, log):
+            a1 = np.sin(x0)
+            a3 = np.add(a1, c2)
+            return (a3,), ()
+        <BLANKLINE>
+        """
+        if not self._entries:
+            raise ValueError(f"{self._name} has no recordings yet: call it first.")
+        return self._entries[recording].path.replay.source()
+
+    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable:
+        """A function that gives the compiled program for these arguments in XLA's words.
+
+        Variables keep their values.
+        """
+        path = self.get_concrete_function(*args, **kwargs)._path
+        return lambda stage="hlo", **_: path.replay.program().text(stage)
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many signatures the function was recorded for."""
+        return sum(bool(paths.all) for paths in self._signatures.values())
+
+    def __repr__(self) -> str:
+        return f"<retrograde.function {self._name}>"
+
+
+def _of_nothing(*_: Any) -> Any:
+    return NotImplemented
+
+
+def _undone_if_it_fails(call: Callable, inputs: list, variables: list, log: Log) -> Any:
+    try:
+        return call(inputs, variables, log)
+    except BaseException:
+        log.undo()
+        raise
+
+
+def _call_method(instance: weakref.ref, function: Callable, *args: Any, **kwargs: Any) -> Any:
+    return function(instance(), *args, **kwargs)
+
+
+def function(
+    func: Callable | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: Any = None,
+    *,
+    strict: bool = False,
+    trace_limit: int = _TRACE_LIMIT,
+) -> Any:
+    """Makes a function that is run once for each signature, and replayed from then on.
+
+    The first call with new shapes, dtypes or Python values runs `func` for real and records every
+    operation in it. Later calls do the same operations on their own arguments, without the Python
+    code around them. Python values that depend on tensors are watched: where a call would have gone
+    another way, it does.
+
+    With `jit_compile=True` XLA compiles what was recorded; that takes the package JAX. Arguments
+    are checked against `input_signature`, if there is one. With `strict=True` the first replays
+    are compared with `func` itself, and a difference is an error. At most `trace_limit` traces are
+    kept; beyond that the least recently used ones are dropped, and a call that needs one of them
+    traces again. The other parameters are TensorFlow's and change nothing here.
+
+    >>> @tf.function
+    ... def f(x):
+    ...     return x * x if x > 0.0 else -x
+    >>> f(tf.constant(3.0)).numpy(), f(tf.constant(-2.0)).numpy()
+    (np.float32(9.0), np.float32(2.0))
+    """
+    compiled = jit_compile if experimental_compile is None else experimental_compile
+    if not isinstance(trace_limit, int) or trace_limit < 1:
+        raise ValueError(f"trace_limit must be a positive integer. Received: {trace_limit!r}.")
+
+    def decorate(python_function: Callable) -> Function:
+        return Function(python_function, None, input_signature, compiled, strict, trace_limit)
+
+    return decorate if func is None else decorate(func)

@@ -1,0 +1,99 @@
+"""Kernels written out: for small arrays, the way through a kernel takes as long as its work.
+
+A kernel looks at what it is given and finds the shortest way to NumPy. A replay knows shapes and
+dtypes beforehand, and takes that way at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.calls import Call
+from retrograde.core.rules import Spec
+from retrograde.core.source import literal
+from retrograde.fusion.blas_threads import MEDIUM, SMALL, SMALL_VECTOR, dot, dot_vector
+from retrograde.ops._totals import SINGLE_AND_DOUBLE, as_product, ones
+
+# What the code that is written here may name, besides its arrays.
+NAMES = {"np": np, "ones": ones, "dot": dot, "dot_vector": dot_vector}
+
+
+def written_out(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str | None:
+    """Python for what the kernel of `call` does to arrays called `names`, where that is short.
+
+    `specs` are those of all values. `None` where the kernel has to be called.
+    """
+    write = _WRITERS.get(getattr(call.primitive, "name", ""))
+    if write is None:
+        return None
+    return write([specs[n] for n in call.inputs], *names, **call.attrs)
+
+
+def _matmul(specs, a, b, *, transpose_a=False, transpose_b=False):
+    if any(spec.ndim != 2 or spec.dtype not in SINGLE_AND_DOUBLE for spec in specs):
+        return None
+    first, second = (spec.shape for spec in specs)
+    work = math.prod(first) * second[0 if transpose_b else 1]
+    dot = "dot" if SMALL < work <= MEDIUM else "np.dot"
+    return f"{dot}({a}{'.T' if transpose_a else ''}, {b}{'.T' if transpose_b else ''})"
+
+
+def _sum(specs, x, *, axis, keepdims):
+    (spec,) = specs
+    if spec.dtype not in SINGLE_AND_DOUBLE:
+        return None
+    product = as_product(spec.shape, spec.dtype, axis, keepdims)
+    if product is None:
+        return f"np.add.reduce({x}, axis={literal(axis)}{', keepdims=True' if keepdims else ''})"
+    row = f"ones({literal(product.ones.size)}, {literal(spec.dtype.char)})"
+    matrix = x if product.matrix is None else f"{x}.reshape({literal(product.matrix)})"
+    dot = "dot_vector" if SMALL_VECTOR < math.prod(spec.shape) <= MEDIUM else "np.dot"
+    y = f"{dot}({row}, {matrix})" if product.in_front else f"{dot}({matrix}, {row})"
+    return y if product.shape is None else f"{y}.reshape({literal(product.shape)})"
+
+
+def _mean(specs, x, *, axis, keepdims):
+    total = _sum(specs, x, axis=axis, keepdims=keepdims)
+    count = math.prod(specs[0].shape[i] for i in axis)
+    return f"{total} / {literal(count)}" if total and count else None
+
+
+def _sum_to(specs, x, *, shape):
+    whole = specs[0].shape
+    added = len(whole) - len(shape)
+    stretched = [i for i, n in enumerate(shape, added) if n == 1 and whole[i] != 1]
+    total = _sum(specs, x, axis=(*range(added), *stretched), keepdims=False)
+    return f"{total}.reshape({literal(shape)})" if total and stretched else total
+
+
+def _take_slice(_specs, x, *, where):
+    if not where:
+        return None
+    parts = [
+        f"{literal(a)}:{'' if b < 0 else literal(b)}{'' if s == 1 else f':{literal(s)}'}"
+        for a, b, s in where
+    ]
+    return f"{x}[{', '.join(parts)}]"
+
+
+def _reshape(_specs, x, *, shape):
+    return f"{x}.reshape({literal(tuple(shape))})"
+
+
+def _transpose(_specs, x, *, perm):
+    return f"{x}.transpose({literal(tuple(perm))})"
+
+
+_WRITERS: dict[str, Any] = {
+    "matmul": _matmul,
+    "mean": _mean,
+    "reshape": _reshape,
+    "sum": _sum,
+    "sum_to": _sum_to,
+    "take_slice": _take_slice,
+    "transpose": _transpose,
+}

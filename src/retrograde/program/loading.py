@@ -1,0 +1,238 @@
+"""Recordings from plain data. It is untrusted, so it names only what is known here."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.apply import PRIMITIVES, Primitive
+from retrograde.core.calls import Call
+from retrograde.core.host_callbacks import KNOWN, MAKERS
+from retrograde.core.rules import Spec
+from retrograde.core.source import is_name
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.program.saving_values import (
+    boolean,
+    decoded,
+    dtype_of,
+    integer,
+    item,
+    shape_of,
+    text,
+)
+from retrograde.program.traces import Path, Results
+from retrograde.program.tracing import Guard, Log, Recording, Tie
+from retrograde.values.errors import DataLossError
+
+# A file cannot make a long list by one large number: so many values may have no spec.
+_MOST_UNUSED = 1 << 20
+
+
+def unpacked_path(
+    data: Mapping, variables: list, tensors: Mapping[str, Any], handed_in: list[Variable]
+) -> Path:
+    """Returns a recording as `packed_function` wrote it down, for variables that are `handed_in`.
+
+    Every number, name and shape is checked, and no kernel runs. Raises a `TypeError`, `ValueError`
+    or `LookupError` if the data is damaged.
+    """
+    recording = Recording([], Log(), handed_in)
+    recording.start = 0  # nothing is from outside
+    recording.count = integer(data["inputs"])
+    specs = {integer(n): Spec(shape_of(shape), dtype_of(name)) for n, shape, name in data["specs"]}
+    size = 1 + max(specs, default=-1)
+    _check(size <= len(specs) + _MOST_UNUSED, "numbers of values are too large")
+    _check(recording.count <= len(specs), "inputs have no specs")
+    recording.specs = [specs.get(n, _NO_SPEC) for n in range(size)]
+    recording._changing = [True] * size
+    recording.variables += [item(variables, place) for place in data["variables"]]
+    recording.constants = _unpacked_constants(data["constants"], tensors)
+    recording.first_values = [-1 if n == -1 else integer(n) for n in data["first values"]]
+    values = _Values(specs)
+    values.make(range(recording.count))
+    values.make(recording.constants)
+    values.make([n for n in recording.first_values if n >= 0])
+    _check_arrays(recording, specs)
+    recording.entries = [_unpacked_entry(entry, values) for entry in data["entries"]]
+    _unpack_rules(recording, data["rules"], values, tensors)
+    writes = {place: number for place, number in data["writes"]}
+    for place, number in writes.items():
+        _check_variable(item(recording.variables, place), specs[values.use([number])[0]])
+    recording.add_writes(writes)
+    results = Results.of(decoded(data["structure"]), list(values.use(data["results"])))
+    _check(sum(results._places) == len(results.numbers), "results do not fit their structure")
+    path = Path(recording, results, compiles=False, fold=False)
+    recording.variables[: len(handed_in)] = [None] * len(handed_in)
+    return path
+
+
+_NO_SPEC = Spec((), np.dtype(np.float32))
+
+
+class _Values:
+    """The values of a path, in the order in which they are made: each once, and before its use.
+
+    Values without a spec are those of a gradient function.
+    """
+
+    def __init__(self, specs: Mapping[int, Spec] | None, made: Iterable[int] = ()) -> None:
+        self._specs = specs
+        self._made = set(made)
+
+    def make(self, numbers: Iterable[Any]) -> tuple[int, ...]:
+        """Checks the numbers of new values."""
+        made = tuple([integer(n) for n in numbers])
+        for n in made:
+            _check(n not in self._made, f"value {n} is made twice")
+            _check(self._specs is None or n in self._specs, f"value {n} has no spec")
+            self._made.add(n)
+        return made
+
+    def use(self, numbers: Iterable[Any]) -> tuple[int, ...]:
+        """Checks the numbers of values that are read."""
+        used = tuple([integer(n) for n in numbers])
+        for n in used:
+            _check(n in self._made, f"value {n} is used before it is made")
+        return used
+
+    def continued(self) -> _Values:
+        """The values that a gradient function may use, to which it adds its own."""
+        return _Values(None, self._made)
+
+
+def _check(holds: bool, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
+
+
+def _check_arrays(recording: Recording, specs: Mapping[int, Spec]) -> None:
+    """Checks that constants and variables have the shapes and dtypes that calls expect."""
+    for n, tensor in recording.constants.items():
+        _check(Spec.of(tensor) == specs[n], f"constant {n} has another shape or dtype")
+    pairs = zip(recording.variables, recording.first_values, strict=True)
+    for variable, n in pairs:
+        if n >= 0:
+            _check_variable(variable, specs[n])
+
+
+def _check_variable(variable: Variable, spec: Spec) -> None:
+    expected = spec if variable._shape is None else Spec(variable._array.shape, spec.dtype)
+    _check(Spec.of(variable) == expected, f"variable {variable.name} has another shape or dtype")
+
+
+def _unpacked_constants(data: list, tensors: Mapping[str, Any]) -> dict[int, Tensor]:
+    return {integer(n): tensor_of(tensors[name]) for n, name in data}
+
+
+def tensor_of(array: np.ndarray) -> Tensor:
+    """An array as a tensor holds it: a scalar without axes, unless it is a string."""
+    return Tensor(array if array.dtype.kind == "O" else array[()])
+
+
+def _refuse(name: str, reason: str, *_: Any) -> Any:
+    raise ValueError(
+        f"The gradient function of {name} is not in this saved model, as it could not be recorded "
+        f"when the model was saved ({reason})."
+    )
+
+
+def _unpack_rules(
+    recording: Recording, data: list, values: _Values, tensors: Mapping[str, Any]
+) -> None:
+    """Gives each `custom_gradient` its gradient function."""
+    ties = [i for i, entry in enumerate(recording.entries) if type(entry) is Tie]
+    for i, rule in zip(ties, data, strict=True):
+        tie = recording.entries[i]
+        if "missing" in rule:
+            refuse = functools.partial(_refuse, tie.name, str(rule["missing"]))
+            recording.entries[i] = tie._replace(rule=refuse)
+        else:
+            recording.rules[tie.outputs] = _unpacked_rule(recording, tie, rule, values, tensors)
+
+
+def _unpacked_rule(
+    recording: Recording, tie: Tie, data: Mapping, values: _Values, tensors: Mapping[str, Any]
+) -> tuple[Recording, int, list]:
+    """What `rule_of` recorded."""
+    backward, inside = recording.branched(), values.continued()
+    first = integer(data["first"])
+    backward.constants = _unpacked_constants(data["constants"], tensors)
+    inside.make(n for n in backward.constants if n not in recording.constants)
+    inside.make(range(first, first + len(tie.outputs)))
+    backward.entries = [_unpacked_entry(entry, inside) for entry in data["entries"]]
+    results = [None if n is None else inside.use([n])[0] for n in data["results"]]
+    _check(len(results) == len(tie.inputs), f"{tie.name} has another number of gradients")
+    return backward, first, results
+
+
+def _unpacked_entry(data: Mapping, values: _Values) -> Any:
+    if "tie" in data:
+        inputs, used = values.use(data["inputs"]), values.use(data["values"])
+        outputs = values.make(data["outputs"])
+        _check(len(used) == len(outputs), "a gradient function has other outputs")
+        return Tie(text(data["tie"]), _refuse, inputs, used, outputs)
+    if "guard" in data:
+        (value,) = values.use([data["guard"]])
+        truth, key = boolean(data["truth"]), decoded(data["key"])
+        _check(type(key) in ((bool,) if truth else (bytes, tuple)), "a guard has no key")
+        return Guard(value, truth, key, text(data["how"]), None)
+    inputs = values.use(data["inputs"])
+    if "host" in data:
+        host = MAKERS[data["host"]](_known(text(data["function"])), decoded(data["given"]))
+        return Call(host, inputs, {}, values.make(data["outputs"]))
+    primitive = PRIMITIVES.get(data["call"])
+    if primitive is None:
+        raise _unknown("an operation", data["call"])
+    attrs, outputs = decoded(data["attrs"]), values.make(data["outputs"])
+    _check_call(primitive, inputs, attrs, outputs)
+    return Call(primitive, inputs, attrs, outputs)
+
+
+def _check_call(primitive: Primitive, inputs: tuple, attrs: Any, outputs: tuple) -> None:
+    """Checks that a kernel can be called so. The types of attributes are checked by its first call.
+
+    See `LoadedFunction`.
+    """
+    if type(attrs) is not dict or not all(map(is_name, attrs)):
+        raise TypeError(f"{primitive.name} takes no {attrs!r}")
+    _check(bool(outputs) if primitive.outputs else len(outputs) == 1, "a call has other outputs")
+    signature = _signature(primitive.kernel)
+    if signature is not None:
+        signature.bind(np, *inputs, **attrs)
+
+
+@functools.cache
+def _signature(kernel: Callable) -> inspect.Signature | None:
+    try:
+        return inspect.signature(kernel)
+    except (TypeError, ValueError):  # of a function that is not Python's
+        return None
+
+
+def _known(name: str) -> Callable:
+    """The function of this library that a recipe names. Nothing but such functions can be named."""
+    home = name.rpartition(".")[0]
+    if name not in KNOWN and _HOMES.fullmatch(home) and importlib.util.find_spec(home):
+        importlib.import_module(home)
+    if name not in KNOWN:
+        raise _unknown("a function", name)
+    return KNOWN[name]
+
+
+_HOMES = re.compile(r"retrograde\.(arrays|core|image|io|math|nn|ops|random|sparse|strings)(\.\w+)?")
+
+
+def _unknown(what: str, name: Any) -> DataLossError:
+    return DataLossError(
+        None,
+        None,
+        f"This saved model uses {what} {name!r} that this version of retrograde does not have. "
+        "Load it with the version that saved it.",
+    )

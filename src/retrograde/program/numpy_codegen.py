@@ -1,0 +1,296 @@
+"""Replay on NumPy: straight Python code, written for one recording."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.apply import MANY, Primitive
+from retrograde.core.calls import Call
+from retrograde.core.host_callbacks import Host
+from retrograde.core.rules import Spec
+from retrograde.core.source import define, is_literal, is_name, literal, numbered
+from retrograde.fusion.fused_loops import Fused
+from retrograde.fusion.grouping import fuse
+from retrograde.program.inline_kernels import NAMES, written_out
+from retrograde.program.interpreter import Divergence
+from retrograde.program.simplification import Plain
+from retrograde.program.tracing import Guard, Reading, Write, key_of
+
+_WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
+
+# Kernels, beside those that write, whose results never share memory with their inputs
+_FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}
+
+
+def generate(plain: Plain, variables: list[Any]) -> Writer:
+    """Python code that does what `plain` says, to arrays."""
+    writer = Writer(plain, variables)
+    writer.write()
+    return writer
+
+
+class Writer:
+    """Writes the source of a replay, and gathers the objects that it names.
+
+    A value is called `x` if it is handed in, `c` if it is a constant, and `a` if it is computed;
+    then comes its number.
+    """
+
+    def __init__(self, plain: Plain, variables: list[Any]) -> None:
+        self.namespace: dict[str, Any] = {
+            **NAMES,
+            "key_of": key_of,
+            "Divergence": Divergence,
+        }
+        self.source = ""
+        self._plain = plain
+        self._specs = plain.specs
+        self._entries = _fused(plain)
+        self._variables = variables
+        self._names: dict[int, str] = {n: numbered("x", n) for n in plain.arguments}
+        for n, array in plain.constants.items():
+            self._names[n] = numbered("c", n)
+            self.namespace[self._names[n]] = array
+        self._arguments = [self._names[n] for n in plain.arguments]
+        self._lines: list[str] = []
+        self._blocks: list[str] = []  # the sources of functions that fused calls have become
+        self._objects: dict[int, str] = {}
+        self._guards = 0
+        self._last = self._last_uses()
+        self._ours = self._overwritable()
+
+    def write(self) -> None:
+        """Writes all."""
+        for place, entry in enumerate(self._entries):
+            if type(entry) is Call:
+                self._call(entry, place)
+            elif type(entry) is Fused:
+                self._block(entry)
+            elif type(entry) is Guard:
+                self._guard(entry)
+            elif type(entry) is Write:
+                variable = self._object(self._variables[entry.variable], "variable")
+                self._lines.append(f"log.show({variable}, {self._name(entry.value)})")
+            else:
+                self._reading(entry)
+            self._free(place)
+        results = _tuple(self._name(n) for n in self._plain.results)
+        writes = _tuple(self._name(n) for n in self._plain.writes.values())
+        self._lines.append(f"return {results}, {writes}")
+        head = f"def replay({', '.join([*self._arguments, 'log'])}):"
+        replay = "\n    ".join([head, *self._lines]) + "\n"
+        self.source = "\n\n".join([*self._blocks, replay])
+        words = set(re.findall(r"\w+", self.source))
+        self.namespace = {k: v for k, v in self.namespace.items() if k in words}
+
+    def compiled(self) -> Callable:
+        """The function that the source defines."""
+        return define("replay", self.source, dict(self.namespace), "replay")
+
+    # What may be overwritten and when values are no longer needed
+
+    def _last_uses(self) -> dict[int, list[int]]:
+        """For each place, the values that are needed there for the last time."""
+        kept = {*self._plain.results, *self._plain.writes.values()}
+        seen: set[int] = set(kept)
+        last: dict[int, list[int]] = {}
+        for place in range(len(self._entries) - 1, -1, -1):
+            entry = self._entries[place]
+            for n in dict.fromkeys((*_used(entry), *_made(entry))):
+                if n not in seen:
+                    seen.add(n)
+                    last.setdefault(place, []).append(n)
+        return last
+
+    def _overwritable(self) -> set[int]:
+        """Arrays that were made here, and of which nobody can hold a view."""
+        ours = _held_by_nobody_else(self._entries)
+        large = {n for n in ours if _nbytes(self._specs[n]) >= _WORTH_FREEING}
+        return large - {*self._plain.results, *self._plain.writes.values()}
+
+    def _free(self, place: int) -> None:
+        names = [
+            self._names[n]
+            for n in self._last.get(place, ())
+            if n in self._names
+            and self._names[n][0] == "a"
+            and _nbytes(self._specs[n]) >= _WORTH_FREEING
+        ]
+        if names:
+            self._lines.append(f"del {', '.join(dict.fromkeys(names))}")
+
+    # Lines
+
+    def _name(self, number: int) -> str:
+        return self._names[number]
+
+    def _new_name(self, number: int) -> str:
+        return self._names.setdefault(number, numbered("a", number))
+
+    def _object(self, value: Any, name: str) -> str:
+        """A name for an object that the source mentions."""
+        key = id(value)
+        if key not in self._objects:
+            if not is_name(name):
+                name = "object"
+            if name in dir(np):
+                name += "_"
+            while name in self.namespace:
+                name += "_"
+            self.namespace[name] = value
+            self._objects[key] = name
+        return self._objects[key]
+
+    def _call(self, call: Call, place: int) -> None:
+        arguments = [self._name(n) for n in call.inputs]
+        targets = [self._new_name(n) for n in call.outputs]
+        target = ", ".join(targets) + ("," if call.primitive.outputs else "")
+        if type(call.primitive) is Host:
+            host = self._object(call.primitive, call.primitive.name.replace(" ", "_"))
+            given = ", ".join(arguments)
+            asks = f"{host}.f({given})" if call.primitive.pure else f"log.ask({host}, [{given}])"
+            self._lines.append(f"{target} = {asks}" if targets else asks)
+            return
+        short = written_out(call, self._specs, arguments)
+        if short is not None:
+            self._lines.append(f"{target} = {short}")
+            return
+        kernel, first = self._kernel(call)
+        arguments = [*first, *arguments]
+        out = self._out(call, place)
+        if out is not None:
+            (n,) = call.outputs
+            self._names[n] = target = self._name(out)
+            self._names.pop(out)
+            arguments.append(f"out={target}")
+        arguments += [self._keyword(name, value) for name, value in call.attrs.items()]
+        self._lines.append(f"{target} = {kernel}({', '.join(arguments)})")
+
+    def _block(self, fused: Fused) -> None:
+        name = f"blocks_{len(self._blocks)}"
+        self._blocks.append(fused.source(name))
+        self.namespace |= fused.namespace
+        targets = [self._new_name(n) for n in fused.outputs]
+        arguments = ", ".join(self._name(n) for n in fused.inputs)
+        self._lines.append(f"{', '.join(targets)}, = {name}({arguments})")
+
+    def _kernel(self, call: Call) -> tuple[str, list[str]]:
+        """The name of the kernel, and what it gets before the arrays."""
+        primitive = call.primitive
+        if primitive.on_strings is not None and self._specs[call.inputs[0]].dtype == object:
+            return self._object(primitive.on_strings, primitive.name), []
+        many = _size(self._specs[call.inputs[0]]) >= MANY
+        kernel = primitive.on_many if many else primitive.on_numpy
+        if isinstance(kernel, functools.partial) and kernel.args == (np,) and not kernel.keywords:
+            return self._object(kernel.func, primitive.name), ["np"]
+        if getattr(np, getattr(kernel, "__name__", ""), None) is kernel:
+            return f"np.{kernel.__name__}", []
+        return self._object(kernel, primitive.name), []
+
+    def _out(self, call: Call, place: int) -> int | None:
+        """An input whose array the result may be written over."""
+        many = _size(self._specs[call.inputs[0]]) >= MANY
+        if not _is_ufunc(call.primitive) or call.attrs or many:
+            return None
+        (result,) = call.outputs
+        for n in self._last.get(place, ()):
+            if n in self._ours and n in call.inputs and self._specs[n] == self._specs[result]:
+                return n
+        return None
+
+    def _guard(self, guard: Guard) -> None:
+        name = self._name(guard.value)
+        found = f"bool({name})" if guard.truth else f"key_of({name})"
+        key = literal(guard.key) if guard.truth else self._object(guard.key, "key")
+        self._lines.append(f"if {found} != {key}:")
+        self._lines.append(f"    return Divergence({literal(self._guards)}, {found})")
+        self._guards += 1
+
+    def _reading(self, reading: Reading) -> None:
+        variable = self._object(self._variables[reading.variable], "variable")
+        name = self._new_name(reading.value)
+        self._lines.append(f"{name} = {variable}._array")
+
+    def _keyword(self, name: str, value: Any) -> str:
+        if not is_name(name):
+            raise TypeError(f"Cannot pass an attribute by the name {name!r}.")
+        return f"{name}={literal(value) if is_literal(value) else self._object(value, name)}"
+
+
+def _used(entry: Any) -> tuple[int, ...]:
+    return (entry.value,) if type(entry) in (Guard, Reading, Write) else entry.inputs
+
+
+def _made(entry: Any) -> tuple[int, ...]:
+    return () if type(entry) in (Guard, Reading, Write) else entry.outputs
+
+
+def _held_by_nobody_else(entries: list[Any]) -> set[int]:
+    """The values with an array that was made here, and into which no other looks."""
+    made, shared = set(), set()
+    for entry in entries:
+        if type(entry) is Fused:
+            made.update(entry.outputs)
+        elif type(entry) is not Call:
+            shared.add(entry.value)
+        elif _is_fresh(entry.primitive):
+            made.update(entry.outputs)
+        else:
+            shared.update(entry.inputs)
+    return made - shared
+
+
+def _fused(plain: Plain) -> list[Any]:
+    """The entries, with elementwise calls on large arrays put together between all others."""
+    parts: list[list[Any]] = [[]]
+    for entry in plain.entries:
+        if type(entry) is Call and type(entry.primitive) is not Host:
+            parts[-1].append(entry)
+        else:
+            parts += [[entry], []]
+    wanted = {*plain.results, *plain.writes.values()}
+    ours = _held_by_nobody_else(plain.entries)
+    found: list[list[Any]] = []
+    for part in reversed(parts):
+        used = {n for entry in part for n in _used(entry)}
+        if len(part) > 1:
+            # There may be as many parts as values: each is told of what it has itself.
+            here = used.union(*(entry.outputs for entry in part))
+            constants = {n: plain.constants[n] for n in used if n in plain.constants}
+            dead = frozenset((ours & here) - wanted)
+            part = fuse(part, plain.specs, frozenset(wanted & here), dead, constants)
+        wanted |= used
+        found.append(part)
+    return [entry for part in reversed(found) for entry in part]
+
+
+def _tuple(names: Iterable[str]) -> str:
+    names = list(names)
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _is_ufunc(primitive: Any) -> bool:
+    return type(primitive) is Primitive and type(primitive.on_numpy) is np.ufunc
+
+
+def _is_fresh(primitive: Any) -> bool:
+    """Whether its results share no memory with its inputs."""
+    if type(primitive) is not Primitive:
+        return False
+    return _is_ufunc(primitive) or primitive.writes is not None or primitive.name in _FRESH
+
+
+def _size(spec: Spec) -> int:
+    size = 1
+    for length in spec.shape:
+        size *= length
+    return size
+
+
+def _nbytes(spec: Spec) -> int:
+    return _size(spec) * spec.dtype.itemsize

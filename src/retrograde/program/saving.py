@@ -1,0 +1,246 @@
+"""Functions as plain data: their recordings in what JSON and a file of tensors can hold."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.calls import Call
+from retrograde.core.host_callbacks import Host
+from retrograde.core.rules import Spec
+from retrograde.core.variable import Variable
+from retrograde.program.concrete_function import VariableSpec
+from retrograde.program.function import Function
+from retrograde.program.interpreter import rule_of
+from retrograde.program.saving_values import encoded
+from retrograde.program.symbolic_sizes import (
+    Recorded,
+    Sample,
+    Unlike,
+    common_form,
+    open_axes,
+    recorded_with,
+    with_sizes,
+)
+from retrograde.program.traces import Path
+from retrograde.program.tracing import Guard, Reading, Recording, Tie, Write
+from retrograde.values import dtypes, nest
+from retrograde.values.conversion import held_by
+
+
+class Packing:
+    """Gathers the variables and constants of what is saved, and gives them names."""
+
+    def __init__(self, rules: bool = True) -> None:
+        """`rules` tells whether those of `custom_gradient`s are saved."""
+        self.rules = rules
+        self.variables: list[Any] = []
+        self.tensors: dict[str, np.ndarray] = {}
+
+    def variable(self, variable: Any) -> int:
+        """The place of a variable among all."""
+        for place, known in enumerate(self.variables):
+            if known is variable:
+                return place
+        self.variables.append(variable)
+        return len(self.variables) - 1
+
+    def constant(self, array: Any) -> str:
+        """The name of a constant."""
+        name = f"constant {len(self.tensors)}"
+        self.tensors[name] = np.asarray(array)
+        return name
+
+
+_NOT_CALLED = "it was never called, so nothing is recorded."
+_NOT_ALIKE = "what it does is not the same for all sizes of its input_signature."
+
+
+def packed_function(function: Function, packing: Packing) -> dict:
+    """All recordings of a function, and those for the sizes that its signatures leave open."""
+    name = function._name
+    opened = [_opened(function, *arguments, packing) for arguments in function._open]
+    if function._input_signature is not None:
+        if open_axes(function._input_signature):
+            opened.append(_opened(function, function._input_signature, {}, packing))
+        else:
+            function.get_concrete_function()
+    signatures = []
+    for paths in function._signatures.values():
+        if not paths.all:
+            continue
+        args, kwargs = _with_specs(paths.arguments, [])
+        what = f"The function {name}"
+        signatures.append(
+            {
+                "args": [encoded(value, what) for value in args],
+                "kwargs": encoded(kwargs, what),
+                "paths": [_packed_path(path, packing, what) for path in paths.all],
+            }
+        )
+    opened = [data for i, data in enumerate(opened) if data is not None and data not in opened[:i]]
+    if not signatures and not opened:
+        raise ValueError(
+            f"The function {name} cannot be saved: "
+            + (_NOT_CALLED if function._input_signature is None else _NOT_ALIKE)
+            + " Call it, or get_concrete_function, with the shapes that are to be saved."
+        )
+    parameters = [
+        [p.name, p.kind.name, _default(p)]
+        for p in inspect.signature(function.python_function).parameters.values()
+    ]
+    signature = function._input_signature
+    return {
+        "name": name,
+        "parameters": parameters,
+        "signatures": signatures,
+        "opened": opened,
+        "input signature": None if signature is None else encoded(signature, name),
+    }
+
+
+class _Aside(Packing):
+    """Gathers constants that are not to be saved as they are."""
+
+    def __init__(self, packing: Packing) -> None:
+        super().__init__(packing.rules)
+        self.variables = packing.variables
+
+
+def _opened(function: Function, args: tuple, kwargs: dict, packing: Packing) -> dict | None:
+    """A form of the function for all sizes that its arguments leave open, if it has one."""
+    what = f"The function {function._name}"
+    arguments = (args, kwargs)
+
+    def record(sizes: tuple) -> Recorded:
+        given, named = with_sizes(arguments, sizes)
+        fresh = Function(function.python_function, function._name)
+        return Recorded(sizes, fresh._recorded(given, named))
+
+    def sample(recorded: Recorded) -> Sample:
+        aside = _Aside(packing)
+        return Sample(recorded.sizes, _packed_path(recorded.path, aside, what), aside.tensors)
+
+    try:
+        count = len(open_axes(arguments))
+        recorded, tied = recorded_with(function.python_function, count, record)
+        samples = [sample(one) for one in recorded]
+        form = common_form(samples, tied)
+    except Unlike:
+        return None
+    for name, recipe in form["constants"].items():
+        if recipe is None:
+            form["constants"][name] = packing.constant(samples[0].constants[name])
+    return {"args": encoded(list(args), what), "kwargs": encoded(kwargs, what), **form}
+
+
+def _default(parameter: inspect.Parameter) -> Any:
+    if parameter.default is parameter.empty:
+        return None
+    return [encoded(parameter.default, f"The default of {parameter.name}")]
+
+
+def _packed_path(path: Path, packing: Packing, what: str) -> dict:
+    recording, plain = path._recording, path.replay.plain
+    if path.results.has_composites():
+        raise ValueError(f"{what} cannot be saved: it returns sparse or ragged tensors.")
+    entries, constants, results = plain.entries, plain.constants, plain.results
+    ties = any(type(entry) is Tie for entry in recording.entries)
+    if ties and packing.rules:  # which needs all of what was done
+        entries = [entry for entry in recording.entries if type(entry) is not Write]
+        constants = {n: x._array for n, x in recording.constants.items()}
+        results = path.results.numbers
+    used = {*plain.arguments, *results, *plain.writes.values()}.union(*map(_numbers, entries))
+    rules = [_packed_rule(recording, e, packing, what) for e in entries if type(e) is Tie]
+    used |= {n for rule in rules for n in rule["used"]} & constants.keys()
+    return {
+        "entries": [_packed_entry(entry, what) for entry in entries],
+        "rules": rules,
+        "specs": [
+            [n, list(recording.specs[n].shape), _name(recording.specs[n])] for n in sorted(used)
+        ],
+        "constants": [[n, packing.constant(constants[n])] for n in constants if n in used],
+        "inputs": recording.count,
+        "handed in": recording.handed_in,
+        "variables": [packing.variable(v) for v in recording.variables[recording.handed_in :]],
+        "first values": recording.first_values,
+        "writes": list(plain.writes.items()),
+        "results": results,
+        "structure": encoded(path.results.template(), what),
+    }
+
+
+def _numbers(entry: Any) -> tuple[int, ...]:
+    """The values that an entry uses or makes."""
+    if type(entry) in (Guard, Reading):
+        return (entry.value,)
+    return *entry.inputs, *(entry.values if type(entry) is Tie else ()), *entry.outputs
+
+
+def _packed_rule(recording: Recording, tie: Tie, packing: Packing, what: str) -> dict:
+    """The user's rule of a `custom_gradient`, as it is recorded for replays; or what it lacks."""
+    try:
+        backward, first, results = rule_of(recording, tie)
+        if not all(type(entry) is Call for entry in backward.entries):
+            raise ValueError("it looks at values, or has a gradient of its own in it")
+        entries = [_packed_entry(entry, what) for entry in backward.entries]
+    except Exception as error:
+        return {"missing": f"{type(error).__name__}: {error}", "used": []}
+    used = {n for n in results if n is not None}.union(*map(_numbers, backward.entries))
+    constants = backward.constants.items()
+    return {
+        "entries": entries,
+        "first": first,
+        "results": results,
+        "constants": [[n, packing.constant(x._array)] for n, x in constants if n in used],
+        "used": sorted(used),
+    }
+
+
+def _name(spec: Spec) -> str:
+    return dtypes.of(spec.dtype).name
+
+
+def _packed_entry(entry: Any, what: str) -> dict:
+    if type(entry) is Guard:
+        key = encoded(entry.key, what)
+        return {"guard": entry.value, "truth": entry.truth, "key": key, "how": entry.how}
+    if type(entry) is Tie:
+        parts = {"inputs": entry.inputs, "values": entry.values, "outputs": entry.outputs}
+        return {"tie": entry.name, **parts}
+    recipe = entry.primitive.recipe if type(entry) is Call and _is_host(entry) else None
+    if recipe is not None:
+        return {
+            "host": recipe.maker,
+            "function": recipe.function,
+            "given": encoded(recipe.values, what),
+            "inputs": entry.inputs,
+            "outputs": entry.outputs,
+        }
+    if type(entry) is not Call or _is_host(entry):
+        name = entry.primitive.name if type(entry) is Call else "a variable that changes outside"
+        raise ValueError(f"{what} cannot be saved: it runs Python code on its way ({name}).")
+    return {
+        "call": entry.primitive.name,
+        "inputs": entry.inputs,
+        "attrs": encoded(dict(entry.attrs), what),
+        "outputs": entry.outputs,
+    }
+
+
+def _is_host(call: Call) -> bool:
+    return type(call.primitive) is Host
+
+
+def _with_specs(value: Any, found: list[Variable]) -> Any:
+    """`value` with specs in place of variables, which are counted in `found`."""
+    held = held_by(value)
+    if isinstance(held, Variable):
+        place = next((i for i, v in enumerate(found) if v is held), len(found))
+        found += [held] if place == len(found) else []
+        return VariableSpec(place, list(held._array.shape), held.dtype.name, held.trainable)
+    if nest.is_nested(value):
+        return nest.rebuilt(value, [_with_specs(child, found) for child in nest.children(value)])
+    return value

@@ -1,0 +1,150 @@
+"""Python values as JSON can hold them, and back."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.spec import TensorSpec
+from retrograde.program.concrete_function import VariableSpec
+from retrograde.values import dtypes
+
+_OPS = "retrograde.ops."
+_MOST_AXES = 64  # NumPy's limit
+_MOST_ELEMENTS = 1 << 48
+
+
+def encoded(value: Any, what: str) -> Any:
+    """A Python value as JSON can hold it; `what` it belongs to, for the error if it cannot be."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return {"float": value.hex()}
+    if isinstance(value, complex):
+        return {"complex": [value.real.hex(), value.imag.hex()]}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, slice):
+        return {"slice": [encoded(part, what) for part in (value.start, value.stop, value.step)]}
+    if isinstance(value, np.dtype):
+        return {"numpy dtype": dtypes.of(value).name}
+    if isinstance(value, dtypes.DType):
+        return {"dtype": value.name}
+    if isinstance(value, np.generic):
+        return {"number": encoded(value.item(), what), "dtype": dtypes.of(value.dtype).name}
+    if isinstance(value, TensorSpec):
+        shape = None if value.shape.rank is None else value.shape.as_list()
+        return {"spec": [shape, value.dtype.name, value.name]}
+    if isinstance(value, VariableSpec):
+        return {"variable": [value.place, value.shape, value.dtype, value.trainable]}
+    if hasattr(value, "_fields") and type(value).__module__.startswith(_OPS):
+        name = f"{type(value).__module__}.{type(value).__name__}"
+        return {"named tuple": [encoded(part, what) for part in value], "type": name}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [encoded(part, what) for part in value]}
+    if type(value) is dict:
+        pairs = [[encoded(k, what), encoded(v, what)] for k, v in value.items()]
+        return {"dict": pairs}
+    raise ValueError(
+        f"{what} cannot be saved: it contains {value!r} of type {type(value).__name__!r}. Expected "
+        "numbers, strings, tensors, and lists, tuples and dicts of these."
+    )
+
+
+def decoded(data: Any) -> Any:
+    """Returns the Python value that `encoded` wrote down. Damaged data raises an error."""
+    if not isinstance(data, dict):
+        if isinstance(data, (list, float)):
+            raise TypeError(f"expected an encoded value, found {data!r}")
+        return data
+    kind = next(iter(data), None)
+    value = data.get(kind)
+    match kind:
+        case "float":
+            return float.fromhex(value)
+        case "complex":
+            return complex(*map(float.fromhex, value))
+        case "bytes":
+            return bytes.fromhex(value)
+        case "slice":
+            return slice(*map(decoded, value))
+        case "numpy dtype":
+            return dtype_of(value)
+        case "dtype":
+            return dtypes.of(dtype_of(value))
+        case "number":
+            return dtype_of(data["dtype"]).type(decoded(value))
+        case "spec":
+            shape, dtype, name = value
+            sizes = None if shape is None else [None if n is None else integer(n) for n in shape]
+            return TensorSpec(sizes, dtype_of(dtype), None if name is None else text(name))
+        case "variable":
+            place, shape, dtype, trainable = value
+            dtype_of(dtype)
+            return VariableSpec(integer(place), list(shape_of(shape)), dtype, boolean(trainable))
+        case "list":
+            return [decoded(part) for part in value]
+        case "tuple":
+            return tuple([decoded(part) for part in value])
+        case "named tuple":
+            return _named_tuple(text(data["type"]))(*map(decoded, value))
+        case "dict":
+            return {decoded(k): decoded(v) for k, v in value}
+    raise ValueError(f"A saved model contains an unknown value: {kind!r}.")
+
+
+def _named_tuple(name: str) -> type:
+    """A class of tuples that operations use for their attributes; no other class will do."""
+    module, _, last = name.rpartition(".")
+    found = getattr(sys.modules.get(module), last, None) if module.startswith(_OPS) else None
+    if not (isinstance(found, type) and issubclass(found, tuple)):
+        raise ValueError(f"A saved model contains an unknown kind of attribute: {name!r}.")
+    return found
+
+
+# Leaves of an untrusted file
+
+
+def integer(value: Any) -> int:
+    """Returns `value`, which must be a non-negative integer."""
+    if type(value) is not int or value < 0:
+        raise TypeError(f"expected a non-negative integer, found {value!r}")
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """Returns `value`, which must be a bool."""
+    if type(value) is not bool:
+        raise TypeError(f"expected true or false, found {value!r}")
+    return value
+
+
+def text(value: Any) -> str:
+    """Returns `value`, which must be a string."""
+    if type(value) is not str:
+        raise TypeError(f"expected a string, found {value!r}")
+    return value
+
+
+def dtype_of(value: Any) -> np.dtype:
+    """Returns the dtype that has `value` as its name."""
+    return dtypes.as_dtype(text(value)).numpy_dtype
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Returns a list of sizes as a shape that an array can have."""
+    if type(value) is not list:
+        raise TypeError(f"expected a list of sizes, found {value!r}")
+    shape = tuple([integer(size) for size in value])
+    if len(shape) > _MOST_AXES or math.prod(shape) > _MOST_ELEMENTS:
+        raise ValueError(f"no array has the shape {shape}")
+    return shape
+
+
+def item(values: Sequence, place: Any) -> Any:
+    """Returns the item of `values` at `place`, counted from the first one."""
+    return values[integer(place)]

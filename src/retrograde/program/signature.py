@@ -1,0 +1,263 @@
+"""What calls have in common: the arguments of a function, told apart from the values in them."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.spec import TensorSpec, TypeSpec
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.program.device_tensors import OnDevice
+from retrograde.values import nest
+from retrograde.values.composites import CompositeTensor
+from retrograde.values.conversion import as_array, held_by
+from retrograde.values.dtypes import DType
+from retrograde.values.shapes import TensorShape
+
+_PLAIN = (bool, int, complex, str, bytes, type(None))
+_BY_VALUE = (DType, TensorShape, TypeSpec, enum.Enum, np.dtype, type, slice)
+
+
+class Identity:
+    """An object that counts as itself and as nothing else, for as long as it lives."""
+
+    __slots__ = ("_hash", "_reference")
+
+    def __init__(self, value: Any) -> None:
+        self._hash = id(value)
+        try:
+            self._reference: Callable = weakref.ref(value)
+        except TypeError:
+            self._reference = lambda: value
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Identity):
+            return NotImplemented
+        value = self._reference()
+        return value is not None and value is other._reference()
+
+    def __repr__(self) -> str:
+        return f"{type(self._reference()).__name__} object"
+
+
+def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any:
+    """A key for all values that one recording serves.
+
+    Tensors in `value` are added to `inputs`, variables to `variables`, each once.
+    """
+    kind = type(value)
+    if kind is Tensor:
+        inputs.append(value)
+        return value._array.shape, value._array.dtype
+    if kind is OnDevice:
+        inputs.append(value)
+        return value._device.shape, value._device.dtype
+    if kind in _PLAIN:
+        return kind, value
+    if kind is float:
+        return kind, repr(value)  # tells 0.0 and -0.0 apart, and takes nan for itself
+    if isinstance(value, (np.ndarray, np.generic)):
+        inputs.append(Tensor(as_array(value)))
+        return inputs[-1]._array.shape, inputs[-1]._array.dtype
+    held = held_by(value)
+    if held is not None:
+        if isinstance(held, Variable):
+            place = next((i for i, v in enumerate(variables) if v is held), len(variables))
+            if place == len(variables):
+                variables.append(held)
+            return Variable, place, held._array.shape, held._array.dtype, held._trainable
+        inputs.append(held)
+        return held._array.shape, held._array.dtype
+    components = value._components() if isinstance(value, CompositeTensor) else ()
+    if components:
+        inputs.extend(components)
+        return kind, tuple([(x._array.shape, x._array.dtype) for x in components])
+    if nest.is_nested(value):
+        keys = tuple(sorted(value)) if isinstance(value, Mapping) else len(value)
+        try:
+            parts = [describe(child, inputs, variables) for child in nest.children(value)]
+        except RecursionError:
+            nest.flatten(value)  # says so if it is nested too deeply
+            raise
+        return kind, keys, *parts
+    if isinstance(value, _BY_VALUE):
+        return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value
+    if hasattr(kind, "__tf_tracing_type__"):  # says by itself which values are alike
+        return kind, value.__tf_tracing_type__(None)
+    return Identity(value)
+
+
+def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
+    """`value` with other tensors in it, in the order in which `describe` met them."""
+    kind = type(value)
+    if kind is Tensor or isinstance(value, (np.ndarray, np.generic)):
+        return next(inputs)
+    if kind in _PLAIN or kind is float:
+        return value
+    held = held_by(value)
+    if held is not None:
+        return value if isinstance(held, Variable) else next(inputs)
+    if isinstance(value, CompositeTensor):
+        return value._with_components(inputs)
+    if nest.is_nested(value):
+        children = [with_inputs(child, inputs) for child in nest.children(value)]
+        return value if kind is range else nest.rebuilt(value, children)
+    return value
+
+
+_MOST_LOOKED_AT = 5000
+_TOO_MUCH = object()
+
+
+def reaches(function: Callable, variable: Variable) -> bool:
+    """Whether `function` could come across `variable` without being handed it.
+
+    Looks through what the function refers to: its closure, the globals it names, its defaults, and
+    what these hold in turn. If that is too much to look through, the answer is yes.
+    """
+    return any(value is variable or value is _TOO_MUCH for value in _within(function))
+
+
+def tensors_reached(function: Callable) -> list[Any]:
+    """The tensors and variables that `function` could come across, as far as it is looked."""
+    held = [held_by(value) for value in _within(function) if value is not _TOO_MUCH]
+    return [value for value in held if value is not None]
+
+
+def _within(function: Callable) -> Iterator[Any]:
+    """All that a function refers to, and what that holds in turn; at the end, if it is too much
+    to look through, that."""
+    seen: set[int] = set()
+    ahead: list[Any] = [function]
+    while ahead:
+        value = ahead.pop()
+        if id(value) in seen or isinstance(value, (*_PLAIN, float, type, ModuleType, np.ndarray)):
+            continue
+        yield value
+        seen.add(id(value))
+        if len(seen) > _MOST_LOOKED_AT:
+            yield _TOO_MUCH
+            return
+        ahead.extend(_held(value))
+
+
+def _held(value: Any) -> list:
+    if isinstance(value, FunctionType):
+        cells = [_content(cell) for cell in value.__closure__ or ()]
+        names = _names(value.__code__)
+        used = [value.__globals__[name] for name in names if name in value.__globals__]
+        keywords = (value.__kwdefaults__ or {}).values()
+        return [*cells, *used, *(value.__defaults__ or ()), *keywords]
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return list(value)
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, weakref.ref):
+        return [value()]
+    return list(getattr(value, "__dict__", {}).values())
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is still empty
+        return None
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+class Parameters:
+    """How a Python function takes its arguments."""
+
+    def __init__(self, python_function: Callable) -> None:
+        self.signature = inspect.signature(python_function)
+        parameters = list(self.signature.parameters.values())
+        self._simple = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+        self._count = len(parameters)
+        self._defaults = [p.default for p in parameters]
+        self.names = [p.name for p in parameters]
+
+    def ordered(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The same arguments with defaults filled in and, where that can be, without names."""
+        if self._simple and not kwargs:
+            tail = self._defaults[len(args) :]
+            if len(args) <= self._count and all([x is not inspect.Parameter.empty for x in tail]):
+                return (*args, *tail), kwargs
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def by_position(self, args: tuple, kwargs: dict) -> tuple:
+        """Returns the arguments without names, as an `input_signature` lists them."""
+        bound = self.signature.bind_partial(*args, **kwargs)
+        if bound.kwargs:  # a parameter before these has no value, or they have no position
+            raise TypeError(
+                "An input_signature lists the first parameters, in order. Received: "
+                f"{len(bound.args)} of them and {', '.join(map(repr, bound.kwargs))}. "
+                f"Parameters: {self.signature}."
+            )
+        return bound.args
+
+
+def fitted(args: tuple, kwargs: dict, specs: Any, parameters: Parameters) -> tuple:
+    """Arguments as tensors that fit an `input_signature`."""
+    if kwargs:
+        args = parameters.by_position(args, kwargs)
+    if len(args) != len(specs):
+        raise TypeError(
+            f"The function has an input_signature of {len(specs)} arguments. Received: {len(args)}."
+        )
+    names = parameters.names
+    if len(names) < len(args):  # the last is *args
+        names = [*names, *names[-1:] * (len(args) - len(names))]
+    triples = zip(args, specs, names, strict=False)  # there may be more names, with defaults
+    return tuple([_fit(value, spec, name) for value, spec, name in triples])
+
+
+def _fit(value: Any, spec: Any, name: str) -> Any:
+    if not isinstance(spec, TypeSpec):
+        flat, wanted = nest.flatten(value), nest.flatten(spec)
+        if len(flat) != len(wanted):
+            raise TypeError(
+                f"Argument {name!r} has {len(flat)} leaves. Expected {len(wanted)}, as the "
+                "input_signature says."
+            )
+        fitting = [_fit(x, s, name) for x, s in zip(flat, wanted, strict=True)]
+        return nest.packed(spec, iter(fitting))
+    if not isinstance(spec, TensorSpec):
+        if not spec.is_compatible_with(value):
+            raise _misfit(value, spec, name)
+        return value
+    held = held_by(value)
+    try:
+        tensor = Tensor(as_array(value, spec.dtype.numpy_dtype)) if held is None else held._read()
+    except (TypeError, ValueError):
+        raise _misfit(value, spec, name) from None
+    if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor._array.shape):
+        raise _misfit(tensor, spec, name)
+    return tensor
+
+
+def _misfit(value: Any, spec: TypeSpec, name: str) -> TypeError:
+    found = TensorSpec.from_tensor(value) if isinstance(value, Tensor) else repr(value)
+    return TypeError(
+        f"Argument {name!r} does not fit the input_signature. Received: {found}. Expected: {spec}."
+    )

@@ -1,0 +1,67 @@
+"""Signatures of functions in words, as TensorFlow prints them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from retrograde.core.spec import TypeSpec, spec_of
+from retrograde.core.variable import Variable
+from retrograde.program.traces import Path
+from retrograde.values import nest
+from retrograde.values.composites import CompositeTensor
+from retrograde.values.conversion import held_by
+
+
+def told(signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any, path: Path) -> str:
+    """What a function takes, returns, and uses besides, for one kind of call.
+
+    `args` and `kwargs` are as the function gets them, and `returned` is what it returns, with specs
+    in the place of tensors.
+    """
+    parameters = [
+        f"{name} ({kind}): {_kind(value)}" for name, kind, value in _named(signature, args)
+    ]
+    parameters += [f"{name} (KEYWORD_ONLY): {_kind(value)}" for name, value in kwargs.items()]
+    resource = "TensorSpec(shape=(), dtype=tf.resource, name=None)"
+    captured = [f"{variable._id}: {resource}" for variable in path.captured_variables()]
+    parts = {
+        "Input Parameters": parameters,
+        "Output Type": [_kind(returned)],
+        "Captures": captured,
+    }
+    lines = []
+    for title, items in parts.items():
+        lines += [f"{title}:", *[f"  {item}" for item in items or ["None"]]]
+    return "\n".join(lines)
+
+
+def _named(signature: inspect.Signature, args: tuple) -> list[tuple[str, str, Any]]:
+    """Names and kinds of positional arguments. What comes before `*args` cannot be named."""
+    positional = [p for p in signature.parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
+    rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
+    kinds = [p.POSITIONAL_ONLY.name if rest else p.kind.name for p in positional]
+    named = [(p.name, kind, x) for p, kind, x in zip(positional, kinds, args, strict=False)]
+    more = enumerate(args[len(positional) :])
+    return named + [(f"{rest[0]}_{i}", "POSITIONAL_ONLY", value) for i, value in more]
+
+
+def _kind(value: Any) -> str:
+    held = held_by(value)
+    if isinstance(held, Variable):
+        shown = f"shape={held.shape}, dtype={held.dtype!r}, trainable={held.trainable}"
+        return f"VariableSpec({shown})"
+    if held is not None or isinstance(value, CompositeTensor):
+        return repr(spec_of(value))
+    if isinstance(value, TypeSpec):
+        return repr(value)
+    if isinstance(value, Mapping):
+        items = [f"[{key!r}, {_kind(child)}]" for key, child in value.items()]
+        return f"Dict[{', '.join(items)}]"
+    if nest.is_nested(value):
+        title = "List" if isinstance(value, list) else "Tuple"
+        return f"{title}[{', '.join(map(_kind, nest.children(value)))}]"
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return f"Literal[{value!r}]"
+    return type(value).__name__

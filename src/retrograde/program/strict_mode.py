@@ -1,0 +1,60 @@
+"""What a replay gave, beside what the Python function gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.tensor import Tensor
+from retrograde.values import nest
+from retrograde.values.conversion import as_array, held_by
+
+
+def check_alike(
+    expected: Any,
+    outcome: Any,
+    eager: list[Tensor],
+    replayed: list[Tensor],
+    names: list[str],
+    function: str,
+) -> None:
+    """Raises if results, or the variables that `names` tells of, are not the same."""
+    wanted = [_array(x) for x in nest.leaves(expected, expand_composites=True)]
+    found = [_array(x) for x in nest.leaves(outcome, expand_composites=True)]
+    pairs = [(f"result {i}", a, b) for i, (a, b) in enumerate(zip(wanted, found, strict=True))]
+    values = [(x._array, y._array) for x, y in zip(eager, replayed, strict=True)]
+    pairs += [(name, a, b) for name, (a, b) in zip(names, values, strict=True)]
+    for name, a, b in pairs:
+        if not _alike(a, b):
+            raise RuntimeError(
+                f"{function}: a replay differs from the Python function in {name}. The function "
+                f"gives {a}, the replay {b}. Something in it depends on what is neither an "
+                "argument nor a tensor: a Python variable that has changed since the recording, "
+                "or NumPy's random numbers."
+            )
+
+
+def _array(leaf: Any) -> Any:
+    held = held_by(leaf)
+    if held is not None:
+        return held._array
+    try:
+        return as_array(leaf)
+    except (TypeError, ValueError):
+        return None
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return a is b
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind in "biuO":
+        return bool(np.all(a == b))
+    digits = np.sqrt(np.finfo(a.dtype).eps) if a.dtype.kind in "fc" else 0.1
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    a, b = a.astype(wide), b.astype(wide)
+    scale = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
+    return bool(np.allclose(a, b, rtol=float(digits), atol=float(digits * scale), equal_nan=True))

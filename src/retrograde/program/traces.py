@@ -1,0 +1,373 @@
+"""Paths: the ways that calls of one signature have taken, each a recording ready for replay."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.calls import Call
+from retrograde.core.host_callbacks import Host
+from retrograde.core.locks import fork_safe_lock
+from retrograde.core.rules import Spec
+from retrograde.core.source import literal
+from retrograde.core.spec import TensorSpec, spec_of
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import commit
+from retrograde.program.device_tensors import on_device
+from retrograde.program.differentiation import Piece
+from retrograde.program.donation import Loan
+from retrograde.program.fast_path import quick_call
+from retrograde.program.interpreter import Divergence, play_entries
+from retrograde.program.replay import Replay
+from retrograde.program.simplification import simplified
+from retrograde.program.tracing import Guard, Log, Recording
+from retrograde.program.xla import Program
+from retrograde.values import dtypes, nest
+from retrograde.values.composites import CompositeTensor
+from retrograde.values.conversion import as_array, held_by
+
+
+class Results:
+    """The structure that a function returns, and which values of the recording are in it.
+
+    Python's numbers and strings become tensors, as in TensorFlow; `None` and other objects stay.
+    """
+
+    def __init__(self, returned: Any, recording: Recording) -> None:
+        self._structure = returned
+        self._leaves = [_tensor(x) for x in nest.leaves(returned, expand_composites=True)]
+        self.tensors = [x for x in self._leaves if isinstance(x, Tensor)]
+        self.numbers = [recording.number(x) for x in self.tensors]
+        self.single = type(returned) is Tensor
+        self._places = [isinstance(x, Tensor) for x in self._leaves]
+        self._leaves = [None if isinstance(x, Tensor) else x for x in self._leaves]
+
+    def around(self, tensors: list[Tensor]) -> Any:
+        """The structure around other tensors."""
+        if self.single:
+            return tensors[0]
+        given = iter(tensors)
+        pairs = zip(self._places, self._leaves, strict=True)
+        leaves = iter([next(given) if place else leaf for place, leaf in pairs])
+        return nest.packed(self._structure, leaves, expand_composites=True)
+
+    def expression(self) -> str:
+        """Python for the structure around tensors `y0`, `y1` and so on; `around` makes others."""
+        names = [f"y{i}" for i in range(len(self.numbers))]
+        if self.single:
+            return names[0]
+        pairs = zip(self._places, self._leaves, strict=True)
+        if any(not place and leaf is not None for place, leaf in pairs):
+            return f"around([{', '.join(names)}])"
+        given = iter(names)
+        leaves = iter([next(given) if place else "None" for place in self._places])
+        return _literal(self._structure, leaves) or f"around([{', '.join(names)}])"
+
+    @classmethod
+    def of(cls, template: Any, numbers: list[int]) -> Results:
+        """What `template()` tells, with values of these numbers."""
+        results = cls.__new__(cls)
+        results._structure = template
+        leaves = list(nest.leaves(template))
+        results._places = [isinstance(x, TensorSpec) for x in leaves]
+        results._leaves = [None if isinstance(x, TensorSpec) else x for x in leaves]
+        results.numbers, results.tensors = numbers, []
+        results.single = isinstance(template, TensorSpec)
+        return results
+
+    def has_composites(self) -> bool:
+        """Whether there are sparse tensors or the like among the results."""
+        return any(isinstance(x, CompositeTensor) for x in nest.leaves(self._structure))
+
+    def template(self) -> Any:
+        """The structure, with a `TensorSpec` in the place of each tensor."""
+        return self.around([TensorSpec([])] * len(self.numbers))
+
+    def forget(self) -> None:
+        """Lets go of the tensors of the call that was recorded."""
+        self.tensors = []
+        if self.single:
+            self._structure = None
+        elif not self.has_composites():
+            self._structure = nest.packed(self._structure, itertools.repeat(None))
+
+
+def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
+    """Python for lists, tuples and dicts, one in the other, around `leaves`; `None` for others."""
+    if structure is None or isinstance(structure, Tensor):
+        return next(leaves)
+    if type(structure) is dict and all(type(key) is str for key in structure):
+        values = {key: _literal(structure[key], leaves) for key in sorted(structure)}
+        if None in values.values():
+            return None
+        return f"{{{''.join(f'{literal(key)}: {values[key]}, ' for key in structure)}}}"
+    if type(structure) not in (list, tuple):
+        return None
+    parts = [_literal(part, leaves) for part in structure]
+    if None in parts:
+        return None
+    inner = "".join(f"{part}, " for part in parts)
+    return f"[{inner}]" if type(structure) is list else f"({inner})"
+
+
+def _tensor(leaf: Any) -> Any:
+    held = held_by(leaf)
+    if held is not None:
+        return leaf if type(leaf) is Tensor else held._read()
+    if leaf is None or isinstance(leaf, CompositeTensor):
+        return leaf
+    try:
+        return Tensor(as_array(leaf))
+    except (TypeError, ValueError):
+        return leaf
+
+
+class Path:
+    """One recording, ready to be replayed."""
+
+    def __init__(
+        self, recording: Recording, results: Results, compiles: bool, fold: bool = True
+    ) -> None:
+        self.results = results
+        self.keys = tuple([e.key for e in recording.entries if type(e) is Guard])
+        self.guards = [e for e in recording.entries if type(e) is Guard]
+        self.replays = 0
+        self._recording = recording
+        self._arguments = recording.arguments
+        plain = simplified(recording, results.numbers, fold)
+        first = recording.first_values
+        self._read = [place for place, number in enumerate(first) if number >= 0]
+        self.replay = Replay(
+            plain, recording.variables, compiles, {p: first[p] for p in self._read}
+        )
+        variables = recording.variables
+        self._open = [(p, variables[p]._array.shape) for p in self._read if variables[p]._shape]
+        self._captured = [
+            (n, x)
+            for n, x in recording.constants.items()
+            if x._id < recording.start and x._array.dtype in dtypes.INEXACT
+        ]
+        self._piece: Piece | None = None
+        self.turn = fork_safe_lock()  # held by a call that updates variables
+        self._loan: Loan | None = None
+        self.was_shortened = False
+        self._compiles = compiles
+        # Python code in a call may wait for another thread, so such a call holds no lock.
+        self._takes_turns = bool(compiles or plain.writes) and not self.has_effects()
+
+    def variables(self, arguments: list[Any]) -> list[Any]:
+        """The variables of a call: those among its arguments, then those of the function."""
+        return [*arguments, *self._recording.variables[len(arguments) :]]
+
+    def exported(self) -> Any:
+        """The program for `jax.export`, with the variables as they are now."""
+        program = Program(self.replay.plain, self._recording.variables, None)
+        first, variables = self._recording.first_values, self._recording.variables
+        return program.exported({first[p]: np.asarray(variables[p]) for p in self._read})
+
+    def captured_variables(self) -> list[Any]:
+        """The variables of the function that are not among its arguments."""
+        return self._recording.variables[self._recording.handed_in :]
+
+    def has_effects(self) -> bool:
+        """Whether it calls Python code for more than random numbers."""
+        calls = [e for e in self.replay.plain.entries if type(e) is Call]
+        hosts = [call.primitive for call in calls if type(call.primitive) is Host]
+        return any(not (host.pure or host.draws) for host in hosts)
+
+    def argument_specs(self) -> list[Spec]:
+        """Shapes and dtypes of the tensors that are handed in."""
+        return self._recording.specs[: self._recording.count]
+
+    def result_specs(self) -> list[Spec]:
+        """Shapes and dtypes of the results."""
+        return [self._recording.specs[n] for n in self.results.numbers]
+
+    def described_results(self) -> Any:
+        """What is returned, with specs in the place of tensors."""
+        specs = [TensorSpec(*spec) for spec in self.result_specs()]
+        if not self.results.has_composites():
+            return self.results.around(specs)
+        zeros = [Tensor(np.zeros(spec.shape, spec.dtype)) for spec in self.result_specs()]
+        structure = self.results.around(zeros)
+        leaves = [spec_of(leaf) or leaf for leaf in nest.leaves(structure)]
+        return nest.packed(structure, iter(leaves))
+
+    def fits(self, arguments: list[Any]) -> bool:
+        """Whether variables of open shape have the one they had."""
+        variables = self.variables(arguments) if self._open else ()
+        return all(variables[place]._array.shape == shape for place, shape in self._open)
+
+    def run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
+        """Does again what was recorded, to other `inputs`. Nothing is kept before all is done."""
+        variables = self.variables(arguments)
+        with self.turn if self._takes_turns else nullcontext():
+            return self._committed(lambda: self._run(inputs, variables, log), variables, log)
+
+    def _committed(
+        self, compute: Callable[[], Any], variables: list[Any], log: Log
+    ) -> Any | Divergence:
+        """The results of `compute`, once the new values that it returns are committed.
+
+        If another thread changes a variable between its reading and its writing, all is computed
+        again. Where Python code may change variables as well, the last write counts.
+        """
+        while True:
+            outcome = compute()
+            if type(outcome) is Divergence:
+                return outcome
+            results, writes, read = outcome
+            updated = [p for p in writes if p in read] if self._takes_turns else []
+            if commit(
+                [variables[p] for p in writes],
+                list(writes.values()),
+                [variables[p] for p in updated],
+                [read[p] for p in updated],
+            ):
+                self.replays += 1
+                return results
+            log.rewind()
+
+    def _run(self, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+        """The results, the new tensors of variables, and those that they held before, by place."""
+        loan, given_away = self._lend(variables), self.replay.given_away
+        read = {p: None if p in given_away else variables[p]._current() for p in self._read}
+        outcome = self.replay.run([*inputs, *read.values()], log, loan)
+        if type(outcome) is Divergence:
+            return outcome
+        values, writes = outcome
+        if loan is not self._loan:
+            loan.end_all()
+        pairs = zip(self._put_by_hand(), writes, strict=True)
+        new = {place: on_device(array, variables[place]._id) for place, array in pairs}
+        return self.results.around([on_device(value) for value in values]), new, read
+
+    def verify(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> None:
+        """Raises a `ValueError` if a value has another shape or dtype than its spec."""
+        variables = self.variables(arguments)
+        read = [variables[place]._current() for place in self._read]
+        given = dict(zip(self._arguments, [*inputs, *read], strict=True))
+        recording = self._recording
+        played = play_entries(recording, recording.entries, recording.constants | given, log)
+        if type(played) is Divergence:
+            return  # another recording is the right one
+        for n, tensor in played.values.items():
+            if Spec.of(tensor) != recording.specs[n]:
+                raise ValueError(f"value {n} is not {recording.specs[n]} but {Spec.of(tensor)}")
+
+    def _lend(self, variables: list[Any]) -> Loan | None:
+        """A loan for a call. It goes on after it, if others are of the same variables.
+
+        Not if someone else gets one of their values: who holds it is seen where a loan begins.
+        """
+        lent = self.replay.lent
+        if self._loan is not None or not lent:
+            return self._loan
+        loan = Loan([variables[place] for place in lent], len(self.replay.given_away))
+        if min(lent) >= self._recording.handed_in and not self.replay.program().shares:
+            self._loan = loan
+        return loan
+
+    def _put_by_hand(self) -> list[int]:
+        """The places of variables that are written, and were not lent."""
+        return [place for place in self.replay.plain.writes if place not in self.replay.lent]
+
+    def quick(self) -> Callable | None:
+        """A function that does as `run` for calls with tensors alone; `None` if it cannot be."""
+        if self.guards or self._open or self.replay.calls_python:
+            return None
+        if self.replay.compiles and not self.replay.program().makes_all:
+            return None
+        variables = self._recording.variables
+        read, written = ({p: variables[p] for p in ps} for ps in (self._read, self._put_by_hand()))
+        loan = self._lend(variables)
+        return quick_call(self, read, written, loan, loan is self._loan)
+
+    def call(
+        self,
+        inputs: list[Tensor],
+        arguments: list[Any],
+        log: Log,
+        traced: dict[int, Tensor] | None = None,
+    ) -> Any:
+        """As `run`, for active recorders.
+
+        The call that was traced has written its variables already. It passes the tensors that they
+        held before, by place.
+        """
+        variables = self.variables(arguments)
+        if self._piece is None:
+            numbers = [*self._arguments, *[n for n, _ in self._captured]]
+            self._piece = Piece(self._recording, numbers, self.results.numbers, self._compiles)
+        with self.turn if self._takes_turns else nullcontext():
+            return self._committed(
+                lambda: self._called(inputs, variables, log, traced), variables, log
+            )
+
+    def _called(
+        self,
+        inputs: list[Tensor],
+        variables: list[Any],
+        log: Log,
+        traced: dict[int, Tensor] | None,
+    ) -> Any:
+        """As `_run`, for active recorders."""
+        read = {place: variables[place]._read() for place in self._read} | (traced or {})
+        tensors = [*inputs, *read.values(), *[x for _, x in self._captured]]
+        outcome = self._piece(tensors, log)
+        if type(outcome) is Divergence and traced is not None:
+            # XLA rounds otherwise than the traced call did, and guards compare all digits.
+            log.rewind()
+            outcome = self._piece.played(tensors, log)
+        if type(outcome) is Divergence:
+            return outcome
+        results, writes = outcome
+        if traced is not None:
+            writes = {}
+            log.undo()  # variables hold their last values, not those that Python code may see
+        new = {place: Tensor(x._array, variables[place]._id) for place, x in writes.items()}
+        return self.results.around(results), new, read
+
+
+class Paths:
+    """The paths of one signature, as branches that part at guards."""
+
+    def __init__(self) -> None:
+        self.all: list[Path] = []
+        self.latest: Path | None = None
+        self.eager = False
+        self.arguments: tuple[tuple, dict] = ((), {})  # of the first call, with specs of tensors
+        self._branches: dict[tuple, Path] = {}
+        self._replays = 0
+
+    def was_used(self, newest: Paths) -> bool:
+        """Whether it was replayed since this was last asked, or is the `newest` of all."""
+        before, self._replays = self._replays, sum(path.replays for path in self.all)
+        return self is newest or self._replays > before
+
+    def add(self, path: Path) -> None:
+        """Takes a new path in."""
+        self.all.append(path)
+        self.latest = path
+        for prefix in _prefixes(path.keys):
+            self._branches[prefix] = path
+
+    def first(self, variables: list[Any]) -> Path | None:
+        """The path to try first: the one that was right the last time."""
+        latest = self.latest
+        if latest is None or latest.fits(variables):
+            return latest
+        return next((path for path in reversed(self.all) if path.fits(variables)), None)
+
+    def other(self, path: Path, divergence: Divergence, variables: list[Any]) -> Path | None:
+        """The path that goes along with `path` up to a guard, and there the other way."""
+        found = self._branches.get((*path.keys[: divergence.place], divergence.key))
+        return found if found is not None and found.fits(variables) else None
+
+
+def _prefixes(keys: tuple) -> Iterator[tuple]:
+    return (keys[: i + 1] for i in range(len(keys)))

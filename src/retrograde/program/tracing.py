@@ -1,0 +1,509 @@
+"""Recording: all that one call of a function did, as a list over numbered values."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core import random_state
+from retrograde.core.apply import apply
+from retrograde.core.backward import rewind
+from retrograde.core.batching import Batched
+from retrograde.core.calls import Call
+from retrograde.core.custom_gradient import CustomCall
+from retrograde.core.host_callbacks import NUMPY_CALL, Host, wrapped
+from retrograde.core.recorders import Recorder, alone
+from retrograde.core.rules import Spec
+from retrograde.core.source_location import (
+    Place,
+    first_output,
+    here,
+    is_users,
+    locals_of,
+    place_of,
+    retold_in,
+)
+from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.variable import commit, writing
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+
+
+class Origin(NamedTuple):
+    """Where a call comes from: its place in the user's program.
+
+    If it was made by the rule of another call, `of` is the number of the first output of that one,
+    and `place` that of that one too.
+    """
+
+    place: Place | None
+    of: int | None = None
+
+
+class Guard(NamedTuple):
+    """A value that reached Python: a replay that meets another one has to be another recording.
+
+    `truth` says that only whether it is true was asked. `where` is the place in the user's code.
+    """
+
+    value: int
+    truth: bool
+    key: Any
+    how: str
+    where: Place | None
+
+
+class Write(NamedTuple):
+    """A variable, by its place in the list of them, gets a new value."""
+
+    variable: int
+    value: int
+
+
+class Reading(NamedTuple):
+    """A variable that something outside of the recording has changed is read once more."""
+
+    variable: int
+    value: int
+
+
+class Tie(NamedTuple):
+    """A `custom_gradient`: `outputs` are the values of `values`, and lead back by `rule` alone."""
+
+    name: str
+    rule: Callable
+    inputs: tuple[int, ...]
+    values: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def to_variable(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
+    """The rule of a value that a variable was given and is read again: it leads to the variable."""
+    return [g]
+
+
+class Log:
+    """What the effects of one call returned, in order.
+
+    When a replay turns out to be the wrong one, what it read or was told is not read or asked
+    again: the next attempt gets the same answers first. Random numbers are drawn from the same
+    place on.
+    """
+
+    __slots__ = ("_before", "_state", "answers", "place")
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, Any, Exception | None]] = []
+        self.place = 0
+        self._state: Any = None
+        self._before: dict[int, tuple[Any, Tensor]] = {}
+
+    def show(self, variable: Any, array: Any) -> None:
+        """Lets `variable` hold what it is to hold in the end, before Python code looks at it."""
+        self._before.setdefault(variable._id, (variable, variable._current()))
+        variable._put(Tensor(array, variable._id))
+
+    def undo(self) -> None:
+        """Takes back what was shown."""
+        restore(self._before)
+        self._before = {}
+
+    def rewind(self) -> None:
+        """Begins again with the first answer."""
+        self.place = 0
+        self.undo()
+        if self._state is not None:
+            random_state.restore(self._state)
+
+    def ask(self, host: Host, arrays: list) -> Any:
+        """What `host` answered the last time this call came here; or now, for the first time."""
+        if host.draws:
+            if self._state is None:
+                self._state = random_state.state()
+            return host.f(*arrays)
+        if self.place < len(self.answers) and self.answers[self.place][0] != host.name:
+            del self.answers[self.place :]
+        if self.place == len(self.answers):
+            self.answers.append((host.name, *_answer(host, arrays)))
+        _, answer, error = self.answers[self.place]
+        self.place += 1
+        if error is not None:
+            raise error
+        return answer
+
+
+def restore(before: dict[int, tuple[Any, Tensor]]) -> None:
+    """Gives variables, by their ids, the tensors that they held before, all at once."""
+    variables, tensors = zip(*before.values(), strict=True) if before else ((), ())
+    commit(variables, tensors)
+
+
+def _answer(host: Host, arrays: list) -> tuple[Any, Exception | None]:
+    with alone():
+        try:
+            return host.f(*arrays), None
+        except Exception as error:
+            return None, error
+
+
+# Escapes that are followed by an event of their own, or by none that matters
+_FOLLOWED = frozenset(
+    {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print", NUMPY_CALL}
+)
+
+
+class Recording(Recorder):
+    """Hears all that happens in one call, and numbers the values as they come.
+
+    The first numbers are those of the inputs. A value is told by the id of its tensor; one that a
+    variable holds, by the tensor itself, as all of its values go by the id of the variable.
+    """
+
+    records_functions = True
+
+    def __init__(self, inputs: list[Tensor], log: Log, variables: Sequence[Any] = ()) -> None:
+        self.start = next_id()  # tensors with smaller ids were there before
+        self.inputs = inputs
+        self.count = len(inputs)
+        self.entries: list[Any] = []
+        self.origins: dict[int, Origin] = {}  # of calls, by their first outputs
+        self.specs: list[Spec] = []
+        self.constants: dict[int, Tensor] = {}
+        self.variables: list[Any] = list(variables)  # first those that are arguments
+        self.handed_in = len(variables)
+        self.first_values: list[int] = [-1] * len(variables)  # of each variable, if it was read
+        self.hosted: dict[int, Tensor] = {}  # what Python code gave
+        self.before: dict[int, tuple[Any, Tensor]] = {}  # what variables held that were written
+        self.created: list[weakref.ref] = []
+        self.made: list[weakref.ref] = [weakref.ref(x) for x in inputs]  # and on the way
+        self.log = log
+        self._numbers: dict[int, int] = {}
+        self._versions: dict[int, list[tuple[Tensor, int]]] = {}
+        self._given: dict[int, Tensor] = {}  # what variables were given and nobody has read yet
+        self._places: dict[int, int] = {v._id: i for i, v in enumerate(variables)}
+        self._arrays: dict[int, tuple[Any, int]] = {}
+        self._changing: list[bool] = []  # values that another call may see otherwise
+        self._guarded: set[tuple[int, bool]] = set()
+        self._draws: dict[Any, Tensor] = {}
+        self._inputs = {id(x._array) for x in inputs}
+        self.rules: dict[tuple, Any] = {}  # of its `custom_gradient`s, recorded when asked for
+        self.begin(inputs)
+
+    def begin(self, inputs: list[Tensor]) -> int:
+        """Numbers `inputs`, and tells the first of the numbers."""
+        first = len(self.specs)
+        for x in inputs:
+            self._numbers[x._id] = self._new(x._array, changing=True)
+        return first
+
+    @property
+    def arguments(self) -> list[int]:
+        """The numbers of what is handed in: the inputs, then the variables that are read."""
+        return [*range(self.count), *(n for n in self.first_values if n >= 0)]
+
+    def branched(self) -> Recording:
+        """A recording that knows all tensors of this one, and goes on by itself."""
+        branch = copy.copy(self)
+        branch.entries, branch.constants, branch.origins = [], {}, dict(self.origins)
+        branch.specs, branch._changing = list(self.specs), list(self._changing)
+        branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
+        branch._versions = {key: list(pairs) for key, pairs in self._versions.items()}
+        branch._guarded, branch._given = set(self._guarded), dict(self._given)
+        return branch
+
+    def continued(self, tensors: dict[int, Tensor]) -> Recording:
+        """A recording that numbers on from here, and knows `tensors` by the numbers they have."""
+        derived = self.branched()
+        derived._numbers = {x._id: n for n, x in self.constants.items()}
+        derived._versions, derived._arrays, derived._guarded = {}, {}, set()
+        derived._given = {}
+        derived.constants = dict(self.constants)
+        derived.variables, derived.first_values, derived._places = [], [], {}
+        derived.know(tensors)
+        return derived
+
+    def know(self, tensors: dict[int, Tensor]) -> None:
+        """Takes `tensors` for the values that have their numbers already."""
+        self._numbers.update((x._id, n) for n, x in tensors.items())
+        self._inputs = self._inputs | {id(x._array) for x in tensors.values()}
+
+    def known_tensors(self) -> dict[int, Tensor]:
+        """The tensors that everything in the call so far was made of, by their numbers."""
+        versions = [pair for pairs in self._versions.values() for pair in pairs]
+        read = {n for n in self.first_values if n >= 0}
+        read |= {e.value for e in self.entries if type(e) is Reading}
+        found = dict(enumerate(self.inputs)) | self.constants | self.hosted
+        return found | {n: x for x, n in versions if n in read}
+
+    def first_tensors(self) -> dict[int, Tensor]:
+        """The tensors that variables held when they were first read, by their places."""
+        found = {}
+        for place, first in enumerate(self.first_values):
+            if first >= 0:
+                versions = self._versions[self.variables[place]._id]
+                found[place] = next(tensor for tensor, number in versions if number == first)
+        return found
+
+    def shows_arguments(self) -> bool:
+        """Whether Python code on the way may look at, or change, a variable that was handed in."""
+        calls = [entry for entry in self.entries if type(entry) is Call]
+        return bool(self.handed_in) and any(may_look_around(call.primitive) for call in calls)
+
+    def close(self) -> None:
+        """Lets go of all tensors but constants, once nothing more is to be heard."""
+        self.inputs = self.inputs[:0]
+        if not self.shows_arguments():
+            self.variables[: self.handed_in] = [None] * self.handed_in
+        if self.created:
+            self.variables = []
+        self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}
+        self._given = {}
+        if not any(type(e) is Tie and e.rule is not to_variable for e in self.entries):
+            self._numbers, self._versions = {}, {}
+            for reference in self.made:
+                tensor = reference()
+                if tensor is not None:
+                    tensor.__class__ = Left
+        self.made = []
+
+    # Values
+
+    def _new(self, array: Any, changing: bool) -> int:
+        self.specs.append(Spec(array.shape, array.dtype))
+        self._changing.append(changing)
+        return len(self.specs) - 1
+
+    def number(self, x: Tensor) -> int:
+        """The number of the value of `x`; it becomes a constant if nothing here has made it."""
+        versions = self._versions.get(x._id)
+        if versions is not None:
+            for tensor, number in reversed(versions):
+                if tensor is x:
+                    return number
+        else:
+            number = self._numbers.get(x._id)
+            if number is not None:
+                return number
+        kept = self._arrays.get(id(x._array))
+        if kept is not None and kept[0]() is x._array:
+            number = kept[1]
+        else:
+            number = self._new(x._array, changing=False)
+            self.constants[number] = x if versions is None else Tensor(x._array)
+        if versions is None:
+            self._numbers[x._id] = number
+        else:
+            versions.append((x, number))
+        return number
+
+    def changes(self, x: Tensor) -> bool:
+        """Whether another call may see another value of `x`."""
+        return type(x._array) is Batched or self._changing[self.number(x)]
+
+    def _made(self, y: Tensor, changing: bool) -> int:
+        number = self._numbers[y._id] = self._new(y._array, changing)
+        self.made.append(weakref.ref(y))
+        array = y._array
+        # `np.True_` is one object for all.
+        if id(array) not in self._inputs and type(array) is not np.bool_:
+            self._arrays[id(array)] = (_reference(array), number)
+        return number
+
+    # What happens
+
+    def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
+        """Writes a call down."""
+        numbers = tuple([self.number(x) for x in inputs])
+        changing = any([self._changing[n] for n in numbers])
+        outputs = y if type(y) is tuple else (y,)
+        made = tuple([self._made(x, changing) for x in outputs])
+        self.entries.append(Call(primitive, numbers, attrs, made))
+        self.origins[made[0]] = self._origin(sys._getframe(1))
+
+    def _origin(self, frame: FrameType | None) -> Origin:
+        """Where the call comes from that `frame` makes."""
+        caller = frame
+        while caller is not None and not (is_users(caller) or retold_in(caller)):
+            if caller.f_code is rewind.__code__:
+                plan, out = locals_of(caller, "plan", "out")
+                of = self._numbers.get(first_output(out))
+                before = self.origins.get(of)
+                if before is not None and before.place is not None:
+                    return Origin(before.place._replace(rule=plan.name), of)
+            caller = caller.f_back
+        return Origin(place_of(frame))
+
+    def tie(self, call: CustomCall, inputs: tuple, leaves: list, outputs: list) -> None:
+        """Hears of the call of a `custom_gradient`: `outputs` are new handles on `leaves`."""
+        values = tuple([self.number(x) for x in leaves])
+        numbers = tuple([self.number(x) for x in inputs])
+        made = tuple(
+            [self._made(y, self._changing[n]) for y, n in zip(outputs, values, strict=True)]
+        )
+        self.entries.append(Tie(call.name, call.rule, numbers, values, made))
+
+    def perform(self, host: Host, inputs: tuple, answer: Any = None) -> Any:
+        """Runs `host`, unless its `answer` is known, and writes it down."""
+        numbers = tuple([self.number(x) for x in inputs])
+        arrays = [x._array for x in inputs]
+        if answer is not None:
+            pass
+        elif host.pure:
+            with alone():
+                answer = host.f(*arrays)
+        else:
+            answer = self.log.ask(host, arrays)
+        if host.draws:
+            # A place that was drawn from before, as when a function is run once more for its
+            # gradient, is the same one in every replay.
+            key = answer.tobytes()
+            if key in self._draws:
+                return self._draws[key]
+        y = wrapped(host, answer)
+        if host.draws:
+            self._draws[key] = y
+        changing = not host.pure or any([self._changing[n] for n in numbers])
+        outputs = y if type(y) is tuple else (y,)
+        made = tuple([self._made(x, changing) for x in outputs])
+        self.hosted.update(zip(made, outputs, strict=True))
+        self.entries.append(Call(host, numbers, {}, made))
+        return y
+
+    def read(self, variable: Any) -> None:
+        """Notes which variables are read, and when something else has changed one."""
+        place = self._place(variable)
+        tensor = variable._current()
+        versions = self._versions.get(variable._id)
+        if versions is None:
+            number = self.first_values[place] = self._new(tensor._array, changing=True)
+            self._versions[variable._id] = [(tensor, number)]
+        elif not any(known is tensor for known, _ in versions):
+            number = self._new(tensor._array, changing=True)
+            versions.append((tensor, number))
+            self.entries.append(Reading(place, number))
+        elif self._given.pop(variable._id, None) is tensor:
+            self._read_again(variable, place, tensor)
+
+    def _read_again(self, variable: Any, place: int, tensor: Tensor) -> None:
+        """Makes what `variable` was given lead to the variable, and no further, as in eager code.
+
+        That is why a variable that is written first and read later is handed in, too.
+        """
+        if self.first_values[place] < 0:
+            before = self.before[variable._id][1]
+            first = self.first_values[place] = self._new(before._array, changing=True)
+            self._versions[variable._id].insert(0, (before, first))
+        value = self.number(tensor)
+        made = self._new(tensor._array, self._changing[value])
+        self._versions[variable._id].append((tensor, made))
+        first = self.first_values[place]
+        self.entries.append(Tie("assign", to_variable, (first,), (value,), (made,)))
+
+    def _place(self, variable: Any) -> int:
+        place = self._places.setdefault(variable._id, len(self.variables))
+        if place == len(self.variables):
+            self.variables.append(variable)
+            self.first_values.append(-1)
+        return place
+
+    def create(self, variable: Any) -> None:
+        """Hears of a new variable."""
+        self.created.append(weakref.ref(variable))
+
+    def undo(self) -> None:
+        """Gives all variables the values back that they had before the call."""
+        restore(self.before)
+
+    def will_write(self, variable: Any, before: Tensor) -> None:
+        """Keeps what `variable` holds `before` its first write, so that `undo` restores it."""
+        self.before.setdefault(variable._id, (variable, before))
+
+    def write(self, variable: Any, value: Any, before: Tensor) -> None:
+        """Hears that `variable`, which held `before`, was given `value`."""
+        held = held_by(value)
+        source = before if held is variable else None if held is None else held._read()
+        tensor = variable._current()
+        place = self._place(variable)
+        versions = self._versions.setdefault(variable._id, [])
+        number = self.number(tensor if source is None else source)
+        if source is not None:
+            versions.append((tensor, number))
+        if tensor._array.dtype in dtypes.INEXACT:
+            self._given[variable._id] = tensor
+        self.entries.append(Write(place, number))
+
+    def add_writes(self, writes: dict[int, int]) -> None:
+        """Lets variables, by their places, end with these values."""
+        self.entries += [Write(place, number) for place, number in writes.items()]
+
+    def update(self, variable: Any, primitive: Any, operand: Any) -> None:
+        """Gives `variable` what `primitive` makes of its value and `operand`."""
+        held = held_by(operand)
+        given = Tensor(operand) if held is None else held._read()
+        with alone(self), writing:
+            variable.assign(apply(primitive, (variable._read(), given)))
+
+    def escape(self, tensor: Any, how: str) -> None:
+        """Makes a guard of a value that reaches Python."""
+        if how in _FOLLOWED or type(tensor._array) is Batched:  # which is about to refuse
+            return
+        number = self.number(tensor)
+        truth = how == "bool"
+        if not self._changing[number] or (number, truth) in self._guarded:
+            return
+        array = tensor._array
+        if truth and array.size != 1:
+            return  # Python is about to raise an error
+        self._guarded.add((number, truth))
+        key = bool(array) if truth else key_of(array)
+        self.entries.append(Guard(number, truth, key, how, here()))
+
+
+_OUT_OF_SCOPE = (
+    "This tensor is out of scope: it was made inside a tf.function, which did not return it. Later "
+    "calls do not compute it anew. Return it from the function to use it outside."
+)
+
+
+class Left(Tensor):
+    """A tensor that was left behind by the call that was recorded, and means nothing any more.
+
+    Replays compute another value in its place, which it would not show.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _array(self) -> Any:
+        raise TypeError(_OUT_OF_SCOPE)
+
+    _form = _array
+
+    def numpy(self) -> Any:
+        """TensorFlow's tensors of graphs have no such method."""
+        raise AttributeError(_OUT_OF_SCOPE)
+
+    def __repr__(self) -> str:
+        return "<tf.Tensor: out of scope, made inside a tf.function>"
+
+
+def may_look_around(host: Any) -> bool:
+    """Whether Python code in a recording may read variables: what only draws does not."""
+    return type(host) is Host and not (host.pure or host.draws)
+
+
+def key_of(array: Any) -> Any:
+    """What tells the values of two arrays of one shape apart."""
+    array = np.asarray(array)
+    return tuple(array.ravel().tolist()) if array.dtype.kind == "O" else array.tobytes()
+
+
+def _reference(array: Any) -> Callable:
+    """A function that gives `array` as long as it lives. NumPy's scalars are kept alive."""
+    return weakref.ref(array) if type(array) is np.ndarray else lambda: array

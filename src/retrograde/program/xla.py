@@ -1,0 +1,315 @@
+"""Replay on XLA: the same recording under one `jax.jit`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.calls import Call
+from retrograde.core.host_callbacks import Host
+from retrograde.core.tensor import Tensor
+from retrograde.ops._callbacks import called_back
+from retrograde.program.device_tensors import device_array, required_jax
+from retrograde.program.donation import Loan
+from retrograde.program.interpreter import Divergence
+from retrograde.program.loop_rerolling import rolled
+from retrograde.program.simplification import Plain
+from retrograde.program.tracing import Guard, Log, Reading, Write, key_of
+from retrograde.program.xla_loops import Values, compute
+
+_SMALL = 1 << 12  # bytes: constants up to this size become part of the program
+
+
+def can_compile(plain: Plain) -> str | None:
+    """What Python code in a recording keeps it from being compiled as a whole, if any does."""
+    on_host = set(range(len(plain.specs)))
+    for entry in plain.entries:
+        if type(entry) is Write:
+            return "Python code that may look at a variable"
+        if type(entry) is not Call:
+            continue
+        if type(entry.primitive) is not Host:
+            on_host.difference_update(entry.outputs)
+        elif not on_host.issuperset(entry.inputs):
+            numeric = all(plain.specs[n].dtype.kind != "O" for n in entry.outputs)
+            if not (entry.primitive.pure and numeric):
+                return entry.primitive.name
+            on_host.difference_update(entry.outputs)
+    return None
+
+
+class Program:
+    """A recording compiled by XLA.
+
+    What Python code gives without needing anything that was computed, random numbers above all, is
+    made first and handed in. `first_values` are the numbers of what variables hold before it runs,
+    by their places. If they are told, the variables that get new values are lent to it, unless a
+    guard could still fail.
+    """
+
+    def __init__(
+        self, plain: Plain, variables: list[Any], first_values: dict[int, int] | None
+    ) -> None:
+        self._jax = required_jax()
+        self._plain = plain
+        self._specs = plain.specs
+        self._variables = variables
+        self._before: list[Any] = []  # entries to be done in Python before the program runs
+        self._calls: list[Call] = []
+        self._guards: list[tuple[int, Guard]] = []
+        self._partition()
+        given = set(plain.arguments) | self._made_before
+        large = [n for n, x in plain.constants.items() if x.nbytes > _SMALL and not _is_identity(x)]
+        needed = self._needed_in_program()
+        self._inside = {n: x for n, x in plain.constants.items() if n in needed and n not in large}
+        given = [n for n in sorted(given) if n in needed]
+        self.lent: list[int] = []  # places of variables, those first that give their memory away
+        self.given_away: dict[int, int] = {}  # their first values, by place
+        if first_values is not None and not self._guards:
+            self._lend({p: n for p, n in first_values.items() if n in given})
+        self.parameters = [n for n in given if n not in self.given_away.values()]
+        self._large = [n for n in large if n in needed]
+        outputs = [*[plain.writes[place] for place in self.lent], *plain.results]
+        outputs += [*plain.writes.values(), *(g.value for _, g in self._guards)]
+        self.outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
+        self.large = tuple([self._put(plain.constants[n]) for n in self._large])
+        used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
+        self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
+        kept = len(self.parameters) + len(self._large)
+        donated = range(kept, kept + len(self.given_away))
+        self.jitted = self._jax.jit(
+            self._compute,
+            donate_argnums=tuple(donated),
+            compiler_options=self._options(),
+        )
+        self._is_compiled = False
+
+    def _lend(self, first_values: dict[int, int]) -> None:
+        """Finds the variables that get values of their own, and those that give memory for them.
+
+        A value that is handed on, or that Python code looks at, keeps its memory.
+        """
+        plain = self._plain
+        held = {*plain.results, *plain.writes.values()}
+        for _, entry in self._before:
+            held.update(entry.inputs if type(entry) is Call else [entry.value])
+        places = {y: place for place, y in plain.writes.items() if y in self._computed}
+        if len(places) < len(plain.writes):  # all writes are committed at once, or none is
+            return
+        for y, place in places.items():
+            n = first_values.get(place)
+            if n is not None and n not in held and self._specs[n] == self._specs[y]:
+                self.given_away[place] = n
+        # In this order, by which JAX finds out which memory is for which value.
+        self.lent = sorted(places.values(), key=lambda place: place not in self.given_away)
+
+    @property
+    def shares(self) -> bool:
+        """Whether someone else gets what a variable is given that was lent."""
+        others = [y for place, y in self._plain.writes.items() if place not in self.lent]
+        others += self._plain.results
+        return any(self._plain.writes[place] in others for place in self.lent)
+
+    @property
+    def makes_all(self) -> bool:
+        """Whether all results come out of the program, and nothing is done but run it."""
+        wanted = {*self._plain.results, *self._plain.writes.values()}
+        return not (self._before or self._guards) and wanted <= set(self.outputs) != set()
+
+    def _partition(self) -> None:
+        """Parts what Python does before the program runs from the program itself."""
+        computed: set[int] = set()
+        made_before: set[int] = set()
+        place = 0
+        for entry in self._plain.entries:
+            if type(entry) is Guard:
+                if entry.value in computed:
+                    self._guards.append((place, entry))
+                else:
+                    self._before.append((place, entry))
+                place += 1
+            elif type(entry) is Reading:
+                self._before.append((-1, entry))
+                made_before.add(entry.value)
+            elif type(entry.primitive) is Host and computed.isdisjoint(entry.inputs):
+                self._before.append((-1, entry))
+                made_before.update(entry.outputs)
+            else:
+                self._calls.append(entry)
+                computed.update(entry.outputs)
+        self._computed = computed
+        self._made_before = made_before
+
+    def _options(self) -> dict[str, Any]:
+        """What XLA is told on how to compile it: what does not fit it is left out."""
+        if self._is_small():  # to wake threads takes longer than to do the work
+            return _known(_NO_THREADS, _NO_FUSED_LAYERS)
+        return _known(_NO_FUSED_LAYERS) if self._convolves() else {}
+
+    def _convolves(self) -> bool:
+        """Whether there is a convolution. XLA's fused ones take up to three times as long."""
+        names = {getattr(getattr(call, "primitive", None), "name", "") for call in self._calls}
+        return not names.isdisjoint(_CONVOLUTIONS)
+
+    def _is_small(self) -> bool:
+        """Whether no call is worth sharing among threads: each is a product of 64 x 64 at most."""
+        for call in self._calls:
+            numbers = (*call.inputs, *call.outputs)
+            *_, largest = sizes = sorted(math.prod(self._specs[n].shape) for n in numbers)
+            if largest > 1 << 16 or math.prod(sizes[-3:]) > 1 << 36:
+                return False
+        return True
+
+    def _needed_in_program(self) -> set[int]:
+        return {n for call in self._calls for n in call.inputs}
+
+    def _put(self, array: Any) -> Any:
+        with self.precision(_is_wide(array.dtype)):
+            return self._jax.numpy.asarray(array)
+
+    def precision(self, wide: bool = True) -> Any:
+        """Where 64 bits are 64 bits. It costs, so it is done only if there are any."""
+        return self._jax.enable_x64(True) if wide else contextlib.nullcontext()
+
+    def _compute(self, *arrays: Any) -> list:
+        """What is traced: the calls, on JAX's arrays."""
+        inside = [(n, self._constant(x)) for n, x in self._inside.items() if x.dtype.kind != "O"]
+        values = Values(self._jax.numpy, inside)
+        values.put(self._arguments, arrays)
+        entries = rolled(self._calls, self._specs, set(self.outputs))
+        compute(self._jax, entries, values, self._called_back)
+        return [values[n] for n in self.outputs]
+
+    def _constant(self, x: np.ndarray) -> Any:
+        jnp = self._jax.numpy
+        return jnp.eye(len(x), dtype=x.dtype) if _is_identity(x) else jnp.asarray(x)
+
+    @property
+    def _arguments(self) -> list[int]:
+        return [*self.parameters, *self._large, *self.given_away.values()]
+
+    def _lowered(self) -> Any:
+        shaped = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in self._arguments]
+        with self.precision(self.is_wide):
+            return self.jitted.lower(*shaped)
+
+    def _called_back(self, call: Call, arrays: list) -> Any:
+        """A pure Python function in the middle of a program."""
+        host, specs = call.primitive, [self._specs[n] for n in call.outputs]
+
+        def run(*given: Any) -> list:
+            y = host.f(*given)
+            pairs = zip(y if host.outputs else (y,), specs, strict=True)
+            return [_fitted(np.asarray(part), spec) for part, spec in pairs]
+
+        y = called_back(run, specs, arrays)
+        return y if host.outputs else y[0]
+
+    def run(self, tensors: list[Tensor | None], log: Log, loan: Loan | None) -> Any:
+        """The values of the results and of the writes, or where the call went another way.
+
+        What is lent is neither in `tensors` nor among the writes.
+        """
+        pairs = zip(self._plain.arguments, tensors, strict=True)
+        values: dict[int, Any] = {n: device_array(x) for n, x in pairs if x is not None}
+        for place, entry in self._before:
+            divergence = self._do_before(place, entry, values, log)
+            if divergence is not None:
+                return divergence
+        if self.outputs:
+            arrays = (*[values[n] for n in self.parameters], *self.large)
+            values.update(zip(self.outputs, self._made(arrays, loan), strict=True))
+        for place, guard in self._guards:
+            array = np.asarray(values[guard.value])
+            key = bool(array) if guard.truth else key_of(array)
+            if key != guard.key:
+                return Divergence(place, key)
+        writes = [n for place, n in self._plain.writes.items() if place not in self.lent]
+        return tuple([self._value(n, values) for n in ns] for ns in (self._plain.results, writes))
+
+    def _made(self, arrays: tuple, loan: Loan | None) -> list:
+        if loan is not None and not self._is_compiled:
+            self._lowered().compile()  # takes long, and others wait while a loan runs
+            self._is_compiled = True
+        with self.precision(self.is_wide):
+            return self.jitted(*arrays) if loan is None else loan.run(self.jitted, arrays)
+
+    def _do_before(self, place: int, entry: Any, values: dict, log: Log) -> Divergence | None:
+        if type(entry) is Reading:
+            values[entry.value] = device_array(self._variables[entry.variable]._current())
+            return None
+        if type(entry) is Guard:
+            array = np.asarray(self._value(entry.value, values))
+            key = bool(array) if entry.truth else key_of(array)
+            return Divergence(place, key) if key != entry.key else None
+        host = entry.primitive
+        arrays = [np.asarray(self._value(n, values)) for n in entry.inputs]
+        y = host.f(*arrays) if host.pure else log.ask(host, arrays)
+        values.update(zip(entry.outputs, y if host.outputs else (y,), strict=True))
+        return None
+
+    def _value(self, number: int, values: dict) -> Any:
+        return values[number] if number in values else self._plain.constants[number]
+
+    def exported(self, fixed: dict[int, Any]) -> Any:
+        """The program for `jax.export`: a function of the arguments that are not `fixed`."""
+        if self._before or self._guards:
+            raise ValueError(
+                "A function that runs Python code or branches on values has no export."
+            )
+        open_arguments = [n for n in self._plain.arguments if n not in fixed]
+
+        def program(*arrays: Any) -> list:
+            values = fixed | dict(zip(open_arguments, arrays, strict=True))
+            given = [values[n] for n in self.parameters]
+            made = dict(zip(self.outputs, self._compute(*given, *self.large), strict=True))
+            return [made[n] if n in made else self._value(n, values) for n in self._plain.results]
+
+        from jax import export
+
+        shaped = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in open_arguments]
+        with self.precision(self.is_wide):
+            return export.export(self._jax.jit(program))(*shaped)
+
+    def text(self, stage: str = "hlo") -> str:
+        """The program in XLA's words: as "stablehlo", as "hlo", or "optimized_hlo"."""
+        lowered = self._lowered()
+        if stage == "optimized_hlo":
+            return lowered.compile().as_text()
+        return lowered.as_text("stablehlo" if stage == "stablehlo" else "hlo")
+
+
+_NO_THREADS = ("xla_cpu_multi_thread_eigen", False)
+_NO_FUSED_LAYERS = ("xla_cpu_experimental_ynn_fusion_type", "")
+_CONVOLUTIONS = frozenset(("convolve", "convolve_transposed", "convolve_filter"))
+
+
+@functools.cache
+def _known(*options: tuple[str, Any]) -> dict[str, Any]:
+    """These options of XLA's compiler; none of them, if it does not know one."""
+    jax = required_jax()
+    try:
+        jax.jit(lambda: 0, compiler_options=dict(options)).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return dict(options)
+
+
+def _fitted(array: np.ndarray, spec: Any) -> np.ndarray:
+    """`array`; or, if it has another shape, something that a guard is about to refuse."""
+    return array if array.shape == spec.shape else np.full(spec.shape, -1).astype(spec.dtype)
+
+
+def _is_identity(x: np.ndarray) -> bool:
+    """Whether it is a matrix that a program makes by itself, as that at the start of a Jacobian."""
+    if x.ndim != 2 or x.shape[0] != x.shape[1] or x.dtype.kind not in "fc":
+        return False
+    return np.count_nonzero(x) == len(x) and bool((np.diagonal(x) == 1).all())
+
+
+def _is_wide(dtype: np.dtype) -> bool:
+    return (dtype.kind in "iuf" and dtype.itemsize == 8) or dtype.itemsize == 16

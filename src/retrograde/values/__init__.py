@@ -1,0 +1,1 @@
+"""Values below tensors: dtypes, shapes, errors, nested structures, conversion."""

@@ -1,0 +1,395 @@
+"""What Python and NumPy values become: TensorFlow's rules for the dtype of a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.values import dtypes
+from retrograde.values.arguments import brief as _brief
+from retrograde.values.composites import CompositeTensor, NotOneTensor
+from retrograde.values.dtypes import DType
+from retrograde.values.errors import allocated, exhausted
+from retrograde.values.holder import Holder
+from retrograde.values.shapes import TensorShape
+
+_INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+_PYTHON_NUMBERS = (bool, int, float, complex)
+_NESTED = frozenset({list, tuple, range})
+
+MOST_AXES = 64  # of a NumPy array
+
+
+def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Any:
+    """The array that a Python or NumPy value becomes; a fresh one, that nobody else can change.
+
+    Without `dtype`, Python numbers become int32, float32, bool or complex128 and NumPy values
+    keep their dtype, but for integers inside lists, as in TensorFlow. `hint` is a dtype to use if
+    the value fits it.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _from_numpy(value, dtype or hint)
+    held = held_by(value)
+    if held is not None:
+        return refuse_dtype(held._read()._array, dtype)
+    if CONVERSIONS:
+        tensor = by_function(value, dtype, hint)
+        if tensor is not None:
+            return tensor._array
+    if hint is not None and dtype is None:
+        try:
+            return as_array(value, hint)
+        except NotOneTensor:
+            raise
+        except (TypeError, ValueError):
+            return as_array(value)
+    if isinstance(value, _PYTHON_NUMBERS):
+        return _from_number(value, dtype)
+    if isinstance(value, (str, bytes)):
+        return _from_leaves(np.array(value, object), value, dtype)
+    if isinstance(value, (list, tuple, range)):
+        return _from_sequence(value, dtype)
+    return _from_object(value, dtype)
+
+
+def refuse_dtype(array: Any, dtype: np.dtype | None) -> Any:
+    """`array`, if it has the dtype that is asked for; a tensor is never cast by conversion."""
+    if dtype is not None and array.dtype != dtype:
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtypes.of(dtype).name} for a tensor with dtype "
+            f"{dtypes.of(array.dtype).name}. Use tf.cast to change the dtype."
+        )
+    return array
+
+
+def _from_numpy(value: Any, dtype: np.dtype | None) -> Any:
+    kind = value.dtype.kind
+    if kind in "SU":
+        value = np.asarray(value, object)
+        return _from_leaves(value, value, dtype)
+    if kind == "O":
+        return as_array(value.tolist(), dtype)
+    if dtype is not None and (dtype.kind == "O" or (kind == "c" and dtype.kind != "c")):
+        raise TypeError(f"Cannot convert a {value.dtype} array to dtype {dtypes.of(dtype).name}.")
+    target = dtype or _dtype_of(value)
+    try:
+        with np.errstate(all="ignore"):
+            if not value.ndim:
+                return np.asarray(value).astype(target)[()]
+            return value.astype(target, order="C")
+    except MemoryError as error:
+        raise exhausted(error, "conversion to a tensor") from None
+
+
+def _dtype_of(value: Any) -> np.dtype:
+    try:
+        return dtypes.as_dtype(value.dtype).numpy_dtype
+    except TypeError:
+        raise ValueError(
+            f"Cannot convert a NumPy array of dtype {value.dtype} to a tensor. Use astype with one "
+            f"of {', '.join(d.name for d in dtypes.ALL)} first."
+        ) from None
+
+
+def _from_number(value: Any, dtype: np.dtype | None) -> Any:
+    python_type = type(value)
+    if python_type not in _PYTHON_NUMBERS:
+        python_type = next(t for t in _PYTHON_NUMBERS if isinstance(value, t))
+    if dtype is None:
+        dtype = _natural_dtype(python_type, [value])
+    elif not _fits(python_type, dtype):
+        raise _cannot_convert(value, dtype)
+    if dtype.kind in "iu":
+        return _integers(int(value), dtype)[()]
+    with np.errstate(all="ignore"):
+        try:
+            return dtype.type(value)
+        except OverflowError:
+            raise _out_of_range(value, dtype) from None
+
+
+def _integers(values: Any, dtype: np.dtype) -> np.ndarray:
+    """Python integers as `dtype`, wrapped around if they fit 64 bits."""
+    try:
+        return np.array(values, np.uint64 if dtype == np.uint64 else np.int64).astype(dtype)
+    except OverflowError:
+        pass
+    try:
+        return np.array(values, np.int64).astype(dtype)
+    except OverflowError:
+        raise _out_of_range(values, dtype) from None
+
+
+def _out_of_range(values: Any, dtype: np.dtype) -> ValueError:
+    return ValueError(
+        f"A Python integer in {_brief(values)} is out of range for {dtypes.of(dtype).name}."
+    )
+
+
+def _cannot_convert(value: Any, dtype: np.dtype) -> TypeError:
+    return TypeError(
+        f"Cannot convert {_brief(value)} to a tensor of dtype {dtypes.of(dtype).name}."
+    )
+
+
+def _fits(python_type: type, dtype: np.dtype) -> bool:
+    """Whether a Python number of this type may become `dtype` without being asked twice."""
+    if python_type is complex:
+        return dtype.kind == "c"
+    if python_type is float:
+        return dtype in dtypes.INEXACT
+    if python_type is int:
+        return dtype in dtypes.NUMERIC
+    return dtype.kind not in "O"
+
+
+def _natural_dtype(python_type: type, values: list) -> np.dtype:
+    """What TensorFlow makes of Python numbers, the widest of which is of `python_type`."""
+    if python_type is bool:
+        return dtypes.bool_.numpy_dtype
+    if python_type is complex:
+        return dtypes.complex128.numpy_dtype
+    if python_type is float:
+        for value in values:
+            if _FLOAT32_MAX < abs(value) < float("inf"):
+                raise ValueError(
+                    f"The Python float {value!r} is out of range for float32. "
+                    "Pass dtype=tf.float64 to keep it."
+                )
+        return dtypes.float32.numpy_dtype
+    return _integer_dtype(min(values), max(values))
+
+
+def _integer_dtype(low: int, high: int) -> np.dtype:
+    if low >= _INT32_MIN and high <= _INT32_MAX:
+        return dtypes.int32.numpy_dtype
+    if low >= -(2**63) and high < 2**63:
+        return dtypes.int64.numpy_dtype
+    raise ValueError(f"Python integers from {low} to {high} are out of range for int64.")
+
+
+def _from_sequence(value: Any, dtype: np.dtype | None) -> Any:
+    if type(value) is range:
+        return _from_range(value, dtype)
+    leaves, shape = [], shape_of_nested(value)
+    try:
+        rectangular = _collect(value, shape, leaves)
+    except MemoryError as error:
+        raise exhausted(error, "conversion to a tensor") from None
+    types = set(map(type, leaves))
+    if rectangular and types <= {bool, int, float, complex}:
+        return _from_numbers(leaves, types, shape, value, dtype)
+    if rectangular and types <= {str, bytes}:
+        return _from_leaves(np.array(leaves, object).reshape(shape), value, dtype)
+    return _from_parts(value, dtype)
+
+
+def _from_range(value: range, dtype: np.dtype | None) -> np.ndarray:
+    """The array of a `range`, which may be too long to be made into a list."""
+    if not value:
+        return np.zeros(0, dtype or np.float32)
+    if dtype is None:
+        dtype = _natural_dtype(int, [value[0], value[-1]])
+    elif not _fits(int, dtype):
+        raise _cannot_convert(value, dtype)
+    if max(abs(value.start), abs(value.stop), abs(value.step)) >= 2**63:
+        raise _out_of_range(value, dtype)
+    ends = value.start, value.stop, value.step
+    return allocated("conversion to a tensor", np.arange, *ends, np.int64).astype(dtype)
+
+
+def _from_parts(value: Any, dtype: np.dtype | None) -> np.ndarray:
+    """The array of a sequence that holds NumPy values or objects which become such."""
+    leaves = allocated("conversion to a tensor", list, _leaves(value))
+    arrays = [as_array(leaf) for leaf in leaves]
+    if not leaves:
+        raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
+    if dtype is None:
+        dtype = _common_dtype(leaves, arrays)
+    elif dtype.kind in "biu" and any(array.dtype in dtypes.INEXACT for array in arrays):
+        raise _cannot_convert(value, dtype)
+    parts = [as_array(element, dtype) for element in value]
+    if len({part.shape for part in parts}) != 1:
+        raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
+    return np.stack(parts)
+
+
+def _leaves(value: Any, depth: int = 1) -> Iterator[Any]:
+    if depth > MOST_AXES:
+        raise too_deep()
+    for element in value:
+        if type(element) is range:
+            yield from list(element)  # which fails at once if it is too long
+        elif isinstance(element, (list, tuple)):
+            yield from _leaves(element, depth + 1)
+        else:
+            yield element
+
+
+def _common_dtype(leaves: list, arrays: list) -> np.dtype:
+    """What TensorFlow makes of a list of NumPy values: it reads them as if they were Python's.
+
+    So integers become int32 or int64, and floats float32, unless the first has a float dtype of
+    its own. A tensor lends its dtype to all the others.
+    """
+    for held in map(held_by, leaves):
+        if held is not None:
+            return held._array.dtype
+    found = [array.dtype for array in arrays]
+    families = {d.kind if d.kind in "Ob" else "number" for d in found}
+    if len(families) > 1 and ("O" in families or found[0].kind == "b"):
+        names = ", ".join(sorted({dtypes.of(d).name for d in found}))
+        raise ValueError(f"Can't convert a Python sequence with mixed types to a tensor: {names}.")
+    if any(d.kind == "c" for d in found):
+        return dtypes.complex128.numpy_dtype
+    if any(d in dtypes.FLOATING for d in found):
+        return found[0] if found[0] in dtypes.FLOATING else dtypes.float32.numpy_dtype
+    if found[0].kind not in "iu":
+        return found[0]
+    filled = [array for array in arrays if array.size]
+    low = min((int(array.min()) for array in filled), default=0)
+    high = max((int(array.max()) for array in filled), default=0)
+    return _integer_dtype(low, high)
+
+
+def shape_of_nested(value: Any) -> tuple[int, ...]:
+    """The shape of nested lists and tuples, read along their first elements."""
+    shape = []
+    while isinstance(value, (list, tuple, range)):
+        shape.append(len(value))
+        if not value:
+            break
+        if len(shape) > MOST_AXES:
+            raise too_deep()
+        value = value[0]
+    return tuple(shape)
+
+
+def too_deep() -> ValueError:
+    """The error for lists in lists that no array has as many axes for."""
+    return ValueError(
+        f"Cannot convert a Python sequence that is nested more than {MOST_AXES} levels deep, or "
+        "that contains itself, to a tensor."
+    )
+
+
+def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> bool:
+    """Appends what is in nested lists to `leaves`; whether the lists have `shape`."""
+    nested = isinstance(value, (list, tuple, range))
+    if nested != bool(shape) or (nested and len(value) != shape[0]):
+        return False
+    if not nested:
+        leaves.append(value)
+        return True
+    if len(shape) == 1 and (type(value) is range or _NESTED.isdisjoint(map(type, value))):
+        leaves.extend(value)
+        return True
+    return all(_collect(element, shape[1:], leaves) for element in value)
+
+
+def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any) -> np.ndarray:
+    if not leaves:
+        return np.zeros(shape, dtype or np.float32)
+    numeric = dtype is not None and dtype.kind != "b"
+    if type(leaves[0]) is bool and types != {bool} and not numeric:
+        raise ValueError(
+            "Can't convert a Python sequence with mixed types to a tensor: bool first."
+        )
+    widest = next(t for t in (complex, float, int, bool) if t in types)
+    if dtype is None:
+        dtype = _natural_dtype(widest, leaves)
+    elif not _fits(widest, dtype):
+        raise _cannot_convert(value, dtype)
+    if dtype.kind in "iu":
+        return _integers(leaves, dtype).reshape(shape)
+    with np.errstate(all="ignore"):
+        try:
+            return np.array(leaves, dtype).reshape(shape)
+        except OverflowError:
+            raise _out_of_range(value, dtype) from None
+
+
+def _from_leaves(array: np.ndarray, value: Any, dtype: np.dtype | None) -> np.ndarray:
+    if dtype is not None and dtype.kind != "O":
+        raise _cannot_convert(value, dtype)
+    encode = np.frompyfunc(lambda s: s.encode() if isinstance(s, str) else s, 1, 1)
+    return np.asarray(encode(array), object)
+
+
+def _from_object(value: Any, dtype: np.dtype | None) -> Any:
+    """The array of an object that knows how to become one."""
+    if isinstance(value, DType):
+        raise ValueError(f"Attempt to convert a dtype ({value!r}) to a tensor.")
+    if isinstance(value, CompositeTensor):
+        raise NotOneTensor(value)
+    if hasattr(value, "__array__") and not isinstance(value, type):
+        return _from_numpy(np.asarray(value), dtype)
+    if isinstance(value, TensorShape):
+        value.assert_is_fully_defined()
+        sizes = value.as_list()
+        return _from_sequence(sizes, dtype) if sizes else np.array([], dtype or np.int32)
+    if isinstance(value, Sequence):
+        return _from_sequence(list(value), dtype)
+    raise ValueError(
+        f"Attempt to convert a value ({_brief(value)}) with an unsupported type ({type(value)}) to "
+        "a tensor. Expected a number, a string, a nested list of these, or an array."
+    )
+
+
+def held_by(value: Any) -> Any:
+    """The Tensor or Variable that `value` is or stands for, or `None`.
+
+    Objects of other libraries take part by a method `__retrograde_tensor__` that returns the
+    Tensor or Variable they hold.
+    """
+    if isinstance(value, Holder):
+        return value
+    method = getattr(type(value), "__retrograde_tensor__", None)
+    return None if method is None else held_by(method(value))
+
+
+def source_of(value: Any) -> Any:
+    """The Tensor or Variable to differentiate by where `value` is named, or `None`.
+
+    It is the one that `value` stands for, unless that object tells by a method
+    `__retrograde_source__` that it is another: what it converts to may be computed from it.
+    """
+    if isinstance(value, Holder):
+        return value
+    method = getattr(type(value), "__retrograde_source__", None)
+    return held_by(value if method is None else method(value))
+
+
+# What `register_tensor_conversion_function` was told: priority, types, function; first come first.
+CONVERSIONS: list[tuple[int, tuple[type, ...], Callable]] = []
+
+
+def by_function(value: Any, dtype: np.dtype | None, hint: np.dtype | None = None) -> Any:
+    """The Tensor that a registered function makes of `value`; `None` if there is none for it."""
+    if hint is not None and dtype is None:
+        try:
+            return by_function(value, hint)
+        except (TypeError, ValueError, RuntimeError):
+            return by_function(value, None)
+    wanted = None if dtype is None else dtypes.of(dtype)
+    for _, types, function in CONVERSIONS:
+        if isinstance(value, types):
+            tensor = function(value, dtype=wanted, name=None, as_ref=False)
+            if tensor is not NotImplemented:
+                return _checked(tensor, wanted, function, value)
+    return None
+
+
+def _checked(tensor: Any, wanted: DType | None, function: Callable, value: Any) -> Any:
+    """What a conversion function returned, as a Tensor of the dtype that was asked for."""
+    held = held_by(tensor)
+    if held is None:
+        problem = f"non-Tensor: {tensor}"
+    elif wanted is not None and held.dtype is not wanted:
+        problem = f"incompatible dtype: requested = {wanted.name}, actual = {held.dtype.name}"
+    else:
+        return held._read()
+    raise RuntimeError(f"Conversion function {function} for type {type(value)} returned {problem}")

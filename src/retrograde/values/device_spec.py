@@ -1,0 +1,125 @@
+"""DeviceSpec: the name of a device in its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde.values.arguments import expect
+
+_FIELDS = ("job", "replica", "task", "device_type", "device_index")
+_KNOWN_TYPES = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU", "CUSTOM")
+
+
+class DeviceSpec:
+    """The name of a device in its parts, each of which may be left open.
+
+    >>> tf.DeviceSpec.from_string("/job:worker/task:1/GPU:0").to_string()
+    '/job:worker/task:1/device:GPU:0'
+    """
+
+    __slots__ = tuple(f"_{field}" for field in _FIELDS)
+
+    def __init__(
+        self,
+        job: str | None = None,
+        replica: int | None = None,
+        task: int | None = None,
+        device_type: str | None = None,
+        device_index: int | None = None,
+    ) -> None:
+        for part in (job, device_type):
+            expect(part, (str, type(None)), "DeviceSpec", "a job and a device_type of type str")
+        self._job = job
+        self._replica = None if replica is None else int(replica)
+        self._task = None if task is None else int(task)
+        self._device_type = None if device_type is None else device_type.upper()
+        self._device_index = None if device_index is None else int(device_index)
+
+    @classmethod
+    def from_string(cls, spec: str) -> DeviceSpec:
+        """The parts of a name such as "/job:worker/task:1/device:GPU:0", "/CPU:0" or "cpu:0"."""
+        expect(spec, str, "DeviceSpec.from_string", "a string")
+        found: dict[str, Any] = {}
+        for part in filter(None, spec.split("/")):
+            attribute, *values = part.split(":")
+            if attribute in ("job", "replica", "task") and len(values) == 1:
+                found[attribute] = values[0]
+                continue
+            if attribute == "device":
+                attribute, *values = values or [""]
+            if attribute.upper() not in _KNOWN_TYPES or len(values) > 1:
+                raise ValueError(
+                    f"Unknown attribute '{attribute}' is encountered while parsing the device "
+                    f"spec: '{spec}'. Expected a name like '/CPU:0' or "
+                    "'/job:localhost/replica:0/task:0/device:CPU:0'."
+                )
+            if "device_type" in found:
+                raise ValueError(
+                    f"Multiple device types are not allowed while parsing the device spec: {spec}."
+                )
+            found["device_type"] = attribute
+            found["device_index"] = None if values in ([], ["*"]) else values[0]
+        return cls(**found)
+
+    def parse_from_string(self, spec: str) -> DeviceSpec:
+        """The spec of another name. This one does not change."""
+        return type(self).from_string(spec)
+
+    def to_string(self) -> str:
+        """The name, as far as it is given."""
+        parts = [
+            f"/{field}:{getattr(self, field)}"
+            for field in ("job", "replica", "task")
+            if getattr(self, field) is not None
+        ]
+        if self.device_type is not None:
+            index = "*" if self.device_index is None else self.device_index
+            parts.append(f"/device:{self.device_type}:{index}")
+        return "".join(parts)
+
+    def replace(self, **kwargs: Any) -> DeviceSpec:
+        """A copy with some parts replaced."""
+        return type(self)(**self._parts() | kwargs)
+
+    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+        """A copy that takes from `dev` the parts that it gives."""
+        expect(dev, DeviceSpec, "make_merged_spec", "a tf.DeviceSpec")
+        return self.replace(**{k: v for k, v in dev._parts().items() if v is not None})
+
+    @property
+    def job(self) -> str | None:
+        """The job."""
+        return self._job
+
+    @property
+    def replica(self) -> int | None:
+        """The number of the replica."""
+        return self._replica
+
+    @property
+    def task(self) -> int | None:
+        """The number of the task."""
+        return self._task
+
+    @property
+    def device_type(self) -> str | None:
+        """The type: CPU, GPU or TPU."""
+        return self._device_type
+
+    @property
+    def device_index(self) -> int | None:
+        """The number among the devices of its type."""
+        return self._device_index
+
+    def _parts(self) -> dict[str, Any]:
+        return {field: getattr(self, field) for field in _FIELDS}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceSpec) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self.to_string())
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{field}={value}" for field, value in self._parts().items())
+        return f"<DeviceSpec({parts})>"

@@ -1,0 +1,239 @@
+"""TensorShape, and the arithmetic of shapes and axes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from retrograde.values.errors import invalid
+
+_MOST_AXES = 254  # as in TensorFlow
+
+
+def _dimension(value: Any) -> int | None:
+    if value is None:
+        return None
+    size = operator.index(value)
+    if size < 0:
+        raise ValueError(f"A dimension must be at least 0. Received: {size}.")
+    return size
+
+
+class TensorShape:
+    """The shape of a tensor: like a tuple, with `None` for a dimension that is not known.
+
+    `TensorShape(None)` is a shape of unknown rank. Tensors always have full shapes; partly
+    known ones appear in `TensorSpec` and in variables that may change their shape.
+
+    >>> shape = tf.constant([[1.0, 2.0]]).shape
+    >>> shape, shape.rank, shape == (1, 2), shape[1]
+    (TensorShape([1, 2]), 2, True, 2)
+    """
+
+    __slots__ = ("_dims",)
+
+    def __init__(self, dims: Any) -> None:
+        if type(dims) is tuple:
+            self._dims = tuple(map(_dimension, dims))
+        elif isinstance(dims, TensorShape):
+            self._dims = dims._dims
+        elif dims is None:
+            self._dims = None
+        elif isinstance(dims, Iterable):
+            if isinstance(dims, range) and dims[_MOST_AXES:]:
+                raise ValueError(
+                    f"TensorShape: expected at most {_MOST_AXES} dimensions. Received: {dims}."
+                )
+            self._dims = tuple(map(_dimension, dims))
+        else:
+            self._dims = (_dimension(dims),)
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, or `None`."""
+        return None if self._dims is None else len(self._dims)
+
+    ndims = rank
+
+    @property
+    def dims(self) -> list[int | None] | None:
+        """The dimensions as a list, or `None` if the rank is not known."""
+        return None if self._dims is None else list(self._dims)
+
+    def as_list(self) -> list[int | None]:
+        """The dimensions as a list; a `ValueError` if the rank is not known."""
+        return list(self._known())
+
+    def num_elements(self) -> int | None:
+        """The product of the dimensions, or `None` if one is not known."""
+        return math.prod(self._dims) if self.is_fully_defined() else None
+
+    def is_fully_defined(self) -> bool:
+        """Whether the rank and every dimension is known."""
+        return self._dims is not None and None not in self._dims
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether some full shape fits both this shape and `other`."""
+        other = TensorShape(other)
+        if self._dims is None or other._dims is None:
+            return True
+        return len(self._dims) == len(other._dims) and all(
+            a is None or b is None or a == b for a, b in zip(self._dims, other._dims, strict=True)
+        )
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """The shape that knows what either knows; a `ValueError` if they contradict each other."""
+        other = TensorShape(other)
+        self.assert_is_compatible_with(other)
+        if self._dims is None or other._dims is None:
+            return other if self._dims is None else self
+        pairs = zip(self._dims, other._dims, strict=True)
+        return TensorShape([b if a is None else a for a, b in pairs])
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """This shape with the axes of `other` after it."""
+        other = TensorShape(other)
+        if self._dims is None or other._dims is None:
+            return TensorShape(None)
+        return TensorShape(self._dims + other._dims)
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The shape that knows what both agree on."""
+        other = TensorShape(other)
+        if self.rank is None or self.rank != other.rank:
+            return TensorShape(None)
+        pairs = zip(self._dims, other._dims, strict=True)
+        return TensorShape([a if a == b else None for a, b in pairs])
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """This shape, checked to have `rank` axes."""
+        if self.rank not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}")
+        return self if self.rank is not None else TensorShape([None] * rank)
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape, checked to have at least `rank` axes."""
+        if self.rank is not None and self.rank < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape, checked to have at most `rank` axes."""
+        if self.rank is not None and self.rank > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}")
+        return self
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raises `ValueError` if `other` cannot be the same shape."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raises `ValueError` if `other` has another rank."""
+        other = TensorShape(other)
+        if None not in (self.rank, other.rank) and self.rank != other.rank:
+            raise ValueError(f"Shapes {self} and {other} must have the same rank")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raises `ValueError` if the rank is another."""
+        if self.rank not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}")
+
+    def assert_is_fully_defined(self) -> None:
+        """Raises `ValueError` if a dimension is not known."""
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
+
+    def _known(self) -> tuple[int | None, ...]:
+        if self._dims is None:
+            raise ValueError("The rank of this TensorShape is unknown, so it has no dimensions.")
+        return self._dims
+
+    def __iter__(self) -> Iterator[int | None]:
+        return iter(self._known())
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._dims is not None:
+            return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
+        return _unknown_part(key) if isinstance(key, slice) else None
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
+
+    def __bool__(self) -> bool:
+        return self._dims is not None
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, TensorShape):
+            return self._dims == other._dims
+        try:
+            return self._dims == TensorShape(other)._dims
+        except (TypeError, ValueError):
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({None if self._dims is None else list(self._dims)})"
+
+    def __str__(self) -> str:
+        return "<unknown>" if self._dims is None else str(self._dims)
+
+    def __reduce__(self) -> tuple:
+        return TensorShape, (self._dims,)
+
+
+def _unknown_part(key: slice) -> TensorShape:
+    """What `key` cuts out of a shape of unknown rank."""
+    start, stop = key.start or 0, key.stop
+    if stop is None or start < 0 or stop < 0:
+        return TensorShape(None)
+    return TensorShape([None] * max(0, stop - start))
+
+
+def normalise_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int:
+    """`axis` counted from the front, checked against `ndim` axes. `wrong` makes the error."""
+    try:
+        position = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{what}: axis must be an integer. Received: {axis!r}.") from None
+    if not -ndim <= position < ndim:
+        raise wrong(
+            f"{what}: axis {position} is out of range for a tensor of {ndim} axes. "
+            f"Expected {-ndim} <= axis < {ndim}."
+        )
+    return position % ndim
+
+
+def normalise_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+    """The sorted axes that `axis` names: `None` for all, one integer, or several."""
+    if axis is None:
+        return tuple(range(ndim))
+    if getattr(axis, "ndim", None) == 0 or not isinstance(axis, Iterable):
+        return (normalise_axis(axis, ndim, what),)
+    axes = sorted(normalise_axis(a, ndim, what) for a in axis)
+    if len(set(axes)) != len(axes):
+        raise invalid(f"{what}: an axis is named twice in {list(axis)}. Expected distinct axes.")
+    return tuple(axes)
+
+
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that `shapes` broadcast to, or `None` if they do not."""
+    ndim = max(map(len, shapes), default=0)
+    result = [1] * ndim
+    for shape in shapes:
+        for i, size in enumerate(shape, ndim - len(shape)):
+            if size != 1:
+                if result[i] not in (1, size):
+                    return None
+                result[i] = size
+    return tuple(result)

@@ -1,0 +1,217 @@
+"""The walk backwards: slices stay slices, and nothing is computed for nothing."""
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core.apply import MANY, PRIMITIVES, Primitive, apply
+
+# IndexedSlices
+
+
+@pytest.fixture
+def table():
+    return tf.Variable([[1.0], [2.0], [3.0]])
+
+
+def dense(gradient):
+    return tf.convert_to_tensor(gradient).numpy().ravel().tolist()
+
+
+def test_the_gradient_of_gather_is_slices(table):
+    with tf.GradientTape() as tape:
+        y = tf.gather(table, [2, 0, 2]) ** 2
+
+    gradient = tape.gradient(y, table)
+
+    assert isinstance(gradient, tf.IndexedSlices)
+    assert gradient.indices.numpy().tolist() == [2, 0, 2]
+    assert gradient.values.numpy().tolist() == [[6.0], [2.0], [6.0]]
+    assert gradient.dense_shape.numpy().tolist() == [3, 1]
+    assert gradient.shape == [3, 1]
+    assert gradient.dtype is tf.float32
+
+
+def test_slices_add_up_to_slices(table):
+    with tf.GradientTape() as tape:
+        y = tf.gather(table, [2]) + tf.gather(table, [0]) + 10.0 * tf.gather(table, [2])
+
+    gradient = tape.gradient(y, table)
+
+    assert isinstance(gradient, tf.IndexedSlices)
+    assert sorted(gradient.indices.numpy().tolist()) == [0, 2, 2]
+    assert dense(gradient) == [1.0, 0.0, 11.0]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_slices_and_a_whole_gradient_add_up_to_a_tensor(table, first):
+    with tf.GradientTape() as tape:
+        parts = [tf.reduce_sum(tf.gather(table, [0, 2])), tf.reduce_sum(table * table)]
+        y = parts[0] + parts[1] if first else parts[1] + parts[0]
+
+    gradient = tape.gradient(y, table)
+
+    assert isinstance(gradient, tf.Tensor)
+    assert dense(gradient) == [3.0, 4.0, 7.0]
+
+
+def test_slices_become_whole_on_their_way_through_an_operation(table):
+    with tf.GradientTape() as tape:
+        doubled = table * 2.0
+        y = tf.gather(doubled, [0, 2])
+
+    through, at = tape.gradient(y, [table, doubled])
+
+    assert isinstance(through, tf.Tensor)
+    assert dense(through) == [2.0, 0.0, 2.0]
+    assert isinstance(at, tf.IndexedSlices)
+
+
+def test_slices_to_second_order(table):
+    with tf.GradientTape(persistent=True) as outer:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(tf.gather(table, [0, 2, 2]) ** 3)
+        first = inner.gradient(y, table)
+        whole = tf.convert_to_tensor(first)
+
+    assert isinstance(first, tf.IndexedSlices)
+    assert dense(first) == [3.0, 0.0, 54.0]
+    assert dense(outer.gradient(whole, table)) == [6.0, 0.0, 36.0]
+    assert dense(outer.gradient(first.values, table)) == [6.0, 0.0, 36.0]
+
+
+def test_slices_of_a_watched_tensor():
+    x = tf.constant([1.0, 2.0, 3.0])
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.gather(x, [1, 1])
+
+    assert dense(tape.gradient(y, x)) == [0.0, 2.0, 0.0]
+
+
+# Nothing is computed for nothing
+
+
+@pytest.fixture
+def calls():
+    """The inputs for which the rule of a product was run."""
+    return []
+
+
+@pytest.fixture
+def product(calls):
+    def rule_for(position):
+        def rule(g, _y, x1, x2):
+            calls.append(position)
+            return g * (x2, x1)[position]
+
+        return rule
+
+    primitive = Primitive(
+        "product of the tests",
+        lambda xp, x1, x2: xp.multiply(x1, x2),
+        vjps=(rule_for(0), rule_for(1)),
+        batch=None,
+    )
+    yield lambda x1, x2: apply(primitive, (tf.convert_to_tensor(x1), tf.convert_to_tensor(x2)))
+    del PRIMITIVES[primitive.name]
+
+
+def test_rules_run_for_the_sources_asked_about_only(product, calls):
+    x, w = tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        y = product(x, w)
+
+    assert float(tape.gradient(y, w)) == 2.0
+    assert calls == [1]
+
+
+def test_rules_do_not_run_for_constants(product, calls):
+    w = tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        y = product(tf.constant(2.0), w)
+
+    assert float(tape.gradient(y, w)) == 2.0
+    assert calls == [1]
+
+
+def test_branches_that_lead_to_no_target_or_no_source_are_not_walked(product, calls):
+    x, w = tf.Variable(2.0), tf.Variable(3.0)
+
+    with tf.GradientTape() as tape:
+        product(product(x, w), w)
+        y = product(x, x)
+        z = y + product(w, w)
+
+    assert float(tape.gradient(z, x)) == 4.0
+    assert calls == [0, 1]
+
+
+def test_rules_run_once_though_a_target_is_used_often(product, calls):
+    x = tf.Variable(2.0)
+
+    with tf.GradientTape() as tape:
+        y = product(x, tf.constant(3.0))
+        z = y * y + y + y
+
+    assert float(tape.gradient(z, x)) == 42.0
+    assert calls == [0]
+
+
+# Large cotangents add up in the memory of the first, if nobody else has it
+
+
+def large(seed):
+    return tf.constant(np.random.default_rng(seed).uniform(-1.0, 1.0, MANY).astype(np.float32))
+
+
+def additions(monkeypatch):
+    """Where in memory cotangents are added to, as the walk goes on."""
+    seen = []
+    real = PRIMITIVES["add"].on_many
+
+    def add(a, b, out=None):
+        seen.append(out is not None and out.ctypes.data)
+        return real(a, b, out=out)
+
+    monkeypatch.setattr(PRIMITIVES["add"], "on_many", add)
+    return seen
+
+
+def test_large_cotangents_add_up_in_place(monkeypatch):
+    x = large(0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.sin(x * x) * tf.exp(x)
+    seen = additions(monkeypatch)
+
+    gradient = tape.gradient(y, x)
+
+    assert seen == [gradient._array.ctypes.data] * 2
+    x64 = x.numpy().astype(np.float64)
+    expected = np.exp(x64) * (np.sin(x64 * x64) + 2 * x64 * np.cos(x64 * x64))
+    np.testing.assert_allclose(gradient.numpy(), expected, atol=1e-5)
+
+
+def test_cotangents_that_somebody_holds_are_left_as_they_are():
+    x, weights = large(0), large(1)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        e = tf.exp(x)
+        targets = [tf.sin(x), tf.identity(x), tf.reduce_sum(e)]
+    held = [weights, e]
+    before = [t.numpy().copy() for t in held]
+
+    first, second = (
+        tape.gradient(targets, x, output_gradients=[weights, weights, tf.constant(1.0)])
+        for _ in range(2)
+    )
+
+    np.testing.assert_array_equal(first.numpy(), second.numpy())
+    expected = weights * tf.cos(x) + weights + e
+    np.testing.assert_allclose(first.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+    for t, array in zip(held, before, strict=True):
+        np.testing.assert_array_equal(t.numpy(), array)

@@ -1,0 +1,129 @@
+"""Places in the user's program: the first frame that is neither ours nor another library's."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core import source_location
+from retrograde.core.source_location import first_output
+
+
+def place_of_call(function, *args):
+    """The place that a tape notes for the last call that `function` makes."""
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape(lines=True) as tape:
+        function(x, *args)
+    return tape._places[first_output(tape._entries[-1][2])]
+
+
+def test_a_place_is_the_line_that_called_a_public_function():
+    place = place_of_call(lambda x: tf.reduce_sum(x))
+
+    assert place.filename == __file__
+    assert place.text == "place = place_of_call(lambda x: tf.reduce_sum(x))"
+    assert place.marked == "tf.reduce_sum(x)"
+    assert place.function.endswith("<lambda>")
+    assert str(place) == f"{__file__}:{place.line}"
+
+
+def test_a_place_is_found_through_operators():
+    assert place_of_call(lambda x: x * 2.0).marked == "x * 2.0"
+
+
+def test_a_place_is_found_through_functions_of_ours_that_call_the_user():
+    assert place_of_call(lambda x: tf.map_fn(lambda e: tf.sin(e), x)).marked.startswith("tf.map_fn")
+    assert place_of_call(lambda x: tf.vectorized_map(lambda e: tf.sin(e), x)).marked == "tf.sin(e)"
+
+
+def test_a_place_is_found_through_functools():
+    place = place_of_call(lambda x: functools.reduce(lambda total, e: total + e, [x, x, x]))
+
+    assert place.marked == "total + e"
+
+
+def test_a_place_in_a_program_without_a_file_has_no_text():
+    program = "x = tf.Variable(1.0)\nwith tf.GradientTape(lines=True) as tape:\n    y = x * x\n"
+    scope = {"tf": tf}
+    exec(compile(program, "<somewhere>", "exec"), scope)
+
+    (place,) = scope["tape"]._places.values()
+
+    assert (str(place), place.text, place.marked) == ("<somewhere>:3", "", "")
+
+
+def test_nobody_but_libraries_is_no_place():
+    assert source_location.place_of(None) is None
+
+
+@pytest.mark.parametrize("filename", ["<retrograde replay>", "<frozen runpy>", np.__file__])
+def test_frames_of_libraries_are_known(filename):
+    assert source_location._is_library(filename)
+
+
+@pytest.mark.parametrize(
+    "filename", ["<stdin>", "<doctest page[3]>", "<ipython-input-1>", __file__]
+)
+def test_frames_of_users_are_known(filename):
+    assert not source_location._is_library(filename)
+
+
+def test_lines_of_calls_with_several_outputs_go_by_the_first():
+    place = place_of_call(lambda x: tf.unstack(x))
+
+    assert place.marked == "tf.unstack(x)"
+
+
+def test_tapes_keep_no_lines_unless_told_to():
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        x * x
+
+    assert tape._places is None
+
+
+def test_the_switch_goes_for_tapes_made_inside_its_block():
+    with tf.debugging.record_lines():
+        inside, opposed = tf.GradientTape(), tf.GradientTape(lines=False)
+    outside = tf.GradientTape()
+
+    assert inside._places is not None
+    assert opposed._places is None
+    assert outside._places is None
+
+
+def test_the_switch_stays_without_a_block():
+    tf.debugging.record_lines()
+    on = tf.GradientTape()
+    tf.debugging.record_lines(False)
+
+    assert on._places is not None
+    assert tf.GradientTape()._places is None
+
+
+def test_lines_stay_after_the_walk_and_go_with_reset():
+    x = tf.Variable(1.0)
+    with tf.GradientTape(lines=True) as tape:
+        y = x * x
+    gradient = tape.gradient(y, x)
+
+    assert gradient.numpy() == 2.0
+    assert list(tape._places) == [y._id]
+
+    with tape:
+        x + 1.0
+        tape.reset()
+
+    assert tape._places == {}
+
+
+def test_derivatives_are_the_same_with_lines():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape(persistent=True, lines=True) as tape:
+        y = x * x * x
+        loss = tf.reduce_sum(y)
+
+    np.testing.assert_array_equal(tape.hessian(loss, x), [[6.0, 0.0], [0.0, 12.0]])
+    np.testing.assert_array_equal(tape.jacobian(y, x), [[3.0, 0.0], [0.0, 12.0]])
+    assert tf.reduce_sum(tape.gradient(y, x)).numpy() == 15.0

@@ -1,0 +1,454 @@
+"""Calls on large arrays wait until somebody looks: nobody can tell but by a clock."""
+
+import copy
+import functools
+import gc
+import pickle
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import retrograde as tf
+from retrograde.core import lazy
+from retrograde.core.tensor import Tensor
+from retrograde.fusion import lazy_calls
+from tests.fusion.lazy_evaluation import assert_same, at_once, few_are_many, numbers, waits
+from tests.threads import together
+
+
+@pytest.fixture(autouse=True)
+def soon():
+    with few_are_many():
+        yield
+
+
+def results_asked_for(monkeypatch):
+    """A list to which each time that something is computed adds how many results were asked for."""
+    asked = []
+    computed = lazy_calls._computed
+
+    def noted(agenda, numbers):
+        asked.append(len(numbers))
+        return computed(agenda, numbers)
+
+    monkeypatch.setattr(lazy_calls, "_computed", noted)
+    return asked
+
+
+# What is known at once
+
+
+def test_shape_and_dtype_are_known_without_a_look():
+    y = tf.sin(tf.constant(numbers(3, 4)))
+
+    assert (y.shape, y.dtype, y.ndim, len(y)) == ([3, 4], tf.float32, 2, 3)
+    y.set_shape([None, 4])
+    assert isinstance(y, tf.Tensor)
+    assert tf.is_tensor(y)
+    assert tf.convert_to_tensor(y) is y
+    assert waits(y)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda y: y.numpy(),
+        lambda y: np.asarray(y),
+        lambda y: np.from_dlpack(y),
+        lambda y: repr(y),
+        lambda y: str(y),
+        lambda y: f"{y}",
+        lambda y: list(y),
+        lambda y: y[0],
+        lambda y: y == y,
+        lambda y: tf.reverse(y, [0]),
+        lambda y: tf.cast(y, tf.float64),
+        lambda y: tf.Variable(y),
+        lambda y: pickle.dumps(y),
+        lambda y: bool(tf.reduce_all(y > 0)),
+    ],
+)
+def test_a_look_computes_it_once_and_for_all(look):
+    y = tf.sin(tf.constant(numbers(4)))
+
+    look(y)
+
+    assert type(y) is Tensor
+    np.testing.assert_array_equal(y, np.sin(numbers(4)))
+
+
+def test_copies_and_pickles_are_ordinary_tensors():
+    y = tf.sin(tf.constant(numbers(4)))
+
+    assert copy.copy(y) is copy.deepcopy(y) is y
+    assert type(pickle.loads(pickle.dumps(y))) is Tensor
+
+
+@pytest.mark.parametrize(
+    ("other", "error"),
+    [
+        (np.ones(3, np.float32), tf.errors.InvalidArgumentError),
+        (tf.constant(np.ones(4)), tf.errors.InvalidArgumentError),
+        ("two", TypeError),
+    ],
+)
+def test_errors_do_not_wait(other, error):
+    y = tf.sin(tf.constant(numbers(4)))
+
+    with pytest.raises(error):
+        y + other
+    np.testing.assert_array_equal(y * 2.0, np.sin(numbers(4)) * 2)
+
+
+def test_looks_at_other_results_leave_nothing_behind():
+    x = tf.constant(numbers(4))
+    s, e = tf.sin(x), tf.exp(x)
+    p = s * e
+
+    p.numpy()
+
+    assert not (waits(s) or waits(e) or waits(p))  # all that can be looked at, at once
+    assert not lazy.waiting
+
+
+# Variables
+
+
+def test_a_variable_that_changes_does_not_change_what_waits():
+    v = tf.Variable(numbers(4))
+    before = v.numpy()
+    first = tf.sin(v)
+    v.assign_add(tf.ones(4))
+    second = tf.sin(v)
+    v.assign(tf.zeros(4))
+    third = tf.sin(v)
+    v[1:].assign(tf.ones(3))
+
+    np.testing.assert_array_equal(third, np.zeros(4))
+    np.testing.assert_array_equal(second, np.sin(before + 1))
+    np.testing.assert_array_equal(first, np.sin(before))
+
+
+def test_a_variable_is_updated_in_place_by_what_waited():
+    v = tf.Variable(numbers(4))
+    before, array = v.numpy(), v._array.ctypes.data
+
+    v.assign_sub(tf.sin(v) * 0.5)
+
+    assert v._array.ctypes.data == array
+    np.testing.assert_array_equal(v, before - np.sin(before) * np.float32(0.5))
+
+
+# Memory
+
+
+@pytest.fixture
+def no_collector():
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def doubled_sine():
+    """A tensor that waits, and a reference to the array that nobody else holds for it."""
+    x = tf.constant(numbers(4))
+    return tf.sin(x) * 2.0, weakref.ref(x._array)
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_what_nobody_looks_at_is_never_computed(monkeypatch):
+    monkeypatch.setattr(lazy_calls, "_computed", None)
+    y, array = doubled_sine()
+    assert array() is not None
+
+    del y
+
+    assert array() is None
+    assert not lazy.waiting
+
+
+def test_what_is_dropped_on_the_way_is_not_written(monkeypatch):
+    asked = results_asked_for(monkeypatch)
+    x = tf.constant(numbers(4))
+    kept = tf.exp(x)
+    y = tf.sin(x) * kept + tf.tanh(x)
+    y.numpy()
+
+    assert asked == [2]
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_inputs_are_let_go_when_it_is_computed():
+    y, array = doubled_sine()
+
+    y.numpy()
+
+    assert array() is None
+
+
+def test_a_long_chain_is_computed_now_and_then():
+    x = y = tf.constant(numbers(4))
+    expected = x.numpy()
+    for _ in range(3 * lazy.MOST):
+        y = tf.sin(y) + x
+        assert len(y._form.agenda.calls) <= lazy.MOST
+        expected = np.sin(expected) + x.numpy()
+
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("length", range(lazy.MOST - 2, lazy.MOST + 2))
+def test_a_sum_for_which_there_is_no_room_is_computed_at_once(length):
+    x = numbers(2000)
+
+    def chain():
+        y = tf.constant(x)
+        for _ in range(length):
+            y = tf.sin(y)
+        s = tf.reduce_sum(y)
+        return s, tf.cos(y) + s
+
+    expected = at_once(chain)
+    for _ in range(3):  # what is met again becomes a program
+        assert_same(chain(), expected)
+
+
+def test_no_more_than_a_few_arrays_are_held():
+    y = tf.sin(tf.constant(numbers(4)))
+    arrays = []
+    for seed in range(30):
+        x = tf.constant(numbers(4, seed=seed))
+        arrays.append(weakref.ref(x._array))
+        y = y + x
+        del x
+        assert sum(array() is not None for array in arrays) <= 10
+
+    assert waits(y)
+    total = np.float32(0) + np.sin(numbers(4))
+    for seed in range(30):
+        total = total + numbers(4, seed=seed)
+    np.testing.assert_array_equal(y, total)
+
+
+def test_fewer_arrays_are_held_the_larger_they_are(monkeypatch):
+    monkeypatch.setattr(lazy, "_BYTES", 1)
+    y = tf.sin(tf.constant(numbers(4)))
+    for seed in range(5):
+        y = y + tf.constant(numbers(4, seed=seed))
+        held = [x for x in y._form.agenda.values.values() if x.ndim]
+        assert len(held) <= 3
+
+
+def test_arrays_of_another_shape_wait_by_themselves():
+    first = tf.sin(tf.constant(numbers(4)))
+    second = tf.sin(tf.constant(numbers(5)))
+
+    assert not waits(first)
+    assert waits(second)
+
+
+def test_a_failure_leaves_all_as_it_was(monkeypatch):
+    def fails(*_):
+        raise MemoryError
+
+    y = tf.sin(tf.constant(numbers(4, 1, 7))) * 2.0  # a shape that is met for the first time
+    with monkeypatch.context() as patch:
+        patch.setattr(lazy_calls, "_one_by_one", fails)
+        with pytest.raises(tf.errors.ResourceExhaustedError):
+            y.numpy()
+        assert waits(y)
+
+    np.testing.assert_array_equal(y, np.sin(numbers(4, 1, 7)) * 2)
+
+
+# Threads
+
+
+def test_other_threads_may_look():
+    y = tf.sin(tf.constant(numbers(10_000))) * 2.0
+    found = [None] * 8
+
+    def look(i):
+        found[i] = y.numpy()
+
+    together(*[functools.partial(look, i) for i in range(8)])
+
+    for array in found:
+        np.testing.assert_array_equal(array, np.sin(numbers(10_000)) * 2)
+
+
+def test_threads_that_read_each_others_results_do_not_wait_for_each_other():
+    x = tf.constant(numbers(100))
+    results = {0: tf.sin(x), 1: tf.sin(x)}
+    barrier = threading.Barrier(2)
+
+    def work(me):
+        for _ in range(200):
+            mine, others = results[me], results[1 - me]
+            barrier.wait()
+            results[me] = tf.sin(mine + others) + tf.tanh(mine)
+            barrier.wait()
+
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+
+    assert not any(t.is_alive() for t in threads)
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+# Tapes
+
+
+def curve(x, a, b):
+    return a * tf.exp(-tf.square(x - b)) + tf.tanh(x) * b
+
+
+def test_gradients_are_computed_together_with_the_loss(monkeypatch):
+    x = tf.Variable(numbers(50))
+
+    def step():
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.sin(x) * tf.exp(x) + tf.tanh(x))
+        return [y, tape.gradient(y, x)]
+
+    expected = at_once(step)
+    asked = results_asked_for(monkeypatch)
+    for _ in range(3):
+        assert_same(step(), expected)
+    assert asked == [2] * 3  # one pass, that writes nothing but the loss and the gradient
+
+
+def test_gradients_by_numbers_that_are_broadcast():
+    x = tf.constant(numbers(2000))
+    y = tf.constant(numbers(2000, seed=1))
+    a, b = tf.Variable(1.5), tf.Variable(0.5)
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(curve(x, a, b) - y))
+        return [loss, *tape.gradient(loss, [a, b])]
+
+    expected = at_once(step)
+    for _ in range(3):
+        assert_same(step(), expected)
+
+
+def test_a_tape_is_spent_as_ever():
+    x = tf.Variable(numbers(50))
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.sin(x))
+    tape.gradient(y, x)
+
+    with pytest.raises(RuntimeError, match=r"test_deferring\.py"):
+        tape.gradient(y, x)
+
+
+def test_a_persistent_tape_gives_gradients_again():
+    x = tf.Variable(numbers(50))
+
+    def steps():
+        with tf.GradientTape(persistent=True) as tape:
+            s = tf.sin(x)
+            y = tf.reduce_sum(s * s)
+        return [tape.gradient(y, x), tape.gradient(y, s), tape.gradient(s, x)]
+
+    assert_same(steps(), at_once(steps))
+
+
+def test_what_the_program_holds_can_be_looked_at_after_the_gradient():
+    x = tf.Variable(numbers(50))
+
+    def step():
+        with tf.GradientTape() as tape:
+            s = tf.sin(x)
+            y = tf.reduce_sum(tf.exp(s) * s)
+        return [tape.gradient(y, x), s, s + 1.0, y]
+
+    expected = at_once(step)
+    for _ in range(3):
+        assert_same(step(), expected)
+
+
+def test_sources_that_are_not_connected():
+    x, other = tf.Variable(numbers(50)), tf.Variable(numbers(50))
+
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.sin(x))
+    found = tape.gradient(y, [x, other])
+
+    np.testing.assert_array_equal(found[0], np.cos(numbers(50)))
+    assert found[1] is None
+    assert "other" in str(tape.explain(y, other))
+
+
+def test_second_derivatives():
+    x = tf.Variable(numbers(50))
+
+    def second():
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = tf.reduce_sum(tf.sin(x) * tf.exp(x))
+            g = inner.gradient(y, x)
+            z = tf.reduce_sum(g * g)
+        return [g, outer.gradient(z, x)]
+
+    expected = at_once(second)
+    for _ in range(3):
+        assert_same(second(), expected)
+
+
+@pytest.mark.parametrize("f", [lambda x: tf.sqrt(x - 1.0), lambda x: tf.exp(x * 1000.0)])
+def test_the_call_that_spoilt_a_gradient_is_found(f):
+    x = tf.Variable(np.ones(50, np.float32))
+
+    def autopsy():
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(f(x))
+        gradient = tape.gradient(y, x)
+        assert not np.isfinite(gradient).any()
+        return tape.autopsy()
+
+    found, expected = autopsy(), at_once(autopsy)
+    assert (found.primitive, found.direction, found.kind) == (
+        expected.primitive,
+        expected.direction,
+        expected.kind,
+    )
+    assert expected.primitive is not None
+
+
+def test_tapes_that_keep_all_values_make_nothing_wait():
+    x = tf.constant(numbers(50))
+
+    for options in ({"lines": True}, {"memory_limit": "1GB"}):
+        with tf.GradientTape(**options) as tape:
+            tape.watch(x)
+            assert not waits(tf.sin(x))
+
+
+def test_nothing_waits_while_others_listen():
+    x = tf.constant(numbers(50))
+
+    with tf.autodiff.ForwardAccumulator(x, tf.ones(50)) as forward:
+        y = tf.sin(x)
+        assert not waits(y)
+    np.testing.assert_array_equal(forward.jvp(y), np.cos(numbers(50)))
+    y = tf.function(lambda x: tf.sin(x) * 2.0)(x)
+    assert not waits(y)
+    np.testing.assert_array_equal(y, np.sin(numbers(50)) * 2)
+
+
+def test_functions_and_datasets_take_what_waits():
+    x = tf.constant(numbers(50))
+    double = tf.function(lambda x: x * 2.0)
+    expected = np.sin(numbers(50))
+
+    for _ in range(3):
+        np.testing.assert_array_equal(double(tf.sin(x)), expected * 2)
+    rows = [row.numpy() for row in tf.data.Dataset.from_tensor_slices(tf.sin(x))]
+    np.testing.assert_array_equal(rows, expected)

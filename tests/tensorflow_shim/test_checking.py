@@ -1,0 +1,141 @@
+"""`retrograde check`: what a program uses, without running it."""
+
+import ast
+import json
+
+import pytest
+
+from retrograde.tensorflow_shim.checking import check, uses_in
+from retrograde.tensorflow_shim.command_line import main
+
+PROGRAM = """\
+import tensorflow as tf
+import tensorflow_hub as hub
+from tensorflow.python.framework import ops
+import numpy as np
+
+raise RuntimeError("never run")
+
+def lookup(keys):
+    table = tf.lookup.StaticHashTable(keys, -1)
+    return tf.math.log(tf.log(table))
+
+tf.data.Dataset.from_nothing()
+tf.data.Dataset.from_tensor_slices([1])
+tf.quantization.quantize(1)
+"""
+
+FINDINGS = [
+    "2: tensorflow_hub needs TensorFlow's own library. Keras has models with weights in "
+    "keras.applications and in keras_hub.",
+    "3: tf.python is private to TensorFlow. Use the public name of what it holds.",
+    "9: tf.lookup is TensorFlow's, and not here. Look values up in a Python dict before they "
+    "become tensors.",
+    "10: tf.log belongs to TensorFlow 1. Use tf.math.log.",
+    "12: tf.data.Dataset.from_nothing is not here.",
+    "14: tf.quantization is TensorFlow's, and not here yet.",
+]
+
+
+def paths_in(program):
+    return [use.paths for use in uses_in(ast.parse(program))]
+
+
+def test_what_is_not_here_is_listed_with_file_and_line(tmp_path, capsys):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+
+    assert main(["check", str(path)]) == 1
+    *findings, summary = capsys.readouterr().out.splitlines()
+    assert findings == [f"{path}:{finding}" for finding in FINDINGS]
+    assert summary == "9 names of TensorFlow in 1 file: 6 not here"
+
+
+def test_a_folder_is_read_with_its_notebooks(tmp_path, capsys):
+    (tmp_path / "good.py").write_text("import tensorflow as tf\ntf.reduce_sum(tf.float32.max)\n")
+    cells = ["!pip install tensorflow\nimport tensorflow as tf", "x = 1\ntf.sets.size(x)"]
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "book.ipynb").write_text(
+        json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
+    )
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "bad.py").write_text("import tensorflow_text")
+
+    assert main(["check", str(tmp_path)]) == 1
+    finding, summary = capsys.readouterr().out.splitlines()
+    assert finding == (
+        f"{tmp_path / 'sub' / 'book.ipynb'}, cell 2, line 2: tf.sets is TensorFlow's, and not "
+        "here. Use sets of Python, or tf.unique and tf.sparse."
+    )
+    assert summary == "4 names of TensorFlow in 2 files: 1 not here"
+
+
+def test_all_is_here(tmp_path, capsys):
+    path = tmp_path / "good.py"
+    path.write_text("import tensorflow as tf\nwith tf.GradientTape() as tape: pass\n")
+
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out == "2 names of TensorFlow in 1 file: all are here\n"
+
+
+def test_what_is_not_python_and_what_is_not_there(tmp_path, capsys):
+    path = tmp_path / "broken.py"
+    path.write_text("import tensorflow\nx = = 1\n")
+
+    assert main(["check", str(path)]) == 1
+    assert capsys.readouterr().out == (
+        f"{path}:2: this is not Python: invalid syntax\n"
+        "0 names of TensorFlow in 1 file: all are here, but 1 part could not be read\n"
+    )
+    assert main(["check", str(tmp_path / "none.py")]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_a_folder_without_programs_is_a_mistake(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("import tensorflow")
+
+    assert main(["check", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"retrograde: {tmp_path} holds no Python file and no notebook\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "paths"),
+    [
+        ("import tensorflow.keras.layers as L\nL.A", ["tf.keras.layers", "tf.keras.layers.A"]),
+        ("import tensorflow.math\ntensorflow.nn.relu", ["tf.math", "tf.nn.relu"]),
+        ("from tensorflow import keras as k\nk.Model", ["tf.keras", "tf.keras.Model"]),
+        ("import keras\nkeras.ops.add", ["tf.keras", "tf.keras.ops.add"]),
+        ("import tensorflow as tf\nm = tf.math\nm.exp", ["tf", "tf.math", "tf.math.exp"]),
+        ("from tensorflow import *", ["tf"]),
+        ("from . import tensorflow\ntensorflow.x", []),
+        ("import tensorflow as tf\ndef f(tf): return tf.x\ntf.y", ["tf", "tf.y"]),
+        ("import tensorflow as tf\ndef f():\n  tf = 1\n  tf.x\ntf.y", ["tf", "tf.y"]),
+        ("import tensorflow as tf\n[tf.x for tf in tf.y]", ["tf"]),
+        ("import tensorflow as tf\ntf = 1\ntf.x", ["tf"]),
+        ("import tensorflow as tf\ndef f(a: tf.Tensor = tf.x) -> tf.y: tf.z",
+         ["tf", "tf.x", "tf.Tensor", "tf.y", "tf.z"]),
+        ("import tensorflow as tf\nclass A(tf.Module):\n  tf.x\n  @tf.f\n  def g(self): tf.z",
+         ["tf", "tf.Module", "tf.x", "tf.f", "tf.z"]),
+        ("import tensorflow as tf\nf(tf.a(tf.b).c.d)", ["tf", "tf.a", "tf.b"]),
+    ],
+)  # fmt: skip
+def test_names_are_followed(program, paths):
+    assert paths_in(program) == [(path,) for path in paths]
+
+
+TWO_WAYS = """\
+try:
+    import tensorflow.compat.v1 as tf
+except ImportError:
+    import tensorflow as tf
+tf.exp(1.0)
+"""
+
+
+def test_a_name_imported_in_two_ways_is_here_if_one_of_them_is(tmp_path):
+    path = tmp_path / "old.py"
+    path.write_text(TWO_WAYS)
+
+    assert check([str(path)]).findings == []

@@ -1,0 +1,214 @@
+"""`import tensorflow` means retrograde, and says what is not there."""
+
+import importlib
+import subprocess
+import sys
+import types
+
+import pytest
+
+import retrograde
+from retrograde._api import missing
+from retrograde.tensorflow_shim.finder import install_as_tensorflow, standing_in
+
+
+@pytest.fixture
+def tensorflow():
+    with standing_in():
+        yield importlib.import_module("tensorflow")
+
+
+def test_names_are_those_of_retrograde(tensorflow):
+    assert tensorflow.GradientTape is retrograde.GradientTape
+    assert tensorflow.math is retrograde.math
+    assert importlib.import_module("tensorflow.math") is retrograde.math
+    assert importlib.import_module("tensorflow.config.experimental").__name__ == (
+        "retrograde.config.experimental"
+    )
+    assert {"Variable", "math", "__version__"} <= set(dir(tensorflow))
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_importing_leaves_the_modules_as_they_were():
+    importlib.import_module("tensorflow.linalg")
+
+    assert retrograde.linalg.__name__ == retrograde.linalg.__spec__.name == "retrograde.linalg"
+    assert retrograde.__name__ == "retrograde"
+
+
+def test_the_version_is_that_of_the_tensorflow_that_is_followed(tensorflow):
+    assert tensorflow.__version__ == tensorflow.version.VERSION == "2.21.0"
+    assert retrograde.__version__ != tensorflow.__version__
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_a_star_imports_the_public_names():
+    scope = {}
+    exec("from tensorflow import *", scope)
+
+    assert scope["Variable"] is retrograde.Variable
+    assert "__version__" not in scope
+
+
+@pytest.mark.usefixtures("tensorflow")
+@pytest.mark.parametrize("path", sorted(missing.names()))
+def test_every_public_module_resolves_or_says_why_not(path):
+    name = path.replace("tf", "tensorflow", 1)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        assert "is TensorFlow's, and not here" in str(error)
+    else:
+        assert isinstance(module, types.ModuleType)
+        assert module.__name__.startswith(("retrograde", "keras", "tensorflow"))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "tensorflow.python.ops",
+            "No module named 'tensorflow.python'. tf.python is private to TensorFlow. Use the "
+            "public name of what it holds.",
+        ),
+        (
+            "tensorflow.compat.v1",
+            "No module named 'tensorflow.compat.v1'. tf.compat.v1 is TensorFlow's, and not here. "
+            "It is TensorFlow 1's interface of graphs and sessions. Write the program for "
+            "TensorFlow 2: for logging take tf.get_logger(), for set_random_seed "
+            "tf.random.set_seed, and leave sessions and their configuration out.",
+        ),
+        ("tensorflow.ops", "No module named 'tensorflow.ops'"),
+        ("tensorflow.math.elementary", "No module named 'tensorflow.math.elementary'"),
+        (
+            "tensorflow_probability",
+            "No module named 'tensorflow_probability'. tensorflow_probability needs TensorFlow's "
+            "own library. Draw random numbers with tf.random, and write densities with tf.math.",
+        ),
+        (
+            "tensorflow_datasets",
+            "No module named 'tensorflow_datasets'. tensorflow_datasets needs TensorFlow's own "
+            "library. Load the data otherwise, and pass arrays to "
+            "tf.data.Dataset.from_tensor_slices.",
+        ),
+        (
+            "tensorflow_graphics.geometry",
+            "No module named 'tensorflow_graphics'. tensorflow_graphics needs TensorFlow's own "
+            "library.",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("tensorflow")
+def test_what_cannot_be_imported_says_so(name, message):
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module(name)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "message"),
+    [
+        (
+            retrograde,
+            "lookup",
+            "module 'retrograde' has no attribute 'lookup'. tf.lookup is TensorFlow's, and not "
+            "here. Look values up in a Python dict before they become tensors.",
+        ),
+        (
+            retrograde,
+            "Session",
+            "module 'retrograde' has no attribute 'Session'. tf.Session belongs to "
+            "TensorFlow 1. Leave it out: operations run as they are called.",
+        ),
+        (
+            retrograde.linalg,
+            "LinearOperatorDiag",
+            "module 'retrograde.linalg' has no attribute 'LinearOperatorDiag'. "
+            "tf.linalg.LinearOperatorDiag is TensorFlow's, and not here yet.",
+        ),
+        (
+            retrograde.bitwise,
+            "bitwise_nand",
+            "module 'retrograde.bitwise' has no attribute 'bitwise_nand'",
+        ),
+        (retrograde, "_private", "module 'retrograde' has no attribute '_private'"),
+    ],
+)
+def test_an_attribute_that_is_not_there_says_so(where, name, message):
+    with pytest.raises(AttributeError) as caught:
+        getattr(where, name)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("path", sorted({*missing.REASONS, *missing.OF_TENSORFLOW_1}))
+def test_no_reason_is_given_for_what_is_there(path):
+    *above, name = path.split(".")[1:]
+    module = retrograde
+    for part in above:
+        module = getattr(module, part, None)
+
+    assert not hasattr(module, name)
+
+
+@pytest.mark.parametrize("path", sorted(missing.REASONS))
+def test_reasons_are_given_for_names_of_tensorflow(path):
+    assert missing.is_tensorflows(path) or path == "tf.estimator"
+
+
+def test_the_block_leaves_nothing_behind():
+    with standing_in():
+        importlib.import_module("tensorflow.math")
+    before = list(sys.meta_path)
+    with standing_in():
+        install_as_tensorflow()  # a second time changes nothing
+        assert len(sys.meta_path) == len(before) + 1
+        importlib.import_module("tensorflow")
+
+    assert sys.meta_path == before
+    assert not [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]
+
+
+def test_the_real_tensorflow_is_not_replaced(monkeypatch):
+    real = types.ModuleType("tensorflow")
+    real.__version__ = "2.20.0"
+    monkeypatch.setitem(sys.modules, "tensorflow", real)
+
+    with pytest.raises(RuntimeError) as caught:
+        install_as_tensorflow()
+    assert str(caught.value) == (
+        "TensorFlow 2.20.0 is imported in this process already, and retrograde does not replace "
+        "it while programs hold parts of it. Call retrograde.install_as_tensorflow() in a new "
+        "process, before anything imports tensorflow."
+    )
+
+
+def test_a_notebook_installs_it_in_its_first_cell():
+    program = (
+        "import retrograde; retrograde.install_as_tensorflow(); import tensorflow as tf; "
+        "from tensorflow.math import exp; print(exp(0.0).numpy(), tf.__name__)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert result.stdout == "1.0 tensorflow\n"
+
+
+def test_keras_is_keras_on_retrograde():
+    program = (
+        "import retrograde; retrograde.install_as_tensorflow(); {}; import keras, sys; "
+        "import tensorflow as tf; from tensorflow.keras import layers; "
+        "import tensorflow.keras.backend as K; from tensorflow.keras.layers import Dense; "
+        "print(keras.backend.backend(), tf.keras.layers is layers, Dense is keras.layers.Dense, "
+        "tf.keras is retrograde.keras, tf.optimizers is tf.keras.optimizers)"
+    )
+    for first in ("import keras", "import tensorflow.keras"):
+        result = subprocess.run(
+            [sys.executable, "-c", program.format(first)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,
+        )
+
+        assert result.stdout == "retrograde True True True True\n"

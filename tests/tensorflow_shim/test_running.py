@@ -1,0 +1,240 @@
+"""`retrograde run`: as if Python had run the file."""
+
+import json
+import multiprocessing
+import re
+import textwrap
+
+import pytest
+
+from tests.tensorflow_shim.helpers import run, run_python
+
+PROGRAM = '''\
+"""A program that shows what it sees."""
+import os
+import pickle
+import sys
+
+import neighbour
+import tensorflow as tf
+
+
+class Thing:
+    pass
+
+
+def fail():
+    raise ValueError("on purpose")
+
+
+if __name__ == "__main__":
+    print(sys.argv, __name__, __doc__, __spec__, __package__, os.path.basename(__file__))
+    print(sys.path[0] == os.path.dirname(os.path.realpath(__file__)), neighbour.HERE)
+    print(type(pickle.loads(pickle.dumps(Thing()))) is Thing)
+    if "exit" in sys.argv:
+        sys.exit(7)
+    if "fail" in sys.argv:
+        fail()
+    print(tf.constant(2.0).numpy())
+'''
+
+
+FAKE = """\
+class constant:
+    def __init__(self, x):
+        self.numpy = lambda: x
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "sub" / "package").mkdir(parents=True)
+    (folder / "sub" / "train.py").write_text(PROGRAM)
+    (folder / "sub" / "neighbour.py").write_text("HERE = 'beside'\n")
+    (folder / "sub" / "package" / "__init__.py").write_text("")
+    (folder / "sub" / "package" / "part.py").write_text(
+        "from . import __name__ as above\nimport tensorflow\nprint(above, tensorflow.__version__)\n"
+    )
+    (folder / "broken.py").write_text("import os\nx = = 1\n")
+    fake = folder / "fake"
+    fake.mkdir()
+    (fake / "tensorflow.py").write_text(
+        "class constant:\n  def __init__(self, x): self.numpy = lambda: x\n"
+    )
+    return folder
+
+
+@pytest.mark.parametrize("arguments", [["--steps", "3"], ["exit"], ["fail", "-m", "-x"]])
+def test_a_program_sees_what_it_sees_under_python(folder, arguments):
+    ours = run(folder, "run", "sub/train.py", *arguments)
+    python = run_python(folder, "sub/train.py", *arguments, path=[folder / "fake"])
+
+    assert ours.stdout == python.stdout
+    assert ours.stderr == python.stderr
+    assert ours.returncode == python.returncode
+
+
+def test_the_word_run_may_be_left_out(folder):
+    result = run(folder, "sub/train.py", "run", "check")
+
+    assert result.returncode == 0
+    assert "['sub/train.py', 'run', 'check'] __main__" in result.stdout
+
+
+def test_a_module_is_run_by_its_name(folder):
+    result = run(folder / "sub", "run", "-m", "package.part")
+
+    assert result.stdout == "package 2.21.0\n"
+
+
+def test_mistakes_before_the_program_begins(folder):
+    broken, missing = run(folder, "broken.py"), run(folder, "missing.py")
+
+    assert broken.returncode == 1
+    assert broken.stderr == run_python(folder, "broken.py").stderr
+    assert missing.returncode == 2
+    where = folder / "missing.py"
+    assert missing.stderr == (
+        f"retrograde: can't open file '{where}': [Errno 2] No such file or directory\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "retrograde: 'trian' is no file, and no command. See retrograde --help."),
+        (["run"], "retrograde run: error: the following arguments are required: FILE"),
+    ],
+)
+def test_mistakes_in_the_command_itself(folder, arguments, message):
+    result = run(folder, *arguments)
+
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1] == message
+
+
+NOTEBOOK = [
+    ("markdown", "# Title"),
+    (
+        "code",
+        "!pip install tensorflow \\\n    matplotlib\n%matplotlib inline\nimport tensorflow",
+    ),
+    ("code", "%%time\nx = tensorflow.constant([1.0, 2.0])\ntext = '''\n%d\n'''\nlen(text)"),
+    ("code", "%%bash\nls"),
+    ("code", "def double(x):\n    if x is None:\n        !echo none\n    return 2 * x\nx.shape?"),
+    ("code", "1 / 0"),
+    ("code", "double(x).numpy().tolist();"),
+    ("code", "display(double(x).numpy().tolist())\nmissing"),
+    ("code", "import os, sys\n(os.path.basename(os.getcwd()), sys.argv[1:])"),
+]
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    cells = [{"cell_type": kind, "source": [text]} for kind, text in NOTEBOOK]
+    (tmp_path / "books").mkdir()
+    path = tmp_path / "books" / "guide.ipynb"
+    path.write_text(json.dumps({"nbformat": 4, "cells": cells}))
+    return path
+
+
+def test_a_notebook_stops_at_a_failing_cell(notebook):
+    result = run(notebook.parent, "run", "guide.ipynb")
+
+    assert result.returncode == 1
+    assert result.stdout == "4\n"
+    assert result.stderr == textwrap.dedent("""\
+        retrograde: guide.ipynb, cell 1: passed over !pip install tensorflow \\
+        retrograde: guide.ipynb, cell 1: passed over %matplotlib inline
+        retrograde: guide.ipynb, cell 2: passed over %%time
+        retrograde: guide.ipynb, cell 3: passed over %%bash
+        retrograde: guide.ipynb, cell 4: passed over !echo none
+        retrograde: guide.ipynb, cell 4: passed over x.shape?
+        Traceback (most recent call last):
+          File "<guide.ipynb, cell 5>", line 1, in <module>
+            1 / 0
+            ~~^~~
+        ZeroDivisionError: division by zero
+        retrograde: guide.ipynb: cell 5 of 8 failed
+        """)
+
+
+def test_a_notebook_can_go_on_and_counts(notebook):
+    result = run(notebook.parents[1], "run", "--keep-going", "books/guide.ipynb", "--fast")
+
+    assert result.returncode == 1
+    assert result.stdout == "4\n[2.0, 4.0]\n('books', ['--fast'])\n"
+    assert re.findall(r"(?m)^retrograde: .*failed.*$", result.stderr) == [
+        "retrograde: guide.ipynb: cell 5 of 8 failed",
+        "retrograde: guide.ipynb: cell 7 of 8 failed",
+        "retrograde: guide.ipynb: 2 of 8 cells failed: 5, 7",
+    ]
+
+
+def test_what_is_no_notebook_says_so(tmp_path):
+    (tmp_path / "old.ipynb").write_text('{"nbformat": 3, "worksheets": []}')
+    result = run(tmp_path, "old.ipynb")
+
+    assert result.returncode == 2
+    assert result.stderr == (
+        "retrograde: Cannot read old.ipynb as a Jupyter notebook (format 4): it has no list of "
+        "cells.\n"
+    )
+
+
+# Processes that a program starts
+
+POOL = """
+import multiprocessing
+import sys
+
+import tensorflow as tf
+
+
+def slope(x):
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x**2
+    return multiprocessing.current_process().name, float(tape.gradient(y, x)), tf.__version__
+
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        name, found, version = pool.map(slope, [3.0])[0]
+    assert name != multiprocessing.current_process().name
+    print(found, version == tf.__version__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "way"),
+    [
+        ("spawn", ["pool.py"]),
+        ("spawn", ["-m", "pool"]),
+        ("forkserver", ["pool.py"]),
+        ("fork", ["pool.py"]),
+    ],
+)
+def test_processes_that_multiprocessing_starts_have_the_stand_in(tmp_path, method, way):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"there is no {method} here")
+    (tmp_path / "pool.py").write_text(POOL)
+
+    result = run(tmp_path, "run", *way, method)
+
+    assert (result.stdout, result.returncode) == ("6.0 True\n", 0), result.stderr
+
+
+def test_so_have_those_of_a_program_that_installed_it(tmp_path):
+    (tmp_path / "pool.py").write_text(
+        POOL.replace(
+            "import tensorflow",
+            "import retrograde\nretrograde.install_as_tensorflow()\nimport tensorflow",
+        )
+    )
+
+    result = run_python(tmp_path, "pool.py", "spawn")
+
+    assert (result.stdout, result.returncode) == ("6.0 True\n", 0), result.stderr
