@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from retrograde._api import hooks as _hooks  # noqa: F401 (it registers the methods of tapes)
 from retrograde._api.lazy import lazily
 from retrograde._api.names import HOMES
 from retrograde.fusion.allocator import keep_memory_warm as _keep_memory_warm

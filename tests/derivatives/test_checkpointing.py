@@ -117,7 +117,7 @@ def test_what_is_held_stays_under_the_limit_all_the_time(make, monkeypatch):
             seen.append(self.ledger.held)
             return entry
 
-    monkeypatch.setattr("retrograde.core.tape_recorder.LimitedEntries", Watched)
+    monkeypatch.setattr("retrograde.derivatives.checkpointing.LimitedEntries", Watched)
     _, tape = gradients(program, memory_limit=limit)
 
     assert max(seen) <= limit
@@ -323,7 +323,7 @@ def test_a_limit_that_cannot_be_met_names_the_largest_holders():
         "cannot be computed again. The largest are:"
     )
     assert second.startswith("  400 bytes: float32[10, 10], given from outside, at ")
-    assert "test_limiting.py:" in second
+    assert "test_checkpointing.py:" in second
 
 
 def test_lines_and_a_limit_do_not_go_together():

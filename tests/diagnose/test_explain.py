@@ -17,7 +17,7 @@ from retrograde.diagnose.missing_gradients.explain import NoGradientError
 
 def text_of(explanation):
     """The text, without the folder of this file."""
-    return re.sub(r"  \S*test_explaining.py:", "  program.py:", str(explanation))
+    return re.sub(r"  \S*test_explain.py:", "  program.py:", str(explanation))
 
 
 def test_a_connected_source_comes_with_its_way():

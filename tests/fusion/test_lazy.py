@@ -344,7 +344,7 @@ def test_a_tape_is_spent_as_ever():
         y = tf.reduce_sum(tf.sin(x))
     tape.gradient(y, x)
 
-    with pytest.raises(RuntimeError, match=r"test_deferring\.py"):
+    with pytest.raises(RuntimeError, match=r"test_lazy\.py"):
         tape.gradient(y, x)
 
 

@@ -1,4 +1,4 @@
-"""Names of a package, and methods, that are imported when they are asked for.
+"""Names of a package that are imported when they are first used.
 
 A package names them in imports under `if TYPE_CHECKING`, for people, editors and documentation;
 `retrograde._api.names`, which is made from these, says where each is at home.
@@ -52,22 +52,3 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable, Callable]:
         return sorted({*vars(module), *home})
 
     return __getattr__, __dir__
-
-
-class Later:
-    """A method whose function lives in a module that is imported when it is first asked for.
-
-    The function has the name of the method, and takes the object first.
-    """
-
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._owner = owner
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        function = getattr(importlib.import_module(self._module), self._name)
-        setattr(self._owner, self._name, function)
-        return function.__get__(instance, owner)

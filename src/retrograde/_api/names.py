@@ -42,19 +42,8 @@ HOMES = {
         "retrograde.core.custom_gradient": """
             custom_gradient grad_pass_through recompute_grad
         """,
-        "retrograde.values.device_spec": """
-            DeviceSpec
-        """,
-        "retrograde.values.dtypes": """
-            DType as_dtype bfloat16 bool=bool_ complex128 complex64 double float16 float32 float64
-            half int16 int32 int64 int8 qint16 qint32 qint8 quint16 quint8 resource string uint16
-            uint32 uint64 uint8 variant
-        """,
         "retrograde.core.indexed_slices": """
             IndexedSlices IndexedSlicesSpec
-        """,
-        "retrograde.values.shapes": """
-            TensorShape
         """,
         "retrograde.core.spec": """
             TensorSpec TypeSpec
@@ -76,9 +65,6 @@ HOMES = {
         """,
         "retrograde.devices": """
             device
-        """,
-        "retrograde.program.function": """
-            function
         """,
         "retrograde.keras": """
             initializers losses metrics optimizers
@@ -118,6 +104,9 @@ HOMES = {
         "retrograde.printing": """
             print
         """,
+        "retrograde.program.function": """
+            function
+        """,
         "retrograde.python_functions": """
             numpy_function py_function
         """,
@@ -152,9 +141,6 @@ HOMES = {
         "retrograde.sparse.tensor": """
             SparseTensor SparseTensorSpec
         """,
-        "retrograde.tensorflow_shim.finder": """
-            install_as_tensorflow
-        """,
         "retrograde.strings.basics": """
             as_string fingerprint
         """,
@@ -163,6 +149,20 @@ HOMES = {
         """,
         "retrograde.tensor_array": """
             TensorArray TensorArraySpec
+        """,
+        "retrograde.tensorflow_shim.finder": """
+            install_as_tensorflow
+        """,
+        "retrograde.values.device_spec": """
+            DeviceSpec
+        """,
+        "retrograde.values.dtypes": """
+            DType as_dtype bfloat16 bool=bool_ complex128 complex64 double float16 float32 float64
+            half int16 int32 int64 int8 qint16 qint32 qint8 quint16 quint8 resource string uint16
+            uint32 uint64 uint8 variant
+        """,
+        "retrograde.values.shapes": """
+            TensorShape
         """,
         "retrograde.vectorizing": """
             vectorized_map

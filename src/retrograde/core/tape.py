@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from retrograde._api.lazy import Later
-from retrograde.core import indexed_slices
 from retrograde.core.backward import Cotangents, can_wait, is_finite, leading_to, rewind
-from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.hooks import TAPE_METHODS, LazyMethod, hook
 from retrograde.core.lazy import MOST, agenda_of, settle_only, waiting
 from retrograde.core.recorders import thread
 from retrograde.core.tape_arguments import (
     REAL_SCALARS,
     UnconnectedGradients,
     flat,
-    path,
     result,
-    scalar,
     seed,
-    single,
     unconnected_from,
     weights_for,
 )
 from retrograde.core.tape_recorder import TapeRecording
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.derivatives import jacobian, taylor
-from retrograde.derivatives.jacobian import MEMORY_LIMIT
-from retrograde.derivatives.per_example import gradients_by_row, norms
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
 
 _SMALL = 1 << 14  # elements of a target that a look at takes no time, next to the walk back
 
@@ -94,7 +84,9 @@ class GradientTape(TapeRecording):
         [np.float32(20.0), np.float32(4.0)]
         """
         if per_example:
-            return self._per_example(target, sources, output_gradients, per_example)
+            return hook("per_example_gradient")(
+                self, target, sources, output_gradients, per_example
+            )
         if self._entries is None:
             self._check_not_spent()
         unconnected = unconnected_from(unconnected_gradients)
@@ -182,263 +174,6 @@ class GradientTape(TapeRecording):
         self._listened = True
         return found
 
-    def _per_example(self, target: Any, sources: Any, weights: Any, how: bool | str) -> Any:
-        target = single(target, "gradient")
-        held, pack = flat(sources, "source")
-        shape = target._array.shape
-        if not shape or target._array.size != shape[0] or target._array.dtype not in dtypes.INEXACT:
-            raise ValueError(
-                "gradient: with `per_example`, the target must hold one loss for each example. "
-                f"Received: shape {shape}, dtype {target.dtype.name}."
-            )
-        if weights is not None or how not in (True, "norm"):
-            raise ValueError(
-                "gradient: `per_example` is True or 'norm', and goes without `output_gradients`. "
-                f"Received: {how!r} and {weights!r}."
-            )
-        recorded = self._hand_over(sys._getframe(2), "gradient")
-        found = gradients_by_row(recorded, target, held, MEMORY_LIMIT)
-        if how == "norm":
-            return result(norms(found), target, UnconnectedGradients.ZERO)
-        zero = UnconnectedGradients.ZERO
-        return pack([result(g, x, zero, shape[:1]) for g, x in zip(found, held, strict=True)])
-
-    def jacobian(
-        self,
-        target: Any,
-        sources: Any,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        *,
-        memory_limit: int = MEMORY_LIMIT,
-    ) -> Any:
-        """The derivative of each element of `target` with respect to each of `sources`.
-
-        The result for a source has the axes of the target, then those of the source. All is
-        computed in one walk, or in several if that would take more than `memory_limit` bytes;
-        forwards if there are far fewer sources than targets. The Jacobian of `IndexedSlices` is
-        that of the whole tensor they stand for. `experimental_use_pfor=False` goes
-        row by row and takes a persistent tape. `parallel_iterations` is accepted and ignored.
-
-        >>> x = tf.Variable([1.0, 2.0])
-        >>> with tf.GradientTape() as tape:
-        ...     y = x * x
-        >>> tape.jacobian(y, x).numpy()
-        array([[2., 0.],
-               [0., 4.]], dtype=float32)
-        """
-        unconnected = unconnected_from(unconnected_gradients)
-        slices = target if isinstance(target, IndexedSlices) else None
-        target = single(target if slices is None else slices.values, "jacobian")
-        held, pack = flat(sources, "source")
-        row_by_row = not experimental_use_pfor
-        recorded = self._hand_over(sys._getframe(1), "jacobian", row_by_row)
-        if target._array.dtype not in dtypes.INEXACT:
-            found = [None] * len(held)
-        elif row_by_row:
-            found = jacobian.jacobian_by_loop(recorded, target, held)
-        else:
-            found = jacobian.jacobian(recorded, target, held, memory_limit, _silent_tape())
-        if self._on_none == "zeros":
-            unconnected = UnconnectedGradients.ZERO
-        missing = [x for g, x in zip(found, held, strict=True) if g is None]
-        if missing:
-            self._miss([target], missing, unconnected is UnconnectedGradients.NONE)
-        shape = target._array.shape
-        found = [result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)]
-        if slices is not None:
-            found = [g if g is None else indexed_slices.of_whole(g, slices) for g in found]
-        return pack(found)
-
-    def batch_jacobian(
-        self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        *,
-        memory_limit: int = MEMORY_LIMIT,
-    ) -> Tensor:
-        """The Jacobian of each row of `target` by the same row of `source`, stacked.
-
-        It is right where a row of the target depends on no other row of the source. A target that
-        does not depend on the source gives zeros. The other arguments are those of `jacobian`.
-
-        >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
-        >>> with tf.GradientTape() as tape:
-        ...     tape.watch(x)
-        ...     y = x * x
-        >>> tape.batch_jacobian(y, x).numpy()[1]
-        array([[6., 0.],
-               [0., 8.]], dtype=float32)
-        """
-        unconnected_from(unconnected_gradients)
-        target, source = (single(x, "batch_jacobian") for x in (target, source))
-        shapes = target._array.shape, source._array.shape
-        for shape in shapes:
-            if len(shape) < 2:
-                raise ValueError(
-                    f"batch_jacobian: shape {shape} must have rank at least 2. Its first axis is "
-                    "that of the batch."
-                )
-        if shapes[0][0] != shapes[1][0]:
-            raise ValueError(
-                f"Need first dimension of target shape ({shapes[0]}) and source shape "
-                f"({shapes[1]}) to match."
-            )
-        row_by_row = not experimental_use_pfor
-        recorded = self._hand_over(sys._getframe(1), "batch_jacobian", row_by_row)
-        found = None
-        if target._array.dtype in dtypes.INEXACT:
-            limit = 1 if row_by_row else memory_limit
-            found = jacobian.batch_jacobian(recorded, target, source, limit, _silent_tape())
-        zero = UnconnectedGradients.ZERO
-        return result(found, source, zero, shapes[0], shapes[1][1:])
-
-    # Beyond TensorFlow: what a tape tells of itself
-
-    explain = Later("retrograde.diagnose.missing_gradients.explain")
-    autopsy = Later("retrograde.diagnose.nonfinite.autopsy")
-    memory = Later("retrograde.diagnose.memory")
-    verify = Later("retrograde.diagnose.verify")
-    graph = Later("retrograde.diagnose.graph.tape_graph")
-    profile = Later("retrograde.diagnose.profile")
-    __str__ = Later("retrograde.diagnose.listing")
-    _repr_html_ = Later("retrograde.diagnose.listing")
-
-    # Beyond TensorFlow: what takes nested tapes there
-
-    def hessian(self, target: Any, sources: Any, *, memory_limit: int = MEMORY_LIMIT) -> Any:
-        """The second derivatives of `target`, which has one element, by all pairs of `sources`.
-
-        For one source the result has its axes twice; for a structure of them, it is a structure of
-        such structures. What the target does not depend on gives zeros.
-
-        >>> x = tf.Variable([1.0, 2.0])
-        >>> with tf.GradientTape() as tape:
-        ...     y = x[0] ** 2 * x[1] ** 3
-        >>> tape.hessian(y, x).numpy()
-        array([[16., 24.],
-               [24., 12.]], dtype=float32)
-        """
-        target = scalar(single(target, "hessian"), "hessian")
-        held, pack = flat(sources, "source")
-        tape = self._continued(sys._getframe(1))
-        rows = []
-        for x, g in zip(held, jacobian.first(tape, target, held), strict=True):
-            if g is None:
-                shape = x._array.shape
-                row = [result(None, y, UnconnectedGradients.ZERO, shape) for y in held]
-            else:
-                row = tape.jacobian(g, held, UnconnectedGradients.ZERO, memory_limit=memory_limit)
-            rows.append(pack(row))
-        return pack(rows)
-
-    def hvp(self, target: Any, sources: Any, vectors: Any) -> Any:
-        """The product of the Hessian of `target` with `vectors`, one for each of `sources`.
-
-        It takes about as long as two gradients, however large the Hessian is.
-
-        >>> x = tf.Variable([1.0, 2.0])
-        >>> with tf.GradientTape() as tape:
-        ...     y = x[0] ** 2 * x[1] ** 3
-        >>> tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy()
-        array([16., 24.], dtype=float32)
-        """
-        target = scalar(single(target, "hvp"), "hvp")
-        held, pack = flat(sources, "source")
-        weights = weights_for(vectors, sources, len(held))
-        tape = self._continued(sys._getframe(1))
-        first = jacobian.first(tape, target, held)
-        pairs = [(g, w) for g, w in zip(first, weights, strict=True) if g is not None]
-        products = tape.gradient(
-            [g for g, _ in pairs], held, [w for _, w in pairs], UnconnectedGradients.ZERO
-        )
-        return pack(products)
-
-    def jvp(
-        self,
-        target: Any,
-        sources: Any,
-        tangents: Any,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-    ) -> Any:
-        """How `target` moves if the `sources` move along `tangents`: forward mode, afterwards.
-
-        The result has the structure of `target`.
-
-        >>> x = tf.Variable([1.0, 2.0])
-        >>> with tf.GradientTape() as tape:
-        ...     y = x * x
-        >>> tape.jvp(y, x, tf.constant([1.0, 10.0])).numpy()
-        array([ 2., 40.], dtype=float32)
-        """
-        unconnected = unconnected_from(unconnected_gradients)
-        targets, pack = flat(target, "target")
-        held, _ = flat(sources, "source")
-        weights = weights_for(tangents, sources, len(held))
-        recorded = self._hand_over(sys._getframe(1), "jvp")
-        moving = [y for y in targets if y._array.dtype in dtypes.INEXACT]
-        zeros = [Tensor(np.zeros(y._array.shape, y._array.dtype)) for y in moving]
-        with _silent_tape() as tape:
-            tape.watch(zeros)
-            pulled = jacobian.pull(recorded._replace(boxed=True), moving, zeros, held)
-        pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, held, weights, strict=True)]
-        pairs = [(g, w) for g, w in pairs if g is not None]
-        moved = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
-        found = [next(moved) if y._array.dtype in dtypes.INEXACT else None for y in targets]
-        return pack([result(t, y, unconnected) for t, y in zip(found, targets, strict=True)])
-
-    def laplacian(self, target: Any, source: Any, *, memory_limit: int = MEMORY_LIMIT) -> Tensor:
-        """The sum of the second derivatives of `target` by the coordinates in `source`.
-
-        With a batch of points, `source` of shape `[n, d]` and `target` of shape `[n]` or `[n, 1]`,
-        the result is that of each point, as it is where the points do not depend on each other.
-
-        >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
-        >>> with tf.GradientTape() as tape:
-        ...     tape.watch(x)
-        ...     y = tf.reduce_sum(x**3, axis=1)
-        >>> tape.laplacian(y, x).numpy()
-        array([18., 42.], dtype=float32)
-        """
-        target, source = (single(x, "laplacian") for x in (target, source))
-        shape, of_source = target._array.shape, source._array.shape
-        if shape and not (shape[0] == target._array.size and of_source[:1] == shape[:1]):
-            raise ValueError(
-                f"laplacian: expected one value for each row of the source, of shape {of_source}. "
-                f"Received: a target of shape {shape}."
-            )
-        tape = self._continued(sys._getframe(1))
-        found = jacobian.laplacian(tape, target, source, memory_limit)
-        return result(found, target, UnconnectedGradients.ZERO)
-
-    def derivatives(self, target: Any, orders: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Partial derivatives of any order, as differential equations need them.
-
-        Each name in `orders` has a letter for each derivative to take. Its value is the tensor to
-        derive by, or a tuple with one for each letter. An element of the target must depend on the
-        same element of these tensors alone. What is zero everywhere comes as zeros.
-
-        >>> t, x = tf.constant([[1.0], [2.0]]), tf.constant([[3.0], [5.0]])
-        >>> with tf.GradientTape() as tape:
-        ...     tape.watch([t, x])
-        ...     u = t**2 * x**3
-        >>> d = tape.derivatives(u, {"t": t, "xx": x, "tx": (t, x)})
-        >>> {name: tf.squeeze(value).numpy().tolist() for name, value in d.items()}
-        {'t': [54.0, 500.0], 'xx': [18.0, 120.0], 'tx': [54.0, 300.0]}
-        """
-        target = single(target, "derivatives")
-        expect(orders, Mapping, "derivatives", "a dict of orders")
-        paths = [path(name, where) for name, where in orders.items()]
-        tape = self._continued(sys._getframe(1))
-        found = taylor.partials(tape, target, paths, _silent_tape)
-        zero = UnconnectedGradients.ZERO
-        pairs = zip(orders, found, paths, strict=True)
-        return {name: result(d, path[-1], zero) for name, d, path in pairs}
-
     def _continued(self, frame: Any) -> GradientTape:
         """A persistent tape that holds what this one does, so that it can go on from there."""
         self._check_not_spent()
@@ -459,6 +194,5 @@ def _missing(held: list, cotangents: Cotangents) -> list:
     return [x for x in held if x._id not in cotangents]
 
 
-def _silent_tape() -> GradientTape:
-    """A tape that hears only of what it is told to watch."""
-    return GradientTape(watch_accessed_variables=False)
+for _name, _module in TAPE_METHODS.items():
+    setattr(GradientTape, _name, LazyMethod(GradientTape, _name, _module))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from retrograde.core.apply import Primitive
+from retrograde.core.hooks import hook
 from retrograde.core.plans import save_all
 from retrograde.core.recorders import clock, thread
 from retrograde.core.rules import ALIGNED, CONNECTED, UNCONNECTED, Outputs, Spec
@@ -16,13 +17,19 @@ from retrograde.core.tape_arguments import Asked, flat, spent_message, warn_of_d
 from retrograde.core.tape_diagnostics import Testifying, on_none_from
 from retrograde.core.tape_notes import Moment, Notes, Pause, place_above
 from retrograde.core.tensor import Tensor
-from retrograde.derivatives.checkpointing import Ledger, LimitedEntries, bytes_from
-from retrograde.derivatives.jacobian import Recorded
 from retrograde.values import dtypes
 
 _ONLY = (CONNECTED,)
 _plan_of = operator.itemgetter(0)
 _name_of = operator.attrgetter("name")
+
+
+class Recorded(NamedTuple):
+    """What a tape wrote down. With `boxed`, someone else listens, and walks are made of tensors."""
+
+    entries: list[tuple]
+    roots: set[int]
+    boxed: bool
 
 
 class TapeRecording(Testifying):
@@ -37,6 +44,7 @@ class TapeRecording(Testifying):
         "_entries",
         "_ledger",
         "_listened",
+        "_memory_limit",
         "_names",
         "_notes",
         "_on_none",
@@ -66,12 +74,13 @@ class TapeRecording(Testifying):
         # The place of each call, by the id of its output; `None` if lines are not kept.
         self._places: dict[int, Place] | None = None
         # What a tape with a limit of memory holds and lets go.
-        self._ledger: Ledger | None = None
+        self._ledger: Any = None
+        self._memory_limit: int | None = None
         self._saves_all = False
         if memory_limit is not None:
             if lines:
                 raise ValueError("GradientTape: `lines` keep all values: no `memory_limit` then.")
-            self._ledger = Ledger(bytes_from(memory_limit), {})
+            self._memory_limit = hook("bytes_from")(memory_limit)
             self._saves_all = True
         elif switch.on if lines is None else lines:
             self._places = {}
@@ -83,9 +92,9 @@ class TapeRecording(Testifying):
         if self._places is not None:
             self._places = {}
             self._entries: list[tuple] | None = LinedEntries(self._places)
-        elif self._ledger is not None:
-            self._ledger = Ledger(self._ledger.limit, self._variables)
-            self._entries = LimitedEntries(self._ledger)
+        elif self._memory_limit is not None:
+            self._entries = hook("limited_entries")(self._memory_limit, self._variables)
+            self._ledger = self._entries.ledger
         else:
             self._entries = []
         # Ids of all tensors that a root leads to, each with those that it was made of.

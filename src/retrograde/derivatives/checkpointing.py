@@ -280,6 +280,11 @@ class Ledger:
                 del self._live[key]
 
 
+def limited_entries(limit: int, variables: Mapping[int, Any]) -> LimitedEntries:
+    """Returns an empty list of entries that keeps its arrays within `limit` bytes."""
+    return LimitedEntries(Ledger(limit, variables))
+
+
 class LimitedEntries(list):
     """The entries of a tape with a limit. Taken from the end, they come with all their values."""
 

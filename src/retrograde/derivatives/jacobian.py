@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import indexed_slices
-from retrograde.core.apply import PRIMITIVES
 from retrograde.core.backward import Cotangents, leading_to, rewind
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
+from retrograde.core.tape_recorder import Recorded
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.ops import arithmetic, reduction, shaping
 from retrograde.values.errors import allocated
 
 MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, unless the caller says more
@@ -22,14 +23,6 @@ _FEW = 16  # targets up to which nothing is to be gained by chunks, or by going 
 
 
 _ALONE = 2  # so many cotangents are pulled one by one sooner than as a batch
-
-
-class Recorded(NamedTuple):
-    """What a tape wrote down. With `boxed`, someone else listens, and walks are made of tensors."""
-
-    entries: list[tuple]
-    roots: set[int]
-    boxed: bool
 
 
 def pull(
@@ -138,7 +131,7 @@ def _pull_batch(recorded: Recorded, target: Any, seeds: np.ndarray, held: list) 
     with batching(len(seeds)) as level:
         g = Batched(seeds, level)
         found = pull(recorded, [target], [wrap(g) if recorded.boxed else g], held)
-        return [None if x is None else of_all(x, level, PRIMITIVES["broadcast_to"]) for x in found]
+        return [None if x is None else of_all(x, level, shaping.broadcast_to) for x in found]
 
 
 def _pull_one(recorded: Recorded, target: Any, seed: np.ndarray, held: list) -> list:
@@ -146,13 +139,13 @@ def _pull_one(recorded: Recorded, target: Any, seed: np.ndarray, held: list) -> 
 
 
 def _stacked(rows: tuple) -> Any:
-    return None if rows[0] is None else PRIMITIVES["stack"](*rows, axis=0)
+    return None if rows[0] is None else shaping.stack(*rows, axis=0)
 
 
 def _joined(parts: tuple) -> Any:
     if parts[0] is None or len(parts) == 1:
         return parts[0]
-    return PRIMITIVES["concat"](*parts, axis=0)
+    return shaping.concat(*parts, axis=0)
 
 
 def push_many(
@@ -200,14 +193,14 @@ def jacobian(recorded: Recorded, target: Any, held: list, limit: int, tape: Any)
     else:
         found = pull_many(recorded, target, one_at_a_time(target), held, limit)
     return [
-        None if y is None else PRIMITIVES["reshape"](y, shape=(*shape, *x._array.shape))
+        None if y is None else shaping.reshape(y, shape=(*shape, *x._array.shape))
         for x, y in zip(held, found, strict=True)
     ]
 
 
 def _last_axis_first(x: Any) -> Any:
     """`x` with its first axis moved to the end."""
-    return None if x is None else PRIMITIVES["transpose"](x, perm=(*range(1, x.ndim), 0))
+    return None if x is None else shaping.transpose(x, perm=(*range(1, x.ndim), 0))
 
 
 def jacobian_by_loop(recorded: Recorded, target: Any, held: list) -> list:
@@ -216,7 +209,7 @@ def jacobian_by_loop(recorded: Recorded, target: Any, held: list) -> list:
     rows = [_pull_one(recorded, target, seeds.make(i, i + 1)[0], held) for i in range(seeds.count)]
     shape = target._array.shape
     return [
-        None if y is None else PRIMITIVES["reshape"](y, shape=(*shape, *x._array.shape))
+        None if y is None else shaping.reshape(y, shape=(*shape, *x._array.shape))
         for x, y in zip(held, map(_stacked, zip(*rows, strict=True)), strict=True)
     ]
 
@@ -238,7 +231,7 @@ def batch_jacobian(
             return None
         perm = (1, 0, *range(2, found.ndim))
     shape = (rows, *row, *source._array.shape[1:])
-    return PRIMITIVES["reshape"](PRIMITIVES["transpose"](found, perm=perm), shape=shape)
+    return shaping.reshape(shaping.transpose(found, perm=perm), shape=shape)
 
 
 # On a tape that goes on recording, so that what it gives can be differentiated again
@@ -262,11 +255,9 @@ def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
     (rows,) = pull_many(recorded, gradient, seeds, [source], limit)
     if rows is None:
         return None
-    diagonals = PRIMITIVES["multiply"](rows, seeds.make(0, seeds.count))
+    diagonals = arithmetic.multiply(rows, seeds.make(0, seeds.count))
     axis = (0, *range(2 if shape else 1, rows.ndim))
-    return PRIMITIVES["reshape"](
-        PRIMITIVES["sum"](diagonals, axis=axis, keepdims=False), shape=shape
-    )
+    return shaping.reshape(reduction.sum(diagonals, axis=axis, keepdims=False), shape=shape)
 
 
 def nested(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor | None]:

@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import indexed_slices
-from retrograde.core.apply import PRIMITIVES
 from retrograde.core.backward import Cotangents, leading_to
 from retrograde.core.batching import Batched, Level, batching, of_all
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Spec
+from retrograde.core.tape_recorder import Recorded
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.derivatives.jacobian import Recorded, one_at_a_time, pull_and_note, pull_many
+from retrograde.derivatives.jacobian import one_at_a_time, pull_and_note, pull_many
+from retrograde.ops import arithmetic, complexes, elementary, reduction, shaping
 
 
 class _CannotTell(Exception):
@@ -52,13 +53,13 @@ def norms(found: list) -> Any | None:
         if rows is not None:
             part = _squares_of_rows(rows)
             total = part if total is None else total + part
-    return None if total is None else PRIMITIVES["sqrt"](total)
+    return None if total is None else elementary.sqrt(total)
 
 
 def _squares_of_rows(x: Any) -> Any:
-    size = PRIMITIVES["complex_abs"](x) if x.dtype.kind == "c" else x
-    flat = PRIMITIVES["reshape"](size, shape=(size.shape[0], -1) if size.shape[0] else (0, 1))
-    return PRIMITIVES["sum"](PRIMITIVES["square"](flat), axis=(1,), keepdims=False)
+    size = complexes.complex_abs(x) if x.dtype.kind == "c" else x
+    flat = shaping.reshape(size, shape=(size.shape[0], -1) if size.shape[0] else (0, 1))
+    return reduction.sum(arithmetic.square(flat), axis=(1,), keepdims=False)
 
 
 def _random_weights(target: Any) -> np.ndarray:
@@ -164,7 +165,7 @@ class _RowByRow:
         if isinstance(x, Spec):
             return Spec((1, *x.shape[1:]), x.dtype)
         shape = (self._size, 1, *x.shape[1:])
-        value = PRIMITIVES["reshape"](x, shape=shape)
+        value = shaping.reshape(x, shape=shape)
         return wrap(Batched(value, level)) if self._boxed else Batched(value, level)
 
     def _of_all(self, x: Any, source: Any, level: Level) -> Any:
@@ -174,7 +175,7 @@ class _RowByRow:
             x = self._run(indexed_slices.dense, x)
         if tuple(x.shape) != source._array.shape:
             raise _CannotTell
-        return of_all(x, level, PRIMITIVES["broadcast_to"])
+        return of_all(x, level, shaping.broadcast_to)
 
 
 def _run(rule: Any, *values: Any, **attrs: Any) -> Any:

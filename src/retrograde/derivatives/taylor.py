@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import indexed_slices
-from retrograde.core.apply import PRIMITIVES
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.plans import Plan
 from retrograde.core.rules import ARRAY, Spec, passed_on, what_is_read
+from retrograde.core.tape_recorder import Recorded
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.derivatives.jacobian import Recorded, nested, pull, pull_and_note
+from retrograde.derivatives.jacobian import nested, pull, pull_and_note
+from retrograde.ops import elementary, shaping
 from retrograde.values import dtypes
 
 
@@ -85,7 +86,7 @@ def derivatives_by(
     series = moving.get(target._id, [None] * order)
     scaled = [_times(math.factorial(k), c) for k, c in enumerate(series, 1)]
     shape = source._array.shape
-    return [None if d is None else PRIMITIVES["reshape"](d, shape=shape) for d in scaled]
+    return [None if d is None else shaping.reshape(d, shape=shape) for d in scaled]
 
 
 class _WayForward:
@@ -131,12 +132,12 @@ class _WayForward:
                 seeds.append(wrap(seed) if self._boxed else seed)
             there = Recorded(tape._entries, tape._roots, self._boxed)
             found = pull(there, targets, seeds, zeros)
-            broadcast_to = PRIMITIVES["broadcast_to"]
+            broadcast_to = shaping.broadcast_to
             whole = [None if y is None else of_all(y, level, broadcast_to) for y in found]
         return [None if y is None else self._spread(y, orders) for y in whole]
 
     def _spread(self, y: Any, orders: list[int]) -> Series:
-        parts = iter(PRIMITIVES["unstack"](y, axis=0))
+        parts = iter(shaping.unstack(y, axis=0))
         return [next(parts) if k in orders else None for k in range(self._order)]
 
 
@@ -166,7 +167,7 @@ def _stacked(coefficients: list, like: Tensor) -> Any:
     """Coefficients along a first axis; `None` stands for zeros like `like`."""
     array = like._array
     filled = [np.zeros(array.shape, array.dtype) if c is None else c for c in coefficients]
-    return PRIMITIVES["stack"](*filled, axis=0)
+    return shaping.stack(*filled, axis=0)
 
 
 # Arithmetic with coefficients, of which `None` is zero
@@ -251,7 +252,7 @@ def _cos(values: Any, x: Series) -> Series:
 
 def _sine_and_cosine(at: Any, x: Series) -> tuple[list, list]:
     dx = _slopes(x)
-    sine, cosine = [PRIMITIVES["sin"](at)], [PRIMITIVES["cos"](at)]
+    sine, cosine = [elementary.sin(at)], [elementary.cos(at)]
     for k in range(1, len(x) + 1):
         sine.append(_times(1 / k, _sum(_product(dx[j], cosine[k - j]) for j in range(1, k + 1))))
         cosine.append(_times(-1 / k, _sum(_product(dx[j], sine[k - j]) for j in range(1, k + 1))))

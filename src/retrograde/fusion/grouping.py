@@ -12,7 +12,7 @@ from retrograde.core.apply import MANY
 from retrograde.core.calls import Call
 from retrograde.core.rules import Spec
 from retrograde.fusion.fused_loops import BLOCK, Fused, is_sum, repeated
-from retrograde.ops._arrays import SINGLE_AND_DOUBLE
+from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 
 _CASTS = ("cast", "cast_discrete")
 

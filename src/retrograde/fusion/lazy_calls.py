@@ -24,7 +24,7 @@ from retrograde.core.rules import Spec
 from retrograde.core.source import define
 from retrograde.core.tensor import Tensor
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes, written_dtype
-from retrograde.ops._arrays import SINGLE_AND_DOUBLE
+from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 
 LEAST = 3 << 18  # elements of an array from which on a call may wait
 _BEGIN = 1 << 20  # and from which on even plain arithmetic waits for what may follow

@@ -10,7 +10,7 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.core.rules import Spec
 from retrograde.fusion import blocks
-from retrograde.ops._arrays import SINGLE_AND_DOUBLE
+from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 
 COSTLY: set[Primitive] = set()  # those that compute more than they read and write
 

@@ -7,9 +7,9 @@ import numpy as np
 from retrograde.core import rows
 from retrograde.core.rules import Spec
 from retrograde.ops._callbacks import called_back
-from retrograde.ops._totals import SINGLE_AND_DOUBLE
 from retrograde.ops._totals import total as total_of_floats
 from retrograde.values import dtypes
+from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.scipy_parts import scipy_part
 
 HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})

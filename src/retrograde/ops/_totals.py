@@ -14,8 +14,6 @@ import numpy as np
 
 from retrograde.fusion.blas_threads import dot_vector
 
-SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
-
 _LONG = 1024  # numbers in a row from which on NumPy adds by pairs, and loses fewer digits
 _MANY = 1 << 20  # and in a column, from which on the ones would take as much memory as the matrix
 

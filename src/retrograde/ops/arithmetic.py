@@ -9,10 +9,11 @@ import numpy as np
 from retrograde.core.apply import MANY
 from retrograde.core.rules import passed_on
 from retrograde.fusion.output_arguments import Writes, has_bits, is_float
-from retrograde.ops._arrays import FEW, SINGLE_AND_DOUBLE, chosen_where, kept_where, over, zero
+from retrograde.ops._arrays import FEW, chosen_where, kept_where, over, zero
 from retrograde.ops._families import conj, elementwise
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.values import dtypes
+from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import broadcast
 

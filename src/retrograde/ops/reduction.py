@@ -9,13 +9,14 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.fusion import blocks
 from retrograde.fusion.lazy_calls import may_wait_as_total
-from retrograde.ops._arrays import SINGLE_AND_DOUBLE, scalar, total, wide, widened
+from retrograde.ops._arrays import scalar, total, wide, widened
 from retrograde.ops._families import conj, kept, reduction, spread
 from retrograde.ops.arithmetic import equal, is_finite, mask
 from retrograde.ops.casting import cast, ones_like, stop_gradient
 from retrograde.ops.elementary import exp
 from retrograde.ops.shaping import concat, reshape, take_slice, transpose
 from retrograde.values import dtypes
+from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.errors import invalid
 
 sum = reduction(

@@ -16,7 +16,8 @@ from retrograde.core.calls import Call
 from retrograde.core.rules import Spec
 from retrograde.core.source import literal
 from retrograde.fusion.blas_threads import MEDIUM, SMALL, SMALL_VECTOR, dot, dot_vector
-from retrograde.ops._totals import SINGLE_AND_DOUBLE, as_product, ones
+from retrograde.ops._totals import as_product, ones
+from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 
 # What the code that is written here may name, besides its arrays.
 NAMES = {"np": np, "ones": ones, "dot": dot, "dot_vector": dot_vector}

@@ -220,6 +220,7 @@ ALL = (
 )  # fmt: skip
 
 FLOATING = frozenset(d.numpy_dtype for d in (float16, bfloat16, float32, float64))
+SINGLE_AND_DOUBLE = frozenset({float32.numpy_dtype, float64.numpy_dtype})
 COMPLEX = frozenset(d.numpy_dtype for d in (complex64, complex128))
 INTEGER = frozenset(d.numpy_dtype for d in ALL if d.is_integer)
 BOOL = frozenset({np.dtype(np.bool_)})
