@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -12,6 +13,10 @@ import retrograde
 
 # Keras writes its settings there; the user's own are neither read nor written.
 os.environ["KERAS_HOME"] = str(pathlib.Path(__file__).parent / ".pytest_cache" / "keras")
+
+# A slow machine is not a defect.
+hypothesis.settings.register_profile("without_deadline", deadline=None)
+hypothesis.settings.load_profile("without_deadline")
 
 FENCE = re.compile(r"^```.*$", re.MULTILINE)
 

@@ -6,6 +6,7 @@ from retrograde._api import hooks as _hooks  # noqa: F401 (it registers the meth
 from retrograde._api.lazy import lazily
 from retrograde._api.names import HOMES
 from retrograde.fusion.allocator import keep_memory_warm as _keep_memory_warm
+from retrograde.ops import _required  # noqa: F401 (it registers the primitives that core applies)
 from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Where public names are at home. Made by `tools/make_homes.py`."""
+"""Where public names are at home. Made by `tools/make_names.py`."""
 
 HOMES = {
     "retrograde": {

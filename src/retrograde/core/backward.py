@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import floating_point_flags, indexed_slices
+from retrograde.core import floating_point_flags, indexed_slices, required
 from retrograde.core.apply import MANY, PRIMITIVES
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.lazy import waiting
@@ -125,7 +125,7 @@ class Cotangents(dict):
         elif key in self._owned and type(value) is np.ndarray and before.size < MANY:
             np.add(before, value, before)
         elif type(before) is np.ndarray and before.size >= MANY and self._is_ours(key, value):
-            PRIMITIVES["add"].on_many(before, value, out=before)
+            required.add.on_many(before, value, out=before)
         elif value is not None:
             self[key] = total = indexed_slices.add(before, value)
             if type(total) is np.ndarray:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrograde.core import indexed_slices, random_state
-from retrograde.core.apply import PRIMITIVES, boxed
+from retrograde.core import indexed_slices, random_state, required
+from retrograde.core.apply import boxed
 from retrograde.core.batching import Batched, Level, innermost, of_all, reentering
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
@@ -180,7 +180,7 @@ def _tied(call: CustomCall, sources: tuple, outputs: list[Tensor]) -> list[Tenso
     if outer:
         flags = [_is_at(level, x) for x in sources]
         whole = tuple([x._array.value if f else x for x, f in zip(sources, flags, strict=True)])
-        values = [of_all(y, level, PRIMITIVES["broadcast_to"]) for y in outputs]
+        values = [of_all(y, level, required.broadcast_to) for y in outputs]
         with listening(outer):
             fresh = [Tensor(getattr(value, "_array", value)) for value in values]
             tied = _tied(CustomCall(call.name, _for_all(call.rule, level, flags)), whole, fresh)
@@ -210,8 +210,8 @@ def _for_all(rule: Callable, level: Level, flags: list[bool]) -> Callable:
 
     def _gathered(x: Any, batched: bool) -> Tensor:
         x = indexed_slices.whole(x)
-        value = boxed(of_all(x, level, PRIMITIVES["broadcast_to"]))
-        return value if batched else PRIMITIVES["sum"](value, axis=(0,), keepdims=False)
+        value = boxed(of_all(x, level, required.broadcast_to))
+        return value if batched else required.sum_to(value, shape=value._array.shape[1:])
 
     return whole_rule
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.core import indexed_slices
-from retrograde.core.apply import PRIMITIVES, Primitive
+from retrograde.core import indexed_slices, required
+from retrograde.core.apply import Primitive
 from retrograde.core.plans import Plan
 from retrograde.core.rules import ALIGNED
 from retrograde.core.tape import GradientTape
@@ -51,7 +51,7 @@ def _tangent_or_zeros(tangent: Tensor | None, x: Tensor) -> Tensor:
 
 
 def _zeros_like(x: Tensor) -> Tensor:
-    return PRIMITIVES["zeros_like"](x)
+    return required.zeros_like(x)
 
 
 def _by_partials(
@@ -65,7 +65,7 @@ def _by_partials(
     for position, rule in plan.rules:
         t = tangents[position]
         if t._array.shape != shape:
-            t = PRIMITIVES["broadcast_to"](t, shape=shape)
+            t = required.broadcast_to(t, shape=shape)
         part = rule(t, *saved, **attrs)
         total = part if total is None else total + part
     return total

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.apply import MANY, PRIMITIVES
+from retrograde.core import required
+from retrograde.core.apply import MANY
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
@@ -144,7 +145,7 @@ class IndexedSlicesSpec(TypeSpec):
 def dense(slices: IndexedSlices) -> Any:
     """The whole tensor, or array: repeated rows added, zeros elsewhere."""
     shape = _dense_shape(slices)
-    return PRIMITIVES["scatter_add"](slices._values, slices._indices, shape=shape)
+    return required.scatter_add(slices._values, slices._indices, shape=shape)
 
 
 def _dense_shape(slices: IndexedSlices) -> tuple[int, ...]:
@@ -165,7 +166,7 @@ def _dense_shape(slices: IndexedSlices) -> tuple[int, ...]:
 def of_whole(rows: Any, slices: IndexedSlices) -> Any:
     """What there is for each row of the whole, if `rows` have it for those of `slices`."""
     shape = (_dense_shape(slices)[0], *rows.shape[1:])
-    return PRIMITIVES["scatter_add"](rows, slices._indices, shape=shape)
+    return required.scatter_add(rows, slices._indices, shape=shape)
 
 
 def whole(x: Any) -> Any:
@@ -176,13 +177,13 @@ def whole(x: Any) -> Any:
 def add(a: Any, b: Any) -> Any:
     """The sum of two cotangents; of two IndexedSlices, the rows of both."""
     if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):
-        concat = PRIMITIVES["concat"]
+        concat = required.concat
         indices = concat(*_of_one_dtype(a._indices, b._indices), axis=0)
         return IndexedSlices(concat(a._values, b._values, axis=0), indices, a._dense_shape)
     a = dense(a) if isinstance(a, IndexedSlices) else a
     b = dense(b) if isinstance(b, IndexedSlices) else b
     if type(a) is np.ndarray and a.size >= MANY:
-        return PRIMITIVES["add"].on_many(a, b)
+        return required.add.on_many(a, b)
     return a + b
 
 
@@ -190,7 +191,7 @@ def _of_one_dtype(*indices: Any) -> list:
     """`indices`, as int64 if some are that and others int32."""
     if len({getattr(x, "_array", x).dtype for x in indices}) == 1:
         return list(indices)
-    return [PRIMITIVES["cast_discrete"](x, dtype=np.dtype(np.int64)) for x in indices]
+    return [required.cast_discrete(x, dtype=np.dtype(np.int64)) for x in indices]
 
 
 def for_user(slices: IndexedSlices) -> IndexedSlices:

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from retrograde.core import rows
-from retrograde.core.apply import PRIMITIVES
+from retrograde.core import required, rows
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
@@ -25,11 +24,11 @@ class Scattering(Holder):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `tf.gather` gives them."""
-        return PRIMITIVES["gather"](self._read(), _index_tensor(indices), axis=0)
+        return required.gather(self._read(), _index_tensor(indices), axis=0)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """The slices at `indices`, as `tf.gather_nd` gives them."""
-        return PRIMITIVES["gather_nd"](self._read(), _index_tensor(indices), batch_dims=0)
+        return required.gather_nd(self._read(), _index_tensor(indices), batch_dims=0)
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: Any = None) -> Self:
         """Adds rows given as IndexedSlices; repeated rows add up."""

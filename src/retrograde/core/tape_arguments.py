@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import indexed_slices
-from retrograde.core.apply import PRIMITIVES
+from retrograde.core import indexed_slices, required
 from retrograde.core.backward import Spoilt
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor, wrap
@@ -202,7 +201,7 @@ def seed(target: Any, weight: Any, boxed: bool) -> Any:
                 f"gradient: incompatible shapes: an output gradient has shape {g._array.shape}, "
                 f"its target {shape}. Expected the same shape."
             )
-        g = PRIMITIVES["broadcast_to"](g, shape=shape)
+        g = required.broadcast_to(g, shape=shape)
     return g if boxed else g._array
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import namespaces, variable_scopes
-from retrograde.core.apply import PRIMITIVES, apply
+from retrograde.core import namespaces, required, variable_scopes
+from retrograde.core.apply import Primitive, apply
 from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import alone, escape, next_id, thread
@@ -248,7 +248,7 @@ class Variable(Scattering, metaclass=_Creating):
 
     def value(self) -> Tensor:
         """The present value, a tensor of its own."""
-        return apply(PRIMITIVES["identity"], (self._read(),))
+        return apply(required.identity, (self._read(),))
 
     def read_value(self) -> Tensor:
         """The present value, a tensor of its own."""
@@ -360,7 +360,7 @@ class Variable(Scattering, metaclass=_Creating):
         >>> tf.Variable([1.0, 2.0]).assign_add([0.5, 0.5]).numpy()
         array([1.5, 2.5], dtype=float32)
         """
-        return self._update(np.add, "add", delta, "assign_add", read_value)
+        return self._update(np.add, required.add, delta, "assign_add", read_value)
 
     def assign_sub(
         self,
@@ -370,7 +370,7 @@ class Variable(Scattering, metaclass=_Creating):
         read_value: bool = True,
     ) -> Variable | None:
         """Subtracts `delta` from the value. Returns the variable."""
-        return self._update(np.subtract, "subtract", delta, "assign_sub", read_value)
+        return self._update(np.subtract, required.subtract, delta, "assign_sub", read_value)
 
     def _operand(self, value: Any, how: str) -> Any:
         """The array of `value` in this variable's dtype, on its way into the variable."""
@@ -390,7 +390,9 @@ class Variable(Scattering, metaclass=_Creating):
             f"{self.shape}, and the assigned value shape {shape} are incompatible."
         )
 
-    def _update(self, ufunc: Any, primitive: str, delta: Any, how: str, read_value: bool) -> Any:
+    def _update(
+        self, ufunc: Any, primitive: Primitive, delta: Any, how: str, read_value: bool
+    ) -> Any:
         recorders = thread.recorders
         plain = isinstance(delta, Tensor) and not recorders
         if plain and namespaces.foreign:
@@ -407,13 +409,11 @@ class Variable(Scattering, metaclass=_Creating):
                 f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
         if recorders.recording is not None:
-            recorders.recording.update(
-                self, PRIMITIVES[primitive], array if held_by(delta) is None else delta
-            )
+            recorders.recording.update(self, primitive, array if held_by(delta) is None else delta)
             return self if read_value else None
         del now  # what this method holds cannot be written into
         if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
-            self._replace(lambda old, _: PRIMITIVES[primitive](old, array))
+            self._replace(lambda old, _: primitive(old, array))
             return self if read_value else None
         self._replace(lambda old, out: allocated(how, recorders.quietly, ufunc, old, array, out))
         return self if read_value else None

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def load_tool():
-    spec = importlib.util.spec_from_file_location("make_homes", ROOT / "tools" / "make_homes.py")
+    spec = importlib.util.spec_from_file_location("make_names", ROOT / "tools" / "make_names.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -29,7 +29,7 @@ def names_of(package):
 def test_the_list_of_homes_is_that_of_the_imports():
     made = (ROOT / "src" / "retrograde" / "_api/names.py").read_text()
 
-    assert made == load_tool().text(), "run tools/make_homes.py"
+    assert made == load_tool().text(), "run tools/make_names.py"
 
 
 @pytest.mark.parametrize("package", HOMES)
@@ -69,9 +69,8 @@ def test_little_is_loaded_before_it_is_used():
     at_first = loaded_by("import retrograde as tf")
     later = loaded_by("import retrograde as tf; tf.image.flip_up_down")
 
-    assert len(at_first) < 60
-    for name in ("retrograde.image", "retrograde.nn", "retrograde.linalg", "retrograde.sparse"):
-        assert name not in at_first
+    packages = {name.split(".")[1] for name in at_first if "." in name}
+    assert packages == {"_api", "core", "fusion", "ops", "values"}
     assert "retrograde.image" in later
     assert "retrograde.signal" not in later
 

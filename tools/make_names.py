@@ -1,6 +1,6 @@
 """Makes `src/retrograde/_api/names.py`: where the names of each public package are at home.
 
-    python tools/make_homes.py
+    python tools/make_names.py
 
 They are read from the imports under `if TYPE_CHECKING` in the packages themselves.
 """
@@ -12,7 +12,7 @@ import pathlib
 import textwrap
 
 ROOT = pathlib.Path(__file__).parents[1] / "src"
-HEAD = '''"""Where public names are at home. Made by `tools/make_homes.py`."""
+HEAD = '''"""Where public names are at home. Made by `tools/make_names.py`."""
 
 HOMES = {
 '''
