@@ -58,6 +58,24 @@ class TestThreads:
 
         assert int(v) == 300 * 2
 
+    def test_other_threads_find_a_trace_once_it_is_complete(self):
+        """Until a trace is closed, its tensors are in scope, and closing it would end that."""
+        for n in itertools.count(1):
+            v = tf.Variable(0.0)
+            add = tf.function(lambda v=v: v.assign_add(1.0))
+            found = []
+
+            def look(add=add, found=found):
+                paths = [path for paths in add._signatures.values() for path in paths.all]
+                found.extend(len(path._recording.made) for path in paths)
+
+            with At(n, look, [function.__file__]) as place:
+                add()
+            assert not any(found)
+            if not place.was_reached:
+                break
+        assert n > 200
+
     @BOTH
     def test_no_update_is_lost_under_tapes(self, compiled):
         v, w = tf.Variable(0.0), tf.Variable(2.0)

@@ -266,13 +266,6 @@ class Function:
                 if not paths.all:
                     specs = {name: specs_in(value) for name, value in named.items()}
                     paths.arguments = tuple(map(specs_in, handed)), specs
-                paths.add(path)
-                self._entries.append(entry)
-                self._trace_count += 1
-                self._drop_least_recently_used(paths)
-                self._lose_patience(paths, recording)
-                # A replay could not tell which variable Python code is to see.
-                paths.eager = paths.eager or recording.shows_arguments()
             made = recording.created
             if not keep or (heard and made):
                 recording.undo()
@@ -280,6 +273,14 @@ class Function:
             results.forget()
             read, before = recording.first_tensors(), recording.before
             recording.close()
+            if not made:  # other threads find the trace from here on
+                paths.add(path)
+                self._entries.append(entry)
+                self._trace_count += 1
+                self._drop_least_recently_used(paths)
+                self._lose_patience(paths, recording)
+                # A replay could not tell which variable Python code is to see.
+                paths.eager = paths.eager or recording.shows_arguments()
             self._check_made(made)
         if not heard:
             return outcome

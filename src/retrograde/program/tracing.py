@@ -211,6 +211,7 @@ class Recording(Recorder):
         """A recording that knows all tensors of this one, and goes on by itself."""
         branch = copy.copy(self)
         branch.entries, branch.constants, branch.origins = [], {}, dict(self.origins)
+        branch.made = []
         branch.specs, branch._changing = list(self.specs), list(self._changing)
         branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
         branch._versions = {key: list(pairs) for key, pairs in self._versions.items()}
