@@ -173,7 +173,7 @@ def test_the_one_line_that_may_have_done_it_is_named():
 
     assert found.place is None
     assert found.likely.endswith(
-        "test_alarms.py:" + found.likely.split(":")[1] + ": root = tf.sqrt(y)"
+        "test_floating_point_flags.py:" + found.likely.split(":")[1] + ": root = tf.sqrt(y)"
     )
     assert str(found).splitlines()[1] == f"  {found.likely}"
     assert found.note == ""

@@ -1,9 +1,8 @@
-"""The walk back over what a tape recorded."""
+"""The backward pass over what a tape recorded."""
 
 from __future__ import annotations
 
 import operator
-from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from retrograde.core.lazy import waiting
 from retrograde.core.plans import Plan
 from retrograde.core.recorders import thread
 from retrograde.core.reference_counts import count, if_alone
-from retrograde.core.source_location import locals_of
 from retrograde.core.tape_notes import CustomName
 from retrograde.core.tensor import Tensor
 from retrograde.values.errors import exhausted, is_out_of_memory
@@ -23,22 +21,22 @@ from retrograde.values.errors import exhausted, is_out_of_memory
 _array_of = operator.attrgetter("_array")
 
 
-def rewind(
+def backward_pass(
     entries: list[tuple], cotangents: Cotangents, wanted: set[int], leads: set | None
 ) -> None:
-    """Empties `entries` from the back, turning cotangents of targets into those of sources.
+    """Empties `entries` from the end, turning cotangents of targets into those of sources.
 
-    `wanted` are the ids of the sources. Rules are run only for inputs in `leads`; `None` says
-    that all of them lead to a source. At an alarm the rest of `entries` waits until the call is
-    done, for a look at what came out of it.
+    `wanted` are the ids of the sources. Rules run only for inputs in `leads`; `None` says that all
+    of them lead to a source.
     """
     boxed = cotangents.boxed
-    quietly = thread.recorders.quietly
-    run = _run if boxed else quietly
+    run = _run if boxed else thread.recorders.quietly
     take = cotangents.pop
+    flags = floating_point_flags.flags()
+    seen = flags.count
     try:
-        while entries or (cotangents.halt is not None and cotangents.resume(entries)):
-            plan, ids, out, saved, attrs = entries.pop()
+        while entries:
+            plan, ids, out, saved, attrs = entry = entries.pop()
             if type(out) is tuple:
                 g = cotangents.of_outputs(out, wanted)
             else:
@@ -47,34 +45,48 @@ def rewind(
                 continue
             if type(g) is IndexedSlices and not plan.passes_rows:
                 g = run(indexed_slices.dense, g)
-            if plan.joint is None:
-                if boxed:
-                    plan.pull_boxed(cotangents, leads, g, ids, saved, attrs)
-                    if waiting and cotangents.alert and not cotangents.may_wait:
-                        cotangents.settle(ids)
-                else:
-                    quietly(plan.pull, cotangents, leads, g, ids, saved, attrs)
-                continue
-            needed = plan.connected if leads is None else _needed(plan, ids, leads)
-            for i, result in zip(ids, _run_joint(plan, needed, g, saved, attrs, run), strict=True):
-                cotangents.deposit(i, result)
+            if plan.joint is not None:
+                _pull_joint(plan, cotangents, leads, g, ids, saved, attrs, run)
+            elif boxed:
+                _pull_boxed(plan, cotangents, leads, g, ids, saved, attrs)
+            else:
+                run(plan.pull, cotangents, leads, g, ids, saved, attrs)
+            if flags.count != seen:
+                cotangents.check(entry, g, entries)
+                seen = flags.count
     except (MemoryError, ValueError) as error:
         if is_out_of_memory(error):
             raise exhausted(error, f"gradient of {plan.name}") from None
         raise
 
 
+def _pull_boxed(plan: Plan, cotangents: Cotangents, leads: Any, g: Any, *call: Any) -> None:
+    """Runs the rules of one call on tensors."""
+    plan.pull_boxed(cotangents, leads, g, *call)
+    if waiting and cotangents.alert and not cotangents.may_wait:
+        ids, _, _ = call
+        cotangents.settle(ids)
+
+
+def _pull_joint(
+    plan: Plan,
+    cotangents: Cotangents,
+    leads: set | None,
+    g: Any,
+    ids: tuple,
+    saved: tuple,
+    attrs: dict,
+    run: Any,
+) -> None:
+    """Runs the joint rule of one call."""
+    needed = plan.connected if leads is None else _needed(plan, ids, leads)
+    for i, result in zip(ids, _run_joint(plan, needed, g, saved, attrs, run), strict=True):
+        cotangents.deposit(i, result)
+
+
 def _needed(plan: Plan, ids: tuple, leads: set) -> tuple[bool, ...]:
     """Which inputs of a call are connected, and lead to a source."""
     return tuple([c and i in leads for c, i in zip(plan.connected, ids, strict=True)])
-
-
-class Halt(NamedTuple):
-    """A call in whose walk back an alarm was heard, its cotangent, and the entries before it."""
-
-    entry: tuple
-    g: Any
-    rest: list[tuple]
 
 
 class Spoilt(NamedTuple):
@@ -94,19 +106,18 @@ class Cotangents(dict):
     """Cotangents by the id of their tensor; what arrives for one id adds up.
 
     They are raw arrays, or Tensors if `boxed`: while someone records, the walk is made of
-    operations that can be recorded. If they are `alert`, the walk halts at alarms, and `spoilt`
-    says where the first of them that is not finite came from. If they `may_wait`, calls are not
-    made to run one by one for that.
+    operations that can be recorded. If they are `alert`, `spoilt` is the call that produced the
+    first non-finite cotangent. If they `may_wait`, lazily evaluated calls are not computed one by
+    one for that.
     """
 
-    __slots__ = ("_owned", "alert", "boxed", "halt", "may_wait", "spoilt")
+    __slots__ = ("_owned", "alert", "boxed", "may_wait", "spoilt")
 
     def __init__(self, boxed: bool) -> None:
         self.boxed = boxed
         self.may_wait = False
         self._owned: set[int] = set()  # those that are sums made here, so may be added to in place
         self.alert = False
-        self.halt: Halt | None = None
         self.spoilt: Spoilt | None = None
 
     def deposit(self, key: int, value: Any) -> None:
@@ -145,25 +156,22 @@ class Cotangents(dict):
         )
 
     def settle(self, ids: tuple) -> None:
-        """Has the cotangents of `ids` computed, so that alarms come from the call at hand."""
+        """Computes lazily evaluated cotangents, so that flags belong to the current call."""
         for g in map(self.get, ids):
             if isinstance(g, Tensor):
                 g._array  # noqa: B018
 
-    def resume(self, entries: list[tuple]) -> bool:
-        """Looks at what came out of the call that the walk halted at; whether entries are left.
+    def check(self, entry: tuple, g: Any, before: list[tuple]) -> None:
+        """Keeps the state of the backward pass if the gradient of a call is the first non-finite.
 
-        If all of it is finite, nothing is kept of the call.
+        `g` is the cotangent of its outputs, and `before` are the calls that are left.
         """
-        halt, self.halt = self.halt, None
-        if not all(is_finite(self.get(i)) for i in halt.entry[1]):
-            self.alert = False
-            self._owned.clear()  # what is kept now must not be added to
-            g = halt.g if type(halt.g) is tuple else (halt.g,)
-            kept = {i: _unboxed(g) for i, g in self.items()} if self.boxed else dict(self)
-            self.spoilt = Spoilt(halt.entry, g, list(halt.rest), kept)
-        entries.extend(halt.rest)
-        return bool(entries)
+        if not self.alert or all(is_finite(self.get(i)) for i in entry[1]):
+            return
+        self.alert = False
+        self._owned.clear()  # what is kept now must not be added to
+        kept = {i: _unboxed(g) for i, g in self.items()} if self.boxed else dict(self)
+        self.spoilt = Spoilt(entry, g if type(g) is tuple else (g,), list(before), kept)
 
     def of_outputs(self, out: tuple, wanted: set[int]) -> tuple | None:
         """The cotangents of all outputs of one call; zeros for those that were not used."""
@@ -187,26 +195,6 @@ def _of_the_walk() -> int:
 
 
 _ALONE = if_alone(_of_the_walk)
-
-
-def _halt(frame: FrameType) -> FrameType | None:
-    """Has the walk in `frame` halt after the call that it is at."""
-    cotangents, entries, g, *entry = locals_of(
-        frame, "cotangents", "entries", "g", "plan", "ids", "out", "saved", "attrs"
-    )
-    if cotangents.alert and cotangents.halt is None:
-        cotangents.halt = Halt(tuple(entry), g, entries[:])
-        entries.clear()
-    return frame.f_back
-
-
-def _pass_by_walk(frame: FrameType) -> FrameType | None:
-    """The alarm comes before the walk has a cotangent for the call that it is at."""
-    return frame.f_back.f_back
-
-
-floating_point_flags.answer_in(rewind.__code__, _halt)
-floating_point_flags.answer_in(Cotangents.of_outputs.__code__, _pass_by_walk)
 
 
 def is_finite(g: Any) -> bool:

@@ -1,32 +1,37 @@
-"""The processor's word that a number is no longer finite, handed to the walk that it comes from.
+"""Floating-point exception flags: how often a kernel of this thread has produced a NaN or Inf.
 
-A processor notes by itself when a division by zero, an overflow or an operation without a result
-happens, and NumPy looks at these notes after each kernel anyway. To be called then costs nothing
-as long as nothing happens.
+The CPU sets a flag at a division by zero, an overflow or an invalid operation, and NumPy checks the
+flags after each kernel anyway. A callback that counts costs nothing until a flag is set. Code that
+has to find the operation compares the counts before and after it.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import CodeType, FrameType
-
-Answer = Callable[[FrameType], FrameType | None]
-
-_answers: dict[int, Answer] = {}  # by the id of the code, which takes long to hash
+import threading
 
 
-def answer_in(code: CodeType, answer: Answer) -> None:
-    """Has `answer` called with the frame of each call of `code` that an alarm comes from below.
+class Flags:
+    """Counts the kernels of one thread that set a flag."""
 
-    It returns the caller with which to go on.
-    """
-    _answers[id(code)] = answer
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
 
 
-def heard(_kind: str = "", _flags: int = 0) -> None:
-    """Tells all callers that have an answer. NumPy calls it in a kernel."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        answer = _answers.get(id(frame.f_code))
-        frame = frame.f_back if answer is None else answer(frame)
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.flags = Flags()
+
+
+_thread = _Thread()
+
+
+def flags() -> Flags:
+    """Returns the counter of this thread."""
+    return _thread.flags
+
+
+def set_flag(_kind: str = "", _flags: int = 0) -> None:
+    """Counts a flag. NumPy calls it after a kernel."""
+    _thread.flags.count += 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from retrograde.core.calls import Call
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.recorders import next_id
 from retrograde.core.rules import Spec
-from retrograde.core.source_location import locals_of
 from retrograde.core.tensor import Tensor
 from retrograde.values.errors import allocated
 
@@ -71,7 +69,7 @@ class Agenda:
         self.values: dict[int, Any] = {}
         self.specs: dict[int, Spec] = {}
         self.tensors: dict[int, weakref.ref[Deferred]] = {}
-        self.alarmed = False  # whether a number was no longer finite
+        self.alarmed = False  # whether a kernel set a floating-point flag
         self._run = run
         self._next_number = itertools.count().__next__
         self._numbers: dict[int, int] = {}  # of what was given, by its id
@@ -143,14 +141,18 @@ class Agenda:
                 waits.pop(n, None)
 
     def _computed(self, numbers: tuple[int, ...]) -> Sequence[Any]:
+        flags = floating_point_flags.flags()
+        before = flags.count
         with np.errstate(
             divide="call",
             over="call",
             invalid="call",
             under="ignore",
-            call=floating_point_flags.heard,
+            call=floating_point_flags.set_flag,
         ):
-            return allocated("a deferred result", self._run, self, numbers)
+            found = allocated("a deferred result", self._run, self, numbers)
+        self.alarmed = self.alarmed or flags.count != before
+        return found
 
 
 def is_uniform(array: np.ndarray) -> bool:
@@ -158,14 +160,7 @@ def is_uniform(array: np.ndarray) -> bool:
     return not any(array.strides)
 
 
-def _take_note(frame: FrameType) -> FrameType | None:
-    (agenda,) = locals_of(frame, "self")
-    agenda.alarmed = True
-    return frame.f_back
-
-
 namespaces.take_for_numpy(Promise)
-floating_point_flags.answer_in(Agenda._computed.__code__, _take_note)
 
 
 def agenda_of(tensors: Iterable[Tensor]) -> Agenda | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import floating_point_flags
+from retrograde.core.floating_point_flags import set_flag
 
 
 class Recorder:
@@ -46,16 +46,14 @@ class Recorder:
         """Hears that `variable` was made."""
 
 
-def quiet_context(
-    heard: Callable[[str, int], Any] = floating_point_flags.heard,
-) -> contextvars.Context:
+def quiet_context(on_flag: Callable[[str, int], Any] = set_flag) -> contextvars.Context:
     """A context in which NumPy computes inf and nan without warnings, as TensorFlow does.
 
-    `heard` is called if a kernel makes one out of other numbers.
+    NumPy calls `on_flag` if a kernel produces one from other numbers.
     """
     context = contextvars.Context()
     context.run(np.seterr, divide="call", over="call", invalid="call", under="ignore")
-    context.run(np.seterrcall, heard)
+    context.run(np.seterrcall, on_flag)
     return context
 
 

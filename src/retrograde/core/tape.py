@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.backward import Cotangents, can_wait, is_finite, leading_to, rewind
+from retrograde.core.backward import Cotangents, backward_pass, can_wait, is_finite, leading_to
 from retrograde.core.hooks import TAPE_METHODS, LazyMethod, hook
 from retrograde.core.lazy import MOST, agenda_of, settle_only, waiting
 from retrograde.core.recorders import thread
@@ -123,7 +123,7 @@ class GradientTape(TapeRecording):
         for x in held:
             wanted.add(x._id)
         leads = None if self._roots <= wanted else leading_to(wanted, entries)
-        walk = recorders.walk or rewind
+        walk = recorders.walk or backward_pass
         walk(entries, cotangents, wanted, leads)
         for i in exact:
             if targets[i]._id in wanted:
@@ -163,7 +163,7 @@ class GradientTape(TapeRecording):
             cotangents.deposit(x._id, seed(x, None, boxed=True))
         wanted = {x._id for x in held}
         leads = None if self._roots <= wanted else leading_to(wanted, entries)
-        rewind(entries.copy(), cotangents, wanted, leads)
+        backward_pass(entries.copy(), cotangents, wanted, leads)
         found = [cotangents.get(x._id) for x in held]
         if not all([isinstance(g, Tensor) for g in found]) or cotangents.spoilt is not None:
             return None

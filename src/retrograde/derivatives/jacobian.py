@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import indexed_slices
-from retrograde.core.backward import Cotangents, leading_to, rewind
+from retrograde.core.backward import Cotangents, backward_pass, leading_to
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
@@ -38,7 +38,7 @@ def pull(
         cotangents.deposit(target._id, g)
     wanted = {x._id for x in held}
     leads = None if recorded.roots <= wanted else leading_to(wanted, recorded.entries)
-    walk = thread.recorders.walk or rewind
+    walk = thread.recorders.walk or backward_pass
     walk(recorded.entries.copy(), cotangents, wanted, leads)
     return [indexed_slices.whole(cotangents.get(x._id)) for x in held]
 

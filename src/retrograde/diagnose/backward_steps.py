@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.backward import Cotangents, rewind
+from retrograde.core.backward import Cotangents, backward_pass
 from retrograde.core.batching import Batched
 from retrograde.core.indexed_slices import IndexedSlices
 
@@ -17,7 +17,7 @@ Look = Callable[[tuple, tuple, Cotangents], None]
 def walk(
     entries: list[tuple], cotangents: Cotangents, wanted: set[int], leads: set | None, look: Look
 ) -> None:
-    """As `rewind`, step by step: `look(entry, gs, cotangents)` is called after each.
+    """As `backward_pass`, step by step: `look(entry, gs, cotangents)` is called after each.
 
     `gs` are the cotangents of the outputs as the step found them, `None` for those without.
     """
@@ -27,7 +27,7 @@ def walk(
         gs = tuple([cotangents.get(i) for i in outputs_of(entry)])
         if all(g is None for g in gs):
             continue
-        rewind([entry], cotangents, wanted, leads)
+        backward_pass([entry], cotangents, wanted, leads)
         look(entry, gs, cotangents)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import MANY
-from retrograde.core.backward import Cotangents, leading_to, rewind
+from retrograde.core.backward import Cotangents, backward_pass, leading_to
 from retrograde.core.recorders import alone, thread
 from retrograde.core.source_location import Place
 from retrograde.core.tape_arguments import flat, seed
@@ -77,7 +77,7 @@ def _backwards(calls: list[Call], targets: list, wanted: set[int], repeats: int)
             # A step takes cotangents away and adds to others: all but the last try do it elsewhere.
             here = cotangents if last else _copied(cotangents)
             start = time.perf_counter()
-            rewind([entry], here, wanted, leads)
+            backward_pass([entry], here, wanted, leads)
             tries.append(time.perf_counter() - start)
         times.append(min(tries))
     return times[::-1]

@@ -229,7 +229,7 @@ def shared(work: Callable, parts: Sequence, helpers: int) -> None:
         if job.error is not None:
             raise job.error
     if any([job.alarmed for job in begun]):
-        floating_point_flags.heard()
+        floating_point_flags.set_flag()
 
 
 def _wait_for(jobs: list[_Job]) -> None:
@@ -273,18 +273,18 @@ def _helpers() -> SimpleQueue:
 
 
 def _help(jobs: SimpleQueue) -> None:
-    """Does one job after the other, in a context of its own, where it hears alarms."""
-    heard: list = []
-    context = quiet_context(lambda *alarm: heard.append(alarm))
+    """Runs one job after the other, and reports whether a kernel set a floating-point flag."""
+    flags = floating_point_flags.flags()
+    context = quiet_context()
     while True:
         job = jobs.get()
         for work in _taken(job.work):
+            before = flags.count
             try:
                 context.run(work, _taken(job.left))
             except BaseException as error:
                 job.error = error
-            job.alarmed = bool(heard)
-            heard.clear()
+            job.alarmed = flags.count != before
             del work  # and with it the arrays: who waits may write into them
             job.finished = True
             job.done.release()

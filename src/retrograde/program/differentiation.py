@@ -264,7 +264,7 @@ def _sound_alarm(tensors: list[Tensor]) -> None:
     """Tells a walk back what XLA does not tell: that something is not finite."""
     for x in tensors:
         if x._array.dtype in dtypes.INEXACT and not np.isfinite(np.add.reduce(x._array, axis=None)):
-            floating_point_flags.heard()
+            floating_point_flags.set_flag()
 
 
 def _is_host(entry: Any) -> bool:

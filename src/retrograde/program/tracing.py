@@ -13,7 +13,7 @@ import numpy as np
 
 from retrograde.core import random_state
 from retrograde.core.apply import apply
-from retrograde.core.backward import rewind
+from retrograde.core.backward import backward_pass
 from retrograde.core.batching import Batched
 from retrograde.core.calls import Call
 from retrograde.core.custom_gradient import CustomCall
@@ -114,7 +114,7 @@ class Log:
         restore(self._before)
         self._before = {}
 
-    def rewind(self) -> None:
+    def backward_pass(self) -> None:
         """Begins again with the first answer."""
         self.place = 0
         self.undo()
@@ -331,7 +331,7 @@ class Recording(Recorder):
         """Where the call comes from that `frame` makes."""
         caller = frame
         while caller is not None and not (is_users(caller) or retold_in(caller)):
-            if caller.f_code is rewind.__code__:
+            if caller.f_code is backward_pass.__code__:
                 plan, out = locals_of(caller, "plan", "out")
                 of = self._numbers.get(first_output(out))
                 before = self.origins.get(of)
