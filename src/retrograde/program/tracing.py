@@ -114,7 +114,7 @@ class Log:
         restore(self._before)
         self._before = {}
 
-    def backward_pass(self) -> None:
+    def rewind(self) -> None:
         """Begins again with the first answer."""
         self.place = 0
         self.undo()
