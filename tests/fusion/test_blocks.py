@@ -347,14 +347,15 @@ def test_an_interrupt_waits_for_the_threads_that_still_write():
                 done.append(1)
 
     def interrupt():
+        started.wait(10)
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.1)
         finish.set()
 
-    timer = threading.Timer(0.1, interrupt)
-    timer.start()
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
     with pytest.raises(KeyboardInterrupt):
         blocks.shared(work, [0, 1], 1)
-    timer.join()
+    interrupter.join()
 
     assert done == [1]
