@@ -14,7 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import unstack
 from retrograde.tensor_array import TensorArray
 from retrograde.values import nest as _nest
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.dtypes import as_dtype
 from retrograde.values.errors import OutOfRangeError, invalid
@@ -187,7 +187,7 @@ def while_loop(
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError(
             "'loop_vars' must be provided: a list or a tuple with at least one value. Received: "
-            f"{loop_vars!r}."
+            f"{shown(loop_vars)}."
         )
     left = None if maximum_iterations is None else _iterations(maximum_iterations)
     expected = list(loop_vars)
@@ -196,7 +196,7 @@ def while_loop(
         if not isinstance(loop_vars, (list, tuple)):
             raise TypeError(
                 "'body' must return a list or a tuple with a value for each loop variable. "
-                f"Received: {loop_vars!r}."
+                f"Received: {shown(loop_vars)}."
             )
         assert_same_structure(expected, list(loop_vars))
         left = None if left is None else left - 1
@@ -364,14 +364,14 @@ class _Rows:
         if not leaves:
             raise ValueError(
                 "elems must be a Tensor or (possibly nested) sequence of Tensors. Got "
-                f"{elems}, which does not contain any Tensors."
+                f"{as_text(elems)}, which does not contain any Tensors."
             )
         tensors = list(map(as_tensor, leaves))
         for x in tensors:
             if not x.ndim:
                 raise ValueError(
                     "Elements in elems must be 1+ dimensional Tensors, not scalars. Received: "
-                    f"{elems!r}; a list is a structure here, so convert it with tf.constant."
+                    f"{shown(elems)}; a list is a structure here, so convert it with tf.constant."
                 )
         sizes = [len(x) for x in tensors]
         if len(set(sizes)) > 1:
@@ -394,4 +394,4 @@ def _collector(spec: Any, size: int, infer_shape: bool) -> TensorArray:
 
 def _check_callable(function: Any, argument: str) -> None:
     if not callable(function):
-        raise TypeError(f"'{argument}' must be callable. Received: {function!r}.")
+        raise TypeError(f"'{argument}' must be callable. Received: {shown(function)}.")

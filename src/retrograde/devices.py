@@ -10,6 +10,7 @@ from typing import Any
 from retrograde.config._settings import settings
 from retrograde.config.devices import devices_of_jax, list_logical_devices
 from retrograde.core import namespaces
+from retrograde.values.arguments import as_text
 from retrograde.values.device_spec import DeviceSpec
 from retrograde.values.errors import invalid
 
@@ -28,7 +29,9 @@ def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
     if callable(device_name):
         raise RuntimeError("tf.device does not support functions. Expected a name.")
     if device_name is not None and not isinstance(device_name, (str, DeviceSpec)):
-        raise ValueError(f"Expecting a string device name. Got {type(device_name)}({device_name})")
+        raise ValueError(
+            f"Expecting a string device name. Got {type(device_name)}({as_text(device_name)})"
+        )
     return _on(device_name or DeviceSpec())
 
 

@@ -11,6 +11,7 @@ from retrograde.core import attribute_hooks
 from retrograde.core.variable import Variable
 from retrograde.scopes import name_scope
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 
 
@@ -150,8 +151,8 @@ def _leaves(value: Any, path: tuple) -> Iterator[tuple[tuple, Any]]:
             keys = sorted(value)
         except TypeError:
             raise ValueError(
-                f"Module: the keys of {value!r} in attribute {path[0]!r} cannot be sorted. "
-                "Expected keys of one type."
+                f"Module: the keys of {shown(value)} in attribute {shown(path[0])} cannot be "
+                "sorted. Expected keys of one type."
             ) from None
     else:
         keys = getattr(value, "_fields", range(len(value)))

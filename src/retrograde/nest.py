@@ -7,7 +7,7 @@ from typing import Any
 
 from retrograde._api.lazy import speaking
 from retrograde.values import nest as _nest
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import CompositeTensor as _CompositeTensor
 from retrograde.values.nest import children as _children
 from retrograde.values.nest import leaves as _leaves
@@ -48,14 +48,15 @@ def pack_sequence_as(
     """
     if not is_nested(flat_sequence):
         raise TypeError(
-            f"Attempted to pack value: {flat_sequence!r} into a structure, but found incompatible "
-            f"type `{type(flat_sequence)}`. Expected a list or a tuple."
+            f"Attempted to pack value: {shown(flat_sequence)} into a structure, but found "
+            f"incompatible type `{type(flat_sequence)}`. Expected a list or a tuple."
         )
     count = len(flatten(structure, expand_composites))
     if count != len(flat_sequence):
         raise ValueError(
             f"Could not pack sequence. Structure had {count} atoms, but flat_sequence had "
-            f"{len(flat_sequence)} items. Structure: {structure}, flat_sequence: {flat_sequence}."
+            f"{len(flat_sequence)} items. Structure: {as_text(structure)}, flat_sequence: "
+            f"{as_text(flat_sequence)}."
         )
     return _packed(structure, iter(flat_sequence), expand_composites)
 
@@ -74,7 +75,7 @@ def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
             f"{', '.join(kwargs)}."
         )
     if not callable(func):
-        raise TypeError(f"`func` must be callable. Received: {func!r}.")
+        raise TypeError(f"`func` must be callable. Received: {shown(func)}.")
     if not structure:
         raise ValueError("map_structure: expected at least one structure.")
     for other in structure[1:]:
@@ -100,7 +101,7 @@ def _difference(
     a: Any, b: Any, check_types: bool, expand: bool
 ) -> tuple[type[Exception], str] | None:
     if is_nested(a) != is_nested(b):
-        return ValueError, f"{a!r} and {b!r} are not both structures"
+        return ValueError, f"{shown(a)} and {shown(b)} are not both structures"
     if not is_nested(a):
         return _difference_of_leaves(a, b) if expand else None
     if check_types and not _alike(a, b):

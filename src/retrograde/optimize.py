@@ -20,6 +20,7 @@ from retrograde.core.variable import Variable
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reshape
 from retrograde.values import dtypes, nest
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import source_of
 from retrograde.values.scipy_parts import scipy_part
 
@@ -213,7 +214,7 @@ class _Parameters:
         if len(pairs) != len(self.variables) or not all(map(_has_two_ends, pairs)):
             raise ValueError(
                 f"bounds: expected a pair (low, high), or one for each of {len(self.variables)} "
-                f"variables. Received: {bounds!r}."
+                f"variables. Received: {shown(bounds)}."
             )
         return pairs
 
@@ -233,7 +234,7 @@ def _variable(leaf: Any, what: str) -> Variable:
     held = source_of(leaf)
     if not isinstance(held, Variable):
         raise TypeError(
-            f"{what}: expected variables to change. Received: {leaf!r} of type "
+            f"{what}: expected variables to change. Received: {shown(leaf)} of type "
             f"{type(leaf).__name__!r}."
         )
     if held._array.dtype not in dtypes.FLOATING:

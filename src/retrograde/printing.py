@@ -14,6 +14,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import nest
+from retrograde.values.arguments import as_text, brief
 from retrograde.values.conversion import held_by
 
 _FEW = 3  # elements to show at either end of an axis
@@ -35,7 +36,7 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     sep, end = kwargs.pop("sep", " "), kwargs.pop("end", "\n")
     kwargs.pop("name", None)
     if kwargs:
-        raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
+        raise ValueError(f"Unrecognized keyword arguments for tf.print: {as_text(kwargs)}")
     few = _FEW if summarize is None else summarize
 
     def write(*values: Any) -> tuple:
@@ -69,8 +70,8 @@ def _write(text: str, stream: Any) -> None:
             file.write(text)
     else:
         raise ValueError(
-            f"Unsupported output stream, logging level, or file: {stream!r}. Expected an object "
-            "with a `write` method, a function, or 'file://' and a path."
+            f"Unsupported output stream, logging level, or file: {brief(stream)}. Expected an "
+            "object with a `write` method, a function, or 'file://' and a path."
         )
 
 

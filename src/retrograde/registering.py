@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import CONVERSIONS
 
 _NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
@@ -36,7 +37,7 @@ def register_tensor_conversion_function(
     types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not types or not all(isinstance(t, type) for t in types):
         raise TypeError(
-            f"Argument `base_type` must be a type or a tuple of types. Obtained: {base_type!r}"
+            f"Argument `base_type` must be a type or a tuple of types. Obtained: {shown(base_type)}"
         )
     if any(issubclass(t, _NUMBERS) for t in types):
         raise TypeError(
@@ -44,7 +45,7 @@ def register_tensor_conversion_function(
         )
     if not callable(conversion_func):
         raise TypeError(
-            f"Argument `conversion_func` must be callable. Received {conversion_func!r}."
+            f"Argument `conversion_func` must be callable. Received {shown(conversion_func)}."
         )
     CONVERSIONS.append((priority, types, conversion_func))
     CONVERSIONS.sort(key=itemgetter(0))
@@ -73,7 +74,7 @@ def no_gradient(op_type: str) -> None:
 
 def _checked(op_type: Any) -> str:
     if not isinstance(op_type, str):
-        raise TypeError(f"op_type must be a string. Received: {op_type!r}.")
+        raise TypeError(f"op_type must be a string. Received: {shown(op_type)}.")
     return op_type
 
 

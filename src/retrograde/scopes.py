@@ -9,6 +9,7 @@ from typing import Any
 from retrograde.core import recorders
 from retrograde.core.recorders import alone
 from retrograde.core.variable_scopes import scope_named, thread
+from retrograde.values.arguments import shown
 
 
 class name_scope:
@@ -24,7 +25,7 @@ class name_scope:
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise ValueError(f"The name of a name_scope must be a string. Received: {name!r}.")
+            raise ValueError(f"The name of a name_scope must be a string. Received: {shown(name)}.")
         self._name = name
 
     @property

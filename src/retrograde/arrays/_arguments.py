@@ -13,6 +13,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
 
@@ -59,7 +60,7 @@ def integer_array(value: Any, what: str, wrong: Any = invalid) -> np.ndarray:
     array = np.asarray(as_tensor(value))
     if array.dtype.kind not in "iu" and array.size:
         name = dtypes.of(array.dtype).name
-        raise wrong(f"{what}: expected integers. Received: {value!r} of dtype {name}.")
+        raise wrong(f"{what}: expected integers. Received: {shown(value)} of dtype {name}.")
     return array.astype(np.int64)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, indexing, reduction, shaping, slicing
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
@@ -14,7 +15,7 @@ def are_ignored(policy: str, what: str) -> bool:
     if policy not in ("", "DEFAULT", "ERROR", "IGNORE"):
         raise invalid(
             f"{what}: bad_indices_policy must be 'DEFAULT', 'ERROR' or 'IGNORE'. Received: "
-            f"{policy!r}."
+            f"{shown(policy)}."
         )
     return policy == "IGNORE"
 

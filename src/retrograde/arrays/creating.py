@@ -16,6 +16,7 @@ from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, dispatched
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import allocated, exhausted, invalid
@@ -155,7 +156,7 @@ def eye(
     if len(rows) != 1 or len(columns) != 1:
         raise TypeError(
             "eye: `num_rows` and `num_columns` must be one integer each. Received: "
-            f"num_rows={num_rows!r}, num_columns={num_columns!r}."
+            f"num_rows={shown(num_rows)}, num_columns={shown(num_columns)}."
         )
     batch = () if batch_shape is None else shape_from(batch_shape, "eye")
     shape = shape_from((*batch, *rows, *columns), "eye")
@@ -190,11 +191,11 @@ def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -
 def _count(num: Any) -> int:
     array = np.asarray(as_tensor(num))
     if array.dtype.kind not in "iu":
-        raise TypeError(f"linspace: `num` must be an integer. Received: {num!r}.")
+        raise TypeError(f"linspace: `num` must be an integer. Received: {shown(num)}.")
     if array.ndim:
         raise invalid(f"linspace: `num` must be a scalar. Received: shape {array.shape}.")
     if array < 0:
-        raise invalid(f"linspace: `num` must not be negative. Received: {num!r}.")
+        raise invalid(f"linspace: `num` must not be negative. Received: {shown(num)}.")
     return int(array)
 
 
@@ -271,7 +272,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     if kwargs:
         raise TypeError(f"{next(iter(kwargs))!r} is an invalid keyword argument for this function")
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: `indexing` must be 'xy' or 'ij'. Received: {indexing!r}.")
+        raise ValueError(f"meshgrid: `indexing` must be 'xy' or 'ij'. Received: {shown(indexing)}.")
     xs = [as_tensor(x) for x in args]
     axes = [*builtins.range(len(xs))]
     if indexing == "xy":
@@ -360,7 +361,7 @@ def sequence_mask(
 def _up_to(maxlen: np.ndarray) -> np.ndarray:
     """The numbers of the columns, in the dtype of `maxlen`, which lengths are compared in."""
     if maxlen.ndim:
-        raise ValueError(f"sequence_mask: `maxlen` must be a scalar. Received: {maxlen!r}.")
+        raise ValueError(f"sequence_mask: `maxlen` must be a scalar. Received: {shown(maxlen)}.")
     if maxlen.dtype not in dtypes.REAL or not 0 <= maxlen < np.inf:
         raise invalid(
             f"sequence_mask: `maxlen` must be a number that is not negative. Received: {maxlen}."
@@ -373,6 +374,6 @@ def _up_to_longest(x: Tensor, lengths: Any) -> Tensor:
     """Something as long as the longest of `x`, which were given as `lengths`."""
     values = np.asarray(x)
     if values.dtype not in dtypes.REAL or not np.isfinite(values).all():
-        raise invalid(f"sequence_mask: lengths must be finite numbers. Received: {lengths!r}.")
+        raise invalid(f"sequence_mask: lengths must be finite numbers. Received: {shown(lengths)}.")
     longest = math.ceil(values.max(initial=0))
     return Tensor(allocated("sequence_mask", np.zeros, longest, bool))

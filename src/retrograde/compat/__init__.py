@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograde._api.lazy import speaking
+from retrograde.values.arguments import shown
 from retrograde.values.shapes import TensorShape, normalise_axis
 
 __all__ = [
@@ -50,7 +51,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
         return bytes(bytes_or_text)
     if isinstance(bytes_or_text, str):
         return bytes_or_text.encode(encoding)
-    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+    raise TypeError(f"Expected binary or unicode string, got {shown(bytes_or_text)}")
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:

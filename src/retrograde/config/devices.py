@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from retrograde.values.arguments import shown
+
 
 class PhysicalDevice(NamedTuple):
     """A device of this machine."""
@@ -97,11 +99,11 @@ def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
     if any(value is not None for value in logical_devices[0]):
         raise ValueError(
             "set_logical_device_configuration: the CPU has neither limits of memory nor "
-            f"priorities. Received: {logical_devices[0]!r}."
+            f"priorities. Received: {shown(logical_devices[0])}."
         )
 
 
 def check_known(device: Any) -> None:
     """Refuses what is no device of this machine."""
     if device != CPU:
-        raise ValueError(f"Unrecognized device: {device!r}. Expected {CPU!r}.")
+        raise ValueError(f"Unrecognized device: {shown(device)}. Expected {CPU!r}.")

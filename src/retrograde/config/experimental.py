@@ -23,6 +23,7 @@ from retrograde.config.devices import (
     set_logical_device_configuration as set_virtual_device_configuration,
 )
 from retrograde.fusion import lazy_calls
+from retrograde.values.arguments import shown
 from retrograde.values.device_spec import DeviceSpec
 
 __all__ = [
@@ -96,11 +97,11 @@ def reset_memory_stats(device: str) -> NoReturn:
 def get_device_details(device: Any) -> dict[str, Any]:
     """Nothing: there are details of GPUs only."""
     if not isinstance(device, PhysicalDevice):
-        raise ValueError(f"device must be a tf.config.PhysicalDevice, but got: {device!r}")
+        raise ValueError(f"device must be a tf.config.PhysicalDevice, but got: {shown(device)}")
     if device != CPU:
         raise ValueError(
             "The PhysicalDevice must be one obtained from calling "
-            f"`tf.config.list_physical_devices`, but got: {device!r}"
+            f"`tf.config.list_physical_devices`, but got: {shown(device)}"
         )
     return {}
 
@@ -114,7 +115,7 @@ def set_device_policy(device_policy: str | None) -> None:
     """Remembers what to do with inputs on another device, of which there is none."""
     if device_policy is not None and device_policy not in _POLICIES:
         raise ValueError(
-            f"Invalid argument `device_policy`: {device_policy!r}. Expected None or one of "
+            f"Invalid argument `device_policy`: {shown(device_policy)}. Expected None or one of "
             f"{', '.join(map(repr, _POLICIES))}."
         )
     settings["device_policy"] = device_policy or "silent"

@@ -7,6 +7,7 @@ from typing import Any
 from retrograde._api.lazy import speaking
 from retrograde.config._settings import settings
 from retrograde.fusion import blocks
+from retrograde.values.arguments import shown
 
 __all__ = [
     "get_inter_op_parallelism_threads",
@@ -46,6 +47,6 @@ def _checked(num_threads: Any) -> int:
     if not isinstance(num_threads, int) or num_threads < 0:
         raise ValueError(
             f"Expected a number of threads, or 0 for as many as there are cores. Received: "
-            f"{num_threads!r}."
+            f"{shown(num_threads)}."
         )
     return num_threads

@@ -13,6 +13,7 @@ from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.tape_arguments import UnconnectedGradients, unconnected_from, warn_of_dtype
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes, nest
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import as_array, held_by, refuse_dtype, source_of
 
 
@@ -46,8 +47,8 @@ class ForwardAccumulator(Recorder):
         if not alike or len(of_primals) != len(of_tangents):
             raise ValueError(
                 "The primals and tangents don't have the same nested structure.\n"
-                f"  primals: {primals}\n"
-                f"  tangents: {tangents}\n"
+                f"  primals: {as_text(primals)}\n"
+                f"  tangents: {as_text(tangents)}\n"
                 "Expected one tangent for each primal; of lists and arrays, tf.constant makes one."
             )
         for primal, tangent in zip(of_primals, of_tangents, strict=True):
@@ -57,7 +58,7 @@ class ForwardAccumulator(Recorder):
         held = source_of(primal)
         if held is None:
             raise TypeError(
-                f"A primal must be a tensor or a variable. Received: {primal!r} of type "
+                f"A primal must be a tensor or a variable. Received: {shown(primal)} of type "
                 f"{type(primal).__name__!r}."
             )
         array = held._array
@@ -105,7 +106,7 @@ class ForwardAccumulator(Recorder):
         held = source_of(primal)
         if held is None:
             raise TypeError(
-                f"jvp() takes tensors and variables. Received: {primal!r} of type "
+                f"jvp() takes tensors and variables. Received: {shown(primal)} of type "
                 f"{type(primal).__name__!r}."
             )
         t = self._tangents.get(held._id)

@@ -12,6 +12,7 @@ from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import as_array, held_by
 from retrograde.values.errors import invalid
 from retrograde.values.holder import Holder
@@ -100,7 +101,8 @@ class Scattering(Holder):
     def _slices(self, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(
-                f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received: {sparse_delta!r}."
+                "Argument `sparse_delta` must be a `tf.IndexedSlices`. Received: "
+                f"{shown(sparse_delta)}."
             )
         indices = _indices(sparse_delta.indices)
         if not self._array.ndim:

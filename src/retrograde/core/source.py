@@ -11,6 +11,8 @@ from __future__ import annotations
 import keyword
 from typing import Any
 
+from retrograde.values.arguments import shown
+
 
 def literal(value: Any) -> str:
     """Returns the Python literal of `value`: `None`, a bool, an int, a string, or a tuple of these.
@@ -22,7 +24,7 @@ def literal(value: Any) -> str:
         return f"({parts},)" if len(value) == 1 else f"({parts})"
     if value is None or type(value) in (bool, int, str):
         return repr(value)
-    raise TypeError(f"Cannot write {value!r} of type {type(value).__name__!r} as a literal.")
+    raise TypeError(f"Cannot write {shown(value)} of type {type(value).__name__!r} as a literal.")
 
 
 def is_literal(value: Any) -> bool:
@@ -35,7 +37,7 @@ def is_literal(value: Any) -> bool:
 def numbered(prefix: str, number: int) -> str:
     """Returns the name of value `number` of a program, such as `x3`."""
     if type(number) is not int or number < 0:
-        raise TypeError(f"Cannot name a value by {number!r}. Expected a non-negative integer.")
+        raise TypeError(f"Cannot name a value by {shown(number)}. Expected a non-negative integer.")
     return f"{prefix}{number}"
 
 

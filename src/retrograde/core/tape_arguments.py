@@ -13,6 +13,7 @@ from retrograde.core.backward import Spoilt
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, held_by, source_of
 from retrograde.values.dtypes import DType
@@ -78,11 +79,11 @@ def _tensor_or_variable(leaf: Any, role: str) -> Any:
         return _followed(leaf, role)
     if role == "watch":
         raise ValueError(
-            f"Passed in object {leaf!r} of type {type(leaf).__name__!r}, not tf.Tensor or "
+            f"Passed in object {shown(leaf)} of type {type(leaf).__name__!r}, not tf.Tensor or "
             "tf.Variable. Convert it with tf.constant first, and use that tensor from then on."
         )
     raise TypeError(
-        f"A {role} of gradient() must be a tensor or a variable. Received: {leaf!r} of type "
+        f"A {role} of gradient() must be a tensor or a variable. Received: {shown(leaf)} of type "
         f"{type(leaf).__name__!r}.{_advice(leaf)}"
     )
 
@@ -113,7 +114,7 @@ def single(value: Any, what: str) -> Any:
     held = source_of(value)
     if held is None:
         raise TypeError(
-            f"{what}() takes one tensor or variable here. Received: {value!r} of type "
+            f"{what}() takes one tensor or variable here. Received: {shown(value)} of type "
             f"{type(value).__name__!r}."
         )
     return held
@@ -159,7 +160,7 @@ def unconnected_from(value: Any) -> UnconnectedGradients:
         return UnconnectedGradients(value)
     except ValueError:
         raise ValueError(
-            f"Unknown value for unconnected_gradients: {value!r}. Expected 'none' or 'zero'."
+            f"Unknown value for unconnected_gradients: {shown(value)}. Expected 'none' or 'zero'."
         ) from None
 
 

@@ -13,6 +13,7 @@ from retrograde.core.recorders import Recorder
 from retrograde.core.source_location import Place
 from retrograde.core.tape_arguments import Asked
 from retrograde.core.tape_notes import Exit, Missing, Moment, Notes, now, place_above
+from retrograde.values.arguments import shown
 
 _INTO_VARIABLES = frozenset({"assign", "assign_add", "assign_sub", "scatter"})
 
@@ -29,7 +30,8 @@ last_silent = _LastSilent()
 def on_none_from(value: Any) -> str:
     if value not in ("explain", "raise", "zeros"):
         raise ValueError(
-            f"Unknown value for on_none: {value!r}. Expected 'explain', 'raise', 'zeros' or None."
+            f"Unknown value for on_none: {shown(value)}. Expected 'explain', 'raise', 'zeros' or "
+            "None."
         )
     return value
 

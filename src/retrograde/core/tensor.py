@@ -10,6 +10,7 @@ import numpy as np
 from retrograde.core import namespaces
 from retrograde.core.recorders import escape, next_id
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocated, exhausted
 from retrograde.values.holder import Holder
@@ -270,7 +271,7 @@ class Reference:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reference):
             raise TypeError(
-                f"Cannot compare a reference with {other!r} of type {type(other).__name__!r}. "
+                f"Cannot compare a reference with {shown(other)} of type {type(other).__name__!r}. "
                 "Expected another reference: use ref() on it too."
             )
         return self._wrapped is other._wrapped

@@ -21,6 +21,7 @@ from retrograde.core.reference_counts import count, if_alone
 from retrograde.core.scattering import Scattering
 from retrograde.core.tensor import Reference, Tensor, readable, representation
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import as_array, held_by
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocated, invalid
@@ -145,14 +146,14 @@ class Variable(Scattering, metaclass=_Creating):
             initial_value = initial_value()
         if constraint is not None and not callable(constraint):
             raise ValueError(
-                f"Argument `constraint` must be None or a callable. Received: {constraint!r}."
+                f"Argument `constraint` must be None or a callable. Received: {shown(constraint)}."
             )
         array = _initial_array(initial_value, dtype)
         self._shape = None if shape is None else TensorShape(shape)
         if self._shape is not None and not self._shape.is_compatible_with(array.shape):
             raise ValueError(
                 f"In this `tf.Variable` creation, the initial value's shape ({array.shape}) is not "
-                f"compatible with the explicitly supplied `shape` argument ({shape})."
+                f"compatible with the explicitly supplied `shape` argument ({as_text(shape)})."
             )
         self._id = next_id()
         self._tensor: Tensor | None = Tensor(array, self._id)
@@ -387,7 +388,7 @@ class Variable(Scattering, metaclass=_Creating):
     def _shape_message(self, shape: tuple) -> str:
         return (
             f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable shape "
-            f"{self.shape}, and the assigned value shape {shape} are incompatible."
+            f"{self.shape}, and the assigned value shape {as_text(shape)} are incompatible."
         )
 
     def _update(
@@ -481,7 +482,7 @@ class Variable(Scattering, metaclass=_Creating):
         if broadcast(array.shape, shape) != shape:
             raise invalid(
                 f"assign: cannot broadcast a value of shape {array.shape} into a slice of shape "
-                f"{shape} of variable '{self.name}'."
+                f"{as_text(shape)} of variable '{self.name}'."
             )
 
         def write(old: Any, out: np.ndarray | None) -> np.ndarray:

@@ -14,6 +14,7 @@ from retrograde.data._fingerprint import fingerprint
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import call, common_spec, normalise, spec_by_trial
 from retrograde.io.files import tensorflow_errors
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
@@ -41,7 +42,7 @@ class ElementSteps(BaseDataset):
         [np.int64(0), np.int64(6), np.int64(14)]
         """
         if not callable(map_func):
-            raise ValueError(f"`map_func` must be callable. Received: {map_func!r}.")
+            raise ValueError(f"`map_func` must be callable. Received: {shown(map_func)}.")
         calls = _parallel(num_parallel_calls)
         in_order = self._options.deterministic if deterministic is None else deterministic
         return self._then(_nodes.Map(self._node, _steps.on_element(map_func), calls, in_order))

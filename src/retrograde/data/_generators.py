@@ -10,6 +10,7 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._structure import map_specs
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
 
@@ -62,7 +63,7 @@ def _element(value: Any, spec: Any) -> Any:
         raise invalid(
             "`generator` yielded an element that did not match the expected structure. The "
             f"expected structure was {map_specs(_dtype_name, spec)}, but the yielded element was "
-            f"{value!r}."
+            f"{shown(value)}."
         )
     made = [_element(part, inner) for part, inner in zip(parts, wanted, strict=True)]
     if hasattr(spec, "_fields"):
@@ -85,14 +86,14 @@ def _parts(value: Any, spec: Any) -> list | None:
 def _leaf(value: Any, spec: TypeSpec) -> Any:
     if not isinstance(spec, TensorSpec):
         if not spec.is_compatible_with(value):
-            raise invalid(f"`generator` yielded {value!r} where {spec} was expected.")
+            raise invalid(f"`generator` yielded {shown(value)} where {spec} was expected.")
         return value
     try:
         tensor = as_tensor(value, spec.dtype.numpy_dtype)
     except (TypeError, ValueError):
         raise invalid(
             "`generator` yielded an element that could not be converted to the expected type. The "
-            f"expected type was {spec.dtype.name}, but the yielded element was {value!r}."
+            f"expected type was {spec.dtype.name}, but the yielded element was {shown(value)}."
         ) from None
     if not spec.shape.is_compatible_with(tensor.shape):
         raise invalid(

@@ -12,6 +12,7 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._structure import NoneTensorSpec, batched_spec
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 from retrograde.values.errors import DataLossError
 from retrograde.values.shapes import TensorShape
 
@@ -38,7 +39,7 @@ def _shapes(shapes: Any, structure: Any) -> Any:
     parts, inner = (nest.children(x) if nest.is_nested(x) else [] for x in (shapes, structure))
     if len(parts) != len(inner) or isinstance(shapes, dict) != isinstance(structure, dict):
         raise TypeError(
-            f"`padded_shapes` must have the structure of the elements. Received: {shapes!r}."
+            f"`padded_shapes` must have the structure of the elements. Received: {shown(shapes)}."
         )
     for part, within in zip(parts, inner, strict=True):
         yield from _shapes(part, within)
@@ -48,7 +49,7 @@ def _shape(given: Any) -> TensorShape:
     try:
         return TensorShape(given)
     except TypeError:
-        raise ValueError(f"`padded_shapes` must hold shapes. Received: {given!r}.") from None
+        raise ValueError(f"`padded_shapes` must hold shapes. Received: {shown(given)}.") from None
 
 
 def _fills(values: Any, count: int) -> list:

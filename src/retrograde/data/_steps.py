@@ -20,6 +20,7 @@ from retrograde.data._structure import (
 )
 from retrograde.data._workers import Prefetched, Run
 from retrograde.values import nest
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import FailedPreconditionError, invalid
 
 
@@ -53,7 +54,7 @@ def scanned(scan_func: Callable, state: Any, element: Any) -> tuple:
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise TypeError(
             "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the "
-            f"output value but it returned {result!r}."
+            f"output value but it returned {shown(result)}."
         )
     following, output = map(from_function, result)
     check_state("scan_func", state, following)
@@ -129,7 +130,7 @@ def check_has_rows(tensors: Collection, element: Any) -> None:
     if not tensors:
         raise ValueError(
             "`unbatch()` is only supported for elements with at least one tensor. Received: "
-            f"elements {element}."
+            f"elements {as_text(element)}."
         )
 
 

@@ -21,6 +21,7 @@ from retrograde.sparse.shaping import expand_dims as expand_sparse
 from retrograde.sparse.shaping import slice as slice_sparse
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
@@ -127,7 +128,7 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
     if isinstance(spec, NoneTensorSpec):
         return spec
     if not hasattr(spec, "shape"):
-        raise TypeError(f"Cannot take rows of a value of {spec!r}. Expected a tensor.")
+        raise TypeError(f"Cannot take rows of a value of {shown(spec)}. Expected a tensor.")
     if spec.shape.rank == 0:
         raise ValueError(
             "Cannot unbatch an input with scalar components. Expected elements with a first axis."

@@ -16,6 +16,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 from retrograde.values.errors import DataLossError, invalid
 from retrograde.values.shapes import TensorShape
 
@@ -171,7 +172,7 @@ def resampled(
 
 def _class_number(label: Any, count: int) -> int:
     if type(label) is not Tensor or label._array.dtype.kind not in "iu" or label._array.ndim:
-        raise TypeError(f"`class_func` must return a scalar integer. Received: {label!r}.")
+        raise TypeError(f"`class_func` must return a scalar integer. Received: {shown(label)}.")
     if not 0 <= int(label._array) < count:
         raise invalid(
             f"`class_func` returned {int(label._array)}, but `target_dist` has {count} classes."

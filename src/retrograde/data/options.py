@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import expect, shown
 
 
 class _Settings:
@@ -23,7 +23,8 @@ class _Settings:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
         if value is not None and not isinstance(value, kind):
             raise TypeError(
-                f'Property "{name}" must be of type {kind}, got: {value!r} (type: {type(value)})'
+                f'Property "{name}" must be of type {kind}, got: {shown(value)} (type: '
+                f"{type(value)})"
             )
         object.__setattr__(self, name, value)
 

@@ -17,7 +17,7 @@ from retrograde.io._compressed import WINDOWS, Decompressed
 from retrograde.io.files import as_tensorflow
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import NotFoundError, invalid
 
 _STRING = TensorSpec([], dtypes.string)
@@ -108,7 +108,8 @@ def _names(filenames: Any) -> np.ndarray:
 def _opened(path: str, compression: str | None) -> BinaryIO:
     if compression and compression not in WINDOWS:
         raise invalid(
-            f"Unsupported compression_type: {compression!r}. Expected 'GZIP', 'ZLIB' or nothing."
+            f"Unsupported compression_type: {shown(compression)}. Expected 'GZIP', 'ZLIB' or "
+            "nothing."
         )
     try:
         file = open(path, "rb")  # noqa: SIM115 (the reader closes it)

@@ -14,6 +14,7 @@ from retrograde.math import abs as magnitude
 from retrograde.math import equal, not_equal, reduce_all
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
 
 _FEW = 3  # elements to show in a message, unless `summarize` says otherwise
@@ -27,9 +28,11 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: Any = 
     if condition is not None and condition:
         return
     if not isinstance(data, (list, tuple)):
-        raise TypeError(f"Assert: `data` must be a list. Received: {data!r}.")
+        raise TypeError(f"Assert: `data` must be a list. Received: {shown(data)}.")
     lines = [_few(as_tensor(value), summarize) for value in data]
-    raise invalid(f"Expected '{condition}' to be true. Summarized data: " + "\n".join(lines))
+    raise invalid(
+        f"Expected '{as_text(condition)}' to be true. Summarized data: " + "\n".join(lines)
+    )
 
 
 def _few(x: Tensor, summarize: int | None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 from retrograde.values.dtypes import DType
 
@@ -118,7 +119,7 @@ def _rank(value: Any) -> int:
     tensor = as_tensor(value)
     assert_type(tensor, dtypes.int32)
     if tensor.ndim:
-        raise ValueError(f"Rank must be a scalar. Received: {value!r}.")
+        raise ValueError(f"Rank must be a scalar. Received: {shown(value)}.")
     return int(tensor)
 
 
@@ -163,7 +164,8 @@ def assert_shapes(
     for pair in list(shapes.items() if isinstance(shapes, dict) else shapes):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(
-                f"assert_shapes: expected pairs of a tensor and a description. Received: {pair!r}."
+                "assert_shapes: expected pairs of a tensor and a description. Received: "
+                f"{shown(pair)}."
             )
         _check_shape(*pair, known, message)
 
@@ -200,12 +202,14 @@ def _check_shape(
 def _symbols(entries: Any, described: str, message: str | None) -> tuple[list, bool]:
     """The entries of a description, and whether any number of axes may come before them."""
     if not isinstance(entries, Iterable) or isinstance(entries, Tensor):
-        words = f"Tensor {described}.  Specified shape must be an iterable. Received: {entries!r}"
+        words = (
+            f"Tensor {described}.  Specified shape must be an iterable. Received: {shown(entries)}"
+        )
         raise ValueError(_with(message, words))
     symbols = [int(e) if isinstance(e, str) and e.isdecimal() else e for e in entries]
     for place, symbol in enumerate(symbols):
         if isinstance(symbol, Tensor):
-            words = f"Tensor {described}.  Expected sizes and letters. Received: {symbol!r}"
+            words = f"Tensor {described}.  Expected sizes and letters. Received: {shown(symbol)}"
             raise ValueError(_with(message, words))
         if place and symbol in _REST:
             words = (

@@ -14,6 +14,7 @@ from retrograde.core.lazy import Deferred
 from retrograde.core.plans import Plan
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.rendering import bytes_in_words, described
+from retrograde.values.arguments import shown
 from retrograde.values.errors import ResourceExhaustedError
 
 _WARMING_UP = 3  # steps in which optimizers and the like make what they keep
@@ -43,7 +44,7 @@ class no_growth:
 
     def __init__(self, steps: int = 50) -> None:
         if not isinstance(steps, int) or steps < 2:
-            raise ValueError(f"no_growth: expected 2 steps or more. Received: {steps!r}.")
+            raise ValueError(f"no_growth: expected 2 steps or more. Received: {shown(steps)}.")
         self._steps = steps
         self._left = _WARMING_UP
         self._counts: list[Counter] = []

@@ -10,6 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.diagnose.nonfinite.monitor import MODES, Watcher, watch, watcher
 from retrograde.ops import checking
 from retrograde.ops.conversion import as_tensor
+from retrograde.values.arguments import shown
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
@@ -21,7 +22,9 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     array([1., 2.], dtype=float32)
     """
     if not isinstance(message, str):
-        raise TypeError(f"check_numerics: expected a string for `message`. Received: {message!r}.")
+        raise TypeError(
+            f"check_numerics: expected a string for `message`. Received: {shown(message)}."
+        )
     return checking.check_numerics(as_tensor(tensor), message=message)
 
 
@@ -55,7 +58,7 @@ class nonfinite:
     def __init__(self, mode: str = "explain") -> None:
         if mode not in MODES:
             raise ValueError(
-                f"nonfinite: expected 'raise', 'warn' or 'explain'. Received: {mode!r}."
+                f"nonfinite: expected 'raise', 'warn' or 'explain'. Received: {shown(mode)}."
             )
         self._before = watcher(), source_location.switch.on
         watch(Watcher(mode))

@@ -23,6 +23,7 @@ from retrograde.core.recorders import quiet_context
 from retrograde.core.rules import Outputs, Spec
 from retrograde.core.source_location import Place, first_output, place_of
 from retrograde.core.tensor import Tensor
+from retrograde.values.arguments import shown
 from retrograde.values.errors import ResourceExhaustedError
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -36,7 +37,7 @@ def bytes_from(limit: Any) -> int:
     if unit is None or isinstance(limit, bool) or float(match[1]) * unit >= 2**63:
         raise ValueError(
             "GradientTape: expected a number of bytes for `memory_limit`, or words like '2GB' or "
-            f"'500MiB'. Received: {limit!r}."
+            f"'500MiB'. Received: {shown(limit)}."
         )
     return int(float(match[1]) * unit)
 

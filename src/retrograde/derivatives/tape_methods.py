@@ -28,7 +28,7 @@ from retrograde.derivatives import taylor
 from retrograde.derivatives.jacobian import MEMORY_LIMIT
 from retrograde.derivatives.per_example import gradients_by_row, norms
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import expect, shown
 
 
 def jacobian(
@@ -277,7 +277,7 @@ def per_example_gradient(self, target: Any, sources: Any, weights: Any, how: boo
     if weights is not None or how not in (True, "norm"):
         raise ValueError(
             "gradient: `per_example` is True or 'norm', and goes without `output_gradients`. "
-            f"Received: {how!r} and {weights!r}."
+            f"Received: {shown(how)} and {shown(weights)}."
         )
     recorded = self._hand_over(sys._getframe(2), "gradient")
     found = gradients_by_row(recorded, target, held, MEMORY_LIMIT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde._api.lazy import speaking
+from retrograde.values.arguments import shown
 
 __all__ = ["TPUClusterResolver"]
 
@@ -27,6 +28,7 @@ class TPUClusterResolver:
         discovery_url: Any = None,
     ) -> None:
         raise ValueError(
-            f"TPUClusterResolver: there is no TPU. Received: tpu={tpu!r}. A program runs on one "
-            "machine and one device; take the strategy that tf.distribute.get_strategy() returns."
+            f"TPUClusterResolver: there is no TPU. Received: tpu={shown(tpu)}. A program runs on "
+            "one machine and one device; take the strategy that tf.distribute.get_strategy() "
+            "returns."
         )

@@ -11,6 +11,7 @@ from retrograde.distribute.reducing import ReduceOp
 from retrograde.distribute.reducing import reduce_op as _reduce_op  # methods have it as argument
 from retrograde.math import reduce_mean, reduce_sum
 from retrograde.ops.conversion import as_tensor
+from retrograde.values.arguments import shown
 
 
 class _Where(threading.local):
@@ -149,8 +150,8 @@ class MirroredStrategy(Strategy):
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
         if devices is not None and len(devices) > 1:
             raise ValueError(
-                f"MirroredStrategy: there is one device. Received: devices={list(devices)!r}. Pass "
-                "one of them, or none."
+                f"MirroredStrategy: there is one device. Received: devices={shown(list(devices))}. "
+                "Pass one of them, or none."
             )
 
 

@@ -18,6 +18,7 @@ from retrograde.image.colour import convert_image_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import stateless_uniform, uniform
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import InternalError, invalid
 
 _STRING = dtypes.string.numpy_dtype
@@ -62,7 +63,7 @@ def _check_options(ratio: int, dct_method: str, what: str) -> None:
     if dct_method not in ("", "INTEGER_FAST", "INTEGER_ACCURATE"):
         raise invalid(
             f"{what}: dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE'. Received: "
-            f"{dct_method!r}."
+            f"{shown(dct_method)}."
         )
     if ratio not in (1, 2, 4, 8):
         raise invalid(f"{what}: ratio must be 1, 2, 4 or 8. Received: {ratio}.")
@@ -124,9 +125,13 @@ def encode_jpeg(
     what = "encode_jpeg"
     wanted = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
     if format not in wanted:
-        raise invalid(f"{what}: format must be '', 'grayscale' or 'rgb'. Received: {format!r}.")
+        raise invalid(
+            f"{what}: format must be '', 'grayscale' or 'rgb'. Received: {shown(format)}."
+        )
     if density_unit not in ("in", "cm"):
-        raise invalid(f"{what}: density_unit must be 'in' or 'cm'. Received: {density_unit!r}.")
+        raise invalid(
+            f"{what}: density_unit must be 'in' or 'cm'. Received: {shown(density_unit)}."
+        )
     unit = 1 if density_unit == "in" else 2
     densities = integer(x_density, what), integer(y_density, what)
     if not all(0 <= density < 1 << 16 for density in densities):

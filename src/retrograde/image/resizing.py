@@ -16,6 +16,7 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.resampling import resample
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 _IMAGE_DTYPES = (
@@ -61,7 +62,7 @@ def resize(
     height, width = _new_size(size, x._array.shape[-3:-1], preserve_aspect_ratio)
     if method not in METHODS:
         raise ValueError(
-            f"resize: method {method!r} is not known. Expected one of {', '.join(METHODS)}."
+            f"resize: method {shown(method)} is not known. Expected one of {', '.join(METHODS)}."
         )
     accept(x, _IMAGE_DTYPES, "images", "resize")
     _refuse_empty(x._array.shape, height, width)
@@ -79,10 +80,13 @@ def _new_size(size: Any, old: tuple[int, int], preserve_aspect_ratio: bool) -> t
     try:
         wanted = np.asarray(as_tensor(size, dtypes.int32.numpy_dtype))
     except (TypeError, ValueError):
-        raise ValueError(f"resize: `size` must be two int32 numbers. Received: {size!r}.") from None
+        raise ValueError(
+            f"resize: `size` must be two int32 numbers. Received: {shown(size)}."
+        ) from None
     if wanted.shape != (2,):
         raise ValueError(
-            f"resize: `size` must be two numbers, new_height and new_width. Received: {size!r}."
+            "resize: `size` must be two numbers, new_height and new_width. Received: "
+            f"{shown(size)}."
         )
     if preserve_aspect_ratio and min(old):
         pixels = np.array(old, np.float32)

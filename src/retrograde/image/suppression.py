@@ -17,6 +17,7 @@ from retrograde.image._inputs import taken
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
 
@@ -135,14 +136,16 @@ def _most(value: Any, argument: str, what: str, least: int = 0) -> int:
     number = taken(value, _INT32)
     accept(number, ("int32",), argument, what)
     if number._array.ndim or int(number) < least:
-        raise invalid(f"{what}: {argument} must be one number >= {least}. Received: {value}.")
+        raise invalid(
+            f"{what}: {argument} must be one number >= {least}. Received: {as_text(value)}."
+        )
     return int(number)
 
 
 def _scalar(value: Any, argument: str, what: str) -> float:
     number = taken(value, _FLOAT32)
     if number._array.ndim:
-        raise invalid(f"{what}: {argument} must be one number. Received: {value}.")
+        raise invalid(f"{what}: {argument} must be one number. Received: {as_text(value)}.")
     return float(number)
 
 

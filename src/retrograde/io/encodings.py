@@ -15,6 +15,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.io._compressed import WINDOWS, decompressed
 from retrograde.strings._mapping import each, strings_of
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 _BASE64 = re.compile(rb"[A-Za-z0-9_-]*={0,2}\Z")
@@ -52,7 +53,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
         return strings_of(bytes)
     if compression_type not in WINDOWS:
         raise invalid(
-            f"decode_compressed: compression_type is {compression_type!r}. Expected 'ZLIB', "
+            f"decode_compressed: compression_type is {shown(compression_type)}. Expected 'ZLIB', "
             "'GZIP' or ''."
         )
     what = "decode_compressed"

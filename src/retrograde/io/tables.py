@@ -14,7 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.strings._mapping import strings_of
 from retrograde.strings._numbers import number_in
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import InvalidArgumentError, invalid
 
 
@@ -40,7 +40,9 @@ def decode_csv(
     strings = np.asarray(strings_of(records)._array)
     delimiter = expect(field_delim, str, "decode_csv", "a field_delim of type str").encode()
     if len(delimiter) != 1:
-        raise invalid(f"decode_csv: field_delim is {field_delim!r}. Expected one ASCII character.")
+        raise invalid(
+            f"decode_csv: field_delim is {shown(field_delim)}. Expected one ASCII character."
+        )
     records = enumerate(strings.ravel().tolist())
     rows = [_fields(record, delimiter, use_quote_delim, number) for number, record in records]
     defaults = [np.asarray(as_tensor(default)._array) for default in record_defaults]

@@ -17,6 +17,7 @@ from retrograde.ops.complexes import complex_abs, real
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.scan import cumprod
 from retrograde.ops.shaping import broadcast_to, concat, put_slice, reshape, stack, take_slice
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import UnimplementedError, invalid
 from retrograde.values.shapes import broadcast
 
@@ -150,13 +151,15 @@ def _compact(diagonals: Any, form: str, what: str) -> Tensor:
         return d
     if form == "sequence":
         if not isinstance(diagonals, (list, tuple)) or len(diagonals) != 3:
-            raise ValueError(f"{what}: expected a list of 3 diagonals. Received: {diagonals!r}.")
+            raise ValueError(
+                f"{what}: expected a list of 3 diagonals. Received: {shown(diagonals)}."
+            )
         above, main, below = same_dtype(*diagonals)
         return _stacked(above, main, below, what)
     if form != "matrix":
         raise ValueError(
             f"{what}: `diagonals_format` must be 'compact', 'sequence' or 'matrix'. "
-            f"Received: {form!r}."
+            f"Received: {shown(form)}."
         )
     x = as_tensor(diagonals)
     if x.ndim < 2 or x._array.shape[-1] != x._array.shape[-2]:
@@ -261,11 +264,11 @@ def _selected(e: Tensor, select: str, select_range: Any) -> tuple[int, int]:
         return 0, n
     if select not in ("i", "v"):
         raise ValueError(
-            f"eigh_tridiagonal: `select` must be 'a', 'i' or 'v'. Received: {select!r}."
+            f"eigh_tridiagonal: `select` must be 'a', 'i' or 'v'. Received: {shown(select)}."
         )
     if select_range is None or len(select_range) != 2:
         raise TypeError(
-            f"eigh_tridiagonal: `select_range` must be a pair. Received: {select_range}."
+            f"eigh_tridiagonal: `select_range` must be a pair. Received: {as_text(select_range)}."
         )
     low, high = (np.asarray(as_tensor(end)).item() for end in select_range)
     if low > high or (select == "v" and low == high):

@@ -17,6 +17,7 @@ from retrograde.ops import matrices, reduction
 from retrograde.ops._families import conj
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.shaping import concat, reshape, stack, take_slice
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
 
 
@@ -57,7 +58,8 @@ def _band(k: Any, what: str) -> tuple[int, int]:
     ks = np.ravel(integer_array(k, what)).tolist()
     if len(ks) not in (1, 2) or ks[0] > ks[-1]:
         raise invalid(
-            f"{what}: `k` must be an integer, or a pair of them, the lower first. Received: {k}."
+            f"{what}: `k` must be an integer, or a pair of them, the lower first. Received: "
+            f"{as_text(k)}."
         )
     return ks[0], ks[-1]
 
@@ -67,7 +69,7 @@ def _padding(align: str, k: int, missing: int) -> tuple[int, int]:
     if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
         raise invalid(
             "`align` must name the sides for diagonals above and below, as 'RIGHT_LEFT'. "
-            f"Received: {align!r}."
+            f"Received: {shown(align)}."
         )
     side = align.split("_")[0 if k >= 0 else 1]  # diagonal 0 is never short
     return (missing, 0) if side == "RIGHT" else (0, missing)

@@ -17,6 +17,7 @@ from retrograde.ops.decomposition import singular_values
 from retrograde.ops.elementary import sqrt
 from retrograde.ops.operators import absolute_of
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.values.arguments import as_text
 from retrograde.values.shapes import normalise_axes
 
 
@@ -94,7 +95,8 @@ def _is_matrix_norm(axis: Any) -> bool:
     elif axis is None or (isinstance(axis, (int, np.integer)) and not isinstance(axis, bool)):
         return False
     raise ValueError(
-        f"norm: 'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+        "norm: 'axis' must be None, an integer, or a tuple of 2 unique integers, got "
+        f"{as_text(axis)}"
     )
 
 
@@ -103,10 +105,10 @@ def _check_order(ord: Any, matrix: bool) -> None:
         if ord not in ("euclidean", "fro", 1, 2, math.inf):
             raise ValueError(
                 "norm: 'ord' must be a supported matrix norm in ['euclidean', 'fro', 1, 2, inf], "
-                f"got {ord}"
+                f"got {as_text(ord)}"
             )
     elif ord != "euclidean" and (isinstance(ord, str) or not ord > 0):
-        raise ValueError(f"norm: 'ord' must be a supported vector norm, got {ord}")
+        raise ValueError(f"norm: 'ord' must be a supported vector norm, got {as_text(ord)}")
 
 
 def normalize(

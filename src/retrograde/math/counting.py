@@ -22,6 +22,7 @@ from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.ops.shaping import reshape, take_slice, transpose
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.composites import dispatched
 from retrograde.values.errors import allocated, invalid
 from retrograde.values.scipy_parts import scipy_part
@@ -203,7 +204,7 @@ def bincount(
     array([0, 2, 0, 1], dtype=int32)
     """
     if axis not in (None, 0, -1):
-        raise ValueError(f"bincount: expected an axis of 0, -1 or None. Received: {axis}.")
+        raise ValueError(f"bincount: expected an axis of 0, -1 or None. Received: {as_text(axis)}.")
     if weights is not None and binary_output:
         raise ValueError("bincount: expected either `binary_output` or `weights`, not both.")
     numbers = _numbers(arr)

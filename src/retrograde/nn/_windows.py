@@ -11,6 +11,7 @@ from retrograde.arrays._arguments import integer_array
 from retrograde.core.tensor import Tensor
 from retrograde.ops._windows import Windows
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import UnimplementedError, invalid
 
 _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -29,7 +30,9 @@ class Layout(NamedTuple):
         last, first = _FORMATS[ndim]
         if data_format not in (None, last, first):
             error = ValueError if ndim == 1 else invalid
-            raise error(f'{what}: data_format is {data_format!r}. Expected "{last}" or "{first}".')
+            raise error(
+                f'{what}: data_format is {shown(data_format)}. Expected "{last}" or "{first}".'
+            )
         return cls(ndim, data_format == first, what)
 
     def along_space(self, value: Any, name: str) -> tuple[int, ...]:
@@ -50,10 +53,12 @@ class Layout(NamedTuple):
         elif len(numbers) != self.ndim:
             raise ValueError(
                 f"{self.what}: {name} should be of length 1, {self.ndim} or {self.ndim + 2}. "
-                f"Received: {name}={value} of length {len(numbers)}."
+                f"Received: {name}={as_text(value)} of length {len(numbers)}."
             )
         if min(numbers) < 1:
-            raise invalid(f"{self.what}: {name} should be larger than 0. Received: {value}.")
+            raise invalid(
+                f"{self.what}: {name} should be larger than 0. Received: {as_text(value)}."
+            )
         return tuple(numbers)
 
     def _without_ends(self, numbers: list[int], name: str) -> list[int]:
@@ -88,7 +93,7 @@ class Layout(NamedTuple):
             raise TypeError(
                 f'{self.what}: expected "SAME" or "VALID"'
                 f"{', or a list of pairs,' if explicit else ''} for padding. "
-                f"Received: {padding!r}."
+                f"Received: {shown(padding)}."
             )
         else:
             pairs = self._pairs(padding)
@@ -100,20 +105,23 @@ class Layout(NamedTuple):
         if len(padding) != self.ndim + 2:
             raise ValueError(
                 f"{self.what}: a list of paddings must have {self.ndim + 2} pairs. Received: "
-                f"{padding}."
+                f"{as_text(padding)}."
             )
         for pair in padding:
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
                 raise ValueError(
                     f"{self.what}: each element of a list of paddings must be a pair. Received: "
-                    f"{padding}."
+                    f"{as_text(padding)}."
                 )
         if min(map(min, padding)) < 0:
-            raise invalid(f"{self.what}: paddings must not be negative. Received: {padding}.")
+            raise invalid(
+                f"{self.what}: paddings must not be negative. Received: {as_text(padding)}."
+            )
         pairs = [tuple(map(int, pair)) for pair in padding]
         if any(map(any, (pairs[0], pairs[1 if self.channels_first else -1]))):
             raise invalid(
-                f"{self.what}: the batch and the channels cannot be padded. Received: {padding}."
+                f"{self.what}: the batch and the channels cannot be padded. Received: "
+                f"{as_text(padding)}."
             )
         return tuple(self.space_of(pairs))
 
@@ -181,5 +189,5 @@ def padding_name(padding: Any, allowed: tuple[str, ...], what: str) -> str:
     """`padding`, if it is one of the names `allowed`."""
     if padding not in allowed:
         expected = " or ".join(f'"{name}"' for name in allowed)
-        raise invalid(f"{what}: padding is {padding!r}. Expected {expected}.")
+        raise invalid(f"{what}: padding is {shown(padding)}. Expected {expected}.")
     return padding

@@ -13,6 +13,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reshape, take_slice, transpose
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
 
 
@@ -173,7 +174,9 @@ def with_space_to_batch(
     x = as_tensor(input)
     rates = integer_array(dilation_rate, f"{what}: dilation_rate")
     if rates.ndim != 1 or not rates.size:
-        raise ValueError(f"{what}: dilation_rate must be a list. Received: {dilation_rate}.")
+        raise ValueError(
+            f"{what}: dilation_rate must be a list. Received: {as_text(dilation_rate)}."
+        )
     if rates.min() < 1:
         raise ValueError(f"{what}: dilation_rate must be positive. Received: {rates.tolist()}.")
     first = 2 if (data_format or "").startswith("NC") else 1
@@ -200,7 +203,7 @@ def with_space_to_batch(
 def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray, what: str) -> np.ndarray:
     """What turns "SAME" into "VALID"."""
     if padding not in ("SAME", "VALID"):
-        raise ValueError(f'{what}: padding is {padding!r}. Expected "SAME" or "VALID".')
+        raise ValueError(f'{what}: padding is {shown(padding)}. Expected "SAME" or "VALID".')
     if padding == "VALID":
         return np.zeros((len(rates), 2), np.int64)
     if filter_shape is None:

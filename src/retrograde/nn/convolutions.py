@@ -12,6 +12,7 @@ from retrograde.nn._windows import Layout
 from retrograde.ops import convolution as ops
 from retrograde.ops.conversion import one_dtype
 from retrograde.ops.shaping import reshape
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
 
 
@@ -222,7 +223,7 @@ def conv_transpose(
     if isinstance(output_shape, (int, float)):
         raise ValueError(
             f"conv_transpose: expected a list or a tensor for output_shape. "
-            f"Received: {output_shape}."
+            f"Received: {as_text(output_shape)}."
         )
     shape = integers(output_shape, "conv_transpose: output_shape", TypeError)
     if len(shape) not in (3, 4, 5):
@@ -316,7 +317,8 @@ def conv(
     x, w = one_dtype((input, filter))
     if data_format not in ("CHANNELS_LAST", "CHANNELS_FIRST"):
         raise invalid(
-            f'conv: data_format is {data_format!r}. Expected "CHANNELS_LAST" or "CHANNELS_FIRST".'
+            f'conv: data_format is {shown(data_format)}. Expected "CHANNELS_LAST" or '
+            '"CHANNELS_FIRST".'
         )
     ndim = x.ndim - batch_dims - 1
     if ndim not in (2, 3):

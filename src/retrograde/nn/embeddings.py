@@ -22,6 +22,7 @@ from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.shaping import fill_empty_rows, retain
 from retrograde.sparse.shaping import reshape as sparse_reshape
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
 
 _COMBINERS = ("mean", "sqrtn", "sum")
@@ -79,7 +80,7 @@ def _combiner(combiner: str | None, what: str) -> str:
     if combiner not in _COMBINERS:
         raise ValueError(
             f"{what}: combiner must be one of {', '.join(map(repr, _COMBINERS))}. Received: "
-            f"{combiner!r}."
+            f"{shown(combiner)}."
         )
     return combiner
 
@@ -146,7 +147,9 @@ def safe_embedding_lookup_sparse(
     if embedding_weights is None or (
         isinstance(embedding_weights, (list, tuple)) and not embedding_weights
     ):
-        raise ValueError(f"{what}: embedding_weights are missing. Received: {embedding_weights}.")
+        raise ValueError(
+            f"{what}: embedding_weights are missing. Received: {as_text(embedding_weights)}."
+        )
     if not isinstance(sparse_ids, SparseTensor):
         raise TypeError(
             f"{what}: sparse_ids must be a SparseTensor. Received: a {type(sparse_ids).__name__}."

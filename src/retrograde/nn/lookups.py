@@ -18,6 +18,7 @@ from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import concat
 from retrograde.random import uniform
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.conversion import held_by
 
@@ -92,12 +93,12 @@ def _rate(rate: Any, x: Tensor) -> float | Tensor:
     if held is None:
         if not isinstance(rate, numbers.Real):
             raise ValueError(
-                f"dropout: `rate` must be a scalar or scalar tensor. Received: {rate!r}."
+                f"dropout: `rate` must be a scalar or scalar tensor. Received: {shown(rate)}."
             )
         if not 0 <= rate < 1:
             raise ValueError(
                 "dropout: `rate` must be a scalar tensor or a float in the range [0, 1). "
-                f"Received: rate={rate}."
+                f"Received: rate={as_text(rate)}."
             )
         return float(rate)
     tensor = held._read()

@@ -17,6 +17,7 @@ from retrograde.ops.casting import ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.shaping import broadcast_to, reshape, transpose
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.composites import dispatched
 from retrograde.values.errors import invalid
 
@@ -97,8 +98,8 @@ def sparse_softmax_cross_entropy_with_logits(
 def _provided(labels: Any, logits: Any, what: str) -> None:
     if labels is None or logits is None:
         raise ValueError(
-            f"{what}: both `labels` and `logits` must be provided. Received: labels={labels} and "
-            f"logits={logits}."
+            f"{what}: both `labels` and `logits` must be provided. Received: "
+            f"labels={as_text(labels)} and logits={as_text(logits)}."
         )
 
 

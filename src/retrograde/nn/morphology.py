@@ -17,6 +17,7 @@ from retrograde.ops.patches import take_patches
 from retrograde.ops.pooling import max_pool
 from retrograde.ops.shaping import reshape, reverse
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
@@ -72,7 +73,7 @@ def _dilation(
     what: str,
 ) -> Tensor:
     if data_format != "NHWC":
-        raise ValueError(f'{what}: data_format is {data_format!r}. Expected "NHWC".')
+        raise ValueError(f'{what}: data_format is {shown(data_format)}. Expected "NHWC".')
     layout = Layout.of(data_format, 2, what)
     x, w = one_dtype((input, filters))
     _check(x, w, what)

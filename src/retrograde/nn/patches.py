@@ -14,6 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.patches import take_patches
 from retrograde.ops.shaping import reshape
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import OpError, OutOfRangeError, UnimplementedError, invalid
 
 
@@ -78,7 +79,9 @@ def _patches(
 def _inner(value: Any, ndim: int, name: str, what: str) -> tuple[int, ...]:
     """The numbers for the axes of space, out of a list with one for each axis."""
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{what}: expected a list of integers for `{name}`. Received: {value!r}.")
+        raise TypeError(
+            f"{what}: expected a list of integers for `{name}`. Received: {shown(value)}."
+        )
     if len(value) != ndim:
         raise invalid(f"{what}: `{name}` has {len(value)} elements. Expected {ndim}.")
     if value[0] != 1 or value[-1] != 1:

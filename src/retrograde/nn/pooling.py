@@ -17,6 +17,7 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
@@ -173,7 +174,7 @@ def pool(
     """
     primitives = {"MAX": ops.max_pool, "AVG": ops.average_pool}
     if pooling_type not in primitives:
-        raise ValueError(f'pool: pooling_type is {pooling_type!r}. Expected "MAX" or "AVG".')
+        raise ValueError(f'pool: pooling_type is {shown(pooling_type)}. Expected "MAX" or "AVG".')
     size = integers(window_shape, "pool: window_shape", TypeError)
     x = as_tensor(input)
     if len(size) not in (1, 2, 3) or x.ndim != len(size) + 2:
@@ -281,7 +282,9 @@ def max_pool_with_argmax(
     (7.0, 1)
     """
     if data_format != "NHWC":
-        raise ValueError(f'max_pool_with_argmax: data_format is {data_format!r}. Expected "NHWC".')
+        raise ValueError(
+            f'max_pool_with_argmax: data_format is {shown(data_format)}. Expected "NHWC".'
+        )
     dtype = dtypes.as_dtype(output_dtype)
     if dtype not in (dtypes.int32, dtypes.int64):
         raise invalid(f"max_pool_with_argmax: output_dtype is {dtype.name}. Expected int32, int64.")

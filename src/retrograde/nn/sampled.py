@@ -22,6 +22,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reshape
 from retrograde.random.candidates import Sample, class_matrix, log_uniform_candidate_sampler
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 _INT64 = dtypes.int64.numpy_dtype
@@ -109,7 +110,7 @@ def _sampled_logits(
     if len(sample) != 3:
         raise ValueError(
             "expected sampled_values to be the classes and two expected counts. Received: "
-            f"{sample!r}."
+            f"{shown(sample)}."
         )
     sampled, *counts = (stop_gradient(as_tensor(v)) for v in sample)
     sampled = to_dtype(sampled, _INT64)

@@ -18,6 +18,7 @@ from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.slicing import get_item, get_item_of_variable
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, NotOneTensor
 from retrograde.values.errors import InvalidArgumentError
 from retrograde.values.holder import Holder
@@ -50,7 +51,7 @@ def operand(other: Any, like: Tensor) -> Tensor:
     dtype = like._form.dtype
     tensor = as_tensor(other, hint=dtype)
     if tensor._array.dtype.kind == "O" and dtype.kind != "O":
-        raise TypeError(f"Cannot convert {other!r} to a tensor of dtype {like.dtype.name}.")
+        raise TypeError(f"Cannot convert {shown(other)} to a tensor of dtype {like.dtype.name}.")
     return tensor
 
 

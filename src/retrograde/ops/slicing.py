@@ -14,6 +14,7 @@ from retrograde.core.variable import Variable
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.indexing import from_front, gather
 from retrograde.ops.shaping import key_of, reshape, take_slice
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
 
@@ -182,5 +183,5 @@ def _integer(k: Any) -> int:
         return held._read().__index__()
     raise TypeError(
         "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
-        f"tf.int32/tf.int64 tensors are valid indices, got {k!r}."
+        f"tf.int32/tf.int64 tensors are valid indices, got {shown(k)}."
     )

@@ -12,6 +12,7 @@ import numpy as np
 from retrograde.core.spec import TensorSpec
 from retrograde.program.concrete_function import VariableSpec
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 
 _OPS = "retrograde.ops."
 _MOST_AXES = 64  # NumPy's limit
@@ -50,8 +51,8 @@ def encoded(value: Any, what: str) -> Any:
         pairs = [[encoded(k, what), encoded(v, what)] for k, v in value.items()]
         return {"dict": pairs}
     raise ValueError(
-        f"{what} cannot be saved: it contains {value!r} of type {type(value).__name__!r}. Expected "
-        "numbers, strings, tensors, and lists, tuples and dicts of these."
+        f"{what} cannot be saved: it contains {shown(value)} of type {type(value).__name__!r}. "
+        "Expected numbers, strings, tensors, and lists, tuples and dicts of these."
     )
 
 
@@ -59,7 +60,7 @@ def decoded(data: Any) -> Any:
     """Returns the Python value that `encoded` wrote down. Damaged data raises an error."""
     if not isinstance(data, dict):
         if isinstance(data, (list, float)):
-            raise TypeError(f"expected an encoded value, found {data!r}")
+            raise TypeError(f"expected an encoded value, found {shown(data)}")
         return data
     kind = next(iter(data), None)
     value = data.get(kind)
@@ -94,7 +95,7 @@ def decoded(data: Any) -> Any:
             return _named_tuple(text(data["type"]))(*map(decoded, value))
         case "dict":
             return {decoded(k): decoded(v) for k, v in value}
-    raise ValueError(f"A saved model contains an unknown value: {kind!r}.")
+    raise ValueError(f"A saved model contains an unknown value: {shown(kind)}.")
 
 
 def _named_tuple(name: str) -> type:
@@ -112,21 +113,21 @@ def _named_tuple(name: str) -> type:
 def integer(value: Any) -> int:
     """Returns `value`, which must be a non-negative integer."""
     if type(value) is not int or value < 0:
-        raise TypeError(f"expected a non-negative integer, found {value!r}")
+        raise TypeError(f"expected a non-negative integer, found {shown(value)}")
     return value
 
 
 def boolean(value: Any) -> bool:
     """Returns `value`, which must be a bool."""
     if type(value) is not bool:
-        raise TypeError(f"expected true or false, found {value!r}")
+        raise TypeError(f"expected true or false, found {shown(value)}")
     return value
 
 
 def text(value: Any) -> str:
     """Returns `value`, which must be a string."""
     if type(value) is not str:
-        raise TypeError(f"expected a string, found {value!r}")
+        raise TypeError(f"expected a string, found {shown(value)}")
     return value
 
 
@@ -138,7 +139,7 @@ def dtype_of(value: Any) -> np.dtype:
 def shape_of(value: Any) -> tuple[int, ...]:
     """Returns a list of sizes as a shape that an array can have."""
     if type(value) is not list:
-        raise TypeError(f"expected a list of sizes, found {value!r}")
+        raise TypeError(f"expected a list of sizes, found {shown(value)}")
     shape = tuple([integer(size) for size in value])
     if len(shape) > _MOST_AXES or math.prod(shape) > _MOST_ELEMENTS:
         raise ValueError(f"no array has the shape {shape}")

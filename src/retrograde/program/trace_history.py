@@ -10,6 +10,7 @@ from retrograde.core.source_location import Place
 from retrograde.core.variable import Variable
 from retrograde.program.traces import Path
 from retrograde.values import dtypes, nest
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
 
@@ -126,4 +127,4 @@ def _tell(name: str, value: Any, found: dict[str, str]) -> None:
         for key, child in items:
             _tell(f"{name}[{key!r}]", child, found)
     else:
-        found[name] = f"Python {type(value).__name__} {value!r}"
+        found[name] = f"Python {type(value).__name__} {shown(value)}"

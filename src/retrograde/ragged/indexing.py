@@ -9,6 +9,7 @@ import numpy as np
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.rows import expand_dims, rank_of, spans, take_rows
 from retrograde.ragged.tensor import RaggedTensor
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
 
@@ -29,7 +30,8 @@ def _checked(key: Any) -> Any:
     if whole or (held is not None and held.dtype.is_integer and not held.ndim):
         return int(key)
     raise TypeError(
-        f"A RaggedTensor is indexed with integers, slices, ... and tf.newaxis. Received: {key!r}."
+        "A RaggedTensor is indexed with integers, slices, ... and tf.newaxis. Received: "
+        f"{shown(key)}."
     )
 
 

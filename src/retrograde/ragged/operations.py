@@ -19,6 +19,7 @@ from retrograde.ragged import reductions, rows
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import HANDLERS, RaggedTensor
 from retrograde.values import dtypes, nest
+from retrograde.values.arguments import as_text
 from retrograde.values.composites import dispatched, replaced
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
@@ -147,7 +148,9 @@ def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) ->
 def _split(_: Any, value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None,
            name: Any = None) -> list:  # fmt: skip
     if normalise_axis(int(axis), rows.rank_of(value), "split", ValueError):
-        raise ValueError(f"split: a RaggedTensor is split along axis 0. Received: axis={axis}.")
+        raise ValueError(
+            f"split: a RaggedTensor is split along axis 0. Received: axis={as_text(axis)}."
+        )
     count = value._partition.nrows
     sizes = integers(num_or_size_splits, "split")
     if np.ndim(num_or_size_splits) == 0:

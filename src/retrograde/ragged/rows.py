@@ -16,6 +16,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import split, unstack
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
+from retrograde.values.arguments import as_text
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import allocated, invalid
 from retrograde.values.shapes import normalise_axis
@@ -151,7 +152,7 @@ def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
         return arrays.gather(params, indices, axis=axis, batch_dims=batch_dims)
     if axis not in (None, 0, batch_dims) or batch_dims:
         raise ValueError(
-            f"gather: from a RaggedTensor only rows can be picked. Received: axis={axis}, "
+            f"gather: from a RaggedTensor only rows can be picked. Received: axis={as_text(axis)}, "
             f"batch_dims={batch_dims}."
         )
     places = np.asarray(indices_from(indices, "gather"))
@@ -258,7 +259,9 @@ def squeeze(x: Any, axis: int) -> Any:
         return x.with_values(squeeze(x.values, axis - 1))
     lengths = x._partition.lengths if axis else np.array([x._partition.nrows])
     if (lengths != 1).any():
-        raise invalid(f"squeeze: axis {axis} has the lengths {lengths.tolist()}. Expected 1.")
+        raise invalid(
+            f"squeeze: axis {as_text(axis)} has the lengths {lengths.tolist()}. Expected 1."
+        )
     return x.values
 
 

@@ -17,6 +17,7 @@ from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.random._drawing import anew, bits, drawn, full_range, unit_uniform
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
 from retrograde.values.scipy_parts import scipy_part
 from retrograde.values.shapes import broadcast
@@ -79,7 +80,7 @@ def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtyp
     if (minval is None) != (maxval is None):
         raise ValueError(
             f"For dtype {name}, `minval` and `maxval` must both be given, or both be None. "
-            f"Received: minval={minval} and maxval={maxval}."
+            f"Received: minval={as_text(minval)} and maxval={as_text(maxval)}."
         )
     if minval is None:
         return full_range(draw, shape_from(shape, "random"), wanted)

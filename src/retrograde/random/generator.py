@@ -27,7 +27,7 @@ from retrograde.random._drawing import (
     unit_truncated_normal,
 )
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import expect, shown
 
 
 class Generator:
@@ -214,7 +214,9 @@ def _state_from_seed(seed: Any) -> np.ndarray:
         return np.array([0, high if abs(seed) >= WORD else 0, low])
     numbers = integer_array(seed, "seed").reshape(-1).tolist()
     if len(numbers) not in (1, 2):
-        raise ValueError(f"Generator: expected a seed of one or two integers. Received: {seed!r}.")
+        raise ValueError(
+            f"Generator: expected a seed of one or two integers. Received: {shown(seed)}."
+        )
     return np.array([0, 0, *numbers] if len(numbers) == 1 else [0, *reversed(numbers)])
 
 
@@ -227,7 +229,7 @@ def _state_from_key_counter(key: Any, counter: Any) -> np.ndarray:
     words = np.atleast_1d(integer_array(counter, "counter")).tolist()
     if len(words) not in (1, 2):
         raise ValueError(
-            f"Generator: expected a counter of one or two integers. Received: {counter!r}."
+            f"Generator: expected a counter of one or two integers. Received: {shown(counter)}."
         )
     return np.array([*words, *[0] * (2 - len(words)), integer(key, "key")])
 
@@ -260,6 +262,6 @@ def set_global_generator(generator: Generator) -> None:
     """Puts `generator` in the place of the one that the process shares."""
     global _global
     if not isinstance(generator, Generator):
-        raise TypeError(f"Expected a tf.random.Generator. Received: {generator!r}.")
+        raise TypeError(f"Expected a tf.random.Generator. Received: {shown(generator)}.")
     with _global_lock:
         _global = generator

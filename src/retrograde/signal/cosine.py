@@ -16,6 +16,7 @@ from retrograde.ops.shaping import concat, reverse, split
 from retrograde.signal._arguments import along, at_least, check_rank, whole_number
 from retrograde.signal.framing import frame, overlap_and_add
 from retrograde.signal.windows import vorbis_window, window_of
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
@@ -72,7 +73,7 @@ def _dct(value: Any, kind: Any, n: Any, axis: int, norm: str | None, what: str) 
     if kind not in _INVERSE:
         raise _wrong_type(kind, what)
     if norm not in (None, "ortho"):
-        raise ValueError(f"{what}: `norm` must be None or 'ortho'. Received: {norm!r}.")
+        raise ValueError(f"{what}: `norm` must be None or 'ortho'. Received: {shown(norm)}.")
     if x._array.dtype not in ft.REAL:
         raise TypeError(
             f"{what}: the input has dtype {dtype_name(x)}. Expected float32 or float64."

@@ -16,6 +16,7 @@ from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor
 from retrograde.signal._arguments import check_rank
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import normalise_axis
@@ -263,7 +264,7 @@ def _transform(
 ) -> Tensor:
     if norm not in (None, *_NORMS):
         raise ValueError(
-            f"{what}: `norm` must be None or one of {', '.join(_NORMS)}. Received: {norm!r}."
+            f"{what}: `norm` must be None or one of {', '.join(_NORMS)}. Received: {shown(norm)}."
         )
     if not axes:
         return identity(x)

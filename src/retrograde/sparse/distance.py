@@ -10,6 +10,7 @@ from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.sparse._places import places, same_dtypes, shape_of
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
@@ -31,7 +32,7 @@ def edit_distance(
     """
     for x, role in ((hypothesis, "Hypothesis"), (truth, "Truth")):
         if not isinstance(x, SparseTensor):
-            raise TypeError(f"{role} must be a SparseTensor. Received: {x!r}.")
+            raise TypeError(f"{role} must be a SparseTensor. Received: {shown(x)}.")
     same_dtypes("edit_distance", hypothesis.values, truth.values)
     shapes = shape_of(hypothesis), shape_of(truth)
     if len(shapes[0]) != len(shapes[1]) or len(shapes[0]) < 2:

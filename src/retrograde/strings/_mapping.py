@@ -13,6 +13,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
 
@@ -91,5 +92,5 @@ def one_of(value: Any, allowed: tuple, what: str) -> Any:
     """`value`, if it is among `allowed`."""
     if value not in allowed:
         expected = ", ".join(map(repr, allowed))
-        raise invalid(f"{what} must be one of {expected}. Received: {value!r}.")
+        raise invalid(f"{what} must be one of {expected}. Received: {shown(value)}.")
     return value

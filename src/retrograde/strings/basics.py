@@ -29,7 +29,7 @@ from retrograde.strings._mapping import (
 )
 from retrograde.strings._numbers import number_in
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import OutOfRangeError, allocated, invalid
 
 _INT32, _INT64, _UINT8 = (np.dtype(d) for d in (np.int32, np.int64, np.uint8))
@@ -363,7 +363,7 @@ def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) 
     array([[227, 117, 223, 182, 101,  66,  69, 179]], dtype=uint8)
     """
     if scalar_string(method, "fingerprint: method") != b"farmhash64":
-        raise invalid(f"fingerprint: the method must be 'farmhash64'. Received: {method!r}.")
+        raise invalid(f"fingerprint: the method must be 'farmhash64'. Received: {shown(method)}.")
     x = as_tensor(data)
     if not x.ndim:
         raise invalid("fingerprint: expected data with at least one axis. Received: a scalar.")

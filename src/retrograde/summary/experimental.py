@@ -15,6 +15,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.scopes import name_scope
 from retrograde.summary import _events, writer
+from retrograde.values.arguments import shown
 
 __all__ = ["get_step", "set_step", "summary_scope", "write_raw_pb"]
 
@@ -38,7 +39,7 @@ def summary_scope(
     """A block that is named as a summary is: pairs of the summary's tag and the name scope."""
     name = name or default_name
     if not isinstance(name, str):
-        raise TypeError(f"The name of a summary must be a string. Received: {name!r}.")
+        raise TypeError(f"The name of a summary must be a string. Received: {shown(name)}.")
     tag = variable_scopes.thread.name_scopes[-1] + name
     kept = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "_.\\/-"))
     with name_scope(kept or default_name) as scope:

@@ -17,7 +17,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.summary import _events, writer
 from retrograde.summary.experimental import summary_scope
 from retrograde.values import dtypes
-from retrograde.values.arguments import brief, expect
+from retrograde.values.arguments import brief, expect, shown
 from retrograde.values.errors import invalid
 
 # What is to be recorded is converted and checked only if it is recorded.
@@ -131,7 +131,7 @@ def audio(
     Samples are floats from -1 to 1.
     """
     if encoding not in (None, "wav"):
-        raise ValueError(f"Unknown encoding: {encoding!r}. Expected 'wav'.")
+        raise ValueError(f"Unknown encoding: {shown(encoding)}. Expected 'wav'.")
     rate, few = integer(sample_rate, "sample_rate"), integer(max_outputs, "max_outputs")
 
     def made() -> Tensor:

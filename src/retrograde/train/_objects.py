@@ -14,6 +14,7 @@ from typing import Any
 
 from retrograde.core.variable import Variable
 from retrograde.module import Module
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 
 VARIABLE_VALUE = "VARIABLE_VALUE"
@@ -91,8 +92,8 @@ def _items_by_name(value: Mapping) -> dict[str, Any]:
             named[str(key)] = part
         elif any(value_name(node.value) for node in graph_of(part)):
             raise ValueError(
-                f"Unable to save the dict {value!r}: its key {key!r} makes no name of its own, and "
-                "what it leads to has values to be saved. Use strings for keys."
+                f"Unable to save the dict {shown(value)}: its key {shown(key)} makes no name of "
+                "its own, and what it leads to has values to be saved. Use strings for keys."
             )
     return named
 

@@ -11,7 +11,7 @@ from retrograde.core.variable import Variable
 from retrograde.math import minimum
 from retrograde.ops.conversion import as_tensor
 from retrograde.train._objects import variable_in
-from retrograde.values.arguments import brief
+from retrograde.values.arguments import brief, shown
 
 
 class ExponentialMovingAverage:
@@ -92,7 +92,7 @@ def _checked(value: Any) -> Variable:
     if variable is None:
         raise TypeError(
             "tf.train.ExponentialMovingAverage does not support non-Variable tensors when eager "
-            f"execution is enabled. Received: {value!r}."
+            f"execution is enabled. Received: {shown(value)}."
         )
     if not variable.dtype.is_floating:
         raise TypeError(f"The variables must be half, float, or double: {variable.name}")

@@ -25,6 +25,7 @@ from retrograde.train._objects import (
 from retrograde.train._restoring import Restoration, path_to
 from retrograde.train._state import update_state
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import NotFoundError
 
 
@@ -204,7 +205,7 @@ def _check_trackable(name: str, value: Any) -> None:
     if not is_trackable(value):
         raise ValueError(
             f"`Checkpoint` was expecting {name} to be a trackable object: a variable, a module, a "
-            f"model, an optimizer, an iterator or the like. Got {value!r}."
+            f"model, an optimizer, an iterator or the like. Got {shown(value)}."
         )
 
 

@@ -14,6 +14,7 @@ from retrograde.io.files import tensorflow_errors
 from retrograde.train._files import file_of
 from retrograde.train._state import CheckpointState, get_checkpoint_state, update_state
 from retrograde.train.checkpoint import Checkpoint, CheckpointOptions, call_back
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import DataLossError
 
 
@@ -50,7 +51,8 @@ class CheckpointManager:
     ) -> None:
         if max_to_keep is not None and max_to_keep <= 0:
             raise ValueError(
-                f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}."
+                "Expected a positive integer or `None` for `max_to_keep`, got "
+                f"{as_text(max_to_keep)}."
             )
         if checkpoint_interval is not None and step_counter is None:
             raise ValueError(

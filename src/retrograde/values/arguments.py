@@ -18,6 +18,24 @@ def shown(value: Any) -> str:
         return brief(value)
 
 
+def as_text(value: Any) -> str:
+    """Returns `str(value)`, or a short form of it if `value` is nested too deeply for that."""
+    try:
+        return str(value)
+    except RecursionError:
+        return brief(value)
+
+
+def as_float(value: Any, what: str) -> float:
+    """Returns `float(value)`; a Python integer beyond the range of floats raises `ValueError`."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{what} is out of range for a Python float. Received: {brief(value)}."
+        ) from None
+
+
 def expect(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:
     """Returns `value` if it is an instance of `kind`, and raises a `TypeError` otherwise.
 

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
 
 _MOST_AXES = 254  # as in TensorFlow
@@ -44,7 +45,8 @@ class TensorShape:
         elif isinstance(dims, Iterable):
             if isinstance(dims, range) and dims[_MOST_AXES:]:
                 raise ValueError(
-                    f"TensorShape: expected at most {_MOST_AXES} dimensions. Received: {dims}."
+                    f"TensorShape: expected at most {_MOST_AXES} dimensions. Received: "
+                    f"{as_text(dims)}."
                 )
             self._dims = tuple(map(_dimension, dims))
         else:
@@ -110,19 +112,19 @@ class TensorShape:
     def with_rank(self, rank: int) -> TensorShape:
         """This shape, checked to have `rank` axes."""
         if self.rank not in (None, rank):
-            raise ValueError(f"Shape {self} must have rank {rank}")
+            raise ValueError(f"Shape {self} must have rank {as_text(rank)}")
         return self if self.rank is not None else TensorShape([None] * rank)
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
         """This shape, checked to have at least `rank` axes."""
         if self.rank is not None and self.rank < rank:
-            raise ValueError(f"Shape {self} must have rank at least {rank}")
+            raise ValueError(f"Shape {self} must have rank at least {as_text(rank)}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
         """This shape, checked to have at most `rank` axes."""
         if self.rank is not None and self.rank > rank:
-            raise ValueError(f"Shape {self} must have rank at most {rank}")
+            raise ValueError(f"Shape {self} must have rank at most {as_text(rank)}")
         return self
 
     def assert_is_compatible_with(self, other: Any) -> None:
@@ -139,7 +141,7 @@ class TensorShape:
     def assert_has_rank(self, rank: int) -> None:
         """Raises `ValueError` if the rank is another."""
         if self.rank not in (None, rank):
-            raise ValueError(f"Shape {self} must have rank {rank}")
+            raise ValueError(f"Shape {self} must have rank {as_text(rank)}")
 
     def assert_is_fully_defined(self) -> None:
         """Raises `ValueError` if a dimension is not known."""
@@ -205,7 +207,7 @@ def normalise_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int
     try:
         position = operator.index(axis)
     except TypeError:
-        raise TypeError(f"{what}: axis must be an integer. Received: {axis!r}.") from None
+        raise TypeError(f"{what}: axis must be an integer. Received: {shown(axis)}.") from None
     if not -ndim <= position < ndim:
         raise wrong(
             f"{what}: axis {position} is out of range for a tensor of {ndim} axes. "

@@ -14,6 +14,7 @@ from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.calls import Call, calls_of, entries_of
 from retrograde.diagnose.graph import drawing
 from retrograde.diagnose.rendering import bytes_in_words, described, shown
+from retrograde.values.arguments import brief
 
 _MANY = 60  # boxes above which lines are put together by the function they are in
 WAYS = ("call", "line", "function")
@@ -35,7 +36,7 @@ def graph(tape: Any, target: Any, sources: Any = None, by: str | None = None) ->
     <a picture of 4 boxes: 3 calls, 1 target>
     """
     if by is not None and by not in WAYS:
-        raise ValueError(f"graph: expected `by` to be one of {WAYS}. Received: {by!r}.")
+        raise ValueError(f"graph: expected `by` to be one of {WAYS}. Received: {brief(by)}.")
     calls = calls_of(entries_of(tape, "graph"))
     targets, _ = flat(target, "target")
     held = [] if sources is None else flat(sources, "source")[0]

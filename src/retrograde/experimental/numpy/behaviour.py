@@ -14,6 +14,7 @@ from retrograde.experimental.numpy.products import matmul
 from retrograde.experimental.numpy.reductions import amax, amin, mean
 from retrograde.experimental.numpy.shaping import flatten, ravel, reshape, transpose
 from retrograde.ops.operators import promote_operands
+from retrograde.values.arguments import shown
 
 
 def experimental_enable_numpy_behavior(
@@ -29,13 +30,13 @@ def experimental_enable_numpy_behavior(
     """
     if dtype_conversion_mode in ("safe", "all"):
         raise NotImplementedError(
-            f"experimental_enable_numpy_behavior: the mode {dtype_conversion_mode!r} is not "
+            f"experimental_enable_numpy_behavior: the mode {shown(dtype_conversion_mode)} is not "
             "supported. Expected 'legacy' or 'off'."
         )
     if dtype_conversion_mode not in ("legacy", "off"):
         raise ValueError(
             "experimental_enable_numpy_behavior: `dtype_conversion_mode` must be 'legacy' or "
-            f"'off'. Received: {dtype_conversion_mode!r}."
+            f"'off'. Received: {shown(dtype_conversion_mode)}."
         )
     promote_operands(promoted if dtype_conversion_mode == "legacy" else None, matmul)
     dtypes.prefer_float32(prefer_float32)

@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import MOST_AXES, held_by, too_deep
 from retrograde.values.dtypes import DType
 
@@ -136,6 +137,6 @@ def _numpy_type(dtype: Any) -> np.dtype:
         return np.dtype(dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype)
     except TypeError:
         raise TypeError(
-            f"Cannot convert {dtype!r} to a dtype. Expected a dtype of retrograde, one of NumPy, a "
-            "Python number type, or the name of one of them."
+            f"Cannot convert {shown(dtype)} to a dtype. Expected a dtype of retrograde, one of "
+            "NumPy, a Python number type, or the name of one of them."
         ) from None

@@ -12,6 +12,7 @@ from retrograde.experimental.numpy._inputs import broadcast_all, tensor_of
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
 from retrograde.ops import slicing
 from retrograde.ops.casting import to_dtype
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 
 _INT64 = np.dtype(np.int64)
@@ -67,7 +68,7 @@ def _element(k: Any) -> Any:
     if kind not in "iu" or index._array.dtype == np.uint64:
         raise IndexError(
             "Only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and arrays of "
-            f"integers or of bool are valid indices, got {k!r}."
+            f"integers or of bool are valid indices, got {shown(k)}."
         )
     return int(index) if not index.ndim else to_dtype(index, _INT64)
 

@@ -8,6 +8,7 @@ from retrograde import arrays, linalg, math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import axis_to_end, broadcast_all, promoted, tensor_of
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
+from retrograde.values.arguments import shown
 from retrograde.values.errors import FailedPreconditionError, InvalidArgumentError
 
 
@@ -115,10 +116,11 @@ def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
     """
     casting, optimize = kwargs.get("casting", "safe"), kwargs.get("optimize", False)
     if casting not in ("safe", "no"):
-        raise ValueError(f"einsum: `casting` must be 'safe' or 'no'. Received: {casting!r}.")
+        raise ValueError(f"einsum: `casting` must be 'safe' or 'no'. Received: {shown(casting)}.")
     if optimize not in (False, True, "greedy", "optimal"):
         raise ValueError(
-            f"einsum: `optimize` must be a bool, 'greedy' or 'optimal'. Received: {optimize!r}."
+            "einsum: `optimize` must be a bool, 'greedy' or 'optimal'. Received: "
+            f"{shown(optimize)}."
         )
     xs = promoted(*operands) if casting == "safe" else [tensor_of(x) for x in operands]
     return linalg.einsum(subscripts, *xs, optimize="optimal" if optimize == "optimal" else "greedy")

@@ -11,6 +11,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import FLOAT, tensor_of
 from retrograde.experimental.numpy.dtypes import common_dtype
 from retrograde.random import stateful
+from retrograde.values.arguments import shown
 from retrograde.values.shapes import broadcast
 
 __all__ = [
@@ -30,7 +31,7 @@ def seed(s: int) -> None:
     try:
         number = int(s)
     except TypeError:
-        raise ValueError(f"seed: expected an integer. Received: {s!r}.") from None
+        raise ValueError(f"seed: expected an integer. Received: {shown(s)}.") from None
     stateful.set_seed(number)
 
 

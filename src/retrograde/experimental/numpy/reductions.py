@@ -15,6 +15,7 @@ from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import atleast_1d, ravel
 from retrograde.ops.casting import to_dtype
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import normalise_axes
 
@@ -73,7 +74,7 @@ def average(
     np.float64(2.75)
     """
     if axis is not None and not isinstance(axis, int):
-        raise ValueError(f"average: `axis` must be an integer or None. Received: {axis}.")
+        raise ValueError(f"average: `axis` must be an integer or None. Received: {as_text(axis)}.")
     x = inexact(a)
     if weights is None:
         y = math.reduce_mean(x, axis)

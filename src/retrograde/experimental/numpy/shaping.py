@@ -21,7 +21,7 @@ from retrograde.experimental.numpy._inputs import (
     tensor_of,
 )
 from retrograde.ops.casting import identity, to_dtype
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.shapes import TensorShape, normalise_axis
 
 _INT32 = np.dtype(np.int32)
@@ -63,7 +63,7 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
            [2, 4]])
     """
     if order not in ("C", "F"):
-        raise ValueError(f"reshape: `order` must be 'C' or 'F'. Received: {order!r}.")
+        raise ValueError(f"reshape: `order` must be 'C' or 'F'. Received: {shown(order)}.")
     x, sizes = tensor_of(a), integers(newshape, "reshape")
     if order == "C":
         return arrays.reshape(x, sizes)
@@ -78,7 +78,9 @@ def ravel(a: Any) -> Tensor:
 def flatten(a: Any, order: str = "C") -> Tensor:
     """All elements of `a` along one axis; with the order "F", the first axis changes fastest."""
     if order not in ("C", "A", "K", "F"):
-        raise ValueError(f"flatten: `order` must be 'C', 'A', 'K' or 'F'. Received: {order!r}.")
+        raise ValueError(
+            f"flatten: `order` must be 'C', 'A', 'K' or 'F'. Received: {shown(order)}."
+        )
     return reshape(a, -1, "F" if order == "F" else "C")
 
 
@@ -119,8 +121,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     )
     if len(before) != len(after):
         raise ValueError(
-            f"moveaxis: expected as many sources as destinations. Received: {source} and "
-            f"{destination}."
+            f"moveaxis: expected as many sources as destinations. Received: {as_text(source)} and "
+            f"{as_text(destination)}."
         )
     order = [axis for axis in range(x.ndim) if axis not in before]
     for place, axis in sorted(zip(after, before, strict=True)):
@@ -192,7 +194,7 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 def _joined(tup: Any, at_least: Any, axis: int, what: str) -> Tensor:
     xs = [at_least(x) for x in tup]
     if not xs:
-        raise ValueError(f"{what}: expected at least one array. Received: {tup}.")
+        raise ValueError(f"{what}: expected at least one array. Received: {as_text(tup)}.")
     return concatenate(xs, 0 if xs[0].ndim == 1 else axis)
 
 
@@ -228,7 +230,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     sizes = [after - before for before, after in itertools.pairwise(ends)]
     if min(sizes) < 0:
         raise ValueError(
-            f"split: expected indices in ascending order. Received: {indices_or_sections}."
+            f"split: expected indices in ascending order. Received: {as_text(indices_or_sections)}."
         )
     return arrays.split(x, sizes, axis)
 
@@ -239,7 +241,7 @@ def _split_along(ary: Any, indices_or_sections: Any, axis: int, what: str) -> li
     whole = x._array.shape[normalise_axis(axis, x.ndim, what)]
     if isinstance(indices_or_sections, int) and whole % indices_or_sections:
         raise ValueError(
-            f"{what}: cannot cut {whole} places into {indices_or_sections} equal parts."
+            f"{what}: cannot cut {whole} places into {as_text(indices_or_sections)} equal parts."
         )
     return split(x, indices_or_sections, axis)
 
@@ -341,7 +343,7 @@ def take(
     if out is not None:
         raise refuse("out", "take")
     if mode not in ("clip", "wrap"):
-        raise ValueError(f"take: `mode` must be 'clip' or 'wrap'. Received: {mode!r}.")
+        raise ValueError(f"take: `mode` must be 'clip' or 'wrap'. Received: {shown(mode)}.")
     x, places = tensor_of(a), tensor_of(indices)
     if axis is None:
         x, axis = ravel(x), 0
@@ -435,7 +437,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 def sort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
     """`a` with its elements in ascending order along `axis`, or all of them flattened."""
     if kind != "quicksort":
-        raise ValueError(f"sort: `kind` must be 'quicksort'. Received: {kind!r}.")
+        raise ValueError(f"sort: `kind` must be 'quicksort'. Received: {shown(kind)}.")
     if order is not None:
         raise refuse("order", "sort")
     x = tensor_of(a)
@@ -445,7 +447,9 @@ def sort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = No
 def argsort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
     """The indices that put `a` in ascending order along `axis`. Equal elements keep their order."""
     if kind not in ("quicksort", "stable"):
-        raise ValueError(f"argsort: `kind` must be 'quicksort' or 'stable'. Received: {kind!r}.")
+        raise ValueError(
+            f"argsort: `kind` must be 'quicksort' or 'stable'. Received: {shown(kind)}."
+        )
     if order is not None:
         raise refuse("order", "argsort")
     x = tensor_of(a)

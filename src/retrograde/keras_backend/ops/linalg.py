@@ -35,6 +35,7 @@ from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.elementary import sqrt
 from retrograde.ops.shaping import concat
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 
 
 def _full(x):
@@ -213,7 +214,7 @@ def _vector_norm(x, ord, over, keepdims):
     if ord is None or ord == 2:
         return _euclidean(x, over, keepdims)
     if isinstance(ord, str):
-        raise ValueError(f"norm: ord={ord!r} is not there for vectors.")
+        raise ValueError(f"norm: ord={shown(ord)} is not there for vectors.")
     size = absolute(x)
     if ord in (np.inf, -np.inf):
         return (max if ord > 0 else min)(size, over, keepdims)
@@ -235,7 +236,7 @@ def _matrix_norm(x, ord, over, keepdims):
         sums = sum(absolute(x), -2 if ord in (1, -1) else -1)
         y = (max if ord > 0 else min)(sums, -1)
     else:
-        raise ValueError(f"norm: ord={ord!r} is not there for matrices.")
+        raise ValueError(f"norm: ord={shown(ord)} is not there for matrices.")
     return expand_dims(y, tuple(sorted(over))) if keepdims else y
 
 

@@ -33,6 +33,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, shaping, sorting
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import ceil, floor, rint
+from retrograde.values.arguments import shown
 from retrograde.values.shapes import broadcast
 
 # By place
@@ -316,7 +317,7 @@ def _between(x, position, method):
     if method != "linear":
         raise ValueError(
             "quantile: `method` must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. "
-            f"Received: {method!r}."
+            f"Received: {shown(method)}."
         )
     mixed = below + (above - below) * (position - low)
     return ar.select(ar.equal(position, low), below, mixed)  # also where it is infinite

@@ -36,6 +36,7 @@ from retrograde.ops.contraction import matmul as product
 from retrograde.ops.elementary import sqrt
 from retrograde.ops.shaping import take_slice
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 
 _INT8 = np.dtype(np.int8)
 
@@ -123,7 +124,9 @@ def correlate(x1, x2, mode="valid"):
     n = x2._array.shape[0]
     margins = {"valid": (0, 0), "same": (n // 2, n - 1 - n // 2), "full": (n - 1, n - 1)}
     if mode not in margins:
-        raise ValueError(f"correlate: `mode` must be one of {list(margins)}. Received: {mode!r}.")
+        raise ValueError(
+            f"correlate: `mode` must be one of {list(margins)}. Received: {shown(mode)}."
+        )
     x1 = pad(x1, [margins[mode]])
     count = x1._array.shape[0] - n + 1
     parts = framing.frame(x1, axis=0, count=count, length=n, step=1)
