@@ -2,8 +2,10 @@
 
 import contextlib
 import copy
+import functools
 import itertools
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -151,3 +153,56 @@ def test_every_leaf_may_be_anything(saved, tmp_path, values):
     assert not canary.exists()
     assert refused > 100
     assert loaded > 0
+
+
+HUGE = 2**32 - 1
+
+
+def huge_sizes(description):
+    """The places of sizes in specs and variables that stand for arguments."""
+    for place in leaves(description):
+        if "spec" in place or "variable" in place:
+            value = functools.reduce(lambda part, key: part[key], place, description)
+            if type(value) is int and type(place[-1]) is int and type(place[-2]) is int:
+                yield place
+
+
+def test_huge_sizes_in_a_file_take_no_memory(saved):
+    folder, description, _ = saved
+    places = list(huge_sizes(description))
+    assert len(places) > 3
+    for place in places:
+        (folder / "saved_model.json").write_bytes(sealed(replaced(description, place, HUGE)))
+        tracemalloc.start()
+        with contextlib.suppress(tf.errors.DataLossError):
+            tf.saved_model.load(str(folder))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 2**26, place
+
+
+def test_a_huge_variable_among_the_arguments_takes_no_memory(tmp_path):
+    class Scaled(tf.Module):
+        @tf.function
+        def __call__(self, v, x):
+            return v * x
+
+    model = Scaled()
+    model(tf.Variable([1.0, 2.0]), tf.constant(3.0))
+    tf.saved_model.save(model, str(tmp_path))
+    path = tmp_path / "saved_model.json"
+    description = json.loads(path.read_text())
+    del description["checksum"]
+    text = json.dumps(description)
+    changed = text.replace('"variable": [0, [2]', f'"variable": [0, [{HUGE}, {HUGE}]')
+    assert changed != text
+    path.write_bytes(sealed(json.loads(changed)))
+    with pytest.raises(tf.errors.DataLossError):
+        tf.saved_model.load(str(tmp_path))
+    path.write_bytes(sealed(json.loads(text.replace("[0, [2]", f"[0, [{HUGE}]"))))
+    tracemalloc.start()
+    with contextlib.suppress(tf.errors.DataLossError):
+        tf.saved_model.load(str(tmp_path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**26

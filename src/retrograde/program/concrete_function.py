@@ -12,8 +12,10 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.program.signature_text import told
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
+from retrograde.values.errors import allocated
 
 _OF_GRAPHS = ("captured_inputs", "function_def", "graph", "inputs", "outputs")
 _OPEN = 2  # elements along an axis of open length, where a tensor has to be made up
@@ -117,8 +119,8 @@ class ConcreteFunction:
         filled = _filled(value, nest.leaves(argument), self.name)
         if filled is value and not _alike(argument, value):
             raise TypeError(
-                f"{self.name}: the argument {name!r} is {value!r} in this ConcreteFunction. "
-                f"Received: {argument!r}. Leave it out, or call the tf.function itself."
+                f"{self.name}: the argument {name!r} is {shown(value)} in this ConcreteFunction. "
+                f"Received: {shown(argument)}. Leave it out, or call the tf.function itself."
             )
         return filled
 
@@ -133,8 +135,8 @@ class ConcreteFunction:
 
     def __repr__(self) -> str:
         args, kwargs = self.structured_input_signature
-        shown = [*map(repr, args), *[f"{name}={value!r}" for name, value in kwargs.items()]]
-        return f"<ConcreteFunction {self.name}({', '.join(shown)})>"
+        words = [*map(shown, args), *[f"{name}={shown(value)}" for name, value in kwargs.items()]]
+        return f"<ConcreteFunction {self.name}({', '.join(words)})>"
 
 
 class VariableSpec:
@@ -150,22 +152,29 @@ class VariableSpec:
         return f"Variable(shape={tuple(self.shape)}, dtype={self.dtype})"
 
 
-def made_up(value: Any) -> Any:
-    """`value` with tensors of zeros in place of specs."""
+def made_up(value: Any, zeros: Callable | None = None) -> Any:
+    """`value` with tensors in place of specs: `zeros(shape, dtype)`, or zeros in memory."""
     if isinstance(value, TensorSpec):
         sizes = value.shape.as_list() if value.shape.rank is not None else []
         shape = [_OPEN if size is None else size for size in sizes]
-        return Tensor(nothing(shape, value.dtype.numpy_dtype))
+        return Tensor((zeros or nothing)(shape, value.dtype.numpy_dtype))
     if isinstance(value, TypeSpec):
-        raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {value!r}.")
+        raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
     if nest.is_nested(value):
-        return nest.rebuilt(value, [made_up(child) for child in nest.children(value)])
+        return nest.rebuilt(value, [made_up(child, zeros) for child in nest.children(value)])
     return value
 
 
 def nothing(shape: Sequence[int], dtype: np.dtype) -> Any:
     """Zeros, or empty strings."""
-    return np.full(shape, b"", dtype) if dtype.kind == "O" else np.zeros(shape, dtype)[()]
+    if dtype.kind == "O":
+        return allocated("get_concrete_function", np.full, shape, b"", dtype)
+    return allocated("get_concrete_function", np.zeros, shape, dtype)[()]
+
+
+def unallocated(shape: Sequence[int], dtype: np.dtype) -> Any:
+    """Zeros that take the memory of one element: for where the shape and the dtype are enough."""
+    return np.broadcast_to(np.zeros((), dtype), shape)[()]
 
 
 def _common(specs: tuple) -> Any:
@@ -206,7 +215,7 @@ def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
         if tensor is None:
             raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
         if not spec.is_compatible_with(tensor):
-            raise TypeError(f"{name}: expected {spec}. Received: {tensor!r}.")
+            raise TypeError(f"{name}: expected {spec}. Received: {shown(tensor)}.")
         return tensor
     held = held_by(value)
     if isinstance(value, TensorSpec) or (held is not None and not isinstance(held, Variable)):
@@ -216,7 +225,7 @@ def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
             raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
         found = held_by(tensor)
         if found is None or not spec.is_compatible_with(TensorSpec.from_tensor(found)):
-            raise TypeError(f"{name}: expected {spec}. Received: {tensor!r}.")
+            raise TypeError(f"{name}: expected {spec}. Received: {shown(tensor)}.")
         return tensor
     if nest.is_nested(value):
         children = [_filled(child, given, name) for child in nest.children(value)]

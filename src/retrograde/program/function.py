@@ -34,6 +34,7 @@ from retrograde.program.trace_history import Entry, RecordingAccount, readable
 from retrograde.program.traces import Path, Paths, Results
 from retrograde.program.tracing import Guard, Log, Recording, restore
 from retrograde.runtime import get_logger
+from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
 
 _NOBODY = Recorder()  # hears everything and does nothing
@@ -385,9 +386,13 @@ class Function:
         """What `record` makes of sizes that will do where the arguments leave them open."""
         return first_recorded(self.python_function, count, record)
 
+    def _made_up(self, arguments: Any) -> Any:
+        """Tensors to record with, in place of the specs in `arguments`."""
+        return made_up(arguments)
+
     def _recorded(self, args: tuple, kwargs: dict) -> Path:
         """The first recording for arguments like these, without a trace in variables."""
-        given, named = tuple(map(made_up, args)), {k: made_up(v) for k, v in kwargs.items()}
+        given, named = self._made_up((args, kwargs))
         ordered, ordered_kwargs, key, inputs, variables = self._arranged(given, named)
         paths = self._signatures.setdefault(key, Paths())
         if not paths.all:
@@ -535,7 +540,7 @@ def function(
     """
     compiled = jit_compile if experimental_compile is None else experimental_compile
     if not isinstance(trace_limit, int) or trace_limit < 1:
-        raise ValueError(f"trace_limit must be a positive integer. Received: {trace_limit!r}.")
+        raise ValueError(f"trace_limit must be a positive integer. Received: {shown(trace_limit)}.")
 
     def decorate(python_function: Callable) -> Function:
         return Function(python_function, None, input_signature, compiled, strict, trace_limit)

@@ -9,13 +9,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from retrograde.core.recorders import alone
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.program.concrete_function import VariableSpec, made_up, specs_in
+from retrograde.program.concrete_function import VariableSpec, made_up, specs_in, unallocated
 from retrograde.program.function import Function
 from retrograde.program.loading import unpacked_path
 from retrograde.program.saving_values import decoded, integer, item, text
@@ -31,6 +29,7 @@ from retrograde.program.symbolic_sizes import (
 from retrograde.program.traces import Path, Paths
 from retrograde.program.tracing import Log
 from retrograde.values import dtypes, nest
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import DataLossError, OpError
 
 
@@ -46,7 +45,7 @@ def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]
         expected = "\n  ".join(shown)
         raise ValueError(
             f"Could not find matching concrete function to call loaded from the SavedModel. "
-            f"{name} got {received} and {kwargs}. Expected one of:\n  {expected}"
+            f"{name} got {received} and {as_text(kwargs)}. Expected one of:\n  {expected}"
         )
 
     missing.__name__ = name
@@ -62,7 +61,7 @@ def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]
         args = tuple([decoded(value) for value in signature["args"]])
         kwargs = decoded(signature["kwargs"])
         shown.append(f"{args} {kwargs or ''}".strip())
-        given = made_up(_with_variables((args, kwargs), {}))
+        given = function._made_up(_with_variables((args, kwargs), {}))
         *_, key, _, handed_in = function._arranged(*given)
         paths = function._signatures[key] = Paths()
         paths.arguments = args, kwargs
@@ -85,6 +84,10 @@ class LoadedFunction(Function):
         self.opened = []
         self._verified: weakref.WeakSet[Path] = weakref.WeakSet()
         self._filled_in: deque[Any] = deque()  # signatures that were made of forms
+
+    def _made_up(self, arguments: Any) -> Any:
+        # They are never computed with, and sizes from a damaged file can be huge.
+        return made_up(arguments, unallocated)
 
     def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         if path not in self._verified:
@@ -188,7 +191,7 @@ def _with_variables(value: Any, made: dict[int, Variable]) -> Any:
     """`value` with variables of zeros in place of their specs."""
     if isinstance(value, VariableSpec):
         if value.place not in made:
-            zeros = np.zeros(value.shape, dtypes.as_dtype(value.dtype).numpy_dtype)
+            zeros = unallocated(value.shape, dtypes.as_dtype(value.dtype).numpy_dtype)
             made[value.place] = Variable(Tensor(zeros), trainable=value.trainable)
         return made[value.place]
     if nest.is_nested(value):

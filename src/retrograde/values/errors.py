@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
+
+from retrograde.values.arguments import brief
 
 
 class OpError(Exception):
@@ -180,3 +183,24 @@ def allocated(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
         if is_out_of_memory(error):
             raise exhausted(error, what) from None
         raise
+
+
+def listed(what: str, values: Any) -> list:
+    """Returns `list(values)`. It fails at once for a `range` of more numbers than memory holds."""
+    try:
+        return allocated(what, list, values)
+    except OverflowError:
+        raise ValueError(f"{what}: too many elements. Received: {brief(values)}.") from None
+
+
+def allocating(what: str) -> Callable[[Callable], Callable]:
+    """Decorates a function that makes arrays of sizes that users choose: see `allocated`."""
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return allocated(what, function, *args, **kwargs)
+
+        return run
+
+    return decorate
