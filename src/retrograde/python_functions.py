@@ -20,7 +20,9 @@ from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes, errors, nest
+from retrograde.values.arguments import as_text
 from retrograde.values.dtypes import as_dtype
+from retrograde.values.errors import listed
 
 
 def py_function(
@@ -38,7 +40,7 @@ def py_function(
     if func is None or inp is None:
         return _decorator(py_function, func, Tout)
     _check(func, Tout)
-    inputs = [convert_to_tensor(x) for x in inp]
+    inputs = [convert_to_tensor(x) for x in listed("py_function", inp)]
     several = isinstance(Tout, (list, tuple))
     wanted = [_dtype(t) for t in Tout] if several else [_dtype(Tout)]
     if thread.recorders.recording is None:
@@ -138,7 +140,7 @@ def numpy_function(
     if func is None or inp is None:
         return _decorator(numpy_function, func, Tout)
     _check(func, Tout)
-    tensors = tuple([as_tensor(x) for x in inp])
+    tensors = tuple([as_tensor(x) for x in listed("numpy_function", inp)])
     if thread.recorders.recording is not None:
         return _called_again(func, tensors)
     found = nest.flatten(func(*(np.asarray(x.numpy()) for x in tensors)))
@@ -179,7 +181,7 @@ def _check(func: Any, Tout: Any) -> None:
         raise TypeError("`Tout` is missing. Expected the dtype of the result.")
     if not callable(func):
         raise ValueError(
-            f"Expected func to be callable. Received func={func} of type {type(func)}."
+            f"Expected func to be callable. Received func={as_text(func)} of type {type(func)}."
         )
 
 

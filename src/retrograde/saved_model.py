@@ -35,7 +35,7 @@ from retrograde.program.loading import tensor_of
 from retrograde.program.saving import Packing, packed_function
 from retrograde.program.saving_values import boolean, decoded, encoded, integer, item, text
 from retrograde.program.symbolic_sizes import open_axes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import expect, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import DataLossError, OpError
 
@@ -126,11 +126,16 @@ def save(
     packing = Packing(rules=options is None or options.experimental_custom_gradients)
     seen: dict[int, int] = {}
     objects: list[dict] = []
-    root = _packed(obj, packing, seen, objects)
+    try:
+        root = _packed(obj, packing, seen, objects)
+    except RecursionError:
+        raise ValueError(
+            "saved_model.save: a list or dict is nested too deeply, or contains itself."
+        ) from None
     if not isinstance(root, dict) or "object" not in root:
         raise ValueError(
             f"saved_model.save takes a tf.Module or another object with attributes. Received: "
-            f"{obj!r}."
+            f"{shown(obj)}."
         )
     description = {
         "format": "retrograde saved model",
@@ -171,7 +176,7 @@ def _read(directory: str) -> dict:
     if version != _VERSION:
         raise _damaged(directory, f"its version is {version}, not {_VERSION}")
     if not isinstance(tensors, str) or not re.fullmatch(_TENSORS, tensors):
-        raise _damaged(directory, f"{tensors!r} is not a name of its tensors")
+        raise _damaged(directory, f"{shown(tensors)} is not a name of its tensors")
     return description
 
 
@@ -204,7 +209,7 @@ def _packed_signature(f: Any, packing: Packing) -> dict:
     """A function, and the arguments that are fixed or known by their specs."""
     function = f.function if isinstance(f, ConcreteFunction) else f
     if not isinstance(function, Function):
-        raise TypeError(f"A signature must be a tf.function. Received: {f!r}.")
+        raise TypeError(f"A signature must be a tf.function. Received: {shown(f)}.")
     packed = packed_function(function, packing)
     if isinstance(f, ConcreteFunction):
         args, kwargs = f.structured_input_signature

@@ -23,6 +23,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.devices import DeviceSpec
 from retrograde.ops.conversion import as_tensor, holds_tensor
 from retrograde.values import dtypes, nest
+from retrograde.values.arguments import as_float, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import OpError
 from retrograde.values.shapes import TensorShape
@@ -74,7 +75,7 @@ def compute_gradient(
                 f"compute_gradient: argument {place} has dtype {tensor.dtype.name}. Expected a "
                 "floating-point or complex dtype."
             )
-    step = 1 / 1024 if delta is None else delta
+    step = 1 / 1024 if delta is None else as_float(delta, "compute_gradient: delta")
     places = range(len(xs))
     return [_by_tape(f, xs, i) for i in places], [_by_differences(f, xs, i, step) for i in places]
 
@@ -83,7 +84,9 @@ def _value(f: Callable, xs: Sequence[Tensor]) -> Tensor:
     y = f(*xs)
     y = dense(y) if isinstance(y, IndexedSlices) else y
     if held_by(y) is None:
-        raise ValueError(f"compute_gradient: expected `f` to return one tensor. Received: {y!r}.")
+        raise ValueError(
+            f"compute_gradient: expected `f` to return one tensor. Received: {shown(y)}."
+        )
     return held_by(y)._read()
 
 

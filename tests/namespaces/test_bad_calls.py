@@ -1,5 +1,7 @@
 """Calls that once raised an undocumented class, or never ended: found by `campaigns`."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,10 @@ RAISES = {
         tf.constant(1.5).__array__(dtype=deep(3000))
         tf.data.Dataset.from_tensor_slices(tf.IndexedSlices([[0]], [3]))
         tf.random.fixed_unigram_candidate_sampler([[0]], 1, 1, True, 3, vocab_file=1)
+        tf.scan(deep(3000), 1j)
+        tf.nn.dilation2d(S(1, 5, 5, 1), S(2, 3, 1), [1] * 4, deep(3000), "NHWC", [1] * 4)
+        tf.GradientTape().gradient(tf.constant(1.0), [Odd])
+        tf.nest.map_structure(deep(3000), 1)
     """,
     ValueError: """
         tf.constant(np.float32)
@@ -88,6 +94,33 @@ RAISES = {
         tf.abs(tf.IndexedSlices([[1.0]], tf.sparse.from_dense([[1.0]]), [3, 1]))
         tf.TensorArray(tf.float32, 2**63)
         tf.IndexedSlices([[1.0]], [0], tf.constant([1.0, float("inf")])) + tf.ones([1, 2])
+        tf.image.resize(S(4, 5, 2), [deep(3000), 3])
+        tf.py_function(deep(3000), 1.5, tf.float32)
+        tf.nest.pack_sequence_as([1, "a"], deep(3000))
+        tf.TensorShape([2, None]).assert_has_rank(deep(3000))
+        tf.IndexedSlices(np.dtype([("a", "i4")]), [0]) + 1.0
+        tf.saved_model.save(cyclic(), "folder")
+        tf.saved_model.save(deep(3000), "folder")
+        tf.nn.fractional_max_pool(S(1, 4, 4, 1), 10**400)
+        tf.nn.leaky_relu(1.0, 10**400)
+        tf.image.central_crop(S(4, 4, 1), 10**400)
+        tf.image.ssim(S(1, 20, 20, 1), S(1, 20, 20, 1), 1.0, filter_sigma=10**400)
+        tf.image.crop_and_resize(S(1, 2, 2, 1), [[0.0] * 4], [0], [2, 2], "nearest", 10**400)
+        tf.image.sample_distorted_bounding_box([4, 4, 1], S(1, 1, 4), min_object_covered=10**400)
+        tf.image.sample_distorted_bounding_box([4, 4, 1], S(1, 1, 4), 1, 0.1, [10**400] * 2)
+        tf.signal.linear_to_mel_weight_matrix(sample_rate=10**400)
+        tf.random.fixed_unigram_candidate_sampler([[0]], 1, 1, 1, 1, "", 10**400, unigrams=[1.0])
+        tf.test.compute_gradient(tf.abs, [1.0], 10**400)
+        tf.experimental.numpy.around(1, decimals=2**31)
+        tf.experimental.numpy.around(1, decimals=-309)
+        tf.abs([range(10**400)])
+        tf.abs([[1], range(10**400)])
+        tf.abs([1, range(10**400)])
+        tf.add_n(range(10**400))
+        tf.identity_n(range(10**400))
+        tf.shape_n(range(10**400))
+        tf.py_function(abs, range(10**400), tf.float32)
+        tf.numpy_function(abs, range(10**400), tf.float32)
     """,
     tf.errors.InvalidArgumentError: """
         tf.compat.dimension_at_index(tf.TensorShape([2]), 5)
@@ -98,6 +131,18 @@ RAISES = {
         tf.math.sobol_sample(2, 3, skip=2**40)
         tf.math.sobol_sample(2, 2**40)
         tf.experimental.dlpack.to_dlpack("text")
+        tf.shape(1, out_type=object)
+        tf.shape_n([1], out_type=tf.string)
+        tf.size(1, out_type=tf.bool)
+        tf.size(tf.sparse.from_dense([[1.0]]), out_type=tf.string)
+        tf.shape(tf.sparse.from_dense([[1.0]]), out_type=tf.string)
+        tf.ragged.constant([[1]]).nrows(out_type=object)
+        tf.ragged.constant([[1]]).bounding_shape(out_type=object)
+        tf.ragged.row_splits_to_segment_ids([0, 1], out_type=tf.string)
+        tf.ragged.segment_ids_to_row_splits([0, 1], out_type=tf.string)
+        tf.unique([1], out_idx=tf.string)
+        tf.searchsorted([1], [1], out_type=tf.string)
+        tf.linalg.lu([[1.0]], output_idx_type=tf.string)
     """,
     tf.errors.OutOfRangeError: """
         list(tf.data.Dataset.counter(2**62, 2**62).take(3))
@@ -110,6 +155,23 @@ RAISES = {
         tf.data.TextLineDataset(range(FAR))
         tf.strings.join(range(FAR))
         tf.ragged.segment_ids_to_row_splits([2, 10**15])
+        tf.shape_n(range(FAR))
+        tf.sparse.eye(FAR)
+        tf.sparse.to_indicator(tf.SparseTensor([[0, 0]], [1], [2, 2]), FAR)
+        tf.sparse.fill_empty_rows(tf.SparseTensor([[0, 0]], [1], [FAR, 2]), 0)
+        tf.ragged_fill_empty_rows([0], [1], FAR, 0)
+        tf.RaggedTensor.from_uniform_row_length([], 0, nrows=FAR)
+        tf.RaggedTensor.from_value_rowids([1], [0], nrows=FAR)
+        tf.math.unsorted_segment_sum(tf.ragged.constant([[1.0]]), [0], FAR)
+        tf.random.learned_unigram_candidate_sampler([[0]], 1, 1, True, FAR)
+        tf.random.fixed_unigram_candidate_sampler([[0]], 1, 1, 1, 3, "", 1.0, FAR, unigrams=[1])
+        tf.random.all_candidate_sampler([[0]], 1, FAR, True)
+        tf.experimental.numpy.eye(10**8)
+        tf.experimental.numpy.tri(10**8)
+        tf.experimental.numpy.vander([1.0], FAR)
+        tf.signal.linear_to_mel_weight_matrix(10**8, 10**8)
+        tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([FAR]))
+        tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([FAR], tf.string))
     """,
 }
 
@@ -184,6 +246,69 @@ def test_errors_of_the_operating_system_are_tensorflows(what, tmp_path):
 def test_an_argument_of_a_function_may_not_contain_itself():
     with pytest.raises(ValueError, match="or contains itself"):
         tf.function(lambda _: 1.0)(names()["cyclic"]())
+
+
+def test_arguments_of_a_function_may_be_too_deep_or_too_many():
+    f = tf.function(lambda _: 1.0)
+    with pytest.raises(ValueError, match="A structure has too many elements"):
+        f(range(10**400))
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        f(range(FAR))
+    checked = tf.function(lambda _: 1.0, input_signature=[tf.TensorSpec([2])])
+    with pytest.raises(TypeError, match=r"does not fit the input_signature\. Received: \[\[\["):
+        checked(names()["deep"](3000))
+
+
+def test_messages_show_deeply_nested_values_in_short():
+    deep = names()["deep"](3000)
+    with pytest.raises(ValueError, match=r"`mode` must be 'clip' or 'wrap'\. Received: \[\[\[.*\."):
+        tf.experimental.numpy.take([1.0], [0], mode=deep)
+    message = re.escape("Expected func to be callable. Received func=[[[[[[[...]]]]]]] of type")
+    with pytest.raises(ValueError, match=message):
+        tf.py_function(deep, [1.0], tf.float32)
+
+
+def test_numbers_too_large_for_a_float_are_named():
+    message = "leaky_relu: alpha is out of range for a Python float. Received: "
+    with pytest.raises(ValueError, match=message):
+        tf.nn.leaky_relu(1.0, 10**400)
+    message = "around: `decimals` must be from -308 to 308. Received: 309."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tf.experimental.numpy.around(1.5, 309)
+    assert tf.experimental.numpy.around(1.5, 300).numpy() == 1.5
+
+
+def test_counts_have_a_dtype_of_numbers():
+    message = "size: expected a dtype of numbers. Received: string."
+    with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(message)):
+        tf.size([1, 2], out_type=object)
+    assert tf.size([1, 2], out_type=tf.float32).dtype == tf.float32
+
+
+def test_ranges_longer_than_an_index_are_refused():
+    with pytest.raises(ValueError, match="has too many elements for a tensor"):
+        tf.constant([range(2**64)])
+    with pytest.raises(ValueError, match=r"add_n: too many elements\. Received: range"):
+        tf.add_n(range(2**64))
+
+
+def test_an_array_that_does_not_fit_into_memory_is_told_with_its_function():
+    message = "eye: out of memory: cannot allocate 8000000000000000000 bytes"
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=message):
+        tf.sparse.eye(FAR)
+
+
+def test_the_rows_of_slices_may_be_a_memoryview():
+    slices = tf.IndexedSlices(memoryview(b"abc"), [0, 2, 1], [3])
+    np.testing.assert_array_equal(tf.convert_to_tensor(slices), [97, 99, 98])
+
+
+def test_what_is_saved_may_not_contain_itself(tmp_path):
+    module = tf.Module()
+    module.parts = names()["cyclic"]()
+    message = "saved_model.save: a list or dict is nested too deeply, or contains itself."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tf.saved_model.save(module, str(tmp_path))
 
 
 def test_the_global_generator_must_be_a_generator():

@@ -12,11 +12,12 @@ from retrograde.arrays._arguments import integers
 from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import identity
-from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
+from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, dispatched
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import TensorShape, broadcast
 
 
@@ -27,7 +28,7 @@ def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     >>> tf.shape([[1, 2, 3]]).numpy()
     array([1, 3], dtype=int32)
     """
-    return Tensor(np.array(_shape_of(input), numpy_dtype(out_type) or np.int32))
+    return Tensor(np.array(_shape_of(input), count_dtype(out_type, np.int32, "shape")))
 
 
 def _shape_of(x: Any) -> tuple[int, ...]:
@@ -38,13 +39,14 @@ def _shape_of(x: Any) -> tuple[int, ...]:
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None) -> list[Tensor]:
     """The shape of each of several tensors."""
-    return [shape(x, out_type) for x in input]
+    return [shape(x, out_type) for x in listed("shape_n", input)]
 
 
 @dispatched
 def size(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     """The number of elements."""
-    return Tensor(np.asarray(math.prod(_shape_of(input)), numpy_dtype(out_type) or np.int32)[()])
+    dtype = count_dtype(out_type, np.int32, "size")
+    return Tensor(np.asarray(math.prod(_shape_of(input)), dtype)[()])
 
 
 @dispatched
@@ -132,6 +134,6 @@ def _converted(value: Any) -> Tensor:
         return as_tensor(value)
     except (TypeError, ValueError):
         raise TypeError(
-            f"Could not build a TypeSpec for {value!r} of unsupported type {type(value)}. "
+            f"Could not build a TypeSpec for {shown(value)} of unsupported type {type(value)}. "
             "Expected a tensor, or what can become one."
         ) from None

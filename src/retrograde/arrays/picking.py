@@ -17,7 +17,7 @@ from retrograde.core.scattering import refuse_unordered
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, indexing, shaping, slicing
 from retrograde.ops.checking import check_range
-from retrograde.ops.conversion import as_tensor, numpy_dtype, one_dtype
+from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import dispatched
@@ -379,7 +379,9 @@ def _reversed_places(seq_lengths: Any, shape: tuple, batch: int, along: int) -> 
     """In each batch, where each element comes from."""
     lengths = integer_array(seq_lengths, "reverse_sequence")
     if lengths.ndim != 1:
-        raise invalid(f"reverse_sequence: expected a list of lengths. Received: {seq_lengths!r}.")
+        raise invalid(
+            f"reverse_sequence: expected a list of lengths. Received: {shown(seq_lengths)}."
+        )
     lengths, size = lengths[:, None], shape[along]
     if lengths.shape[0] != shape[batch] or not ((lengths >= 0) & (lengths <= size)).all():
         raise invalid(
@@ -470,7 +472,7 @@ def argsort(
 
 def _place(axis: Any, x: Tensor, what: str) -> int:
     if axis is None or np.ndim(axis):
-        raise ValueError(f"{what}: `axis` must be a single integer. Received: {axis!r}.")
+        raise ValueError(f"{what}: `axis` must be a single integer. Received: {shown(axis)}.")
     return normalise_axis(axis, x._array.ndim, what)
 
 
@@ -514,7 +516,9 @@ def searchsorted(
     array([0, 1, 3], dtype=int32)
     """
     if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: `side` must be 'right' or 'left'. Received: {side!r}.")
+        raise ValueError(
+            f"searchsorted: `side` must be 'right' or 'left'. Received: {shown(side)}."
+        )
     rows, wanted = (np.asarray(as_tensor(x)) for x in (sorted_sequence, values))
     count = math.prod(rows.shape[:-1])
     if count != math.prod(wanted.shape[:-1]) or not rows.ndim or not wanted.ndim:
@@ -526,7 +530,9 @@ def searchsorted(
         raise invalid(f"searchsorted: expected real numbers of one dtype. Received: {names}.")
     flat = [x.reshape(count, x.shape[-1]) for x in (rows, wanted)]
     found = [np.searchsorted(row, v, side) for row, v in zip(*flat, strict=True)]
-    return Tensor(np.array(found, numpy_dtype(out_type)).reshape(wanted.shape))
+    return Tensor(
+        np.array(found, count_dtype(out_type, np.int32, "searchsorted")).reshape(wanted.shape)
+    )
 
 
 class Unique(NamedTuple):
@@ -566,7 +572,7 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: Any = None) ->
     order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
-    dtype = numpy_dtype(out_idx)
+    dtype = count_dtype(out_idx, np.int32, "unique")
     results = values[order], place[inverse].astype(dtype), counts[order].astype(dtype)
     return UniqueWithCounts(*map(Tensor, results))
 

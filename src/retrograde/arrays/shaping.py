@@ -21,9 +21,10 @@ from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
 from retrograde.ops.indexing import gather
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.composites import dispatched
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import UnimplementedError, invalid
+from retrograde.values.errors import UnimplementedError, invalid, listed
 from retrograde.values.shapes import normalise_axes, normalise_axis
 
 
@@ -37,7 +38,7 @@ def identity(input: Any, name: Any = None) -> Tensor | IndexedSlices:
 
 def identity_n(input: Sequence[Any], name: Any = None) -> list[Tensor]:
     """New tensors with the values of several others."""
-    return [identity(x) for x in input]
+    return [identity(x) for x in listed("identity_n", input)]
 
 
 @dispatched
@@ -376,7 +377,7 @@ def pad(
         case "REFLECT" | "SYMMETRIC" as how:
             return _pad_mirrored(x, pairs, edge=how == "SYMMETRIC")
     raise ValueError(
-        f"pad: `mode` must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC'. Received: {mode!r}."
+        f"pad: `mode` must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC'. Received: {shown(mode)}."
     )
 
 
@@ -512,7 +513,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
     if axis is None:
         x, axis = shaping.reshape(x, shape=(x._array.size,)), 0
     if not isinstance(axis, int):
-        raise TypeError(f"repeat: `axis` must be an int. Received: {axis!r}.")
+        raise TypeError(f"repeat: `axis` must be an int. Received: {shown(axis)}.")
     ndim = x._array.ndim
     if not -ndim <= axis < ndim:
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")

@@ -12,6 +12,7 @@ from retrograde.core.apply import MANY
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array
 from retrograde.values.dtypes import DType
@@ -20,7 +21,8 @@ from retrograde.values.shapes import TensorShape
 
 
 def _is_array(value: Any) -> bool:
-    return hasattr(value, "ndim") and not isinstance(value, (CompositeTensor, type))
+    like_one = hasattr(value, "ndim") and hasattr(value, "dtype")  # a memoryview has no dtype
+    return like_one and not isinstance(value, (CompositeTensor, type))
 
 
 def _read(value: Any) -> Any:
@@ -151,7 +153,7 @@ def dense(slices: IndexedSlices) -> Any:
 def _dense_shape(slices: IndexedSlices) -> tuple[int, ...]:
     if slices._dense_shape is None:
         raise ValueError(
-            f"Tensor conversion requested for IndexedSlices without dense_shape: {slices!r}. "
+            f"Tensor conversion requested for IndexedSlices without dense_shape: {shown(slices)}. "
             "Pass dense_shape when you make them."
         )
     shape = np.asarray(getattr(slices._dense_shape, "_array", slices._dense_shape))

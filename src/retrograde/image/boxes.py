@@ -16,6 +16,7 @@ from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import stateless_uniform, uniform
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_float
 from retrograde.values.errors import invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
@@ -179,10 +180,11 @@ def _ranges(aspect_ratio_range: Any, area_range: Any, min_object_covered: Any) -
             raise invalid(f"{_WHAT}: {argument} must be two numbers > 0. Received: {list(pair)}.")
     if max(areas) > 1:
         raise invalid(f"{_WHAT}: area_range must not exceed 1. Received: {list(areas)}.")
-    covered = float(min_object_covered)
+    covered = as_float(min_object_covered, f"{_WHAT}: min_object_covered")
     if covered < 0:
         raise invalid(f"{_WHAT}: min_object_covered must be >= 0. Received: {covered}.")
-    return _Ranges(ratios, areas, covered)
+    low, high = (as_float(ratio, f"{_WHAT}: aspect_ratio_range") for ratio in ratios)
+    return _Ranges((low, high), areas, covered)
 
 
 def _objects(boxes: np.ndarray, use_image: bool | None) -> np.ndarray:

@@ -17,7 +17,8 @@ from retrograde.ops.indexing import gather, gather_nd
 from retrograde.ops.shaping import broadcast_to, reshape, stack, unstack
 from retrograde.random import normal, uniform
 from retrograde.values import dtypes
-from retrograde.values.errors import OutOfRangeError, invalid
+from retrograde.values.arguments import as_float, shown
+from retrograde.values.errors import OutOfRangeError, allocating, invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype
@@ -54,9 +55,11 @@ def crop_and_resize(
     _check_crops(x._array.shape, where._array.shape, which._array, size)
     if method not in ("bilinear", "nearest"):
         raise invalid(
-            f"crop_and_resize: method {method!r} is not known. Expected 'bilinear' or 'nearest'."
+            f"crop_and_resize: method {shown(method)} is not known. Expected 'bilinear' or "
+            "'nearest'."
         )
-    crops = _Crops(where, which, x._array.shape[1:3], size.tolist(), float(extrapolation_value))
+    beyond = as_float(extrapolation_value, "crop_and_resize: extrapolation_value")
+    crops = _Crops(where, which, x._array.shape[1:3], size.tolist(), beyond)
     batch, height, width, channels = x._array.shape
     x = reshape(to_dtype(x, _FLOAT32), shape=(batch * height * width, channels))
     if method == "bilinear":
@@ -150,6 +153,7 @@ def _for_channels(columns: Tensor, channels: int) -> Tensor:
     return reshape(repeated, shape=(number, 1, width * channels))
 
 
+@allocating("crop_and_resize")
 def _positions(start: Tensor, stop: Tensor, pixels: int, count: int) -> Tensor:
     """`count` positions from `start` to `stop`, measured in pixels from the centre of the first."""
     shape, last = (start._array.shape[0], 1), float(pixels - 1)
@@ -172,6 +176,7 @@ def _kept_inside(position: Tensor, pixels: int) -> Tensor:
     return cast_discrete(inside, dtype=_INT64)
 
 
+@allocating("extract_glimpse")
 def extract_glimpse(
     input: Any,
     size: Any,
@@ -229,7 +234,7 @@ def _check_glimpses(image: tuple, size: np.ndarray, offsets: tuple, noise: str) 
         )
     if noise not in ("uniform", "gaussian", "zero"):
         raise invalid(
-            f"{what}: noise {noise!r} is not known. Expected 'uniform', 'gaussian' or 'zero'."
+            f"{what}: noise {shown(noise)} is not known. Expected 'uniform', 'gaussian' or 'zero'."
         )
 
 

@@ -14,6 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reverse, take_slice
 from retrograde.ops.shaping import transpose as permute
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_float, shown
 from retrograde.values.conversion import held_by
 
 _HEIGHT, _WIDTH = -3, -2
@@ -52,7 +53,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     x = image_or_batch(image, "rot90")
     turns = as_tensor(k, dtypes.int32.numpy_dtype)
     if turns._array.ndim:
-        raise ValueError(f"rot90: `k` must be one integer. Received: {k!r}.")
+        raise ValueError(f"rot90: `k` must be one integer. Received: {shown(k)}.")
     match int(turns) % 4:
         case 1:
             return _transposed(flipped(x, _WIDTH))
@@ -70,7 +71,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     TensorShape([4, 2, 3])
     """
     x = as_tensor(image)
-    fraction, held = float(central_fraction), held_by(central_fraction)
+    fraction, held = as_float(central_fraction, "central_fraction"), held_by(central_fraction)
     dtype = getattr(central_fraction if held is None else held._array, "dtype", None)
     if dtype in dtypes.FLOATING:  # whose precision decides about half pixels
         fraction = dtype.type(fraction)

@@ -22,6 +22,7 @@ from retrograde.ops.elementary import relu
 from retrograde.ops.resampling import resample
 from retrograde.ops.shaping import put_slice, stack, take_slice
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_float
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import broadcast
 
@@ -122,7 +123,7 @@ def _filter(size: Any, sigma: Any) -> tuple[int, float]:
     pixels = int(as_tensor(size, dtypes.int32.numpy_dtype))
     if pixels < 1:
         raise invalid(f"ssim: filter_size must be at least 1. Received: {pixels}.")
-    return pixels, float(sigma)
+    return pixels, as_float(sigma, "ssim: filter_sigma")
 
 
 def _similarity(

@@ -17,8 +17,9 @@ from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.operators import true_divide, unlike_dtypes
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.composites import NotOneTensor, dispatched, hand_over
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import TensorShape
 
 
@@ -216,7 +217,7 @@ def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
     >>> tf.math.add_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([4., 6.], dtype=float32)
     """
-    values = list(inputs)
+    values = listed("add_n", inputs)
     if not values or any(value is None for value in values):
         raise ValueError(
             f"add_n: inputs must be an iterable of at least one tensor. Received: {values}."
@@ -241,7 +242,7 @@ def accumulate_n(
     if not isinstance(inputs, (list, tuple)) or not inputs or _unlike(inputs):
         raise ValueError(
             "accumulate_n: inputs must be a list of at least one tensor, all of the same dtype. "
-            f"Received: {inputs!r}."
+            f"Received: {shown(inputs)}."
         )
     tensors = [as_tensor(value) for value in inputs]
     expected = TensorShape(shape)

@@ -16,6 +16,7 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_float, shown
 from retrograde.values.composites import dispatched
 
 _FLOAT32 = np.dtype(np.float32)
@@ -43,11 +44,11 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     array([-0.5,  2. ], dtype=float32)
     """
     if not isinstance(alpha, numbers.Real):
-        raise TypeError(f"leaky_relu: alpha must be a Python number. Received: {alpha!r}.")
+        raise TypeError(f"leaky_relu: alpha must be a Python number. Received: {shown(alpha)}.")
     x = as_tensor(features)
     if x._array.dtype in dtypes.INTEGER:
         x = to_dtype(x, _FLOAT32)
-    return apply(el.leaky_relu, (x,), {"alpha": float(alpha)})
+    return apply(el.leaky_relu, (x,), {"alpha": as_float(alpha, "leaky_relu: alpha")})
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:

@@ -15,6 +15,7 @@ from retrograde.ops._windows import Windows
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.random._drawing import bits
+from retrograde.values.arguments import as_float, as_text
 from retrograde.values.errors import invalid
 
 
@@ -92,11 +93,12 @@ def _ratios(ratio: Any, what: str) -> tuple[float, float]:
     if len(ratios) != 4 or ratios[0] != 1 or ratios[-1] != 1:
         raise ValueError(
             f"{what}: pooling_ratio must be a number or [1.0, rows, columns, 1.0]. Received: "
-            f"{ratio}."
+            f"{as_text(ratio)}."
         )
     if min(ratios) < 1:
-        raise ValueError(f"{what}: pooling_ratio should be >= 1.0. Received: {ratio}.")
-    return float(ratios[1]), float(ratios[2])
+        raise ValueError(f"{what}: pooling_ratio should be >= 1.0. Received: {as_text(ratio)}.")
+    rows, columns = (as_float(r, f"{what}: pooling_ratio") for r in ratios[1:3])
+    return rows, columns
 
 
 def _shuffled_bounds(generator: np.random.Generator, n: int, count: int) -> np.ndarray:

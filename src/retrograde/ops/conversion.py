@@ -22,6 +22,7 @@ from retrograde.values.conversion import (
     refuse_dtype,
     too_deep,
 )
+from retrograde.values.errors import invalid
 
 
 def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Tensor:
@@ -109,6 +110,14 @@ def one_dtype(values: Sequence[Any]) -> list[Tensor]:
         tensors.append(as_tensor(value, None if held_by(value) is not None else dtype))
         dtype = tensors[0]._form.dtype if dtype is None else dtype
     return tensors
+
+
+def count_dtype(dtype: Any, default: Any, what: str) -> np.dtype:
+    """The NumPy dtype of numbers that an `out_type` argument names; `default` if it is `None`."""
+    found = np.dtype(default) if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
+    if found not in dtypes.NUMERIC:
+        raise invalid(f"{what}: expected a dtype of numbers. Received: {dtypes.of(found).name}.")
+    return found
 
 
 def numpy_dtype(dtype: Any) -> np.dtype | None:

@@ -17,6 +17,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.program.device_tensors import OnDevice
 from retrograde.values import nest
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, held_by
 from retrograde.values.dtypes import DType
@@ -84,13 +85,12 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
         inputs.extend(components)
         return kind, tuple([(x._array.shape, x._array.dtype) for x in components])
     if nest.is_nested(value):
-        keys = tuple(sorted(value)) if isinstance(value, Mapping) else len(value)
         try:
             parts = [describe(child, inputs, variables) for child in nest.children(value)]
         except RecursionError:
             nest.flatten(value)  # says so if it is nested too deeply
             raise
-        return kind, keys, *parts
+        return kind, tuple(sorted(value)) if isinstance(value, Mapping) else len(parts), *parts
     if isinstance(value, _BY_VALUE):
         return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value
     if hasattr(kind, "__tf_tracing_type__"):  # says by itself which values are alike
@@ -257,7 +257,7 @@ def _fit(value: Any, spec: Any, name: str) -> Any:
 
 
 def _misfit(value: Any, spec: TypeSpec, name: str) -> TypeError:
-    found = TensorSpec.from_tensor(value) if isinstance(value, Tensor) else repr(value)
+    found = TensorSpec.from_tensor(value) if isinstance(value, Tensor) else shown(value)
     return TypeError(
         f"Argument {name!r} does not fit the input_signature. Received: {found}. Expected: {spec}."
     )

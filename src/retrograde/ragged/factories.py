@@ -10,13 +10,14 @@ import numpy as np
 
 from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core.tensor import Tensor
-from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.conversion import as_tensor, count_dtype, numpy_dtype
 from retrograde.ragged import rows
 from retrograde.ragged.operations import beside
 from retrograde.ragged.partition import RowPartition, integers_of, split_dtype
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.counting import crossed, hasher, joiner, rows_of
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import MOST_AXES, held_by, too_deep
 from retrograde.values.errors import allocated, invalid
 from retrograde.values.shapes import broadcast
@@ -103,7 +104,7 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
     <tf.RaggedTensor [[1, 2], [3]]>
     """
     if not isinstance(values, (list, tuple)) or not values:
-        raise ValueError(f"stack: expected a list of tensors. Received: {values!r}.")
+        raise ValueError(f"stack: expected a list of tensors. Received: {shown(values)}.")
     return rows.stack(rows.tensors_of(values), axis)
 
 
@@ -197,7 +198,9 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
             "row_splits_to_segment_ids: splits must not decrease. Received: "
             f"{part.splits.tolist()}."
         )
-    return Tensor(part.rowids.astype(numpy_dtype(out_type) or part.dtype))
+    return Tensor(
+        part.rowids.astype(count_dtype(out_type, part.dtype, "row_splits_to_segment_ids"))
+    )
 
 
 def segment_ids_to_row_splits(
@@ -214,7 +217,7 @@ def segment_ids_to_row_splits(
     counts = allocated(what, np.bincount, np.asarray(ids), minlength=size)
     if num_segments is not None and len(counts) > size:
         raise invalid(f"segment_ids_to_row_splits: an id is not below num_segments, {size}.")
-    kind = numpy_dtype(out_type) or ids._array.dtype
+    kind = count_dtype(out_type, ids._array.dtype, "segment_ids_to_row_splits")
     return RowPartition.from_lengths(counts, kind).row_splits
 
 

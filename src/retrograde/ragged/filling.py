@@ -13,7 +13,7 @@ from retrograde.ops.indexing import gather
 from retrograde.ops.reduction import sum as sum_of
 from retrograde.sparse._places import picked
 from retrograde.sparse.shaping import rows_filled, with_default
-from retrograde.values.errors import invalid
+from retrograde.values.errors import allocating, invalid
 
 
 class RaggedFillEmptyRows(NamedTuple):
@@ -32,6 +32,7 @@ class RaggedFillEmptyRowsGrad(NamedTuple):
     d_default_value: Tensor
 
 
+@allocating("ragged_fill_empty_rows")
 def ragged_fill_empty_rows(
     value_rowids: Any, values: Any, nrows: Any, default_value: Any, name: str | None = None
 ) -> RaggedFillEmptyRows:

@@ -11,8 +11,9 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import invalid
+from retrograde.values.errors import allocated, allocating, invalid
 
 _INT64 = np.dtype(np.int64)
 _ALLOWED = frozenset({np.dtype(np.int32), _INT64})
@@ -124,7 +125,8 @@ class RowPartition:
                 f"from_uniform_row_length: {rows} rows of length {length} do not hold {nvals} "
                 "values."
             )
-        return cls(Tensor((np.arange(rows + 1) * length).astype(dtype)), length)
+        starts = allocated("from_uniform_row_length", np.arange, rows + 1)
+        return cls(Tensor((starts * length).astype(dtype)), length)
 
 
 # The ways in which users give partitions. All are checked against the number of values, unless
@@ -166,6 +168,7 @@ def from_row_starts(row_starts: Any, nvals: int, validate: bool) -> RowPartition
     return from_row_splits(Tensor(splits), nvals, validate)
 
 
+@allocating("from_value_rowids")
 def from_value_rowids(value_rowids: Any, nrows: Any, nvals: int, validate: bool) -> RowPartition:
     rowids = np.asarray(integers_of(value_rowids, "value_rowids"))
     needed = int(rowids[-1]) + 1 if len(rowids) else 0
@@ -191,5 +194,5 @@ def split_dtype(dtype: Any) -> np.dtype:
     """The dtype that `row_splits_dtype` names: int32 or int64."""
     found = dtypes.as_dtype(dtype).numpy_dtype
     if found not in _ALLOWED:
-        raise ValueError(f"Row splits are int32 or int64. Received: {dtype!r}.")
+        raise ValueError(f"Row splits are int32 or int64. Received: {shown(dtype)}.")
     return found

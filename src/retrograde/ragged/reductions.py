@@ -21,6 +21,8 @@ from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.rows import expand_dims, rank_of
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
+from retrograde.values.errors import allocated
 
 # `combine(values, ids, count)` makes `count` rows of the rows of a tensor, `ids` saying which of
 # them each goes to.
@@ -90,7 +92,7 @@ def combined(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any
     if not isinstance(values, RaggedTensor):
         return combine(values, ids, count)
     part = values._partition
-    lengths = np.zeros(count, part.dtype)
+    lengths = allocated("a reduction", np.zeros, count, part.dtype)
     np.maximum.at(lengths, ids, part.lengths)
     rows = RowPartition.from_lengths(lengths, part.dtype)
     places = rows.starts[ids][part.rowids] + part.positions
@@ -134,7 +136,7 @@ def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) ->
     last = -1 if axis is None else int(axis)
     if last % rank != rank - 1:
         raise ValueError(
-            f"softmax: of a RaggedTensor only along its last axis. Received: axis={axis}."
+            f"softmax: of a RaggedTensor only along its last axis. Received: axis={as_text(axis)}."
         )
     if logits.ragged_rank < rank - 1:
         return logits.with_flat_values(math.softmax(logits.flat_values))

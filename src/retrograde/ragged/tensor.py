@@ -13,12 +13,13 @@ from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core.apply import Primitive
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
-from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.conversion import as_tensor, count_dtype
 from retrograde.ops.shaping import broadcast_to, reshape
 from retrograde.ragged import partition as pt
 from retrograde.ragged.partition import RowPartition, split_dtype
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
 from retrograde.values.dtypes import DType
@@ -227,7 +228,7 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """The rows of a sparse matrix whose values lie at the front of each row."""
         if not isinstance(st_input, SparseTensor):
-            raise TypeError(f"from_sparse: expected a SparseTensor. Received: {st_input!r}.")
+            raise TypeError(f"from_sparse: expected a SparseTensor. Received: {shown(st_input)}.")
         shape = st_input.shape
         if shape.rank != 2:
             raise ValueError(f"from_sparse: expected 2 axes. Received: shape {shape}.")
@@ -296,7 +297,9 @@ class RaggedTensor(CompositeTensor):
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """The number of rows."""
-        return Tensor((numpy_dtype(out_type) or self._partition.dtype).type(self._partition.nrows))
+        return Tensor(
+            count_dtype(out_type, self._partition.dtype, "nrows").type(self._partition.nrows)
+        )
 
     def row_lengths(self, axis: Any = 1, name: str | None = None) -> Any:
         """The lengths of rows along `axis`."""
@@ -341,14 +344,14 @@ class RaggedTensor(CompositeTensor):
         sizes = [self._partition.nrows]
         sizes += [int(part.lengths.max(initial=0)) for part in self._partitions]
         sizes += self.flat_values.shape[1:]
-        whole = np.array(sizes, numpy_dtype(out_type) or self._partition.dtype)
+        whole = np.array(sizes, count_dtype(out_type, self._partition.dtype, "bounding_shape"))
         if axis is None:
             return Tensor(whole)
         axes = integer_array(axis, "axis")
         if axes.size and not (-len(whole) <= axes.min() and axes.max() < len(whole)):
             raise invalid(
-                f"bounding_shape: axis {axis!r} is out of range. Expected at least {-len(whole)} "
-                f"and less than {len(whole)}."
+                f"bounding_shape: axis {shown(axis)} is out of range. Expected at least "
+                f"{-len(whole)} and less than {len(whole)}."
             )
         return Tensor(whole[axes])
 

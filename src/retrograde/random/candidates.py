@@ -18,8 +18,9 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.random._drawing import bits, words_of
 from retrograde.strings._numbers import number_in
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_float, as_text, shown
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import NotFoundError, invalid
+from retrograde.values.errors import NotFoundError, allocating, invalid
 
 _INT64 = dtypes.int64.numpy_dtype
 
@@ -103,6 +104,7 @@ _learned: dict[tuple, np.ndarray] = {}
 _learning = fork_safe_lock()
 
 
+@allocating("learned_unigram_candidate_sampler")
 def learned_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -137,6 +139,7 @@ def forget_learned() -> None:
         _learned.clear()
 
 
+@allocating("fixed_unigram_candidate_sampler")
 def fixed_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -167,14 +170,15 @@ def fixed_unigram_candidate_sampler(
     _check_range(range_max, what)
     if bool(vocab_file) == bool(len(unigrams)):
         raise invalid(
-            f"{what}: expected one of vocab_file and unigrams. Received: vocab_file={vocab_file!r} "
-            f"and unigrams={list(unigrams)}."
+            f"{what}: expected one of vocab_file and unigrams. Received: "
+            f"vocab_file={shown(vocab_file)} and unigrams={list(unigrams)}."
         )
     listed = unigrams or _weights_in(vocab_file, what)
+    exponent = as_float(distortion, f"{what}: distortion")
     with np.errstate(all="ignore"):  # checked below
-        given = np.asarray(as_tensor(listed, np.dtype(np.float64))) ** distortion
+        given = np.asarray(as_tensor(listed, np.dtype(np.float64))) ** exponent
     if given.ndim != 1:
-        raise invalid(f"{what}: unigrams must be a list of numbers. Received: {unigrams}.")
+        raise invalid(f"{what}: unigrams must be a list of numbers. Received: {as_text(unigrams)}.")
     weights = np.concatenate([np.zeros(num_reserved_ids), given])[shard::num_shards]
     if len(weights) != range_max:
         raise invalid(
@@ -195,7 +199,9 @@ def _weights_in(vocab_file: str, what: str) -> list[float]:
         with open(os.fspath(vocab_file), "rb") as lines:  # an integer would name an open file
             return [_weight(line, n, what) for n, line in enumerate(lines, 1) if line.strip()]
     except FileNotFoundError:
-        raise NotFoundError(None, None, f"{what}: there is no vocab_file {vocab_file!r}.") from None
+        raise NotFoundError(
+            None, None, f"{what}: there is no vocab_file {shown(vocab_file)}."
+        ) from None
     except OSError as error:
         raise as_tensorflow(error, os.fspath(vocab_file)) from None
 
@@ -211,6 +217,7 @@ def _weight(line: bytes, number: int, what: str) -> float:
     return weight
 
 
+@allocating("all_candidate_sampler")
 def all_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -233,7 +240,7 @@ def all_candidate_sampler(
 def _check_integers(what: str, **arguments: Any) -> None:
     for name, value in arguments.items():
         if not isinstance(value, int):
-            raise TypeError(f"{what}: {name} must be an int. Received: {value!r}.")
+            raise TypeError(f"{what}: {name} must be an int. Received: {shown(value)}.")
 
 
 def _check_range(range_max: int, what: str) -> None:

@@ -12,8 +12,11 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.signal._arguments import along, check_rank, whole_number
 from retrograde.signal.cosine import dct
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_float
+from retrograde.values.errors import allocating
 
 
+@allocating("linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
     num_mel_bins: Any = 20,
     num_spectrogram_bins: Any = 129,
@@ -37,7 +40,9 @@ def linear_to_mel_weight_matrix(
     """
     what = "linear_to_mel_weight_matrix"
     num_bands = whole_number(num_mel_bins, "num_mel_bins", what)
-    rate, low, high = map(float, (sample_rate, lower_edge_hertz, upper_edge_hertz))
+    rate = as_float(sample_rate, f"{what}: sample_rate")
+    low = as_float(lower_edge_hertz, f"{what}: lower_edge_hertz")
+    high = as_float(upper_edge_hertz, f"{what}: upper_edge_hertz")
     dtype = dtypes.as_dtype(dtype)
     if num_bands < 1:
         raise ValueError(f"{what}: `num_mel_bins` must be at least 1. Received: {num_bands}.")

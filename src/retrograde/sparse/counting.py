@@ -27,9 +27,10 @@ from retrograde.sparse._places import (
 from retrograde.sparse.making import to_dense
 from retrograde.sparse.tensor import HANDLERS, SparseTensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import invalid
+from retrograde.values.errors import allocating, invalid
 
 
 @dispatched
@@ -52,7 +53,9 @@ def bincount(
     array([0, 1, 0, 2], dtype=int32)
     """
     if axis not in (None, 0, -1):
-        raise ValueError(f"bincount: only the axes 0 and -1 are supported. Received: axis={axis}.")
+        raise ValueError(
+            f"bincount: only the axes 0 and -1 are supported. Received: axis={as_text(axis)}."
+        )
     if weights is not None and binary_output:
         raise ValueError("bincount: binary_output and weights exclude each other. Give only one.")
     rows, numbers, added, count = _entries(values, weights)
@@ -121,6 +124,7 @@ def _entries(values: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, Tensor 
     return np.asarray(rows, np.int64), array.reshape(-1), weights, count
 
 
+@allocating("to_indicator")
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
     """Truth values along a new last axis: whether each integer below `vocab_size` is a value.
 
@@ -201,10 +205,10 @@ def hasher(num_buckets: Any, hash_key: Any) -> Callable[[tuple], int]:
 
 def _crossed(inputs: Any, combine: Callable, dtype: np.dtype, what: str) -> SparseTensor:
     if not isinstance(inputs, (list, tuple)):
-        raise TypeError(f"{what}: expected a list of tensors. Received: {inputs!r}.")
+        raise TypeError(f"{what}: expected a list of tensors. Received: {shown(inputs)}.")
     for x in inputs:
         if not isinstance(x, SparseTensor) and held_by(x) is None:
-            raise TypeError(f"{what}: expected Tensors and SparseTensors. Received: {x!r}.")
+            raise TypeError(f"{what}: expected Tensors and SparseTensors. Received: {shown(x)}.")
     ordered = sorted(inputs, key=lambda x: not isinstance(x, SparseTensor))
     rows = crossed([rows_of(x, what) for x in ordered], combine, what)
     counts = [len(row) for row in rows]

@@ -15,7 +15,7 @@ from retrograde.ops.shaping import broadcast_to
 from retrograde.sparse._places import checked_places, shape_of, sparse, with_places
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
-from retrograde.values.errors import invalid
+from retrograde.values.errors import allocating, invalid
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
@@ -39,6 +39,7 @@ def _filled_places(x: Tensor) -> Tensor:
     return Tensor(np.argwhere(array.astype(bool) if array.dtype.kind == "O" else array))
 
 
+@allocating("eye")
 def eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:

@@ -29,8 +29,8 @@ from retrograde.sparse._places import (
     with_places,
 )
 from retrograde.sparse.tensor import SparseTensor
-from retrograde.values.arguments import expect
-from retrograde.values.errors import invalid
+from retrograde.values.arguments import expect, shown
+from retrograde.values.errors import allocating, invalid
 from retrograde.values.shapes import normalise_axis
 
 
@@ -273,7 +273,7 @@ def concat(
            [1, 1]])
     """
     if not isinstance(sp_inputs, (list, tuple)) or not sp_inputs:
-        raise TypeError(f"concat: expected a list of SparseTensors. Received: {sp_inputs!r}.")
+        raise TypeError(f"concat: expected a list of SparseTensors. Received: {shown(sp_inputs)}.")
     xs = [sparse(x) for x in sp_inputs]
     if len(xs) == 1:
         return xs[0]
@@ -325,6 +325,7 @@ def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Te
     return Tensor(np.concatenate([found, new])[order]), Tensor(order), Tensor(empty)
 
 
+@allocating("fill_empty_rows")
 def rows_filled(rows: np.ndarray, count: int, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Which of `count` rows are empty; and what sorts values with one for each of these behind."""
     wrong = (rows < 0) | (rows >= count)

@@ -11,9 +11,9 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
-from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.conversion import as_tensor, count_dtype
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import expect, shown
 from retrograde.values.composites import CompositeTensor, replaced
 from retrograde.values.dtypes import DType
 from retrograde.values.shapes import TensorShape
@@ -64,8 +64,8 @@ class SparseTensor(CompositeTensor):
         parts = [getattr(sparse_tensor_value, name, None) for name in SparseTensorValue._fields]
         if any(part is None for part in parts):
             raise TypeError(
-                f"Argument sparse_tensor_value={sparse_tensor_value!r} is neither a SparseTensor "
-                "nor a SparseTensorValue."
+                f"Argument sparse_tensor_value={shown(sparse_tensor_value)} is neither a "
+                "SparseTensor nor a SparseTensorValue."
             )
         return cls(*parts)
 
@@ -152,8 +152,8 @@ _KEEP_ZERO = frozenset(
 )  # fmt: skip
 
 
-def _shape_as(x: SparseTensor, dtype: Any) -> Tensor:
-    return Tensor(np.asarray(x.dense_shape).astype(numpy_dtype(dtype) or np.int32))
+def _shape_as(x: SparseTensor, dtype: Any, what: str = "shape") -> Tensor:
+    return Tensor(np.asarray(x.dense_shape).astype(count_dtype(dtype, np.int32, what)))
 
 
 # What other public functions do with a SparseTensor: `handler(function, *args, **kwargs)`.
@@ -161,7 +161,9 @@ HANDLERS: dict[str, Callable] = {
     "rank": lambda _, input, name=None: Tensor(np.int32(input.shape.rank)),
     "shape": lambda _, input, out_type=None, name=None: _shape_as(input, out_type),
     "size": lambda _, input, out_type=None, name=None: Tensor(
-        np.prod(_shape_as(input, out_type)._array, dtype=numpy_dtype(out_type) or np.int32)
+        np.prod(
+            _shape_as(input, out_type, "size")._array, dtype=count_dtype(out_type, np.int32, "size")
+        )
     ),
 }
 

@@ -222,6 +222,7 @@ def _leaves(value: Any, depth: int = 1) -> Iterator[Any]:
         raise too_deep()
     for element in value:
         if type(element) is range:
+            _length(element)
             yield from list(element)  # which fails at once if it is too long
         elif isinstance(element, (list, tuple)):
             yield from _leaves(element, depth + 1)
@@ -259,13 +260,20 @@ def shape_of_nested(value: Any) -> tuple[int, ...]:
     """The shape of nested lists and tuples, read along their first elements."""
     shape = []
     while isinstance(value, (list, tuple, range)):
-        shape.append(len(value))
+        shape.append(_length(value))
         if not value:
             break
         if len(shape) > MOST_AXES:
             raise too_deep()
         value = value[0]
     return tuple(shape)
+
+
+def _length(value: Any) -> int:
+    try:
+        return len(value)
+    except OverflowError:  # a `range` can be longer than `len` can tell
+        raise ValueError(f"{_brief(value)} has too many elements for a tensor.") from None
 
 
 def too_deep() -> ValueError:
@@ -279,7 +287,7 @@ def too_deep() -> ValueError:
 def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> bool:
     """Appends what is in nested lists to `leaves`; whether the lists have `shape`."""
     nested = isinstance(value, (list, tuple, range))
-    if nested != bool(shape) or (nested and len(value) != shape[0]):
+    if nested != bool(shape) or (nested and _length(value) != shape[0]):
         return False
     if not nested:
         leaves.append(value)

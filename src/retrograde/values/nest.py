@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.errors import allocated
 from retrograde.values.holder import Holder
@@ -79,7 +80,7 @@ def _listed(numbers: range) -> list:
     try:
         return allocated("nest", list, numbers)
     except OverflowError:
-        raise ValueError(f"A structure has too many elements: {numbers!r}.") from None
+        raise ValueError(f"A structure has too many elements: {shown(numbers)}.") from None
 
 
 def packed(structure: Any, values: Iterator[Any], expand_composites: bool = False) -> Any:

@@ -13,7 +13,7 @@ from retrograde.experimental.numpy._inputs import FLOAT, array_of, refuse, tenso
 from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
 from retrograde.ops.casting import to_dtype
-from retrograde.values.errors import invalid
+from retrograde.values.errors import allocating, invalid
 
 _MOST_AXES = 32
 
@@ -221,6 +221,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
 # Of diagonals, triangles and powers
 
 
+@allocating("eye")
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     """Ones on diagonal `k` of a matrix of `N` rows and `M` columns, zeros elsewhere.
 
@@ -238,6 +239,7 @@ def identity(n: int, dtype: Any = float) -> Tensor:
     return eye(n, n, dtype=dtype)
 
 
+@allocating("tri")
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     """Ones on and below diagonal `k`, zeros above it."""
     rows, columns = shape_from((N, N if M is None else M), "tri")
@@ -301,6 +303,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     return linalg.diag_part(x, k=offset)
 
 
+@allocating("vander")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """The matrix of the powers of `x`, one power for each column, the highest first.
 

@@ -24,6 +24,7 @@ from retrograde.experimental.numpy._inputs import (
 from retrograde.ops import arithmetic
 from retrograde.ops.casting import to_dtype
 from retrograde.values import dtypes
+from retrograde.values.arguments import brief
 from retrograde.values.shapes import normalise_axis
 
 pi = np.pi
@@ -32,6 +33,7 @@ inf = np.inf
 newaxis = None
 
 _INT8 = np.dtype(np.int8)
+_MOST_DECIMALS = 308  # 10 to the power of one more is no float64
 
 
 def _is_bool(x: Tensor) -> bool:
@@ -248,7 +250,13 @@ def around(a: Any, decimals: int = 0) -> Tensor:
     array([1.2, 2.4])
     """
     own, decimals = tensor_of(a), integer(decimals, "around: decimals")
-    x, factor = inexact(own), 10.0 ** max(decimals, -decimals)
+    places = max(decimals, -decimals)  # `abs` is another function here
+    if places > _MOST_DECIMALS:
+        raise ValueError(
+            f"around: `decimals` must be from {-_MOST_DECIMALS} to {_MOST_DECIMALS}. Received: "
+            f"{brief(decimals)}."
+        )
+    x, factor = inexact(own), 10.0**places
     y = math.round(x * factor) / factor if decimals >= 0 else math.round(x / factor) * factor
     return to_dtype(y, own._array.dtype)
 
