@@ -60,6 +60,7 @@ ALSO: dict[str, tuple[type[Exception], str]] = {
     "TensorShape.__getitem__": (IndexError, "Python expects it of sequences"),
     "Iterator.__next__": (StopIteration, "the end of an iteration"),
     "NumpyIterator.__next__": (StopIteration, "the end of an iteration"),
+    "tf.compat.as_": (LookupError, "TensorFlow raises it for an encoding that does not exist"),
     "tf.device": (RuntimeError, "TensorFlow raises it for a function in eager mode"),
     "tf.debugging.enable_traceback_filtering": (RuntimeError, "TensorFlow's class"),
     "tf.register_tensor_conversion_function": (RuntimeError, "TensorFlow's class"),
@@ -274,23 +275,23 @@ def _evaluated(expression: str) -> Any:
 # Mutation
 
 
-# Their arguments are not part of the call. NumPy's are left out because arrays of gigabytes test
-# nothing but the memory: to compare one before and after a call took longer than `SECONDS`.
+# Their arguments are not replaced: they are not part of the call, or arrays of gigabytes come out,
+# which test nothing but the memory. To copy one before a call took longer than `SECONDS`.
 _HELPERS = {"S", "deep", "cyclic", "readonly"}
 _HELPERS |= {f"np.{name}" for name in ("zeros", "ones", "full", "arange", "broadcast_to")}
 
 
-def _arguments(tree: ast.AST) -> list[tuple[Any, Any]]:
+def _arguments(node: ast.AST) -> list[tuple[Any, Any]]:
     """The places in a call that can be replaced: arguments, and elements of them."""
     places: list[tuple[Any, Any]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            if ast.unparse(node.func) not in _HELPERS:
-                places += [(node.args, i) for i in range(len(node.args))]
-                places += [(keyword, "value") for keyword in node.keywords]
-        elif isinstance(node, (ast.List, ast.Tuple)):
-            places += [(node.elts, i) for i in range(len(node.elts))]
-    return places
+    if isinstance(node, ast.Call):
+        if ast.unparse(node.func) in _HELPERS:
+            return []
+        places += [(node.args, i) for i in range(len(node.args))]
+        places += [(keyword, "value") for keyword in node.keywords]
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        places += [(node.elts, i) for i in range(len(node.elts))]
+    return places + [place for child in ast.iter_child_nodes(node) for place in _arguments(child)]
 
 
 def _mutated(expression: str, rng: random.Random, count: int) -> str:

@@ -288,7 +288,8 @@ def full_disk_as_resource_exhausted(path: str) -> Iterator[None]:
         raise ResourceExhaustedError(
             None,
             None,
-            f"Cannot write {path}: {os.strerror(number)}. Its previous content, if any, is "
+            f"Cannot write {path}: {os.strerror(number)}. Its previous content, if any, "
+            "is "
             "unchanged. Free space there, or write to another disk.",
         ) from error
 

@@ -14,7 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import unstack
 from retrograde.tensor_array import TensorArray
 from retrograde.values import nest as _nest
-from retrograde.values.arguments import as_text, shown
+from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.dtypes import as_dtype
 from retrograde.values.errors import OutOfRangeError, invalid
@@ -208,7 +208,7 @@ def _iterations(value: Any) -> int:
     tensor = as_tensor(value)
     if tensor.ndim:
         raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {tensor.shape}")
-    return int(tensor)
+    return as_int(tensor, "'maximum_iterations'")
 
 
 @dispatched

@@ -109,7 +109,7 @@ def _difference(
     if len(a) != len(b):
         return ValueError, f"{len(a)} and {len(b)} elements"
     if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
-        return ValueError, f"the keys {list(a)} and {list(b)} differ"
+        return ValueError, f"the keys {shown(list(a))} and {shown(list(b))} differ"
     pairs = zip(_children(a), _children(b), strict=True)
     return next(filter(None, (_difference(x, y, check_types, expand) for x, y in pairs)), None)
 

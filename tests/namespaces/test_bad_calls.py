@@ -9,6 +9,7 @@ import retrograde as tf
 from campaigns.call_values import names
 
 FAR = 10**18  # a `range` this long has no room in memory
+INFINITE = float("inf")
 
 RAISES = {
     TypeError: """
@@ -117,6 +118,46 @@ RAISES = {
         tf.abs([[1], range(10**400)])
         tf.abs([1, range(10**400)])
         tf.add_n(range(10**400))
+        tf.data.Dataset.range(3).bucket_by_sequence_length(1, [1], range(10**400))
+        tf.data.Dataset.sample_from_datasets([tf.data.Dataset.range(3)], range(10**400))
+        tf.data.Dataset.from_tensor_slices(tf.data.Dataset.range(3))
+        tf.RaggedTensor.from_nested_value_rowids(1, range(10**400))
+        tf.RaggedTensor.from_tensor(1, ragged_rank=deep(3000))
+        tf.TensorSpec([2]).most_specific_common_supertype(range(10**400))
+        tf.argsort(S(3), range(FAR))
+        tf.assert_rank(1, 1, message=deep(3000))
+        tf.debugging.assert_rank_in([1], range(10**400))
+        tf.debugging.assert_same_float_dtype(range(10**400))
+        tf.debugging.assert_shapes(range(10**400))
+        tf.GradientTape(memory_limit=deep(3000))
+        tf.dynamic_stitch(range(10**400), [1])
+        tf.experimental.numpy.hstack(range(10**400))
+        tf.experimental.numpy.stack(range(10**400))
+        tf.experimental.numpy.select(range(10**400), 1)
+        tf.gather(S(3), [0], axis=tf.ragged.constant([[1.0], []]))
+        tf.gather(S(3, 4), [tf.ragged.constant([[1.0], []]), 2])
+        tf.image.sample_distorted_bounding_box([4, 4, 1], S(1, 1, 4), area_range=range(10**400))
+        tf.image.ssim_multiscale(S(1, 8, 8, 1), S(1, 8, 8, 1), 1.0, (10**400,), 3)
+        tf.random.set_seed(INFINITE)
+        tf.random.uniform([2], seed=INFINITE)
+        tf.experimental.numpy.random.seed(INFINITE)
+        tf.nn.lrn(S(1, 4, 4, 1), depth_radius=INFINITE)
+        tf.nn.dropout(S(2), 0.5, noise_shape=[INFINITE])
+        tf.nn.softmax(tf.ragged.constant([[1.0]]), axis=INFINITE)
+        tf.split(tf.ragged.constant([[1.0]]), 1, axis=INFINITE)
+        tf.expand_dims(tf.ragged.constant([[1.0]]), axis=INFINITE)
+        tf.concat([tf.ragged.constant([[1.0]])], axis=INFINITE)
+        tf.image.sample_distorted_bounding_box([4, 4, 1], S(1, 1, 4), max_attempts=INFINITE)
+        tf.image.resize_with_crop_or_pad(S(4, 4, 1), INFINITE, 5)
+        tf.image.extract_patches(S(1, 4, 4, 1), [1, INFINITE, 2, 1], [1] * 4, [1] * 4, "SAME")
+        tf.while_loop(lambda x: False, same, [1.0], maximum_iterations=INFINITE)
+        tf.data.Dataset.range(3).bucket_by_sequence_length(lambda x: 1, [INFINITE], [1, 1])
+        tf.data.experimental.assert_cardinality(INFINITE)
+        tf.DeviceSpec(replica=INFINITE)
+        tf.train.CheckpointManager(tf.train.Checkpoint(), "folder", 3).save(INFINITE)
+        tf.TensorShape(None).with_rank(10**400)
+        tf.math.bincount(1, maxlength=tf.ragged.constant([[1.0], []]))
+        tf.math.reduce_std(S(), tf.ragged.constant([[1, 2], [3]]))
         tf.identity_n(range(10**400))
         tf.shape_n(range(10**400))
         tf.py_function(abs, range(10**400), tf.float32)
@@ -156,6 +197,11 @@ RAISES = {
         tf.strings.join(range(FAR))
         tf.ragged.segment_ids_to_row_splits([2, 10**15])
         tf.shape_n(range(FAR))
+        tf.split(tf.zeros([0]), FAR)
+        tf.nn.fractional_avg_pool(S(1, 4, 4, 1), range(FAR))
+        tf.linalg.diag(S(3), padding_value=range(FAR))
+        tf.signal.mdct(np.ones((2, 3), np.float32), 2**40)
+        tf.split(tf.zeros([0]), 2**63)
         tf.sparse.eye(FAR)
         tf.sparse.to_indicator(tf.SparseTensor([[0, 0]], [1], [2, 2]), FAR)
         tf.sparse.fill_empty_rows(tf.SparseTensor([[0, 0]], [1], [FAR, 2]), 0)
@@ -186,7 +232,7 @@ def test_a_bad_call_raises_a_documented_class(call, kind, in_function, tmp_path,
     monkeypatch.chdir(tmp_path)
 
     def run():
-        eval(call, names() | {"FAR": FAR})
+        eval(call, names() | {"FAR": FAR, "INFINITE": INFINITE})
 
     kinds = (kind, ValueError) if in_function else kind  # as in TensorFlow, for some
     with pytest.raises(kinds) as raised:
@@ -296,6 +342,16 @@ def test_an_array_that_does_not_fit_into_memory_is_told_with_its_function():
     message = "eye: out of memory: cannot allocate 8000000000000000000 bytes"
     with pytest.raises(tf.errors.ResourceExhaustedError, match=message):
         tf.sparse.eye(FAR)
+
+
+def test_infinite_integers_are_named():
+    with pytest.raises(ValueError, match=r"set_seed: seed must be finite\. Received: inf\."):
+        tf.random.set_seed(INFINITE)
+
+
+def test_the_rows_of_slices_may_be_a_number():
+    slices = tf.IndexedSlices(np.float32(2.0), tf.constant([0]))
+    assert tf.function(lambda s: s.values)(slices).numpy() == 2.0
 
 
 def test_the_rows_of_slices_may_be_a_memoryview():

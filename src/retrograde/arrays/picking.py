@@ -22,7 +22,7 @@ from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import dispatched
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import TensorShape, broadcast, normalise_axis
 
 
@@ -428,8 +428,8 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None
     >>> tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
     array([10, 20, 30], dtype=int32)
     """
-    places = [as_tensor(i) for i in indices]
-    xs = one_dtype(data)
+    places = [as_tensor(i) for i in listed("dynamic_stitch", indices)]
+    xs = one_dtype(listed("dynamic_stitch", data))
     if not places or len(places) != len(xs):
         raise (ValueError if places else invalid)(
             f"dynamic_stitch: {len(places)} lists of indices for {len(xs)} of data. Expected as "
@@ -471,7 +471,7 @@ def argsort(
 
 
 def _place(axis: Any, x: Tensor, what: str) -> int:
-    if axis is None or np.ndim(axis):
+    if axis is None or isinstance(axis, range) or np.ndim(axis):
         raise ValueError(f"{what}: `axis` must be a single integer. Received: {shown(axis)}.")
     return normalise_axis(axis, x._array.ndim, what)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,10 +22,10 @@ from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
 from retrograde.ops.indexing import gather
 from retrograde.values import dtypes
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import UnimplementedError, invalid, listed
+from retrograde.values.errors import UnimplementedError, allocated, invalid, listed
 from retrograde.values.shapes import normalise_axes, normalise_axis
 
 
@@ -304,11 +305,14 @@ def unstack(
     ndim = x._array.ndim
     if not -ndim <= axis < ndim:
         raise (ValueError if num is None else invalid)(
-            f"unstack: `axis` = {axis} is not in range [{-ndim}, {ndim})."
+            f"unstack: `axis` = {as_text(axis)} is not in range [{-ndim}, {ndim})."
         )
     size = x._array.shape[axis]
     if num not in (None, size):
-        raise invalid(f"unstack: axis {axis} has size {size}. Expected `num`, which is {num}.")
+        raise invalid(
+            f"unstack: axis {as_text(axis)} has size {size}. Expected `num`, which is "
+            f"{as_text(num)}."
+        )
     return list(shaping.unstack(x, axis=axis % ndim)) if size else []
 
 
@@ -336,7 +340,7 @@ def split(
 def _equal_parts(count: int, size: int) -> tuple[int, ...]:
     if count < 1 or size % count:
         raise invalid(f"split: {count} equal parts of {size} cannot be made. Expected a divisor.")
-    return (size // count,) * count
+    return allocated("split", operator.mul, (size // count,), count)
 
 
 def _given_parts(value: Any, size: int) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from retrograde._api.lazy import speaking
 from retrograde.autograph import experimental
+from retrograde.values.arguments import as_text
 
 __all__ = ["experimental", "set_verbosity", "trace"]
 
@@ -18,4 +19,4 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
 def trace(*args: Any) -> None:
     """Prints its arguments, each time that it runs."""
-    print(*args)
+    print(*map(as_text, args))

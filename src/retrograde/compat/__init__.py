@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograde._api.lazy import speaking
+from retrograde.values.arguments import as_text as text_of
 from retrograde.values.arguments import shown
 from retrograde.values.shapes import TensorShape, normalise_axis
 
@@ -64,7 +65,7 @@ as_str = as_text
 
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
     """Bytes as text, and all else as `str` writes it."""
-    return as_text(value, encoding) if isinstance(value, bytes) else str(value)
+    return as_text(value, encoding) if isinstance(value, bytes) else text_of(value)
 
 
 def path_to_str(path: Any) -> Any:
@@ -90,7 +91,9 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
     try:
         return datetime.date.today() > datetime.date(year, month, day)
     except OverflowError:
-        raise ValueError(f"year {year}, month {month}, day {day} is not a date.") from None
+        raise ValueError(
+            f"year {text_of(year)}, month {text_of(month)}, day {text_of(day)} is not a date."
+        ) from None
 
 
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Any:

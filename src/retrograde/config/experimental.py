@@ -23,7 +23,7 @@ from retrograde.config.devices import (
     set_logical_device_configuration as set_virtual_device_configuration,
 )
 from retrograde.fusion import lazy_calls
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.device_spec import DeviceSpec
 
 __all__ = [
@@ -76,12 +76,13 @@ def get_memory_info(device: str) -> NoReturn:
         spec = DeviceSpec()
     if spec.device_type is None or spec.device_index is None:
         raise ValueError(
-            f"Failed parsing device name: '{device}'. Note a valid device string should at least "
+            f"Failed parsing device name: '{as_text(device)}'. Note a valid device string should "
+            "at least "
             'contain a device type and a device index, like "GPU:0".'
         )
     if (spec.device_type, spec.device_index) != ("CPU", 0):
-        raise ValueError(f"No matching devices found for '{device}'")
-    raise ValueError(f"Allocator stats not available for device '{device}'")
+        raise ValueError(f"No matching devices found for '{as_text(device)}'")
+    raise ValueError(f"Allocator stats not available for device '{as_text(device)}'")
 
 
 def get_memory_usage(device: str) -> NoReturn:

@@ -90,7 +90,7 @@ class IndexedSlices(CompositeTensor):
     def _components(self) -> tuple[Tensor, ...]:
         parts = (self._values, self._indices, self._dense_shape)
         parts = parts if self._dense_shape is not None else parts[:2]
-        return tuple([Tensor(x) if isinstance(x, np.ndarray) else x for x in parts])
+        return tuple([Tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in parts])
 
     def _with_components(self, components: Iterator[Any]) -> IndexedSlices:
         return IndexedSlices(*(next(components) for _ in self._components()))

@@ -19,6 +19,7 @@ from retrograde.core.batching import Level, mapped
 from retrograde.core.host_callbacks import MAKERS, Host, Recipe, known, name_of, perform
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.recorders import thread
+from retrograde.values.arguments import as_int
 
 _WORD = 1 << 64
 _UNSEEDED = 87654321  # stands for the global seed beside a seed given to one call alone
@@ -153,7 +154,7 @@ MAKERS["draw"] = _drawing
 
 @known
 def _next(seed: int | None) -> Draw:
-    state, seed = _current(), None if seed is None else int(seed)
+    state, seed = _current(), None if seed is None else as_int(seed, "seed")
     count = state.counts.get(seed, 0)
     state.counts[seed] = count + 1
     if seed is None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import as_text, expect
 from retrograde.values.conversion import held_by
 from retrograde.values.dtypes import DType
+from retrograde.values.errors import listed
 from retrograde.values.shapes import TensorShape
 
 
@@ -52,7 +53,7 @@ class TypeSpec(abc.ABC):
         """The narrowest spec that both fit."""
         result = self.most_specific_common_supertype([other])
         if result is None:
-            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {as_text(other)}")
         return result
 
     def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> TypeSpec | None:
@@ -133,6 +134,7 @@ class TensorSpec(TypeSpec):
 
     def most_specific_common_supertype(self, others: Sequence[TensorSpec]) -> TensorSpec | None:
         """The narrowest spec that this and all `others` fit, or `None` if their dtypes differ."""
+        others = listed("most_specific_common_supertype", others)
         alike = all(map(self._is_like, others))
         unnamed = [TensorSpec(s.shape, s.dtype) if alike else s for s in (self, *others)]
         found = TypeSpec.most_specific_common_supertype(unnamed[0], unnamed[1:])

@@ -26,6 +26,7 @@ from retrograde.data._structure import (
     specs_of_tensors,
 )
 from retrograde.values import dtypes, nest
+from retrograde.values.arguments import as_int
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
 
@@ -194,6 +195,9 @@ class BatchSteps(BaseDataset):
             )
         size = (lambda _key: window_size) if window_size_func is None else window_size_func
 
+        def whole(key: int) -> int:
+            return as_int(size(wrap(np.int64(key))), "group_by_window: the window size")
+
         def reduce(key: int, elements: list) -> _nodes.Node:
             window = self._made(
                 _nodes.Made(lambda _run: elements, self._node.spec, len(elements), "Window")
@@ -201,9 +205,7 @@ class BatchSteps(BaseDataset):
             return dataset_of(reduce_func, (wrap(np.int64(key)), window))._node
 
         return self._stream(
-            lambda elements, run: _mixing.by_key(
-                elements, key_func, reduce, lambda key: int(size(wrap(np.int64(key)))), run
-            ),
+            lambda elements, run: _mixing.by_key(elements, key_func, reduce, whole, run),
             "GroupByWindow",
             spec=lambda: reduce(0, []).spec,
             tries=True,

@@ -15,6 +15,7 @@ from retrograde.data import _rows
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import are_ragged, batched_spec, map_specs, spec_by_trial, stacked
 from retrograde.data._workers import ParallelMap, Prefetched, Run
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
 
 AUTOTUNE = -1
@@ -559,7 +560,7 @@ def discard(elements: Iterator, count: int) -> None:
 def check_positive(value: int, what: str) -> None:
     """Raises unless a size is at least 1."""
     if value < 1:
-        raise invalid(f"{what} must be greater than zero. Received: {value}.")
+        raise invalid(f"{what} must be greater than zero. Received: {as_text(value)}.")
 
 
 INT64 = TensorSpec([], np.int64)

@@ -307,8 +307,8 @@ def stacked_arrays(arrays: Sequence[Any]) -> np.ndarray:
 
 def row_counts(leaves: Sequence[Any]) -> set[int]:
     """The sizes of the first axes."""
-    shapes = [leaf.shape for leaf in leaves if leaf is not None]
-    if any(not shape.rank for shape in shapes):
+    shapes = [getattr(leaf, "shape", None) for leaf in leaves if leaf is not None]
+    if any(shape is None or not shape.rank for shape in shapes):  # a Dataset has no shape
         raise ValueError(
             "Unbatching a tensor is only supported for rank >= 1. Use from_tensors for one element."
         )

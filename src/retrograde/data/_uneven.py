@@ -16,8 +16,8 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.values import nest
-from retrograde.values.arguments import shown
-from retrograde.values.errors import DataLossError, invalid
+from retrograde.values.arguments import as_int, as_text, shown
+from retrograde.values.errors import DataLossError, invalid, listed
 from retrograde.values.shapes import TensorShape
 
 # Ragged
@@ -98,7 +98,9 @@ def _one_tensor(element: Any) -> np.ndarray:
 def sparse_spec(spec: Any, row_shape: TensorShape) -> SparseTensorSpec:
     """What such batches look like."""
     if not isinstance(spec, TensorSpec):
-        raise TypeError(f"sparse_batch: elements must be one tensor each. Received: {spec}.")
+        raise TypeError(
+            f"sparse_batch: elements must be one tensor each. Received: {as_text(spec)}."
+        )
     return SparseTensorSpec(TensorShape([None]).concatenate(row_shape), spec.dtype)
 
 
@@ -109,6 +111,7 @@ class Buckets:
     """Which bucket an element belongs to by its length, and how many make a batch there."""
 
     def __init__(self, length: Callable, boundaries: Sequence[int], sizes: Sequence[int]) -> None:
+        sizes, boundaries = (listed("bucket_by_sequence_length", x) for x in (sizes, boundaries))
         if len(sizes) != len(boundaries) + 1:
             raise ValueError(
                 "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
@@ -116,8 +119,8 @@ class Buckets:
                 f"`len(bucket_boundaries)={len(boundaries)}`."
             )
         self._length = length
-        self._boundaries = [int(boundary) for boundary in boundaries]
-        self._sizes = [int(size) for size in sizes]
+        self._boundaries = [as_int(end, "`bucket_boundaries`") for end in boundaries]
+        self._sizes = [as_int(size, "`bucket_batch_sizes`") for size in sizes]
 
     def key(self, *element: Any) -> np.int64:
         """The number of the bucket for an element."""

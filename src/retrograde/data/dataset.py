@@ -25,7 +25,8 @@ from retrograde.data.options import Options
 from retrograde.io.files import tensorflow_errors
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes, nest
-from retrograde.values.errors import invalid
+from retrograde.values.arguments import as_text
+from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import TensorShape
 
 
@@ -144,7 +145,7 @@ class Dataset(ElementSteps, BatchSteps):
         if element_spec is not None and common_spec(element_spec, node.spec) != element_spec:
             raise invalid(
                 f"The elements in {directory} are {node.spec}, which does not fit the given "
-                f"element_spec {element_spec}."
+                f"element_spec {as_text(element_spec)}."
             )
         return Dataset(node)
 
@@ -198,6 +199,8 @@ class Dataset(ElementSteps, BatchSteps):
     ) -> Dataset:
         """The next element, each time, of a dataset drawn at random with chances `weights`."""
         _check_some(datasets)
+        if isinstance(weights, range):  # which may be longer than `len` can tell
+            weights = listed("sample_from_datasets", weights)
         if weights is not None and len(weights) != len(datasets):
             raise ValueError(
                 "Invalid `weights`. `weights` should have the same length as `datasets` but got "

@@ -15,7 +15,7 @@ from retrograde.data._steps import counted_exactly
 from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Iterator, Optional
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import as_int, expect
 
 __all__ = [
     "AUTOTUNE",
@@ -139,7 +139,7 @@ def load(
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:
     """Says how many elements there are, and checks it in each whole pass."""
-    expected = int(expected_cardinality)
+    expected = as_int(expected_cardinality, "assert_cardinality: the number")
     if expected < INFINITE_CARDINALITY:
         raise ValueError(
             "assert_cardinality: expected a number of elements or tf.data.INFINITE_CARDINALITY. "

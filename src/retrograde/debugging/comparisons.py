@@ -103,7 +103,7 @@ def _compare(
     x, y = as_tensor(x), as_tensor(y)
     result = holds(x, y)
     if not reduce_all(result):
-        words = [message] if message else []
+        words = [as_text(message)] if message else []
         words += [f"Condition x {sign} y did not hold."]
         if x.shape == y.shape and x.ndim:
             words += _differences(result, x, y, summarize)
@@ -159,7 +159,7 @@ def assert_near(
         for tolerance in (rtol, atol)
     )
     if not reduce_all(magnitude(x - y) < atol + rtol * magnitude(y)):
-        words = [f"{message}.  "] if message else []
+        words = [f"{as_text(message)}.  "] if message else []
         words += [f"x and y not equal to tolerance rtol = {rtol._array}, atol = {atol._array}"]
         words += [_shown("x", x, summarize), _shown("y", y, summarize)]
         raise invalid("\n".join(words))
@@ -202,7 +202,7 @@ def _compare_with_zero(
     x = as_tensor(x)
     zero = as_tensor(0, x._array.dtype)
     if not reduce_all(holds(x, zero)):
-        words = [f"{message}.  "] if message else []
+        words = [f"{as_text(message)}.  "] if message else []
         words += [f"Condition x {sign} 0 did not hold element-wise:", _shown("x", x, summarize)]
         raise invalid("\n".join(words))
 

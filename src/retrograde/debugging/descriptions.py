@@ -10,9 +10,10 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.dtypes import DType
+from retrograde.values.errors import listed
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
@@ -51,7 +52,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     tf.float32
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    for tensor in tensors or ():
+    for tensor in listed("assert_same_float_dtype", tensors or ()):
         found = as_tensor(tensor).dtype
         if wanted is None:
             wanted = found
@@ -98,7 +99,7 @@ def assert_rank_in(
     x: Any, ranks: Iterable[Any], message: str | None = None, name: Any = None
 ) -> None:
     """Raises `ValueError` unless the number of axes of `x` is one of `ranks`."""
-    wanted = tuple(_rank(rank) for rank in ranks)
+    wanted = tuple(_rank(rank) for rank in listed("assert_rank_in", ranks))
     _check_rank(x, _axes(x) in wanted, f"in {wanted}", message)
 
 
@@ -134,7 +135,7 @@ def _axes(x: Any) -> int:
 
 
 def _with(message: str | None, words: str) -> str:
-    return f"{message}.  {words}" if message else words
+    return f"{as_text(message)}.  {words}" if message else words
 
 
 # Shapes that fit each other
@@ -161,7 +162,7 @@ def assert_shapes(
     >>> tf.debugging.assert_shapes([(x, ("batch", "features")), (y, ("features",))])
     """
     known: dict[Any, tuple[int, str]] = {}
-    for pair in list(shapes.items() if isinstance(shapes, dict) else shapes):
+    for pair in listed("assert_shapes", shapes.items() if isinstance(shapes, dict) else shapes):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(
                 "assert_shapes: expected pairs of a tensor and a description. Received: "
@@ -206,6 +207,7 @@ def _symbols(entries: Any, described: str, message: str | None) -> tuple[list, b
             f"Tensor {described}.  Specified shape must be an iterable. Received: {shown(entries)}"
         )
         raise ValueError(_with(message, words))
+    entries = listed("assert_shapes", entries)
     symbols = [int(e) if isinstance(e, str) and e.isdecimal() else e for e in entries]
     for place, symbol in enumerate(symbols):
         if isinstance(symbol, Tensor):

@@ -23,7 +23,7 @@ from retrograde.core.recorders import quiet_context
 from retrograde.core.rules import Outputs, Spec
 from retrograde.core.source_location import Place, first_output, place_of
 from retrograde.core.tensor import Tensor
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import ResourceExhaustedError
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -32,7 +32,7 @@ _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 
 def bytes_from(limit: Any) -> int:
     """A number of bytes, given as such or in words like "2GB"."""
-    match = re.fullmatch(r"\s*(\d+\.?\d*)\s*([A-Za-z]*)\s*", str(limit))
+    match = re.fullmatch(r"\s*(\d+\.?\d*)\s*([A-Za-z]*)\s*", as_text(limit))
     unit = _UNITS.get(match[2].upper()) if match else None
     if unit is None or isinstance(limit, bool) or float(match[1]) * unit >= 2**63:
         raise ValueError(

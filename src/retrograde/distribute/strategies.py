@@ -11,7 +11,7 @@ from retrograde.distribute.reducing import ReduceOp
 from retrograde.distribute.reducing import reduce_op as _reduce_op  # methods have it as argument
 from retrograde.math import reduce_mean, reduce_sum
 from retrograde.ops.conversion import as_tensor
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 
 
 class _Where(threading.local):
@@ -51,7 +51,7 @@ class InputContext:
         """The share of one replica in a batch."""
         if global_batch_size % self.num_replicas_in_sync:
             raise ValueError(
-                f"get_per_replica_batch_size: {global_batch_size} cannot be shared by "
+                f"get_per_replica_batch_size: {as_text(global_batch_size)} cannot be shared by "
                 f"{self.num_replicas_in_sync} replicas. Use a multiple of that."
             )
         return global_batch_size // self.num_replicas_in_sync

@@ -24,6 +24,7 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import broadcast_to, reshape, stack
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
 
@@ -89,7 +90,9 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     """
     what = "adjust_hue"
     if delta < -1 or delta > 1:
-        raise ValueError(f"{what}: delta must be in the interval [-1, 1]. Received: {delta}.")
+        raise ValueError(
+            f"{what}: delta must be in the interval [-1, 1]. Received: {as_text(delta)}."
+        )
     turn = _factor(delta, "delta", what)
 
     def adjust(x: Tensor) -> Tensor:

@@ -16,8 +16,8 @@ from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import stateless_uniform, uniform
 from retrograde.values import dtypes
-from retrograde.values.arguments import as_float
-from retrograde.values.errors import invalid
+from retrograde.values.arguments import as_float, as_int, shown
+from retrograde.values.errors import invalid, listed
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 
@@ -173,18 +173,20 @@ class _Ranges(NamedTuple):
 
 
 def _ranges(aspect_ratio_range: Any, area_range: Any, min_object_covered: Any) -> _Ranges:
-    ratios = (0.75, 1.33) if aspect_ratio_range is None else tuple(aspect_ratio_range)
-    areas = (0.05, 1.0) if area_range is None else tuple(area_range)
+    ratios = (0.75, 1.33) if aspect_ratio_range is None else listed(_WHAT, aspect_ratio_range)
+    areas = (0.05, 1.0) if area_range is None else listed(_WHAT, area_range)
     for pair, argument in ((ratios, "aspect_ratio_range"), (areas, "area_range")):
         if len(pair) != 2 or min(pair) <= 0:
-            raise invalid(f"{_WHAT}: {argument} must be two numbers > 0. Received: {list(pair)}.")
+            raise invalid(
+                f"{_WHAT}: {argument} must be two numbers > 0. Received: {shown(list(pair))}."
+            )
     if max(areas) > 1:
-        raise invalid(f"{_WHAT}: area_range must not exceed 1. Received: {list(areas)}.")
+        raise invalid(f"{_WHAT}: area_range must not exceed 1. Received: {shown(list(areas))}.")
     covered = as_float(min_object_covered, f"{_WHAT}: min_object_covered")
     if covered < 0:
         raise invalid(f"{_WHAT}: min_object_covered must be >= 0. Received: {covered}.")
     low, high = (as_float(ratio, f"{_WHAT}: aspect_ratio_range") for ratio in ratios)
-    return _Ranges((low, high), areas, covered)
+    return _Ranges((low, high), tuple(areas), covered)
 
 
 def _objects(boxes: np.ndarray, use_image: bool | None) -> np.ndarray:
@@ -205,7 +207,7 @@ def _objects(boxes: np.ndarray, use_image: bool | None) -> np.ndarray:
 
 def _attempts(max_attempts: int | None) -> tuple[int, int]:
     """The shape of the random numbers to draw: four for each attempt."""
-    attempts = 100 if max_attempts is None else int(max_attempts)
+    attempts = 100 if max_attempts is None else as_int(max_attempts, f"{_WHAT}: max_attempts")
     if attempts <= 0:
         raise invalid(f"{_WHAT}: max_attempts must be > 0. Received: {attempts}.")
     return attempts, 4

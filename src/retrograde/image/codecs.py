@@ -17,6 +17,7 @@ from retrograde.image.colour import convert_image_dtype
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import InternalError, ResourceExhaustedError, invalid
 
 _STRING = dtypes.string.numpy_dtype
@@ -66,7 +67,7 @@ def image_in(
 ) -> Tensor:
     """The image in a file; of a GIF, all of its frames, or the first `frames`."""
     if channels not in (0, 1, 3, 4):
-        raise invalid(f"{what}: `channels` must be 0, 1, 3 or 4. Received: {channels}.")
+        raise invalid(f"{what}: `channels` must be 0, 1, 3 or 4. Received: {as_text(channels)}.")
     match kind:
         case "PNG":
             read_as = np.dtype(np.uint8 if dtype == np.uint8 else np.uint16)
@@ -80,7 +81,9 @@ def image_in(
             image = decoded(_bmp.decode, kind, what, data, channels)
         case "GIF":
             if channels not in (0, 3):
-                raise invalid(f"{what}: `channels` must be 0 or 3 for GIF. Received: {channels}.")
+                raise invalid(
+                    f"{what}: `channels` must be 0 or 3 for GIF. Received: {as_text(channels)}."
+                )
             image = decoded(_gif.decode, kind, what, data, frames)
         case _:
             if channels == 4:
@@ -194,7 +197,9 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
             "channels."
         )
     if not -1 <= compression <= 9:
-        raise invalid(f"{what}: compression must be from -1 to 9. Received: {compression}.")
+        raise invalid(
+            f"{what}: compression must be from -1 to 9. Received: {as_text(compression)}."
+        )
     if 0 in shape[-3:-1]:
         raise InternalError(None, None, f"{what}: `image` has shape {shape}, without pixels.")
     files = np.empty(shape[:-3], object)

@@ -18,7 +18,7 @@ from retrograde.image.colour import convert_image_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import stateless_uniform, uniform
 from retrograde.values import dtypes
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import InternalError, invalid
 
 _STRING = dtypes.string.numpy_dtype
@@ -66,7 +66,7 @@ def _check_options(ratio: int, dct_method: str, what: str) -> None:
             f"{shown(dct_method)}."
         )
     if ratio not in (1, 2, 4, 8):
-        raise invalid(f"{what}: ratio must be 1, 2, 4 or 8. Received: {ratio}.")
+        raise invalid(f"{what}: ratio must be 1, 2, 4 or 8. Received: {as_text(ratio)}.")
 
 
 @hosted(open_shapes=True)
@@ -96,8 +96,8 @@ def decode_and_crop_jpeg(
     inside = 0 <= top < top + height <= rows and 0 <= left < left + width <= columns
     if not inside:
         raise invalid(
-            f"{what}: crop_window is {list(window)}. Expected top, left, height and width in an "
-            f"image of height {rows} and width {columns}."
+            f"{what}: crop_window is {shown(list(window))}. Expected top, left, height and width "
+            f"in an image of height {rows} and width {columns}."
         )
     return image[top : top + height, left : left + width]
 
@@ -231,9 +231,12 @@ def stateless_random_jpeg_quality(
 
 def _quality(least: Any, most: Any, draw: Callable) -> Tensor:
     if not (0 <= least <= 100 and 0 <= most <= 100):
-        raise ValueError(f"jpeg quality must be from 0 to 100. Received: {least} and {most}.")
+        raise ValueError(
+            f"jpeg quality must be from 0 to 100. Received: {as_text(least)} and {as_text(most)}."
+        )
     if least >= most:
         raise ValueError(
-            f"min_jpeg_quality must be less than max_jpeg_quality. Received: {least} and {most}."
+            f"min_jpeg_quality must be less than max_jpeg_quality. Received: {as_text(least)} and "
+            f"{as_text(most)}."
         )
     return draw([], minval=least, maxval=most, dtype=dtypes.int32)

@@ -14,7 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reverse, take_slice
 from retrograde.ops.shaping import transpose as permute
 from retrograde.values import dtypes
-from retrograde.values.arguments import as_float, shown
+from retrograde.values.arguments import as_float, as_int, shown
 from retrograde.values.conversion import held_by
 
 _HEIGHT, _WIDTH = -3, -2
@@ -149,13 +149,15 @@ def pad_to_bounding_box(
 def refuse_negative(what: str, **arguments: Any) -> None:
     """Refuses arguments below 0."""
     for name, value in arguments.items():
-        require(int(value) >= 0, f"{what}: {name} must be >= 0. Received: {int(value)}.", value)
+        number = as_int(value, f"{what}: {name}")
+        require(number >= 0, f"{what}: {name} must be >= 0. Received: {number}.", value)
 
 
 def refuse_nothing(what: str, **arguments: Any) -> None:
     """Refuses arguments that are not above 0."""
     for name, value in arguments.items():
-        require(int(value) > 0, f"{what}: {name} must be > 0. Received: {int(value)}.", value)
+        number = as_int(value, f"{what}: {name}")
+        require(number > 0, f"{what}: {name} must be > 0. Received: {number}.", value)
 
 
 def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:

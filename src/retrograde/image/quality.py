@@ -23,7 +23,7 @@ from retrograde.ops.resampling import resample
 from retrograde.ops.shaping import put_slice, stack, take_slice
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import broadcast
 
 _FLOAT32 = dtypes.float32.numpy_dtype
@@ -163,18 +163,20 @@ def ssim_multiscale(
     """
     x1, x2, brightest = _alike(img1, img2, max_val, "ssim_multiscale")
     size, sigma = _filter(filter_size, filter_sigma)
-    if not len(power_factors):
+    what = "ssim_multiscale: power_factors"
+    powers = [as_float(power, what) for power in listed(what, power_factors)]
+    if not powers:
         raise IndexError("ssim_multiscale: power_factors is empty. Expected one for each scale.")
     factors = []
-    for scale in range(len(power_factors)):
+    for scale in range(len(powers)):
         if scale:
             x1, x2 = _blurred(x1, halving), _blurred(x2, halving)
         luminance, contrast = _similarity(x1, x2, brightest, size, sigma, k1, k2)
-        last = scale == len(power_factors) - 1
+        last = scale == len(powers) - 1
         index = luminance * contrast if last else contrast
         factors.append(relu(reduce_mean(index, [_HEIGHT, _WIDTH])))
     scales = stack(*factors, axis=x1._array.ndim - 2)
-    return reduce_mean(reduce_prod(scales ** np.array(power_factors, np.float32), -1), -1)
+    return reduce_mean(reduce_prod(scales ** np.array(powers, np.float32), -1), -1)
 
 
 # One image

@@ -27,6 +27,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.random import stateless_uniform, uniform
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
 
 _HEIGHT, _WIDTH = -3, -2
@@ -146,15 +147,15 @@ def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = 
 
 def _about_zero(max_delta: Any, draw: Callable, most: float | None = None) -> Tensor:
     if max_delta < 0:
-        raise ValueError(f"max_delta must be non-negative. Received: {max_delta}.")
+        raise ValueError(f"max_delta must be non-negative. Received: {as_text(max_delta)}.")
     if most is not None and max_delta > most:
-        raise ValueError(f"max_delta must be <= {most}. Received: {max_delta}.")
+        raise ValueError(f"max_delta must be <= {most}. Received: {as_text(max_delta)}.")
     return draw([], minval=-max_delta, maxval=max_delta)
 
 
 def _between(lower: Any, upper: Any, draw: Callable) -> Tensor:
     if upper <= lower:
-        raise ValueError(f"upper must be > lower. Received: {upper} and {lower}.")
+        raise ValueError(f"upper must be > lower. Received: {as_text(upper)} and {as_text(lower)}.")
     if lower < 0:
-        raise ValueError(f"lower must be non-negative. Received: {lower}.")
+        raise ValueError(f"lower must be non-negative. Received: {as_text(lower)}.")
     return draw([], minval=lower, maxval=upper)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from retrograde._api.lazy import speaking
 from retrograde._atomic_files import replace_or_write
 from retrograde.io.files import as_tensorflow, matching
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import as_text, brief, expect
 from retrograde.values.errors import AlreadyExistsError, NotFoundError, OutOfRangeError, invalid
 
 __all__ = [
@@ -103,7 +103,10 @@ class GFile:
         """The next `n` characters or bytes, or all that are left."""
         file = self._opened()
         with _tensorflows_errors(self._name):
-            return file.read(n)
+            try:
+                return file.read(n)
+            except OverflowError:
+                raise OutOfRangeError(None, None, f"read: {brief(n)} is too large.") from None
 
     def readline(self) -> Any:
         """The next line, with its end."""
@@ -131,10 +134,16 @@ class GFile:
     def seek(self, offset: int, whence: int = 0) -> None:
         """Goes to a position, counted from the start, from here, or from the end."""
         if offset < 0 and not whence:
-            raise OutOfRangeError(None, None, f"seek: {offset} is before the start of the file.")
+            raise OutOfRangeError(
+                None, None, f"seek: {as_text(offset)} is before the start of the file."
+            )
         file = self._opened()
         with _tensorflows_errors(self._name):
-            file.seek(offset, whence)
+            try:
+                file.seek(offset, whence)
+            except OverflowError:
+                message = f"seek: {brief(offset)} is no position in a file."
+                raise OutOfRangeError(None, None, message) from None
 
     def tell(self) -> int:
         """The position."""

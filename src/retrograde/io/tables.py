@@ -50,7 +50,7 @@ def decode_csv(
     if len(columns) != len(defaults) or list(columns) != sorted(set(columns)):
         raise ValueError(
             "decode_csv: `select_cols` must increase, with one column for each of "
-            f"`record_defaults`. Received: {list(columns)} for {len(defaults)} defaults."
+            f"`record_defaults`. Received: {shown(list(columns))} for {len(defaults)} defaults."
         )
     for number, row in enumerate(rows):
         if select_cols is None and len(row) != len(defaults):

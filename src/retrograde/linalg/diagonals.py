@@ -18,7 +18,7 @@ from retrograde.ops._families import conj
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.shaping import concat, reshape, stack, take_slice
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 
 
 def matrix_transpose(
@@ -152,6 +152,8 @@ def diag(
     for i, row in _rows(d, low, high, rows, columns, align):
         part = matrices.on_diagonal(row, i, rows, columns)
         y = part if y is None else _either(part, y, i, i, rows, columns)
+    if isinstance(padding_value, range):
+        padding_value = listed("diag", padding_value)
     if not np.any(np.asarray(padding_value)):
         return y
     filler = as_tensor(padding_value, d._array.dtype)

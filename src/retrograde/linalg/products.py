@@ -102,8 +102,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     of_a, of_b = _contracted(axes, a, b)
     if _sizes(a, of_a) != _sizes(b, of_b):
         raise invalid(
-            f"tensordot: axes {list(of_a)} of shape {a._array.shape} and {list(of_b)} of "
-            f"{b._array.shape} differ in size. Expected the same."
+            f"tensordot: axes {shown(list(of_a))} of shape {a._array.shape} and "
+            f"{shown(list(of_b))} of {b._array.shape} differ in size. Expected the same."
         )
     free_a = tuple(i for i in range(a.ndim) if i not in of_a)
     free_b = tuple(i for i in range(b.ndim) if i not in of_b)

@@ -52,8 +52,9 @@ class Layout(NamedTuple):
             numbers = self._without_ends(numbers, name)
         elif len(numbers) != self.ndim:
             raise ValueError(
-                f"{self.what}: {name} should be of length 1, {self.ndim} or {self.ndim + 2}. "
-                f"Received: {name}={as_text(value)} of length {len(numbers)}."
+                f"{self.what}: {name} should be of length 1, {self.ndim} or "
+                f"{self.ndim + 2}. Received: {name}={as_text(value)} of length "
+                f"{len(numbers)}."
             )
         if min(numbers) < 1:
             raise invalid(

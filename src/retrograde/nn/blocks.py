@@ -49,7 +49,7 @@ def _space_to_batch(input: Any, block_shape: Any, paddings: Any, what: str) -> T
         if n % b:
             raise invalid(
                 f"{what}: {n} cells, paddings included, cannot be cut into blocks of {b}. "
-                f"Received: space {space} and block_shape {list(blocks)}."
+                f"Received: space {space} and block_shape {shown(list(blocks))}."
             )
     counts = [n // b for n, b in zip(space, blocks, strict=True)]
     cut = [n for pair in zip(counts, blocks, strict=True) for n in pair]
@@ -73,7 +73,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     if count % math.prod(blocks):
         raise invalid(
             f"{what}: a batch of {count} is no multiple of the {math.prod(blocks)} places in a "
-            f"block of {list(blocks)}."
+            f"block of {shown(list(blocks))}."
         )
     batch, ndim = count // math.prod(blocks), len(blocks)
     order = [i for pair in zip(range(ndim + 1, 2 * ndim + 1), range(ndim), strict=True)
@@ -107,7 +107,7 @@ def _pairs(
             f"Expected {len(blocks) + 1} axes or more."
         )
     if min(blocks, default=1) < 1:
-        raise invalid(f"{what}: block_shape must be positive. Received: {list(blocks)}.")
+        raise invalid(f"{what}: block_shape must be positive. Received: {shown(list(blocks))}.")
     if pairs.size and pairs.min() < 0:
         raise invalid(f"{what}: {name} must not be negative. Received: {pairs.tolist()}.")
     return [tuple(pair) for pair in pairs.tolist()]
@@ -148,7 +148,7 @@ def required_space_to_batch_paddings(
     if len(space) != count or base.shape != (count, 2):
         raise ValueError(
             f"{what}: expected as many elements of input_shape and pairs of base_paddings as "
-            f"block_shape has, {count}. Received: {list(space)} and {base.tolist()}."
+            f"block_shape has, {count}. Received: {shown(list(space))} and {base.tolist()}."
         )
     extra = -(np.array(space, np.int64) + base.sum(axis=1)) % np.array(blocks, np.int64)
     paddings, crops = base.copy(), np.zeros_like(base)

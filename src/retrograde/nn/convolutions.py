@@ -228,7 +228,8 @@ def conv_transpose(
     shape = integers(output_shape, "conv_transpose: output_shape", TypeError)
     if len(shape) not in (3, 4, 5):
         raise ValueError(
-            f"conv_transpose: output_shape must be of length 3, 4 or 5. Received: {list(shape)}."
+            "conv_transpose: output_shape must be of length 3, 4 or 5. Received: "
+            f"{shown(list(shape))}."
         )
     layout = Layout.of(data_format, len(shape) - 2, "conv_transpose")
     return _transpose(input, filters, shape, strides, padding, layout, dilations)
@@ -257,8 +258,8 @@ def _transpose(
     results = (shape[0], *windows.positions(space), w._array.shape[-1])
     if g._array.shape != results:
         raise invalid(
-            f"{layout.what}: with channels last, an output of {list(shape)} belongs to an input of "
-            f"shape {results}. Received: {g._array.shape}."
+            f"{layout.what}: with channels last, an output of {shown(list(shape))} belongs to an "
+            f"input of shape {results}. Received: {g._array.shape}."
         )
     attrs = {"windows": windows, "groups": groups, "space": tuple(space)}
     return layout.from_last(apply(ops.convolve_transposed, (g, w), attrs))
@@ -272,13 +273,13 @@ def _output_shape(sizes: Sequence[int], g: Tensor, w: Tensor, layout: Layout) ->
             f"{g._array.shape}."
         )
     if any(n < 0 for n in sizes):
-        raise invalid(f"{layout.what}: dimensions must be >= 0. Received: {list(sizes)}.")
+        raise invalid(f"{layout.what}: dimensions must be >= 0. Received: {shown(list(sizes))}.")
     if len(sizes) == layout.ndim + 2:
         return sizes
     if len(sizes) != layout.ndim or layout.ndim != 2:
         raise invalid(
             f"{layout.what}: output_shape must have {layout.ndim + 2} elements. Received: "
-            f"{list(sizes)}."
+            f"{shown(list(sizes))}."
         )
     batch, channels = g._array.shape[0], w._array.shape[-2]
     return (batch, channels, *sizes) if layout.channels_first else (batch, *sizes, channels)
@@ -324,14 +325,14 @@ def conv(
     if ndim not in (2, 3):
         raise invalid(
             f"conv: expected 2 or 3 axes between batch and channels. Received: shape "
-            f"{x._array.shape} with batch_dims={batch_dims}."
+            f"{x._array.shape} with batch_dims={as_text(batch_dims)}."
         )
     layout = Layout(ndim, data_format == "CHANNELS_FIRST", "conv")
     channels = x._array.shape[batch_dims if layout.channels_first else -1]
     if w.ndim == ndim + 2 and w._array.shape[-2] * groups != channels:
         raise invalid(
-            f"conv: the filter has {w._array.shape[-2]} channels in {groups} groups, the input "
-            f"{channels}. Expected as many."
+            f"conv: the filter has {w._array.shape[-2]} channels in {as_text(groups)} groups, the "
+            f"input {channels}. Expected as many."
         )
     if padding == "EXPLICIT":
         padding = pairs_of(explicit_paddings)

@@ -22,6 +22,7 @@ from retrograde.ops.lattice import NEVER, path_sums
 from retrograde.ops.shaping import broadcast_to, concat, reshape, stack, transpose
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -97,7 +98,7 @@ def blank_class(blank_index: int, num_classes: int, what: str) -> int:
     if not -num_classes <= blank_index < num_classes:
         raise invalid(
             f"{what}: expected blank_index from {-num_classes} to {num_classes - 1}, as there are "
-            f"{num_classes} classes. Received: {blank_index}."
+            f"{num_classes} classes. Received: {as_text(blank_index)}."
         )
     return blank_index % num_classes
 

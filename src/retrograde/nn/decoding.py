@@ -12,6 +12,7 @@ from retrograde.math._inputs import accept
 from retrograde.nn.ctc import blank_class
 from retrograde.ops.conversion import as_tensor
 from retrograde.sparse.tensor import SparseTensor
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import FailedPreconditionError, invalid
 
 
@@ -64,8 +65,8 @@ def ctc_beam_search_decoder(
     x, lengths = _checked(inputs, sequence_length, what)
     if min(beam_width, top_paths) < 1 or top_paths > beam_width:
         raise invalid(
-            f"{what}: expected 1 <= top_paths <= beam_width. Received: top_paths={top_paths} and "
-            f"beam_width={beam_width}."
+            f"{what}: expected 1 <= top_paths <= beam_width. Received: "
+            f"top_paths={as_text(top_paths)} and beam_width={as_text(beam_width)}."
         )
     if not x.shape[2]:
         raise invalid(f"{what}: expected at least one class. Received: shape {x.shape}.")
@@ -76,7 +77,7 @@ def ctc_beam_search_decoder(
     if fewest < top_paths:
         raise invalid(
             f"{what}: found only {fewest} sequences of labels. Expected at least "
-            f"top_paths={top_paths}."
+            f"top_paths={as_text(top_paths)}."
         )
     paths = [_sparse([paths[k] for paths, _ in found]) for k in range(top_paths)]
     scores = np.array([scores for _, scores in found], x.dtype).reshape(len(found), top_paths)

@@ -14,6 +14,7 @@ from retrograde.ops import convolution as ops
 from retrograde.ops._windows import Windows
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.shaping import reshape
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
@@ -87,7 +88,9 @@ def depthwise_conv2d_backprop_input(
     _check_axes(g, layout)
     shape = shape_from(input_sizes, f"{layout.what}: input_sizes")
     if len(shape) != 4:
-        raise invalid(f"{layout.what}: input_sizes must have 4 elements. Received: {list(shape)}.")
+        raise invalid(
+            f"{layout.what}: input_sizes must have 4 elements. Received: {shown(list(shape))}."
+        )
     space, channels = layout.space_of(shape), shape[1 if layout.channels_first else -1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
     g = layout.to_last(g)
@@ -117,7 +120,9 @@ def depthwise_conv2d_backprop_filter(
     x, g = one_dtype((input, out_backprop))
     shape = shape_from(filter_sizes, f"{layout.what}: filter_sizes")
     if len(shape) != 4:
-        raise invalid(f"{layout.what}: filter_sizes must have 4 elements. Received: {list(shape)}.")
+        raise invalid(
+            f"{layout.what}: filter_sizes must have 4 elements. Received: {shown(list(shape))}."
+        )
     y = _by_filter(x, g, shape[:2], shape[2], strides, padding, layout, dilations)
     return reshape(y, shape=shape)
 

@@ -16,7 +16,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.random._drawing import bits
 from retrograde.values.arguments import as_float, as_text
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 
 
 class FractionalMaxPool(NamedTuple):
@@ -89,7 +89,7 @@ def _sequences(
 
 
 def _ratios(ratio: Any, what: str) -> tuple[float, float]:
-    ratios = [1.0, ratio, ratio, 1.0] if isinstance(ratio, (int, float)) else list(ratio)
+    ratios = [1.0, ratio, ratio, 1.0] if isinstance(ratio, (int, float)) else listed(what, ratio)
     if len(ratios) != 4 or ratios[0] != 1 or ratios[-1] != 1:
         raise ValueError(
             f"{what}: pooling_ratio must be a number or [1.0, rows, columns, 1.0]. Received: "

@@ -17,6 +17,7 @@ from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.shaping import reshape
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_int, as_text
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
 
@@ -231,11 +232,11 @@ def local_response_normalization(
     if depth_radius < 0:
         raise invalid(
             "local_response_normalization: depth_radius must not be negative. Received: "
-            f"{depth_radius}."
+            f"{as_text(depth_radius)}."
         )
     dtype, wide = x._array.dtype, _widened(x)
     places = np.arange(x._array.shape[-1])
-    near = abs(places[:, None] - places) <= int(depth_radius)
+    near = abs(places[:, None] - places) <= as_int(depth_radius, "depth_radius")
     squares = apply(ar.square, (wide,))
     total = apply(matmul, (squares, Tensor(near.astype(wide._array.dtype))))
     return to_dtype(wide * (total * alpha + bias) ** -beta, dtype)

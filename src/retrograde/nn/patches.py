@@ -14,7 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.patches import take_patches
 from retrograde.ops.shaping import reshape
 from retrograde.values import dtypes
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_int, shown
 from retrograde.values.errors import OpError, OutOfRangeError, UnimplementedError, invalid
 
 
@@ -87,13 +87,14 @@ def _inner(value: Any, ndim: int, name: str, what: str) -> tuple[int, ...]:
     if value[0] != 1 or value[-1] != 1:
         raise _refused(
             UnimplementedError,
-            f"{what}: `{name}` is {list(value)}. Expected 1 for the batch and for the channels.",
+            f"{what}: `{name}` is {shown(list(value))}. Expected 1 for the batch and for the "
+            "channels.",
         )
     if min(value) < 1:
         raise _refused(
-            OutOfRangeError, f"{what}: `{name}` is {list(value)}. Expected numbers above 0."
+            OutOfRangeError, f"{what}: `{name}` is {shown(list(value))}. Expected numbers above 0."
         )
-    return tuple(map(int, value[1:-1]))
+    return tuple([as_int(n, f"{what}: `{name}`") for n in value[1:-1]])
 
 
 def _refused(error: type[OpError], message: str) -> OpError:

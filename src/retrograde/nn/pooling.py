@@ -251,7 +251,7 @@ def _windows(
     if any(max(pair) >= n for pair, n in zip(windows.padding, extents, strict=True) if any(pair)):
         raise invalid(
             f"{layout.what}: padding has to be smaller than the window. Received: "
-            f"{list(windows.padding)} for {list(size)}."
+            f"{list(windows.padding)} for {shown(list(size))}."
         )
     return windows
 

@@ -13,6 +13,7 @@ from retrograde.ops.arithmetic import equal
 from retrograde.ops.casting import cast, zeros_like
 from retrograde.ops.shaping import everywhere, reshape, transpose
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
@@ -187,7 +188,7 @@ def _check_coordinates(indices, sizes):
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise invalid(
-            f"indices{list(place)} = {indices[place].tolist()} does not index into shape "
+            f"indices{shown(list(place))} = {indices[place].tolist()} does not index into shape "
             f"{tuple(sizes)}. Expected 0 <= index < size along each axis."
         )
 

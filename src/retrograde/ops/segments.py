@@ -17,6 +17,7 @@ from retrograde.ops.casting import cast, ones_like, zeros_like
 from retrograde.ops.indexing import argsort, gather, offset, scatter_add
 from retrograde.ops.shaping import concat, everywhere, reshape, take_slice, transpose
 from retrograde.values import dtypes
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
@@ -24,8 +25,8 @@ def _row_kernel(xp, ids, *, num_segments):
     if xp is np and ids.size and ids.max() >= num_segments:
         place = tuple(int(i) for i in np.argwhere(ids >= num_segments)[0])
         raise invalid(
-            f"segment_ids{list(place)} = {ids[place]} is not in [0, {num_segments}), and not "
-            "negative, which would leave the row out."
+            f"segment_ids{shown(list(place))} = {ids[place]} is not in [0, {num_segments}), and "
+            "not negative, which would leave the row out."
         )
     return xp.where(ids < 0, np.array(num_segments, ids.dtype), ids)
 

@@ -188,6 +188,8 @@ class Parameters:
     """How a Python function takes its arguments."""
 
     def __init__(self, python_function: Callable) -> None:
+        if not callable(python_function):  # `inspect` says so as well, unless it is nested deeply
+            raise TypeError(f"{shown(python_function)} is not a callable object")
         self.signature = inspect.signature(python_function)
         parameters = list(self.signature.parameters.values())
         self._simple = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)

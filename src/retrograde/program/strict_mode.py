@@ -28,8 +28,9 @@ def check_alike(
     for name, a, b in pairs:
         if not _alike(a, b):
             raise RuntimeError(
-                f"{function}: a replay differs from the Python function in {name}. The function "
-                f"gives {a}, the replay {b}. Something in it depends on what is neither an "
+                f"{function}: a replay differs from the Python function in {name}. The "
+                f"function gives {a}, the replay {b}. Something in it depends on what is neither "
+                "an "
                 "argument nor a tensor: a Python variable that has changed since the recording, "
                 "or NumPy's random numbers."
             )

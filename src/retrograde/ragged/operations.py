@@ -19,7 +19,7 @@ from retrograde.ragged import reductions, rows
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import HANDLERS, RaggedTensor
 from retrograde.values import dtypes, nest
-from retrograde.values.arguments import as_text
+from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import dispatched, replaced
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
@@ -129,7 +129,7 @@ def _tile(_: Any, input: RaggedTensor, multiples: Any, name: Any = None) -> Ragg
     if len(times) != rows.rank_of(input) or min(times) < 0:
         raise invalid(
             f"tile: expected {rows.rank_of(input)} numbers that are not negative, one for each "
-            f"axis. Received: {list(times)}."
+            f"axis. Received: {shown(list(times))}."
         )
     return rows.tile(input, times)
 
@@ -147,7 +147,7 @@ def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) ->
 
 def _split(_: Any, value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None,
            name: Any = None) -> list:  # fmt: skip
-    if normalise_axis(int(axis), rows.rank_of(value), "split", ValueError):
+    if normalise_axis(as_int(axis, "split: axis"), rows.rank_of(value), "split", ValueError):
         raise ValueError(
             f"split: a RaggedTensor is split along axis 0. Received: axis={as_text(axis)}."
         )
@@ -260,9 +260,8 @@ def _lookup(function: Callable, params: Any, ids: RaggedTensor, **kwargs: Any) -
 
 
 def _expand_dims(_: Any, input: RaggedTensor, axis: Any, name: Any = None) -> RaggedTensor:
-    return rows.expand_dims(
-        input, normalise_axis(int(axis), input.shape.rank + 1, "expand_dims", ValueError)
-    )
+    place, rank = as_int(axis, "expand_dims: axis"), input.shape.rank + 1
+    return rows.expand_dims(input, normalise_axis(place, rank, "expand_dims", ValueError))
 
 
 def _reverse(_: Any, tensor: RaggedTensor, axis: Any, name: Any = None) -> RaggedTensor:
@@ -273,7 +272,7 @@ def _reverse(_: Any, tensor: RaggedTensor, axis: Any, name: Any = None) -> Ragge
 
 
 def _concat(_: Any, values: Any, axis: Any, name: Any = None) -> Any:
-    return rows.concat(rows.tensors_of(values), int(axis))
+    return rows.concat(rows.tensors_of(values), as_int(axis, "concat: axis"))
 
 
 def _stack(_: Any, values: Any, axis: int = 0, name: Any = None) -> Any:

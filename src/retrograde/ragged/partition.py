@@ -122,8 +122,8 @@ class RowPartition:
         rows = (nvals // length if length else 0) if nrows is None else nrows
         if rows * length != nvals:
             raise ValueError(
-                f"from_uniform_row_length: {rows} rows of length {length} do not hold {nvals} "
-                "values."
+                f"from_uniform_row_length: {rows} rows of length {length} do not hold "
+                f"{nvals} values."
             )
         starts = allocated("from_uniform_row_length", np.arange, rows + 1)
         return cls(Tensor((starts * length).astype(dtype)), length)
@@ -150,8 +150,8 @@ def from_row_lengths(row_lengths: Any, nvals: int, validate: bool) -> RowPartiti
     lengths = np.asarray(integers_of(row_lengths, "row_lengths"))
     if validate and ((lengths < 0).any() or lengths.sum() != nvals):
         raise invalid(
-            f"row_lengths must not be negative, and add up to the number of values, {nvals}. "
-            f"Received: {_brief(lengths)}."
+            "row_lengths must not be negative, and add up to the number of values, "
+            f"{nvals}. Received: {_brief(lengths)}."
         )
     return RowPartition.from_lengths(lengths, lengths.dtype)
 
@@ -180,8 +180,8 @@ def from_value_rowids(value_rowids: Any, nrows: Any, nvals: int, validate: bool)
         )
     if validate and (len(rowids) != nvals or (rowids < 0).any() or (np.diff(rowids) < 0).any()):
         raise invalid(
-            f"value_rowids must not be negative nor decrease, one for each of {nvals} values. "
-            f"Received: {_brief(rowids)}."
+            f"value_rowids must not be negative nor decrease, one for each of {nvals} "
+            f"values. Received: {_brief(rowids)}."
         )
     return RowPartition.from_lengths(np.bincount(rowids, minlength=count), rowids.dtype)
 

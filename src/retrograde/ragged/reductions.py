@@ -21,7 +21,7 @@ from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.rows import expand_dims, rank_of
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values import dtypes
-from retrograde.values.arguments import as_text
+from retrograde.values.arguments import as_int, as_text
 from retrograde.values.errors import allocated
 
 # `combine(values, ids, count)` makes `count` rows of the rows of a tensor, `ids` saying which of
@@ -133,7 +133,7 @@ def reduce_variance(
 def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) -> RaggedTensor:
     """The softmax within each of the innermost rows."""
     rank = rank_of(logits)
-    last = -1 if axis is None else int(axis)
+    last = -1 if axis is None else as_int(axis, "softmax: axis")
     if last % rank != rank - 1:
         raise ValueError(
             f"softmax: of a RaggedTensor only along its last axis. Received: axis={as_text(axis)}."

@@ -16,7 +16,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import split, unstack
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
-from retrograde.values.arguments import as_text
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import allocated, invalid
 from retrograde.values.shapes import normalise_axis
@@ -153,7 +153,7 @@ def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
     if axis not in (None, 0, batch_dims) or batch_dims:
         raise ValueError(
             f"gather: from a RaggedTensor only rows can be picked. Received: axis={as_text(axis)}, "
-            f"batch_dims={batch_dims}."
+            f"batch_dims={as_text(batch_dims)}."
         )
     places = np.asarray(indices_from(indices, "gather"))
     count = params._partition.nrows
@@ -269,5 +269,7 @@ def split_rows(x: RaggedTensor, sizes: Sequence[int]) -> list[RaggedTensor]:
     """Parts of so many rows each."""
     ends = np.cumsum([0, *sizes])
     if ends[-1] != x._partition.nrows:
-        raise invalid(f"split: {x._partition.nrows} rows cannot be split into {list(sizes)}.")
+        raise invalid(
+            f"split: {x._partition.nrows} rows cannot be split into {shown(list(sizes))}."
+        )
     return [take_rows(x, np.arange(a, b), uniform=True) for a, b in itertools.pairwise(ends)]

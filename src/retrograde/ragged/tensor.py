@@ -19,11 +19,11 @@ from retrograde.ragged import partition as pt
 from retrograde.ragged.partition import RowPartition, split_dtype
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import TensorShape, normalise_axis
 
 
@@ -167,9 +167,10 @@ class RaggedTensor(CompositeTensor):
         validate: bool = True,
     ) -> RaggedTensor:
         """Several axes of rows, each given by the rows of its values, the outermost first."""
-        counts = nested_nrows or [None] * len(nested_value_rowids)
+        inner = listed("from_nested_value_rowids", nested_value_rowids)[::-1]
+        counts = nested_nrows or [None] * len(inner)
         values = flat_values
-        for rowids, count in zip(reversed(nested_value_rowids), reversed(counts), strict=True):
+        for rowids, count in zip(inner, reversed(counts), strict=True):
             values = cls.from_value_rowids(values, rowids, count, validate=validate)
         return values
 
@@ -191,8 +192,8 @@ class RaggedTensor(CompositeTensor):
         x, dtype = as_tensor(tensor), split_dtype(row_splits_dtype)
         if x.ndim < 2 or not 0 < ragged_rank < x.ndim:
             raise ValueError(
-                f"from_tensor: a tensor of {x.ndim} axes cannot have {ragged_rank} of them ragged. "
-                "Expected 0 < ragged_rank < the number of axes."
+                f"from_tensor: a tensor of {x.ndim} axes cannot have {as_text(ragged_rank)} of "
+                "them ragged. Expected 0 < ragged_rank < the number of axes."
             )
         if lengths is not None and padding is not None:
             raise ValueError("from_tensor: lengths and padding exclude each other. Give only one.")
@@ -208,7 +209,7 @@ class RaggedTensor(CompositeTensor):
         if ragged_rank != 1:
             raise ValueError(
                 "from_tensor: lengths and padding are for one ragged axis. Received: ragged_rank="
-                f"{ragged_rank}."
+                f"{as_text(ragged_rank)}."
             )
         size = x.shape[1]
         kept = _unpadded(x, padding) if lengths is None else integer_array(lengths, "lengths")
@@ -428,7 +429,7 @@ class RaggedTensor(CompositeTensor):
         if tuple(sizes[outer:]) != tuple(flat.shape[1:]):
             raise ValueError(
                 f"to_tensor: the axes behind the ragged ones have the shape "
-                f"{tuple(flat.shape[1:])}. Received: shape={shape}."
+                f"{tuple(flat.shape[1:])}. Received: shape={as_text(shape)}."
             )
         kind = flat._array.dtype
         empty = b"" if kind.kind == "O" else kind.type(0)

@@ -95,7 +95,9 @@ def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtyp
 @known
 def _integers(draw: Draw, low: Any, high: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     if np.any(low >= high):
-        raise invalid(f"uniform: need minval < maxval. Received: {low} and {high}.")
+        raise invalid(
+            f"uniform: need minval < maxval. Received: {as_text(low)} and {as_text(high)}."
+        )
     whole = broadcast(shape, low.shape, high.shape)
     if whole is None:
         raise invalid(

@@ -171,7 +171,7 @@ def fixed_unigram_candidate_sampler(
     if bool(vocab_file) == bool(len(unigrams)):
         raise invalid(
             f"{what}: expected one of vocab_file and unigrams. Received: "
-            f"vocab_file={shown(vocab_file)} and unigrams={list(unigrams)}."
+            f"vocab_file={shown(vocab_file)} and unigrams={shown(list(unigrams))}."
         )
     listed = unigrams or _weights_in(vocab_file, what)
     exponent = as_float(distortion, f"{what}: distortion")
@@ -182,8 +182,8 @@ def fixed_unigram_candidate_sampler(
     weights = np.concatenate([np.zeros(num_reserved_ids), given])[shard::num_shards]
     if len(weights) != range_max:
         raise invalid(
-            f"{what}: range_max must be the number of weights. Received: range_max={range_max}, "
-            f"and {len(weights)} weights."
+            f"{what}: range_max must be the number of weights. Received: "
+            f"range_max={as_text(range_max)}, and {len(weights)} weights."
         )
     if not (np.isfinite(weights).all() and np.all(weights >= 0) and weights.any()):
         raise invalid(
@@ -281,7 +281,7 @@ def class_matrix(classes: Any, num_true: int, argument: str, what: str) -> Tenso
     if num_true < 1 or len(shape) != 2 or shape[1] != num_true:
         raise invalid(
             f"{what}: `{argument}` must be a matrix with num_true columns, at least one. Received: "
-            f"shape {shape}, num_true={num_true}."
+            f"shape {shape}, num_true={as_text(num_true)}."
         )
     return tensor
 

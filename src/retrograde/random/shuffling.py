@@ -12,6 +12,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.random._drawing import anew, permutation, stateless_draw
+from retrograde.values.arguments import as_int
 from retrograde.values.errors import invalid
 
 _INDEX_DTYPES = ("int32", "uint32", "int64", "uint64")
@@ -50,7 +51,7 @@ def random_index_shuffle(
         np.broadcast_to(places, shape).astype(np.uint64),
         np.broadcast_to(ends, shape).astype(np.uint64),
         [np.broadcast_to(seeds[..., i], shape).astype(np.uint64) for i in range(3)],
-        int(rounds),
+        as_int(rounds, "index_shuffle: rounds"),
     )
     return Tensor(shuffled.astype(places.dtype)[()])
 

@@ -13,6 +13,7 @@ from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import anew, permutation, unit_normal, unit_truncated_normal
 from retrograde.random.candidates import forget_learned
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_int
 
 
 def set_seed(seed: int) -> None:
@@ -24,7 +25,7 @@ def set_seed(seed: int) -> None:
     >>> bool(tf.reduce_all(first == tf.random.uniform([2])))
     True
     """
-    random_state.set_seed(None if seed is None else int(seed))
+    random_state.set_seed(None if seed is None else as_int(seed, "set_seed: seed"))
     forget_learned()
 
 

@@ -228,7 +228,7 @@ def _axes(axes: Any, x: Tensor, what: str, least: int = 0) -> tuple[int, ...]:
         )
     places = tuple(normalise_axis(axis, x.ndim, what) for axis in given)
     if len(set(places)) < len(places):
-        raise invalid(f"{what}: `axes` must all be different. Received: {list(given)}.")
+        raise invalid(f"{what}: `axes` must all be different. Received: {shown(list(given))}.")
     return places
 
 
@@ -291,5 +291,5 @@ def _lengths(
             f"{what}: `fft_length` has {len(sizes)} sizes. Expected {len(axes)}, one for each axis."
         )
     if min(sizes) < 1 and (x._array.size or fft_length is not None):
-        raise invalid(f"{what}: the length must be at least 1. Received: {list(sizes)}.")
+        raise invalid(f"{what}: the length must be at least 1. Received: {shown(list(sizes))}.")
     return tuple(sizes)

@@ -106,8 +106,9 @@ def _kaiser(length: int, beta: Any) -> Tensor:
 
 def window_of(window_fn: Callable, frames: Tensor) -> Any:
     """The window that a function makes for `frames`, which lie along the last axis."""
-    length = Tensor(np.int32(frames._array.shape[-1]))
-    return window_fn(length, dtype=frames.dtype)
+    length = frames._array.shape[-1]
+    kind = np.int32 if length < 2**31 else np.int64
+    return window_fn(Tensor(kind(length)), dtype=frames.dtype)
 
 
 def _arguments(window_length: Any, dtype: Any, what: str, least: int = 0) -> tuple[int, np.dtype]:

@@ -96,7 +96,7 @@ def check_inside(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None
         first = int(np.argmax(wrong))
         raise invalid(
             f"{what}: indices[{first}] = {indices[first].tolist()} is out of bounds: need "
-            f"0 <= index < {list(shape)}."
+            f"0 <= index < {shown(list(shape))}."
         )
 
 

@@ -157,7 +157,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
         if len(after) != len(before) or any(map(operator.lt, after, before)):
             raise ValueError(
                 f"reset_shape: new_shape must have dimensions at least as large as those of the "
-                f"SparseTensor. Received: {after} for shape {list(before)}."
+                f"SparseTensor. Received: {after} for shape {shown(list(before))}."
             )
     return with_places(x.indices, x.values, after)
 

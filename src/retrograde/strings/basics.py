@@ -343,7 +343,7 @@ def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | No
     secret = integers(key, "to_hash_bucket_strong: key")
     if len(secret) != 2:
         raise invalid(
-            f"to_hash_bucket_strong: expected a key of 2 integers. Received: {list(secret)}."
+            f"to_hash_bucket_strong: expected a key of 2 integers. Received: {shown(list(secret))}."
         )
     return each(lambda s: siphash64(s, secret) % buckets, input, _INT64)
 

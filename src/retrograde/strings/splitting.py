@@ -22,6 +22,7 @@ from retrograde.strings._mapping import (
     scalar_string,
     strings_of,
 )
+from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -245,7 +246,7 @@ def ngrams(
     between = scalar_string(separator, "ngrams: separator")
     widths = integers(ngram_width, "ngrams: ngram_width")
     if min(widths) < 1:
-        raise ValueError(f"ngrams: expected widths of at least 1. Received: {list(widths)}.")
+        raise ValueError(f"ngrams: expected widths of at least 1. Received: {shown(list(widths))}.")
     pads = _pads(pad_values)
 
     def grams(row: Sequence[bytes]) -> list[bytes]:

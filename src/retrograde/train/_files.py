@@ -10,6 +10,7 @@ import numpy as np
 
 from retrograde._tensor_files import SUFFIX, TensorFile
 from retrograde.values import dtypes
+from retrograde.values.arguments import as_text
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import DataLossError, NotFoundError
 
@@ -40,7 +41,7 @@ class CheckpointReader:
         if tensor_str == GRAPH_KEY:
             return json.dumps(self.objects).encode()
         if tensor_str not in self._file.keys:
-            raise NotFoundError(None, None, f"Key {tensor_str} not found in checkpoint")
+            raise NotFoundError(None, None, f"Key {as_text(tensor_str)} not found in checkpoint")
         return self.array(tensor_str)[()]
 
     def array(self, key: str) -> np.ndarray:

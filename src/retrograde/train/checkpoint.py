@@ -182,7 +182,9 @@ class Checkpoint:
             status = self.read(save_path, options)
         except NotFoundError as error:
             raise NotFoundError(
-                None, None, f"Error when restoring from checkpoint at {save_path}: {error.message}"
+                None,
+                None,
+                f"Error when restoring from checkpoint at {save_path}: {error.message}",
             ) from None
         self.save_counter  # noqa: B018 (a value may be waiting for it)
         return status

@@ -14,7 +14,7 @@ from retrograde.io.files import tensorflow_errors
 from retrograde.train._files import file_of
 from retrograde.train._state import CheckpointState, get_checkpoint_state, update_state
 from retrograde.train.checkpoint import Checkpoint, CheckpointOptions, call_back
-from retrograde.values.arguments import as_text
+from retrograde.values.arguments import as_int, as_text
 from retrograde.values.errors import DataLossError
 
 
@@ -132,7 +132,9 @@ class CheckpointManager:
             due = self._last_step + (self._interval if check_interval else 1)
             if step < due:
                 return None
-        number = None if checkpoint_number is None else int(checkpoint_number)
+        number = (
+            None if checkpoint_number is None else as_int(checkpoint_number, "checkpoint_number")
+        )
         with tensorflow_errors(self._directory):
             os.makedirs(self._directory, exist_ok=True)
         with exclusive(self._directory):

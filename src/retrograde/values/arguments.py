@@ -36,6 +36,14 @@ def as_float(value: Any, what: str) -> float:
         ) from None
 
 
+def as_int(value: Any, what: str) -> int:
+    """Returns `int(value)`; an infinite number raises `ValueError`."""
+    try:
+        return int(value)
+    except OverflowError:
+        raise ValueError(f"{what} must be finite. Received: {brief(value)}.") from None
+
+
 def expect(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:
     """Returns `value` if it is an instance of `kind`, and raises a `TypeError` otherwise.
 

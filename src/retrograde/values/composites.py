@@ -76,7 +76,14 @@ def hand_over(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) 
     name = getattr(operation, "name", None) or operation.__name__
     if handler is None or not (given or name in composite._in_lists):
         raise refusal
-    return handler(*args, **kwargs)
+    try:
+        return handler(*args, **kwargs)
+    except (AttributeError, RecursionError):
+        # Handlers read the attributes of the first argument, where a composite tensor is expected;
+        # or they call the operation again with the part of it that is one tensor.
+        if isinstance(next(iter((*args, *kwargs.values()))), type(composite)):
+            raise
+        raise refusal from None
 
 
 def replaced(kind: type, f: Callable, args: tuple, kwargs: dict) -> tuple[list, dict]:

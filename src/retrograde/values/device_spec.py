@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.values.arguments import expect
+from retrograde.values.arguments import as_int, as_text, expect
 
 _FIELDS = ("job", "replica", "task", "device_type", "device_index")
 _KNOWN_TYPES = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU", "CUSTOM")
@@ -30,10 +30,12 @@ class DeviceSpec:
         for part in (job, device_type):
             expect(part, (str, type(None)), "DeviceSpec", "a job and a device_type of type str")
         self._job = job
-        self._replica = None if replica is None else int(replica)
-        self._task = None if task is None else int(task)
+        self._replica = None if replica is None else as_int(replica, "DeviceSpec: replica")
+        self._task = None if task is None else as_int(task, "DeviceSpec: task")
         self._device_type = None if device_type is None else device_type.upper()
-        self._device_index = None if device_index is None else int(device_index)
+        self._device_index = (
+            None if device_index is None else as_int(device_index, "DeviceSpec: device_index")
+        )
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
@@ -50,12 +52,13 @@ class DeviceSpec:
             if attribute.upper() not in _KNOWN_TYPES or len(values) > 1:
                 raise ValueError(
                     f"Unknown attribute '{attribute}' is encountered while parsing the device "
-                    f"spec: '{spec}'. Expected a name like '/CPU:0' or "
+                    f"spec: '{as_text(spec)}'. Expected a name like '/CPU:0' or "
                     "'/job:localhost/replica:0/task:0/device:CPU:0'."
                 )
             if "device_type" in found:
                 raise ValueError(
-                    f"Multiple device types are not allowed while parsing the device spec: {spec}."
+                    "Multiple device types are not allowed while parsing the device spec: "
+                    f"{as_text(spec)}."
                 )
             found["device_type"] = attribute
             found["device_index"] = None if values in ([], ["*"]) else values[0]

@@ -152,6 +152,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether `error` says that an array is too large for the memory: NumPy's words, or XLA's."""
     if isinstance(error, ValueError):
         return str(error).startswith(_TOO_LARGE)
+    if isinstance(error, OverflowError):  # a list or tuple repeated too often
+        return "index-sized" in str(error)
     if isinstance(error, RuntimeError):  # XlaRuntimeError is one
         return str(error).startswith("RESOURCE_EXHAUSTED")
     return isinstance(error, MemoryError)
@@ -179,7 +181,7 @@ def allocated(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
     """Returns `make(*args, **kwargs)`; `what` could not be computed if that is out of memory."""
     try:
         return make(*args, **kwargs)
-    except (MemoryError, ValueError) as error:
+    except (MemoryError, OverflowError, ValueError) as error:
         if is_out_of_memory(error):
             raise exhausted(error, what) from None
         raise

@@ -113,7 +113,11 @@ class TensorShape:
         """This shape, checked to have `rank` axes."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {as_text(rank)}")
-        return self if self.rank is not None else TensorShape([None] * rank)
+        if self.rank is not None:
+            return self
+        if rank > _MOST_AXES:
+            raise ValueError(f"Expected a rank of at most {_MOST_AXES}. Received: {as_text(rank)}.")
+        return TensorShape([None] * rank)
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
         """This shape, checked to have at least `rank` axes."""
@@ -224,7 +228,9 @@ def normalise_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
         return (normalise_axis(axis, ndim, what),)
     axes = sorted(normalise_axis(a, ndim, what) for a in axis)
     if len(set(axes)) != len(axes):
-        raise invalid(f"{what}: an axis is named twice in {list(axis)}. Expected distinct axes.")
+        raise invalid(
+            f"{what}: an axis is named twice in {shown(list(axis))}. Expected distinct axes."
+        )
     return tuple(axes)
 
 

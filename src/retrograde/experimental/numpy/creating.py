@@ -13,6 +13,7 @@ from retrograde.experimental.numpy._inputs import FLOAT, array_of, refuse, tenso
 from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
 from retrograde.ops.casting import to_dtype
+from retrograde.values.arguments import as_text
 from retrograde.values.errors import allocating, invalid
 
 _MOST_AXES = 32
@@ -28,7 +29,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
     <tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[1, 2]])>
     """
     if ndmin > _MOST_AXES:
-        raise ValueError(f"array: `ndmin` is {ndmin}. Expected at most {_MOST_AXES}.")
+        raise ValueError(f"array: `ndmin` is {as_text(ndmin)}. Expected at most {_MOST_AXES}.")
     x = array_of(val, wanted_dtype(dtype))
     if x.ndim < ndmin:
         return arrays.reshape(x, (1,) * (ndmin - x.ndim) + x._array.shape)
@@ -126,7 +127,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 1, 2])>
     """
     if not step:
-        raise ValueError(f"arange: `step` must not be zero. Received: {step}.")
+        raise ValueError(f"arange: `step` must not be zero. Received: {as_text(step)}.")
     if stop is None:
         start, stop = 0, start
     own = common_dtype(start, stop, step)

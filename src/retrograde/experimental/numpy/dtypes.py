@@ -135,7 +135,7 @@ def finfo(dtype: Any) -> np.finfo:
 def _numpy_type(dtype: Any) -> np.dtype:
     try:
         return np.dtype(dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError, RecursionError):  # for what names no dtype
         raise TypeError(
             f"Cannot convert {shown(dtype)} to a dtype. Expected a dtype of retrograde, one of "
             "NumPy, a Python number type, or the name of one of them."

@@ -24,7 +24,7 @@ from retrograde.experimental.numpy._inputs import (
 from retrograde.ops import arithmetic
 from retrograde.ops.casting import to_dtype
 from retrograde.values import dtypes
-from retrograde.values.arguments import brief
+from retrograde.values.arguments import as_text, brief
 from retrograde.values.shapes import normalise_axis
 
 pi = np.pi
@@ -281,7 +281,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     if n < 0:
         raise ValueError(f"diff: `n` must not be negative. Received: {n}.")
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"diff: there is no axis {axis} in shape {x._array.shape}.")
+        raise ValueError(f"diff: there is no axis {as_text(axis)} in shape {x._array.shape}.")
     front = (slice(None),) * normalise_axis(axis, x.ndim, "diff")
     difference = math.not_equal if _is_bool(x) else math.subtract
     for _ in range(n):

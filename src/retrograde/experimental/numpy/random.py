@@ -11,7 +11,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import FLOAT, tensor_of
 from retrograde.experimental.numpy.dtypes import common_dtype
 from retrograde.random import stateful
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_int, shown
 from retrograde.values.shapes import broadcast
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 def seed(s: int) -> None:
     """Starts the random numbers anew, as `tf.random.set_seed` does."""
     try:
-        number = int(s)
+        number = as_int(s, "seed: `s`")
     except TypeError:
         raise ValueError(f"seed: expected an integer. Received: {shown(s)}.") from None
     stateful.set_seed(number)
@@ -83,10 +83,8 @@ def poisson(lam: Any = 1.0, size: Any = None) -> Tensor:
 
 def randint(low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64) -> Tensor:
     """Random integers from `low`, or from 0, up to but without the end, all equally likely."""
-    try:
-        first, last = (0, int(low)) if high is None else (int(low), high)
-    except OverflowError:
-        raise ValueError(f"randint: `low` must be finite. Received: {low}.") from None
+    end = as_int(low, "randint: `low`")
+    first, last = (0, end) if high is None else (end, high)
     wanted = common_dtype(dtype)
     if wanted not in (np.dtype(np.int32), np.dtype(np.int64)):
         raise ValueError(f"randint: `dtype` must be int32 or int64. Received: {wanted.name}.")

@@ -115,7 +115,11 @@ def var(
     """
     if out is not None:
         raise refuse("out", "var")
-    x = inexact(a) if dtype is None else inexact(tensor_of(a, common_dtype(tensor_of(a), dtype)))
+    x = (
+        inexact(a)
+        if dtype is None
+        else inexact(tensor_of(a, common_dtype(tensor_of(a), wanted_dtype(dtype))))
+    )
     y = math.reduce_variance(x, axis, bool(keepdims))
     if ddof:
         sizes = [x._array.shape[i] for i in normalise_axes(axis, x.ndim, "var")]

@@ -22,6 +22,7 @@ from retrograde.experimental.numpy._inputs import (
 )
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.values.arguments import as_text, shown
+from retrograde.values.errors import listed
 from retrograde.values.shapes import TensorShape, normalise_axis
 
 _INT32 = np.dtype(np.int32)
@@ -188,11 +189,11 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
     """Arrays of one shape side by side along a new axis."""
     if isinstance(arrays, Tensor):
         return identity(arrays) if axis == 0 else swapaxes(arrays, 0, axis)
-    return _stacked(promoted(*arrays), axis)
+    return _stacked(promoted(*listed("stack", arrays)), axis)
 
 
 def _joined(tup: Any, at_least: Any, axis: int, what: str) -> Tensor:
-    xs = [at_least(x) for x in tup]
+    xs = [at_least(x) for x in listed(what, tup)]
     if not xs:
         raise ValueError(f"{what}: expected at least one array. Received: {as_text(tup)}.")
     return concatenate(xs, 0 if xs[0].ndim == 1 else axis)
@@ -223,7 +224,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     if isinstance(indices_or_sections, int):
         return arrays.split(x, indices_or_sections, axis)
     if not -x.ndim <= integer(axis, "split: axis") < x.ndim:
-        raise ValueError(f"split: there is no axis {axis} in shape {x._array.shape}.")
+        raise ValueError(f"split: there is no axis {as_text(axis)} in shape {x._array.shape}.")
     whole = x._array.shape[axis]
     cuts = [min(cut, whole) for cut in integers(indices_or_sections, "split")]
     ends = [0, *cuts, whole]
@@ -421,6 +422,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Tensor | list[Tensor]
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
     """Of some choices that whose condition is the first to be true, at each place."""
+    condlist, choicelist = listed("select", condlist), listed("select", choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError(
             f"select: there are {len(condlist)} conditions and {len(choicelist)} choices. "
