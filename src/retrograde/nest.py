@@ -9,6 +9,7 @@ from retrograde._api.lazy import speaking
 from retrograde.values import nest as _nest
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import CompositeTensor as _CompositeTensor
+from retrograde.values.errors import listed
 from retrograde.values.nest import children as _children
 from retrograde.values.nest import leaves as _leaves
 from retrograde.values.nest import packed as _packed
@@ -51,6 +52,8 @@ def pack_sequence_as(
             f"Attempted to pack value: {shown(flat_sequence)} into a structure, but found "
             f"incompatible type `{type(flat_sequence)}`. Expected a list or a tuple."
         )
+    if isinstance(flat_sequence, range):  # which may be longer than `len` can tell
+        flat_sequence = listed("pack_sequence_as", flat_sequence)
     count = len(flatten(structure, expand_composites))
     if count != len(flat_sequence):
         raise ValueError(

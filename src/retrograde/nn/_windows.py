@@ -11,7 +11,7 @@ from retrograde.arrays._arguments import integer_array
 from retrograde.core.tensor import Tensor
 from retrograde.ops._windows import Windows
 from retrograde.ops.shaping import reshape, transpose
-from retrograde.values.arguments import as_text, shown
+from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.errors import UnimplementedError, invalid
 
 _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -118,7 +118,7 @@ class Layout(NamedTuple):
             raise invalid(
                 f"{self.what}: paddings must not be negative. Received: {as_text(padding)}."
             )
-        pairs = [tuple(map(int, pair)) for pair in padding]
+        pairs = [tuple([as_int(n, f"{self.what}: padding") for n in pair]) for pair in padding]
         if any(map(any, (pairs[0], pairs[1 if self.channels_first else -1]))):
             raise invalid(
                 f"{self.what}: the batch and the channels cannot be padded. Received: "

@@ -14,7 +14,7 @@ from retrograde.nn._windows import Layout
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reshape, take_slice, transpose
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 
 
 def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
@@ -180,7 +180,11 @@ def with_space_to_batch(
     if rates.min() < 1:
         raise ValueError(f"{what}: dilation_rate must be positive. Received: {rates.tolist()}.")
     first = 2 if (data_format or "").startswith("NC") else 1
-    axes = list(range(first, first + len(rates))) if spatial_dims is None else list(spatial_dims)
+    axes = (
+        list(range(first, first + len(rates)))
+        if spatial_dims is None
+        else listed(what, spatial_dims)
+    )
     if not axes or axes != sorted(set(axes)) or axes[0] < 1:
         raise ValueError(f"{what}: spatial_dims must increase from 1 on. Received: {axes}.")
     if axes[-1] >= x.ndim:

@@ -21,6 +21,7 @@ from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.conversion import held_by
+from retrograde.values.errors import listed
 
 
 @dispatched
@@ -114,7 +115,10 @@ def _noise_shape(noise_shape: Any, x: Tensor) -> tuple[int, ...]:
     shape = x._array.shape
     if noise_shape is None:
         return shape
-    given = [None if n is None else as_int(n, "dropout: noise_shape") for n in noise_shape]
+    given = [
+        None if n is None else as_int(n, "dropout: noise_shape")
+        for n in listed("dropout", noise_shape)
+    ]
     if len(given) != len(shape):
         return tuple(given)
     return tuple(m if n is None else n for n, m in zip(given, shape, strict=True))

@@ -19,7 +19,7 @@ from retrograde.ops.shaping import reshape
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, as_text
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import invalid
+from retrograde.values.errors import invalid, listed
 
 _FLOAT32 = np.dtype(np.float32)
 _HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
@@ -91,7 +91,7 @@ def sufficient_statistics(
     Both sums are those of `x - shift` if a shift is given.
     """
     x = as_tensor(x)
-    places = axes_of(list(axes), x, "sufficient_statistics")
+    places = axes_of(listed("sufficient_statistics", axes), x, "sufficient_statistics")
     count = Tensor(x._array.dtype.type(reduction.count(x._array, places)))
     moved, shift = (x, None) if shift is None else _shifted(x, shift)
     total = _over(reduction.sum, moved, places, keepdims)
@@ -188,7 +188,7 @@ def _channels_second(data_format: str | None) -> bool:
     if not form.startswith("NC"):
         raise ValueError(
             "bias_add: `data_format` must be of the form `N...C` or `NC...`. Received: "
-            f"data_format={data_format}."
+            f"data_format={as_text(data_format)}."
         )
     return True
 

@@ -107,7 +107,7 @@ def _sampled_logits(
     """Logits of the true classes and of those drawn, less log(expected count); and the targets."""
     x = as_tensor(inputs)
     dtype, (batch, size), num_true = x._array.dtype, x._array.shape, true._array.shape[1]
-    if len(sample) != 3:
+    if isinstance(sample, range) or len(sample) != 3:
         raise ValueError(
             "expected sampled_values to be the classes and two expected counts. Received: "
             f"{shown(sample)}."

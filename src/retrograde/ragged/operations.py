@@ -20,7 +20,7 @@ from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import HANDLERS, RaggedTensor
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_int, as_text, shown
-from retrograde.values.composites import dispatched, replaced
+from retrograde.values.composites import NotOneTensor, dispatched, replaced
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import normalise_axis
@@ -256,6 +256,8 @@ def _gather(_: Any, params: Any, indices: Any, validate_indices: Any = None, axi
 
 
 def _lookup(function: Callable, params: Any, ids: RaggedTensor, **kwargs: Any) -> RaggedTensor:
+    if not isinstance(ids, RaggedTensor):  # then `params` are ragged
+        raise NotOneTensor(params)
     return ids.with_flat_values(function(params, ids.flat_values, **kwargs))
 
 

@@ -20,7 +20,7 @@ from retrograde.strings._numbers import number_in
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_text, shown
 from retrograde.values.conversion import held_by
-from retrograde.values.errors import NotFoundError, allocating, invalid
+from retrograde.values.errors import NotFoundError, allocating, invalid, listed
 
 _INT64 = dtypes.int64.numpy_dtype
 
@@ -168,15 +168,17 @@ def fixed_unigram_candidate_sampler(
     """
     what = "fixed_unigram_candidate_sampler"
     _check_range(range_max, what)
+    if isinstance(unigrams, range):  # which may be longer than `len` can tell
+        unigrams = listed(what, unigrams)
     if bool(vocab_file) == bool(len(unigrams)):
         raise invalid(
             f"{what}: expected one of vocab_file and unigrams. Received: "
             f"vocab_file={shown(vocab_file)} and unigrams={shown(list(unigrams))}."
         )
-    listed = unigrams or _weights_in(vocab_file, what)
+    found = unigrams or _weights_in(vocab_file, what)
     exponent = as_float(distortion, f"{what}: distortion")
     with np.errstate(all="ignore"):  # checked below
-        given = np.asarray(as_tensor(listed, np.dtype(np.float64))) ** exponent
+        given = np.asarray(as_tensor(found, np.dtype(np.float64))) ** exponent
     if given.ndim != 1:
         raise invalid(f"{what}: unigrams must be a list of numbers. Received: {as_text(unigrams)}.")
     weights = np.concatenate([np.zeros(num_reserved_ids), given])[shard::num_shards]
