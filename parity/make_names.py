@@ -12,7 +12,7 @@ import pathlib
 import textwrap
 import types
 
-FILE = pathlib.Path(__file__).parents[1] / "src" / "retrograde" / "core" / "tensorflow_names.txt"
+FILE = pathlib.Path(__file__).parents[1] / "src" / "retrograde" / "_api" / "tensorflow_names.txt"
 CLOSED = ("tf.keras", "tf.lite", "tf.compat.v1", "tf.compat.v2")
 PRIVATE = ("tf.python", "tf.tools", "tf.core", "tf.compiler", "tf.security", "tf.dtensor")
 

@@ -2,7 +2,7 @@
 
     python tools/mutants.py --seed 17 --count 300 --select "not jax and not xla"
 
-Places small faults at random in `core`, `functions` and `ops`, one at a time, and runs the tests of
+Places small faults at random in `core`, `program` and `ops`, one at a time, and runs the tests of
 these packages until one fails. A fault that no test notices survives and is printed.
 
 All work is done in a copy of a commit. The tests are collected once. A process forked from there
@@ -46,7 +46,7 @@ import pytest
 from mutations import Mutant, changed_functions, mutants_of
 
 ROOT = pathlib.Path(__file__).parents[1]
-PACKAGES = ("core", "functions", "ops")
+PACKAGES = ("core", "program", "ops")
 SOURCES = "src/retrograde"
 PYTEST = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
 FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
