@@ -350,7 +350,8 @@ def sequence_mask(
     """
     x = as_tensor(lengths)
     if maxlen is None:
-        columns = np.arange(_up_to_longest(x, lengths)._array.size).astype(x._array.dtype)
+        size = _up_to_longest(x, lengths)._array.size
+        columns = allocated("sequence_mask", np.arange, size).astype(x._array.dtype)
     else:
         columns = _up_to(np.asarray(as_tensor(maxlen)))
         x = to_dtype(x, columns.dtype)

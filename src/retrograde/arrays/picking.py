@@ -392,6 +392,9 @@ def _reversed_places(seq_lengths: Any, shape: tuple, batch: int, along: int) -> 
     return Tensor(np.where(steps < lengths, lengths - 1 - steps, steps))
 
 
+_MOST_PARTITIONS = 10**6  # each is a tensor: to make as many takes seconds
+
+
 @dispatched
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: Any = None
@@ -407,6 +410,10 @@ def dynamic_partition(
     count = integer(num_partitions, "dynamic_partition", TypeError)
     if count < 1:
         raise invalid(f"dynamic_partition: expected at least one partition. Received: {count}.")
+    if count > _MOST_PARTITIONS:
+        raise invalid(
+            f"dynamic_partition: expected at most {_MOST_PARTITIONS} partitions. Received: {count}."
+        )
     flat = shaping.reshape(x, shape=(parts._array.size, *shape[len(covered) :]))
     return [indexing.gather(flat, places, axis=0) for places in _shared_out(parts, count)]
 

@@ -97,6 +97,8 @@ def common_spec(first: Any, second: Any) -> Any:
     places = list(range(len(flat)))
     if len(flat) != len(others) or pack(places) != pack_other(places):
         return None
+    if not all(hasattr(leaf, "most_specific_common_supertype") for leaf in flat):  # not a spec
+        return None
     found = [a.most_specific_common_supertype([b]) for a, b in zip(flat, others, strict=True)]
     return None if None in found else pack(found)
 

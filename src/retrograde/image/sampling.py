@@ -154,7 +154,11 @@ def _about_zero(max_delta: Any, draw: Callable, most: float | None = None) -> Te
 
 
 def _between(lower: Any, upper: Any, draw: Callable) -> Tensor:
-    if upper <= lower:
+    try:
+        empty = upper <= lower
+    except OverflowError:  # of NumPy, for integers beyond 64 bits
+        empty = True
+    if empty:
         raise ValueError(f"upper must be > lower. Received: {as_text(upper)} and {as_text(lower)}.")
     if lower < 0:
         raise ValueError(f"lower must be non-negative. Received: {as_text(lower)}.")

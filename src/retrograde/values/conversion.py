@@ -340,7 +340,7 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
         sizes = value.as_list()
         return _from_sequence(sizes, dtype) if sizes else np.array([], dtype or np.int32)
     if isinstance(value, Sequence):
-        return _from_sequence(list(value), dtype)
+        return _from_sequence(allocated("conversion to a tensor", list, value), dtype)
     raise ValueError(
         f"Attempt to convert a value ({_brief(value)}) with an unsupported type ({type(value)}) to "
         "a tensor. Expected a number, a string, a nested list of these, or an array."
