@@ -135,11 +135,12 @@ def range(
             )
     kind = numpy_dtype(dtype) or max((x._array.dtype for x in given), key=_RANGES.index)
     shapes = [tuple(x.shape) for x in given]
-    if broadcast(*shapes) is None:
+    common = broadcast(*shapes)
+    if common is None:
         raise invalid("range: shapes {}, {} and {} do not go together.".format(*shapes))
+    if len(common) > 1:
+        raise invalid(f"range: expected scalars or vectors. Received: shape {tuple(common)}.")
     first, last, step = np.broadcast_arrays(*(np.asarray(x).astype(kind) for x in given))
-    if first.ndim > 1:
-        raise invalid(f"range: expected scalars or vectors. Received: shape {first.shape}.")
     if not step.all():
         raise invalid("range: a step of zero never reaches its limit.")
     wide = [np.atleast_1d(x).astype(np.float64) for x in (first, last, step)]
