@@ -71,6 +71,8 @@ def weighted_moments(
     """
     x, weights = as_tensor(x), as_tensor(frequency_weights)
     dtype = x._array.dtype
+    if dtype not in dtypes.NUMERIC:
+        raise invalid(f"weighted_moments: expected numbers. Received: {dtypes.of(dtype).name}.")
     x = _widened(x)
     weights = to_dtype(weights, x._array.dtype)
     weights = weights + zeros_like(x)
