@@ -446,3 +446,12 @@ def test_tensors_save_with_numpy():
 
 def test_half_precision_arrays_are_those_of_ml_dtypes():
     assert tf.constant([1.5], tf.bfloat16).numpy().dtype == ml_dtypes.bfloat16
+
+
+def test_a_tensor_with_many_short_axes_is_not_printed_in_full():
+    x = tf.zeros([2] * 20)
+
+    assert repr(x) == (
+        f"<tf.Tensor: shape={(2,) * 20}, dtype=float32, numpy=[... 1048576 elements ...]>"
+    )
+    assert str(x) == (f"tf.Tensor([... 1048576 elements ...], shape={(2,) * 20}, dtype=float32)")

@@ -7,6 +7,7 @@ import pytest
 
 import retrograde as tf
 from campaigns.call_values import names
+from retrograde.values.arguments import as_int
 
 FAR = 10**18  # a `range` this long has no room in memory
 INFINITE = float("inf")
@@ -395,3 +396,13 @@ OUT_OF_RANGE = {
 def test_numbers_that_are_out_of_range_are_refused(call):
     with pytest.raises(tf.errors.InvalidArgumentError):
         call()
+
+
+def test_diag_indices_of_too_many_axes():
+    with pytest.raises(ValueError, match=r"`ndim` must be at most 32. Received: 1000000000."):
+        tf.experimental.numpy.diag_indices(0, ndim=10**9)
+
+
+def test_a_masked_number_is_not_an_integer():
+    with pytest.raises(ValueError, match=r"a size must be finite. Received: masked"):
+        as_int(np.ma.masked_all([])[()], "a size")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocated, exhausted
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
+
+_AT_EDGES = 6  # elements of a long axis that NumPy prints
+_MOST_PRINTED = 100_000
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
@@ -194,7 +198,7 @@ class Tensor(Holder):
         )
 
     def __str__(self) -> str:
-        values = str(np.asarray(self._array)[()])
+        values = _printed(self._array, lambda array: str(array[()]))
         start = "\n" if "\n" in values else ""
         return f"tf.Tensor({start}{values}, shape={self._array.shape}, dtype={self.dtype.name})"
 
@@ -287,8 +291,18 @@ def representation(array: Any) -> str:
     """The values of `array` as TensorFlow writes them in a repr: without axes, Python's."""
     if not array.ndim:
         return repr(np.asarray(array).item())
-    values = repr(np.asarray(array))
+    values = _printed(array, repr)
     return f"\n{values}" if "\n" in values else values
+
+
+def _printed(array: Any, text_of: Callable[[np.ndarray], str]) -> str:
+    """Returns `text_of(array)`, unless that is too long.
+
+    NumPy leaves out the middle of each axis, which makes arrays with many short axes no shorter.
+    """
+    if math.prod([min(n, _AT_EDGES) for n in array.shape]) > _MOST_PRINTED:
+        return f"[... {array.size} elements ...]"
+    return text_of(np.asarray(array))
 
 
 def readable(array: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

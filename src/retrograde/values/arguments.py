@@ -5,6 +5,8 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
+import numpy as np
+
 _shortened = reprlib.Repr()
 _shortened.maxother = _shortened.maxstring = 100
 brief = _shortened.repr  # for messages: a long list would flood the screen
@@ -37,10 +39,10 @@ def as_float(value: Any, what: str) -> float:
 
 
 def as_int(value: Any, what: str) -> int:
-    """Returns `int(value)`; an infinite number raises `ValueError`."""
+    """Returns `int(value)`; an infinite number or a masked one raises `ValueError`."""
     try:
         return int(value)
-    except OverflowError:
+    except (OverflowError, np.ma.MaskError):
         raise ValueError(f"{what} must be finite. Received: {brief(value)}.") from None
 
 

@@ -331,6 +331,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     for name, value in (("n", n), ("ndim", ndim)):
         if value < 0:
             raise ValueError(f"diag_indices: `{name}` must not be negative. Received: {value}.")
+    if ndim > _MOST_AXES:
+        raise ValueError(f"diag_indices: `ndim` must be at most {_MOST_AXES}. Received: {ndim}.")
     return (arrays.range(n),) * ndim
 
 
