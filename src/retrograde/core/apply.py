@@ -13,7 +13,7 @@ from retrograde.core import namespaces
 from retrograde.core.batching import apply_batch, innermost, run_batch
 from retrograde.core.lazy import Deferred, waiting
 from retrograde.core.plans import Plan, plan_for
-from retrograde.core.recorders import next_id, thread
+from retrograde.core.recorders import next_id, notify, thread
 from retrograde.core.rules import ALIGNED, Rule
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes
@@ -241,8 +241,7 @@ def _apply_foreign(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
     except Exception as error:
         value = _recover(primitive, arrays, attrs, error)
     y = tuple([wrap(v) for v in value]) if primitive.outputs else wrap(value)
-    for recorder in recorders:
-        recorder.record(primitive, inputs, attrs, y)
+    notify(recorders, primitive, inputs, attrs, y)
     return y
 
 

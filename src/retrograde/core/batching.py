@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from retrograde.core import namespaces
-from retrograde.core.recorders import Recorder, Recorders, thread
+from retrograde.core.recorders import Recorder, Recorders, notify, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values.errors import UnimplementedError
 
@@ -174,9 +174,7 @@ def apply_batch(level: Level, primitive: Any, inputs: tuple, attrs: dict) -> Any
     finally:
         thread.recorders = recorders
     y = tuple(map(wrap, value)) if primitive.outputs else wrap(value)
-    for recorder in recorders:
-        if recorder not in outer:
-            recorder.record(primitive, inputs, attrs, y)
+    notify([r for r in recorders if r not in outer], primitive, inputs, attrs, y)
     return y
 
 

@@ -14,7 +14,7 @@ from retrograde.core.apply import boxed
 from retrograde.core.batching import Batched, Level, innermost, of_all, reentering
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
-from retrograde.core.recorders import Recorder, listening, thread
+from retrograde.core.recorders import Recorder, listening, notify, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tape_notes import CustomName
@@ -186,9 +186,9 @@ def _tied(call: CustomCall, sources: tuple, outputs: list[Tensor]) -> list[Tenso
             tied = _tied(CustomCall(call.name, _for_all(call.rule, level, flags)), whole, fresh)
         outputs = [wrap(Batched(y, level)) for y in tied]
     y = outputs[0] if len(outputs) == 1 else tuple(outputs)
-    for recorder in recorders:
-        if recorder not in outer and not recorder.records_functions:
-            recorder.record(call, sources, {}, y)
+    notify(
+        [r for r in recorders if r not in outer and not r.records_functions], call, sources, {}, y
+    )
     return outputs
 
 

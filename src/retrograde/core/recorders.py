@@ -103,6 +103,14 @@ def changes(tensor: Any) -> bool:
     return recording is not None and recording.changes(tensor)
 
 
+def notify(
+    recorders: Iterable[Recorder], primitive: Any, inputs: tuple, attrs: dict, y: Any
+) -> None:
+    """Tells `recorders` of a call that has been computed. `apply` does so inline."""
+    for recorder in recorders:
+        recorder.record(primitive, inputs, attrs, y)
+
+
 def escape(tensor: Any, how: str) -> None:
     """Tells the recorders that the value of `tensor` leaves. Those of a batch refuse to."""
     for recorder in thread.recorders:

@@ -19,7 +19,7 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.core.calls import Call
 from retrograde.core.lazy import Agenda, Promise, is_uniform
-from retrograde.core.recorders import thread
+from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
 from retrograde.core.source import define
 from retrograde.core.tensor import Tensor
@@ -154,8 +154,7 @@ def _put_off(
         agenda = Agenda(whole, _computed)
         _own.agenda = weakref.ref(agenda)
         y = agenda.add(primitive, inputs, attrs, spec)
-    for recorder in recorders:
-        recorder.record(primitive, inputs, attrs, y)
+    notify(recorders, primitive, inputs, attrs, y)
     return y
 
 

@@ -11,7 +11,7 @@ from retrograde.core.batching import innermost
 from retrograde.core.host_callbacks import Host
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
-from retrograde.core.recorders import Recorder, alone, thread
+from retrograde.core.recorders import Recorder, alone, notify, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.program.device_tensors import on_device
@@ -195,8 +195,7 @@ class Derivative:
         if y:
             kept = dict(zip((*self._residuals, *self._hosted), made[count:], strict=True))
             kept |= zip(self._arguments, tensors, strict=True)
-            for tape in list(tapes):
-                tape.record(self._primitive, tuple(tensors), {"kept": kept}, y)
+            notify(list(tapes), self._primitive, tuple(tensors), {"kept": kept}, y)
         places = self._forward.plain.writes
         return results, {p: on_device(x) for p, x in zip(places, writes, strict=True)}
 
