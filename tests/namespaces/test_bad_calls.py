@@ -406,3 +406,8 @@ def test_diag_indices_of_too_many_axes():
 def test_a_masked_number_is_not_an_integer():
     with pytest.raises(ValueError, match=r"a size must be finite. Received: masked"):
         as_int(np.ma.masked_all([])[()], "a size")
+
+
+def test_the_na_value_of_decode_csv_is_a_string():
+    with pytest.raises(TypeError, match=r"decode_csv: expected an na_value of type str. Received:"):
+        tf.io.decode_csv(["1"], [[1.0]], na_value=dict)

@@ -415,3 +415,19 @@ def test_numpy_arrays_keep_shape_dtype_and_values(value):
     assert actual.dtype == value.dtype.newbyteorder("=")
     assert actual.shape == value.shape
     np.testing.assert_array_equal(actual, value)
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.ma.masked_array([1.0, 2.0], True), np.ones(2).view(Subclass)],
+    ids=["masked", "sub"],
+)
+def test_subclasses_of_arrays_become_plain_arrays(value):
+    x = tf.constant(value)
+
+    assert type(x._array) is np.ndarray
+    np.testing.assert_array_equal(x, np.asarray(value))

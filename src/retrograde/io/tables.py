@@ -39,6 +39,7 @@ def decode_csv(
     """
     strings = np.asarray(strings_of(records)._array)
     delimiter = expect(field_delim, str, "decode_csv", "a field_delim of type str").encode()
+    missing = expect(na_value, str, "decode_csv", "an na_value of type str").encode()
     if len(delimiter) != 1:
         raise invalid(
             f"decode_csv: field_delim is {shown(field_delim)}. Expected one ASCII character."
@@ -64,7 +65,7 @@ def decode_csv(
                 f"{max(columns)}, the last of `select_cols`."
             )
     return [
-        _column([row[column] for row in rows], column, default, na_value, strings.shape)
+        _column([row[column] for row in rows], column, default, missing, strings.shape)
         for column, default in zip(columns, defaults, strict=True)
     ]
 
@@ -114,9 +115,9 @@ def _malformed(number: int, problem: str) -> InvalidArgumentError:
 
 
 def _column(
-    fields: list[bytes], column: int, default: np.ndarray, na_value: str, shape: tuple[int, ...]
+    fields: list[bytes], column: int, default: np.ndarray, missing: bytes, shape: tuple[int, ...]
 ) -> Tensor:
-    array, missing = np.empty(len(fields), default.dtype), na_value.encode()
+    array = np.empty(len(fields), default.dtype)
     for place, field in enumerate(fields):
         if field and field != missing:
             array[place] = _value(field, column, place, default.dtype)

@@ -66,6 +66,8 @@ def refuse_dtype(array: Any, dtype: np.dtype | None) -> Any:
 
 
 def _from_numpy(value: Any, dtype: np.dtype | None) -> Any:
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray):
+        value = np.asarray(value)  # the data of a masked array, a matrix or the like
     kind = value.dtype.kind
     if kind in "SU":
         value = np.asarray(value, object)
