@@ -80,7 +80,7 @@ def test_a_diff_shows_the_lines_that_differ():
 
 
 def test_text_and_tree_are_the_same_change():
-    source = (ROOT / "src" / "retrograde" / "core" / "nest.py").read_text()
+    source = (ROOT / "src" / "retrograde" / "values" / "nest.py").read_text()
 
     found = mutations.mutants_of("nest.py", source)
 
