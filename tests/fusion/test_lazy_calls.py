@@ -76,6 +76,16 @@ def test_totals_wait_and_are_those_of_numpy(total, keepdims, dtype):
 
 
 @pytest.mark.usefixtures("soon")
+def test_a_total_of_a_total_is_computed():
+    x = tf.constant(numbers(1_000_000))
+
+    def total():
+        return tf.reduce_sum(tf.reduce_mean(tf.exp(x) * x, axis=-1, keepdims=True))
+
+    for _ in range(3):  # the second time by a program
+        assert_same(total(), at_once(total))
+
+
 def test_sums_over_some_axes_do_not_wait():
     x = tf.constant(numbers(5, 7))
 

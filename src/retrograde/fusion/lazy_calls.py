@@ -124,7 +124,7 @@ def _total(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
     else:
         return None
     agenda = _own.agenda()
-    if agenda is not form.agenda:
+    if agenda is not form.agenda or form.shape != agenda.spec.shape:  # which may be a total itself
         return None
     return _put_off(primitive, inputs, attrs, Spec(shape, form.dtype), agenda.spec, agenda)
 
