@@ -38,7 +38,7 @@ def _python_number(w: Writer, name: str) -> str | None:
     forms = [
         f"{name} = {x.name} * float(int(tf.reduce_sum(tf.abs({x.name}))) % 3)",
         f"{name} = {x.name} * round(float(tf.reduce_mean(tf.tanh({x.name}))), 1)",
-        f"{name} = {x.name}\n"
+        f"{name} = tf.identity({x.name})\n"
         f"for _ in range(int(tf.size({x.name})) % 4):\n"
         f"    {name} = tf.sin({name})",
         f"{name} = {x.name} + len({x.name})" if x.rank else f"{name} = {x.name}",
@@ -57,7 +57,7 @@ def _loop(w: Writer, name: str) -> str | None:
     one = w.rng.choice(SMOOTH)
     step = one.format(f"0.5 * {name} + {y.name}" if y.shape == () else f"0.5 * {name}")
     if w.chance(0.5):
-        return f"{name} = {x.name}\nfor _ in range({turns}):\n    {name} = {step}"
+        return f"{name} = tf.identity({x.name})\nfor _ in range({turns}):\n    {name} = {step}"
     start = f"(tf.constant(0), {x.name})"
     body = one.format("0.5 * a")
     test = f"lambda i, a: i < {turns}"
@@ -173,7 +173,7 @@ def _halved(w: Writer, name: str) -> str | None:
         return None
     largest = f"tf.reduce_max(tf.abs({name}))" if x.size else f"tf.reduce_sum({name})"
     return (
-        f"{name} = {x.name}\n"
+        f"{name} = tf.identity({x.name})\n"
         f"for _ in range(7):\n"
         f"    if {largest} <= 0.9:\n"
         f"        break\n"

@@ -108,3 +108,19 @@ def test_results_are_written_over_arrays_that_are_needed_no_more(f):
 
     assert "out=" in step.source()
     np.testing.assert_array_equal(y, f(tf.exp(x), tf.sin(x)))
+
+
+@pytest.mark.parametrize("reorder", [tf.transpose, lambda x: tf.broadcast_to(x[0], x.shape)])
+def test_a_result_is_not_written_over_an_array_with_another_order_of_axes(reorder):
+    """Sums add up in the order of the axes in memory, so a replay would round differently."""
+    rng = np.random.default_rng(0)
+    x, weights = (tf.constant(rng.standard_normal([90, 90])) for _ in range(2))
+
+    def f(x):
+        y = tf.cast(tf.cast(reorder(x), tf.float32), tf.float64) * weights
+        return tf.reduce_sum(y), tf.reduce_sum(y, 0)
+
+    function = tf.function(f)
+    for _ in range(3):
+        for found, expected in zip(function(x), f(x), strict=True):
+            np.testing.assert_array_equal(found, expected)

@@ -165,11 +165,19 @@ class Writer:
         out = self._out(call, place)
         if out is not None:
             (n,) = call.outputs
-            self._names[n] = target = self._name(out)
-            self._names.pop(out)
-            arguments.append(f"out={target}")
+            same_order = self._same_order(call)
+            self._names[n] = target = self._names.pop(out)
+            arguments.append(f"out={target}{same_order and f' if {same_order} else None'}")
         arguments += [self._keyword(name, value) for name, value in call.attrs.items()]
         self._lines.append(f"{target} = {kernel}({', '.join(arguments)})")
+
+    def _same_order(self, call: Call) -> str:
+        """A condition under which a new array has the same order of axes as one of the inputs.
+
+        The order in which a sum adds up follows the order of the axes in memory.
+        """
+        matrices = dict.fromkeys(self._name(n) for n in call.inputs if self._specs[n].ndim > 1)
+        return " and ".join(f"{name}.flags.c_contiguous" for name in matrices)
 
     def _block(self, fused: Fused) -> None:
         name = f"blocks_{len(self._blocks)}"

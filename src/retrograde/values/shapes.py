@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Iterator
@@ -43,12 +44,13 @@ class TensorShape:
         elif dims is None:
             self._dims = None
         elif isinstance(dims, Iterable):
-            if isinstance(dims, range) and dims[_MOST_AXES:]:
+            first = tuple(itertools.islice(dims, _MOST_AXES + 1))  # it may be endless
+            if len(first) > _MOST_AXES:
                 raise ValueError(
                     f"TensorShape: expected at most {_MOST_AXES} dimensions. Received: "
                     f"{as_text(dims)}."
                 )
-            self._dims = tuple(map(_dimension, dims))
+            self._dims = tuple(map(_dimension, first))
         else:
             self._dims = (_dimension(dims),)
 
