@@ -411,3 +411,16 @@ def test_a_masked_number_is_not_an_integer():
 def test_the_na_value_of_decode_csv_is_a_string():
     with pytest.raises(TypeError, match=r"decode_csv: expected an na_value of type str. Received:"):
         tf.io.decode_csv(["1"], [[1.0]], na_value=dict)
+
+
+@pytest.mark.parametrize("split", ["vsplit", "hsplit", "dsplit"])
+@pytest.mark.parametrize("sections", [0, -1])
+def test_no_array_has_so_few_equal_parts(split, sections):
+    message = f"{split}: cannot cut 2 places into {sections} equal parts."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        getattr(tf.experimental.numpy, split)(np.zeros([2, 2, 2]), sections)
+
+
+def test_the_data_format_of_with_space_to_batch_is_a_string():
+    with pytest.raises(TypeError, match=r"with_space_to_batch: expected a data_format of type str"):
+        tf.nn.with_space_to_batch(np.ones([1, 4, 4, 1]), [1, 1], "VALID", None, data_format=[None])

@@ -13,7 +13,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reshape, take_slice, transpose
-from retrograde.values.arguments import as_text, shown
+from retrograde.values.arguments import as_text, expect, shown
 from retrograde.values.errors import invalid, listed
 
 
@@ -179,7 +179,9 @@ def with_space_to_batch(
         )
     if rates.min() < 1:
         raise ValueError(f"{what}: dilation_rate must be positive. Received: {rates.tolist()}.")
-    first = 2 if (data_format or "").startswith("NC") else 1
+    if data_format is not None:
+        expect(data_format, str, what, "a data_format of type str")
+    first = 2 if data_format is not None and data_format.startswith("NC") else 1
     axes = (
         list(range(first, first + len(rates)))
         if spatial_dims is None

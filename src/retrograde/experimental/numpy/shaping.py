@@ -240,7 +240,9 @@ def _split_along(ary: Any, indices_or_sections: Any, axis: int, what: str) -> li
     x = tensor_of(ary)
     axis = 0 if axis == 1 and x.ndim == 1 else axis
     whole = x._array.shape[normalise_axis(axis, x.ndim, what)]
-    if isinstance(indices_or_sections, int) and whole % indices_or_sections:
+    if isinstance(indices_or_sections, int) and (
+        indices_or_sections < 1 or whole % indices_or_sections
+    ):
         raise ValueError(
             f"{what}: cannot cut {whole} places into {as_text(indices_or_sections)} equal parts."
         )
