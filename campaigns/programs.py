@@ -54,9 +54,8 @@ _SECONDS = 20.0  # to shrink a failing program
 _SAME_ORDER = frozenset({"y", "jvp"})
 
 # A replay folds the parts of complex constants. Cotangents that reach a `py_function` are added up
-# in another order. A fused loop writes arrays with the last axis first in memory where an eager call
-# keeps the order that a transpose or a sort has left, and the order in which a sum adds up depends
-# on it.
+# in another order. A fused loop writes C-contiguous arrays, while eager calls keep the order of
+# axes that a transpose or a sort has left; sums add up in that order.
 _REORDERED = {
     "replay": re.compile("complex|py_function"),
     "fused replay": re.compile("complex|py_function|transpose|einsum|sort"),
