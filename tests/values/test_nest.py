@@ -68,3 +68,9 @@ def test_structures_pass_through_gradients():
     assert type(gradients["point"]) is Point
     assert [float(g) for g in gradients["point"]] == [12.0, 4.0]
     assert [float(g) for g in gradients["list"]] == [4.0]
+
+
+@pytest.mark.parametrize("numbers", [range(10**9), range(10**400)], ids=["long", "longer"])
+def test_a_range_that_is_too_long_is_not_a_structure(numbers):
+    with pytest.raises(ValueError, match="A structure has too many elements: range"):
+        tf.nest.flatten(numbers)

@@ -9,10 +9,10 @@ from typing import Any
 
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.errors import allocated
 from retrograde.values.holder import Holder
 
 MOST_LEVELS = 200  # of nested structures
+_MOST_NUMBERS = 1 << 24  # in a range
 
 _TEXT = (str, bytes, bytearray, memoryview)
 
@@ -77,10 +77,9 @@ def children(structure: Any) -> list:
 
 def _listed(numbers: range) -> list:
     """The numbers of a range, which may be too many."""
-    try:
-        return allocated("nest", list, numbers)
-    except OverflowError:
-        raise ValueError(f"A structure has too many elements: {shown(numbers)}.") from None
+    if numbers[_MOST_NUMBERS:]:
+        raise ValueError(f"A structure has too many elements: {shown(numbers)}.")
+    return list(numbers)
 
 
 def packed(structure: Any, values: Iterator[Any], expand_composites: bool = False) -> Any:
