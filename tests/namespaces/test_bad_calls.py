@@ -61,7 +61,6 @@ RAISES = {
         tf.nest.map_structure(deep(3000), 1)
     """,
     ValueError: """
-        tf.GradientTape().watch(range(FAR))
         tf.constant(np.float32)
         tf.abs(np.int64)
         tf.add(1.0, np.generic)
@@ -203,6 +202,7 @@ RAISES = {
         list(tf.data.Dataset.counter(2**62, 2**62).take(3))
     """,
     tf.errors.ResourceExhaustedError: """
+        tf.GradientTape().watch(range(FAR))
         tf.constant(range(FAR))
         tf.ragged.constant([[1.0, 2.0], [3.0]]) + range(FAR)
         tf.abs([1.0, range(FAR)])
@@ -310,9 +310,10 @@ def test_an_argument_of_a_function_may_not_contain_itself():
 
 def test_arguments_of_a_function_may_be_too_deep_or_too_many():
     f = tf.function(lambda _: 1.0)
-    for numbers in (range(10**400), range(FAR)):
-        with pytest.raises(ValueError, match="A structure has too many elements"):
-            f(numbers)
+    with pytest.raises(ValueError, match="A structure has too many elements"):
+        f(range(10**400))
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        f(range(FAR))
     checked = tf.function(lambda _: 1.0, input_signature=[tf.TensorSpec([2])])
     with pytest.raises(TypeError, match=r"does not fit the input_signature\. Received: \[\[\["):
         checked(names()["deep"](3000))

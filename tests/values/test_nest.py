@@ -70,7 +70,9 @@ def test_structures_pass_through_gradients():
     assert [float(g) for g in gradients["list"]] == [4.0]
 
 
-@pytest.mark.parametrize("numbers", [range(10**9), range(10**400)], ids=["long", "longer"])
-def test_a_range_that_is_too_long_is_not_a_structure(numbers):
+def test_a_range_that_is_too_long_is_not_a_structure():
+    message = r"A structure has 1000000000 elements: range\(0, 1000000000\). Expected at most"
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=message):
+        tf.nest.flatten(range(10**9))
     with pytest.raises(ValueError, match="A structure has too many elements: range"):
-        tf.nest.flatten(numbers)
+        tf.nest.flatten(range(10**400))

@@ -9,6 +9,7 @@ from typing import Any
 
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
+from retrograde.values.errors import ResourceExhaustedError
 from retrograde.values.holder import Holder
 
 MOST_LEVELS = 200  # of nested structures
@@ -77,8 +78,14 @@ def children(structure: Any) -> list:
 
 def _listed(numbers: range) -> list:
     """The numbers of a range, which may be too many."""
-    if numbers[_MOST_NUMBERS:]:
-        raise ValueError(f"A structure has too many elements: {shown(numbers)}.")
+    try:
+        count = len(numbers)
+    except OverflowError:
+        raise ValueError(f"A structure has too many elements: {shown(numbers)}.") from None
+    if count > _MOST_NUMBERS:
+        raise ResourceExhaustedError(
+            f"A structure has {count} elements: {numbers}. Expected at most {_MOST_NUMBERS}."
+        )
     return list(numbers)
 
 
