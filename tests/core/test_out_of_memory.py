@@ -57,7 +57,6 @@ WAYS = {
     "ragged range": lambda: tf.ragged.range(10**15),
     "TensorArray": lambda: tf.TensorArray(tf.float32, 10**15),
     "a dataset": lambda: next(iter(tf.data.Dataset.from_tensors(whole()).batch(1))),
-    "a structure": lambda: tf.nest.flatten(range(10**15)),
     "a window": lambda: tf.signal.hann_window(10**15),
     "a function": lambda: tf.function(lambda: column() * row())(),
     "random numbers in a function": lambda: tf.function(lambda: tf.random.normal(SHAPE))(),
