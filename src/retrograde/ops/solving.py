@@ -174,7 +174,7 @@ def _triangular_solve_on_numpy(a, b, batch, lower, adjoint):
 def _trsm(a, b, lower, adjoint):
     """BLAS reads columns first, so that rows first it is given the transposed matrix."""
     if not a.diagonal().all():
-        floating_point_flags.set_flag()  # BLAS divides by zero and tells nobody
+        floating_point_flags.set_flag()  # BLAS divides by zero without a flag
     trsm = scipy_part("linalg.blas", "triangular_solve").get_blas_funcs("trsm", dtype=b.dtype)
     if a.flags.f_contiguous or (adjoint and a.dtype.kind == "c"):
         return trsm(1, a, b, lower=lower, trans_a=2 if adjoint else 0)
