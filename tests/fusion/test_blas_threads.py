@@ -77,18 +77,15 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, shape):
 
 
 @pytest.mark.parametrize("shape", [(30, 20), (1000, 600), (25_088, 64), (512, 4096)], ids=str)
-def test_sums_do_not_depend_on_the_number_of_threads(shape):
-    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    for axis in (0, 1):
-        results = []
-        for count in (1, 2):
-            with threadpoolctl.threadpool_limits(count, "blas"):
-                results.append(tf.reduce_sum(x, axis).numpy())
-                results.append(tf.function(tf.reduce_sum)(tf.constant(x), axis).numpy())
+@pytest.mark.parametrize("axis", [0, 1])
+def test_replayed_sums_are_eager_sums(shape, axis):
+    x = tf.constant(np.random.default_rng(1).standard_normal(shape).astype(np.float32))
+    expected = tf.reduce_sum(x, axis)
+    f = tf.function(tf.reduce_sum)
 
-        np.testing.assert_allclose(results[0], x.sum(axis, np.float64), rtol=1e-4, atol=1e-3)
-        for other in results[1:]:
-            np.testing.assert_array_equal(other, results[0])
+    np.testing.assert_allclose(expected, x.numpy().sum(axis, np.float64), rtol=1e-4, atol=1e-3)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(x, axis), expected)
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import threadpoolctl
 
-from retrograde.ops import convolution, pooling
+from retrograde.fusion import blocks
+from retrograde.ops import _lines, convolution, pooling
 from retrograde.ops._windows import Windows
 from tests.ops.cases import convolution as plain_convolution
 from tests.ops.cases import pooling as plain_pooling
@@ -21,12 +23,20 @@ def random_windows(rng, ndim):
     return Windows(size, strides, padding, dilations)
 
 
+def share_images(monkeypatch):
+    """Makes threads share the images of the smallest convolutions."""
+    for name in ("_SHARED", "_SHARE", "_ROWS"):
+        monkeypatch.setattr(f"retrograde.ops._lines.{name}", 1)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_convolutions_over_any_windows_agree_with_loops(seed, monkeypatch):
     rng = np.random.default_rng([1, seed])
     ndim, groups, channels, results = draw(rng, 1, 4, 4)
     for name in ("_LINES", "_BLOCK"):  # one image at a time, a few, or all
         monkeypatch.setattr(f"retrograde.ops._lines.{name}", int(rng.choice([1, 2000, 1 << 20])))
+    if seed % 2:
+        share_images(monkeypatch)
     windows, space = random_windows(rng, ndim), draw(rng, 1, 7, ndim)
     x = rng.standard_normal((3, *space, groups * channels))
     w = rng.standard_normal((*windows.size, channels, groups * results))
@@ -40,6 +50,31 @@ def test_convolutions_over_any_windows_agree_with_loops(seed, monkeypatch):
     ]:
         actual = primitive.kernel(np, *inputs, **attrs, **more)
         np.testing.assert_allclose(actual, plain(*inputs, **attrs, **more), atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_convolutions_do_not_depend_on_the_number_of_threads(monkeypatch, size):
+    rng = np.random.default_rng(size)
+    windows = Windows((size, size), (1, 1), ((size // 2,) * 2,) * 2, (1, 1))
+    x, g = (rng.standard_normal((24, 28, 28, n)).astype(np.float32) for n in (64, 48))
+    w = rng.standard_normal((size, size, 64, 48)).astype(np.float32)
+    attrs = {"windows": windows, "groups": 1}
+    assert _lines._Lines(x, windows, whole=False).parts(48)[1]  # threads share the images
+
+    found = []
+    for count in (1, 2, 3):
+        monkeypatch.setattr(blocks, "threads", lambda count=count: count)
+        with threadpoolctl.threadpool_limits(count, "blas"):
+            found.append(
+                [
+                    convolution.convolve.kernel(np, x, w, **attrs),
+                    convolution.convolve_transposed.kernel(np, g, w, space=(28, 28), **attrs),
+                    convolution.convolve_filter.kernel(np, x, g, **attrs),
+                ]
+            )
+    for others in zip(*found, strict=True):
+        np.testing.assert_array_equal(others[0], others[1])
+        np.testing.assert_array_equal(others[0], others[2])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -562,3 +562,56 @@ def adam_losses(decorate, observer):
             losses.append(float(step(tf.ones([8, 3]), tf.zeros([8, 1]))))
     assert int(optimizer.iterations) == 4
     return losses
+
+
+class TestUnusedResults:
+    """A result without a cotangent takes no part in the backward pass."""
+
+    @staticmethod
+    def several(x, w):
+        far = tf.linalg.matvec(w, x) * float("inf")
+        return tf.reduce_sum(x * x * w), tf.nn.softmax(far - far), tf.split(tf.sin(x) + x, 3)
+
+    def derivatives(self, f, chosen):
+        x, w = tf.Variable([1.0, 2.0, 3.0]), tf.Variable(tf.reshape(tf.range(9.0), [3, 3]))
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                total, _, parts = f(x, w)
+                y = {"total": total, "part": parts[1], "both": total + parts[0] * parts[2]}[chosen]
+            first = inner.gradient(y, [x, w], unconnected_gradients="zero")
+            s = tf.reduce_sum(first[0] ** 3) + tf.reduce_sum(first[1] ** 2)
+        return [*first, *outer.gradient(s, [x, w], unconnected_gradients="zero")]
+
+    @BOTH
+    @pytest.mark.parametrize("chosen", ["total", "part", "both"])
+    def test_nan_of_an_unused_result_reaches_no_gradient(self, compiled, chosen):
+        f = tf.function(self.several, jit_compile=compiled)
+        expected = self.derivatives(self.several, chosen)
+        for _ in range(3):
+            for a, b in zip(expected, self.derivatives(f, chosen), strict=True):
+                assert np.isfinite(a).all()
+                np.testing.assert_allclose(b, a, rtol=1e-6)
+
+    @BOTH
+    def test_a_jacobian_of_one_result(self, compiled):
+        f, x = tf.function(self.several, jit_compile=compiled), tf.Variable([1.0, 2.0, 3.0])
+        with tf.GradientTape() as tape:
+            _, _, parts = f(x, tf.zeros([3, 3]))
+        expected = [[0.0, np.cos(2.0) + 1, 0.0]]
+        np.testing.assert_allclose(tape.jacobian(parts[1], x), expected, rtol=1e-6)
+
+    @BOTH
+    def test_a_custom_gradient_of_an_unused_result_is_not_called_with_zeros(self, compiled):
+        @tf.custom_gradient
+        def clipped(x):
+            return x * 1.0, lambda g: tf.clip_by_norm(g, 1.0) + 100.0
+
+        @functools.partial(tf.function, jit_compile=compiled)
+        def f(x):
+            return x * 3.0, clipped(x)
+
+        x = tf.Variable([1.0, 2.0])
+        for _ in range(3):
+            with tf.GradientTape() as tape:
+                y, _ = f(x)
+            np.testing.assert_array_equal(tape.gradient(y, x), [3.0, 3.0])

@@ -38,7 +38,7 @@ def backward_pass(
         while entries:
             plan, ids, out, saved, attrs = entry = entries.pop()
             if type(out) is tuple:
-                g = cotangents.of_outputs(out, wanted)
+                g = cotangents.of_outputs(out, wanted, plan.takes_none)
             else:
                 g = cotangents.get(out) if out in wanted else take(out, None)
             if g is None:
@@ -173,14 +173,17 @@ class Cotangents(dict):
         kept = {i: _unboxed(g) for i, g in self.items()} if self.boxed else dict(self)
         self.spoilt = Spoilt(entry, g if type(g) is tuple else (g,), list(before), kept)
 
-    def of_outputs(self, out: tuple, wanted: set[int]) -> tuple | None:
-        """The cotangents of all outputs of one call; zeros for those that were not used."""
+    def of_outputs(self, out: tuple, wanted: set[int], none: bool = False) -> tuple | None:
+        """Returns the cotangents of all outputs of one call, or `None` if none was used.
+
+        The cotangent of an output that was not used is zeros, or `None` if `none` is true.
+        """
         found = [self.get(i) if i in wanted else self.pop(i, None) for i, _ in out]
         if all(g is None for g in found):
             return None
         whole = []
         for g, (_, spec) in zip(found, out, strict=True):
-            if g is None:
+            if g is None and not none:
                 zeros = np.zeros(spec.shape, spec.dtype)
                 g = Tensor(zeros) if self.boxed else zeros
             whole.append(indexed_slices.dense(g) if type(g) is IndexedSlices else g)
@@ -218,7 +221,7 @@ def _run_joint(plan: Plan, needed: tuple, g: Any, saved: tuple, attrs: dict, run
     if not plan.user_code:
         return run(plan.joint, needed, g, *(saved if boxed else map(_array_of, saved)), **attrs)
     if not boxed:
-        g = tuple(map(Tensor, g)) if type(g) is tuple else Tensor(g)
+        g = tuple([x if x is None else Tensor(x) for x in g]) if type(g) is tuple else Tensor(g)
     results = plan.joint(needed, g, *saved, **attrs)
     if type(plan.name) is CustomName:
         plan.name.withheld = tuple([i for i, result in enumerate(results) if result is None])

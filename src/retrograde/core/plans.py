@@ -21,7 +21,8 @@ class Plan:
     `save((y, *inputs))` picks what the rules read. `rules` pairs the position of an input with its
     rule; or `joint` is one rule for all inputs that are `connected`. `user_code` says that the rule
     is not ours, as in `custom_gradient`, and has to be given Tensors. `name` is that of the
-    primitive.
+    primitive. With `takes_none`, the joint rule accepts `None` as the cotangent of an output that
+    was not used; other rules get zeros.
 
     `pull(cotangents, leads, g, ids, saved, attrs)` runs the rules of the inputs in `leads` on raw
     arrays and adds the results to `cotangents`; `pull_boxed` does so with tensors. `passes_rows`
@@ -37,6 +38,7 @@ class Plan:
     pull: Callable | None = None
     pull_boxed: Callable | None = None
     passes_rows: bool = False
+    takes_none: bool = False
 
 
 def plan_for(

@@ -25,7 +25,6 @@ from retrograde.fusion import blocks
 
 SMALL = 1 << 18  # multiplications up to which OpenBLAS takes one thread anyway
 MEDIUM = 1 << 22  # and up to which a second one gains little even if it has a core of its own
-SMALL_VECTOR = 460_800  # elements of a matrix up to which its product with a vector takes one
 LARGE = 1 << 27  # multiplications of a stack that are worth waking our own threads for
 _SHARE = 1 << 24  # multiplications of a stack that a thread takes at a time
 
@@ -36,14 +35,6 @@ def dot(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarr
         with ONE_THREAD:
             return a.dot(b) if out is None else np.matmul(a, b, out=out)
     return a.dot(b) if out is None else np.matmul(a, b, out=out)
-
-
-def dot_vector(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns the product of a matrix and a vector, in either order."""
-    if SMALL_VECTOR < max(a.size, b.size) <= MEDIUM:
-        with ONE_THREAD:
-            return a.dot(b)
-    return a.dot(b)
 
 
 def stacked(a: np.ndarray, b: np.ndarray) -> np.ndarray:

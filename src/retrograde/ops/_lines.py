@@ -8,28 +8,39 @@ overlap, and BLAS wants rows that do not; but every `k`-th of them do not, so `k
 the windows where they are. Lines follow each other without a gap, so a few windows lie across the
 end of a line. Their results are dropped.
 
-Lines are made for a few images at a time, to stay in cache.
+Lines are made for a few images at a time, to stay in cache. If there is enough to multiply, threads
+of our own share the images, each with products on one BLAS thread: OpenBLAS threads would wait for
+each other at every product.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
-from retrograde.fusion import blas_threads
+from retrograde.fusion import blas_threads, blocks
 from retrograde.ops._windows import Windows
 
 _LINES = 1 << 22  # bytes of lines at a time: they stay in cache, the products are large
 _BLOCK = 1 << 21  # bytes at a time of what is added up element by element
+_SHARED = 1 << 24  # multiplications of a convolution that are worth waking our own threads for
+_SHARE = 1 << 23  # multiplications that a thread takes at a time, at least
+_SHARED_LINES = 1 << 20  # bytes of lines at a time, if threads share the images
+_SHARES = 8  # parts of the images, at least, so that threads finish at about the same time
+_ROWS = 128  # windows in a product, at least: BLAS copies the filter for each product
+_SUMS = 1 << 24  # bytes of partial sums, one for each part of the images
 
 
 class _Lines:
-    """The lines of a few images, and the windows in them."""
+    """The lines of a few images, and the windows in them.
+
+    With `whole`, the taps of the last axis are copied, too: then no window crosses a line.
+    """
 
     def __init__(self, x, windows, whole):
-        """`whole` has the taps of the last axis, too, copied: then no window crosses a line."""
         self.x, self.windows = x, windows
         space, self.channels = x.shape[1:-1], x.shape[-1]
         *self.outer, self.inner = windows.positions(space)
@@ -40,17 +51,33 @@ class _Lines:
         self.cells = self.inner_padded * self.stride
         self.taps = math.prod(windows.size) // self.reach
         self.before = before
-        line_bytes = self.cells * self.taps * self.channels * x.itemsize
-        image_bytes = line_bytes * math.prod(self.outer)
-        self.block = max(1, min(len(x), _LINES // max(1, image_bytes)))
         self.is_x = self.taps == 1 and (len(x), *self.outer, self.cells) == x.shape[:-1]
+
+    def parts(self, channels, most=1 << 20):
+        """Returns slices of images, for a product with `channels` results, and whether to share.
+
+        This follows from shapes alone, so that the number of threads does not change a result.
+        There are at most `most` parts if they are shared.
+        """
+        count = len(self.x)
+        width = self.reach * self.taps * self.channels
+        work = count * math.prod(self.outer) * self.inner * width * channels
+        line_bytes = self.cells * self.taps * self.channels * self.x.itemsize
+        image_bytes = max(1, line_bytes * math.prod(self.outer))
+        least = max(1, -(-count // most), _SHARE * count // work)
+        block = max(least, min(_SHARED_LINES // image_bytes, count // _SHARES))
+        rows = block * math.prod(self.outer) * self.inner // self.reach
+        is_shared = work >= _SHARED and block < count and rows >= _ROWS
+        if not is_shared:
+            block = max(1, min(count, _LINES // image_bytes))
+        return [slice(i, i + block) for i in range(0, count, block)], is_shared
+
+    def begin(self, parts):
+        """Allocates memory for the lines of any one of `parts`."""
+        self.block = parts[0].stop - parts[0].start
         if not self.is_x:
             shape = (self.block, *self.outer, self.cells, self.taps, self.channels)
-            self.lines = np.zeros(shape, x.dtype)
-
-    def blocks(self):
-        """The slices of images to go through."""
-        return (slice(i, i + self.block) for i in range(0, len(self.x), self.block))
+            self.lines = np.zeros(shape, self.x.dtype)
 
     def fill(self, images):
         """Lays out the lines of `images`. What is padding was 0 and stays 0."""
@@ -114,24 +141,40 @@ class _Lines:
         return w if self.whole else np.moveaxis(w, 0, self.windows.ndim - 1)
 
 
+def _run(work, parts, is_shared):
+    """Calls `work(parts, dot)` with all parts, in one thread or in several that share them."""
+    if not is_shared:
+        work(iter(parts), blas_threads.dot)
+        return
+    with blas_threads.ONE_THREAD:
+        blocks.shared(lambda parts: work(parts, np.matmul), parts, blocks.threads() - 1)
+
+
 def convolve(x, w, windows):
     """What windows over `x` see, weighed by `w` and summed."""
     y = np.zeros((len(x), *windows.positions(x.shape[1:-1]), w.shape[-1]), x.dtype)
     if not (x.size and w.size and y.size):
         return y
-    lines = _Lines(np.ascontiguousarray(x), windows, whole=False)
-    matrix = lines.filter_matrix(w)
-    if lines.crossed:
-        room, kept = lines.room(w.shape[-1])
-    for images in lines.blocks():
-        lines.fill(images)
-        part = y[images]
-        if not lines.crossed:
-            room = part.reshape(-1, w.shape[-1])
-        for rows, places in lines.matrices(len(part)):
-            blas_threads.dot(rows, matrix, out=room[places])
+    x = np.ascontiguousarray(x)
+    parts, is_shared = _Lines(x, windows, whole=False).parts(w.shape[-1])
+
+    def work(mine: Iterator, dot):
+        lines = _Lines(x, windows, whole=False)
+        lines.begin(parts)
+        matrix = lines.filter_matrix(w)
         if lines.crossed:
-            part[...] = kept[: len(part)]
+            room, kept = lines.room(w.shape[-1])
+        for images in mine:
+            lines.fill(images)
+            part = y[images]
+            if not lines.crossed:
+                room = part.reshape(-1, w.shape[-1])
+            for rows, places in lines.matrices(len(part)):
+                dot(rows, matrix, out=room[places])
+            if lines.crossed:
+                part[...] = kept[: len(part)]
+
+    _run(work, parts, is_shared)
     return y
 
 
@@ -166,19 +209,36 @@ def convolve_filter(x, g, windows, whole=False):
     shape = (*windows.size, x.shape[-1], g.shape[-1])
     if not (x.size and g.size and math.prod(shape)):
         return np.zeros(shape, x.dtype)
-    lines = _Lines(np.ascontiguousarray(x), windows, whole)
-    total = np.zeros((math.prod(shape[:-1]), shape[-1]), x.dtype)
-    if lines.crossed:
-        room, counted = lines.room(shape[-1])
-    for images in lines.blocks():
-        lines.fill(images)
-        part = g[images]
+    x = np.ascontiguousarray(x)
+    lines = _Lines(x, windows, whole)
+    most = max(1, _SUMS // (math.prod(shape) * x.itemsize))
+    parts, is_shared = lines.parts(shape[-1], most)
+    sums = {}
+
+    def work(mine: Iterator, dot):
+        lines = _Lines(x, windows, whole)
+        lines.begin(parts)
         if lines.crossed:
-            counted[: len(part)] = part
-        else:
-            room = part.reshape(-1, shape[-1])
-        for rows, places in lines.matrices(len(part)):
-            total += blas_threads.dot(rows.T, room[places])
+            room, counted = lines.room(shape[-1])
+        for images in mine:
+            lines.fill(images)
+            part = g[images]
+            if lines.crossed:
+                counted[: len(part)] = part
+            else:
+                room = part.reshape(-1, shape[-1])
+            for rows, places in lines.matrices(len(part)):
+                product = dot(rows.T, room[places])
+                key = images.start if is_shared else 0
+                if key in sums:
+                    sums[key] += product
+                else:
+                    sums[key] = product
+
+    _run(work, parts, is_shared)
+    total = sums.pop(0)
+    for start in sorted(sums):  # in this order, whichever thread was first
+        total += sums[start]
     if lines.crossed and not np.isfinite(total).all():
         # Perhaps something infinite met one of the zeros that do not count.
         return convolve_filter(x, g, windows, whole=True)
@@ -212,7 +272,7 @@ def depthwise_filter(x, g, windows):
     y = np.zeros((*windows.size, x.shape[-1]), x.dtype)
     for images, tap, positions, cells in _steps(x, g, windows):
         product = (x[images, *cells] * g[images, *positions]).reshape(-1, x.shape[-1])
-        y[tap] += blas_threads.dot_vector(np.ones(len(product), x.dtype), product)
+        y[tap] += np.ones(len(product), x.dtype).dot(product)
     return y
 
 

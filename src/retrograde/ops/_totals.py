@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrograde.fusion.blas_threads import dot_vector
-
 _LONG = 1024  # numbers in a row from which on NumPy adds by pairs, and loses fewer digits
 _MANY = 1 << 20  # and in a column, from which on the ones would take as much memory as the matrix
 
@@ -38,7 +36,7 @@ def total(x: np.ndarray, dtype: np.dtype, axis: tuple[int, ...], keepdims: bool)
     ones, in_front, matrix, shape = product
     if matrix is not None:
         x = x.reshape(matrix)
-    y = dot_vector(ones, x) if in_front else dot_vector(x, ones)
+    y = ones.dot(x) if in_front else x.dot(ones)
     return y if shape is None else y.reshape(shape)
 
 

@@ -18,7 +18,14 @@ from retrograde.program.device_tensors import on_device
 from retrograde.program.interpreter import Divergence, play_entries
 from retrograde.program.loop_rerolling import Loop, rolled
 from retrograde.program.replay import Replay
-from retrograde.program.simplification import Merging, Plain, merged, needed
+from retrograde.program.simplification import (
+    Merging,
+    Plain,
+    Reduced,
+    merged,
+    needed,
+    without_cotangents,
+)
 from retrograde.program.tracing import Call, Log, Origin, Reading, Recording, Tie, may_look_around
 from retrograde.values import dtypes
 
@@ -169,17 +176,13 @@ class Derivative:
             piece._recording.variables,
             piece._compiles,
         )
-        self._backward = Replay(
-            Plain(after, specs, whole.known, [*given, *cotangents], self._outputs, {}),
-            [],
-            piece._compiles,
-        )
+        self._after = after
+        self._backwards: dict[tuple[bool, ...], _Backward] = {}
         self._compiles = piece._compiles
         self._derived = derived
         for n, origin in derived.origins.items():
             derived.origins[n] = origin._replace(of=same.get(origin.of, origin.of))
         self._known = whole.known
-        self._again: Piece | None = None
         self._primitive = _OneCall(self)
 
     def call(self, tensors: list[Tensor], tapes: list[Recorder], log: Log | None) -> Any:
@@ -199,24 +202,14 @@ class Derivative:
         places = self._forward.plain.writes
         return results, {p: on_device(x) for p, x in zip(places, writes, strict=True)}
 
-    def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> list:
-        """The cotangents of the arguments, as tensors."""
-        if thread.recorders:
-            found, _ = self._pulled_again(kept, cotangents)
-        elif _has_batch(cotangents):
-            plain = self._backward.plain
-            values = {n: Tensor(x) for n, x in plain.constants.items()} | kept
-            values |= zip(self._cotangents, cotangents, strict=True)
-            played = play_entries(self._derived, plain.entries, values, None)
-            found = [played.values[n] for n in self._outputs]
-        else:
-            given = [*[kept[n] for n in self._given], *cotangents]
-            arrays, _ = self._backward.run(given, None)
-            found = [wrap(np.asarray(x)) for x in arrays]
-            if self._compiles:
-                _sound_alarm(found)
-        by_number = dict(zip(self._outputs, found, strict=True))
-        return [_packed(g, by_number) for g in self._gradients]
+    def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor | None]) -> list:
+        """Returns the cotangents of the arguments; `None` stands for those of unused results."""
+        used = tuple([g is not None for g in cotangents])
+        backward = self._backwards.get(used)
+        if backward is None:
+            backward = self._backwards[used] = _Backward(self, used)
+        found = backward.pull(kept, [g for g in cotangents if g is not None])
+        return [_packed(g, found) for g in self._gradients]
 
     def inside(self, kept: dict[int, Tensor], cotangents: tuple) -> Inside:
         """What happened in the call that kept this, and in the walk back from `cotangents`."""
@@ -228,25 +221,80 @@ class Derivative:
         origins = self._derived.origins
         return Inside(self._whole, given, origins, self._arguments, results, gradients)
 
-    def _pulled_again(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> Any:
-        arguments = [*self._arguments, *self._hosted, *self._cotangents]
-        if self._again is None:
-            self._again = self._unmerged_piece(arguments) if self._steps else self._piece(arguments)
-        given = [*[kept[n] for n in (*self._arguments, *self._hosted)], *cotangents]
-        return self._again(given, None)
+
+class _Backward:
+    """The backward pass of a derivative from those results that were used."""
+
+    def __init__(self, derivative: Derivative, used: tuple[bool, ...]) -> None:
+        self._derivative = derivative
+        pairs = list(zip(derivative._cotangents, used, strict=True))
+        self._cotangents = [n for n, is_used in pairs if is_used]
+        self._missing = {n for n, is_used in pairs if not is_used}
+        reduced = self._reduced(derivative._after)
+        # Where a result is not used, a source that only it depends on has a gradient of zeros.
+        self._zeros = [n for n in derivative._outputs if n in reduced.absent]
+        self._outputs = {
+            n: reduced.same.get(n, n) for n in derivative._outputs if n not in reduced.absent
+        }
+        specs, given = derivative._derived.specs, derivative._given
+        entries = needed(reduced.entries, set(self._outputs.values()))
+        constants = derivative._known | reduced.zeros
+        arguments = [*given, *self._cotangents]
+        results = list(self._outputs.values())
+        plain = Plain(entries, specs, constants, arguments, results, {})
+        self._replay = Replay(plain, [], derivative._compiles)
+        self._again: Piece | None = None
+
+    def _reduced(self, entries: list) -> Reduced:
+        derivative = self._derivative
+        return without_cotangents(
+            entries, derivative._derived.specs, derivative._cotangents, self._missing
+        )
+
+    def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> dict[int, Tensor]:
+        """Returns the cotangents of the arguments, by their numbers."""
+        derivative = self._derivative
+        if thread.recorders:
+            arguments = [*derivative._arguments, *derivative._hosted]
+            if self._again is None:
+                self._again = self._piece([*arguments, *self._cotangents])
+            found, _ = self._again([*[kept[n] for n in arguments], *cotangents], None)
+        elif _has_batch(cotangents):
+            plain = self._replay.plain
+            values = {n: Tensor(x) for n, x in plain.constants.items()} | kept
+            values |= zip(self._cotangents, cotangents, strict=True)
+            played = play_entries(derivative._derived, plain.entries, values, None)
+            found = [played.values[n] for n in plain.results]
+        else:
+            given = [*[kept[n] for n in derivative._given], *cotangents]
+            arrays, _ = self._replay.run(given, None)
+            found = [wrap(np.asarray(x)) for x in arrays]
+            if derivative._compiles:
+                _sound_alarm(found)
+        specs = derivative._derived.specs
+        zeros = {n: Tensor(np.zeros(specs[n].shape, specs[n].dtype)[()]) for n in self._zeros}
+        return zeros | dict(zip(self._outputs, found, strict=True))
 
     def _piece(self, arguments: list[int]) -> Piece:
-        recording = self._derived.continued({})
-        recording.entries = needed(self._whole, set(self._outputs))
-        recording.constants = {n: Tensor(x) for n, x in self._known.items()}
-        return Piece(recording, arguments, self._outputs, self._compiles)
-
-    def _unmerged_piece(self, arguments: list[int]) -> Piece:
-        recording = self._derived.branched()
-        recording.entries = self._steps
-        recording.constants = self._derived.constants
-        outputs = [self._unmerged[n] for n in self._outputs]
-        return Piece(recording, arguments, outputs, self._compiles)
+        """The same as a piece, which other recorders observe."""
+        derivative = self._derivative
+        derived = derivative._derived
+        if derivative._steps:
+            recording = derived.branched()
+            reduced = self._reduced(derivative._steps)
+            constants = derived.constants
+            outputs = [derivative._unmerged[n] for n in self._outputs]
+        else:
+            recording = derived.continued({})
+            reduced = self._reduced(derivative._whole)
+            constants = {n: Tensor(x) for n, x in derivative._known.items()}
+            outputs = list(self._outputs)
+        outputs = [reduced.same.get(n, n) for n in outputs]
+        recording.constants = constants | {n: Tensor(x) for n, x in reduced.zeros.items()}
+        recording.entries = reduced.entries
+        if not derivative._steps:
+            recording.entries = needed(reduced.entries, set(outputs))
+        return Piece(recording, arguments, outputs, derivative._compiles)
 
 
 def _with_ties(entries: list) -> list:
@@ -352,7 +400,8 @@ class _OneCall:
 
     def plan(self, key: tuple[int, ...]) -> Plan:
         """A plan whose rule is the derivative."""
-        return Plan(_save_nothing, (), self._pull, tuple(map(bool, key)), True, self.name)
+        connected = tuple(map(bool, key))
+        return Plan(_save_nothing, (), self._pull, connected, True, self.name, takes_none=True)
 
     def inside(self, kept: dict[int, Tensor], cotangents: tuple = ()) -> Inside:
         """What happened in this call."""

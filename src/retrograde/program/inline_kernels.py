@@ -15,12 +15,12 @@ import numpy as np
 from retrograde.core.calls import Call
 from retrograde.core.rules import Spec
 from retrograde.core.source import literal
-from retrograde.fusion.blas_threads import MEDIUM, SMALL, SMALL_VECTOR, dot, dot_vector
+from retrograde.fusion.blas_threads import MEDIUM, SMALL, dot
 from retrograde.ops._totals import as_product, ones
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 
 # What the code that is written here may name, besides its arrays.
-NAMES = {"np": np, "ones": ones, "dot": dot, "dot_vector": dot_vector}
+NAMES = {"np": np, "ones": ones, "dot": dot}
 
 
 def written_out(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str | None:
@@ -52,8 +52,7 @@ def _sum(specs, x, *, axis, keepdims):
         return f"np.add.reduce({x}, axis={literal(axis)}{', keepdims=True' if keepdims else ''})"
     row = f"ones({literal(product.ones.size)}, {literal(spec.dtype.char)})"
     matrix = x if product.matrix is None else f"{x}.reshape({literal(product.matrix)})"
-    dot = "dot_vector" if SMALL_VECTOR < math.prod(spec.shape) <= MEDIUM else "np.dot"
-    y = f"{dot}({row}, {matrix})" if product.in_front else f"{dot}({matrix}, {row})"
+    y = f"np.dot({row}, {matrix})" if product.in_front else f"np.dot({matrix}, {row})"
     return y if product.shape is None else f"{y}.reshape({literal(product.shape)})"
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde.core import required
 from retrograde.core.apply import MANY
 from retrograde.core.host_callbacks import Host
 from retrograde.core.recorders import alone, thread
@@ -162,3 +163,61 @@ def needed(entries: list[Any], wanted: set[int]) -> list[Any]:
             continue
         kept.append(entry)
     return kept[::-1]
+
+
+class Reduced(NamedTuple):
+    """A backward pass without some of its cotangents.
+
+    `absent` are the values that depend on missing cotangents only, and `zeros` those of them that
+    calls still read. `same` has the values that are equal to others now.
+    """
+
+    entries: list[Any]
+    zeros: dict[int, np.ndarray]
+    absent: set[int]
+    same: dict[int, int]
+
+
+def without_cotangents(
+    entries: list[Any], specs: list[Spec], cotangents: list[int], missing: set[int]
+) -> Reduced:
+    """Removes the calls from a backward pass that depend on `missing` cotangents only.
+
+    Eager code does not make these calls. Passing zeros instead is different: 0 * NaN is NaN.
+    """
+    dependent = set(cotangents)
+    reduced = Reduced([], {}, set(missing), {})
+    same, absent = reduced.same, reduced.absent
+    for entry in entries:
+        kind = type(entry)
+        if kind is Guard:
+            if entry.value not in absent:
+                reduced.entries.append(entry._replace(value=same.get(entry.value, entry.value)))
+            continue
+        if kind is not Call and kind is not Tie:
+            reduced.entries.append(entry)
+            continue
+        entry = _renamed(entry, same)
+        read = dependent.intersection(entry.inputs if kind is Call else entry.values)
+        if read:
+            dependent.update(entry.outputs)
+        if read and read <= absent:
+            absent.update(entry.outputs)
+            continue
+        if kind is Call and entry.primitive is required.add and not absent.isdisjoint(read):
+            (term,) = read - absent
+            if specs[term] == specs[entry.outputs[0]]:
+                same[entry.outputs[0]] = term
+                continue
+        for n in absent.intersection(
+            entry.inputs if kind is Call else (*entry.inputs, *entry.values)
+        ):
+            reduced.zeros[n] = np.zeros(specs[n].shape, specs[n].dtype)[()]
+        reduced.entries.append(entry)
+    return reduced
+
+
+def _renamed(entry: Any, same: dict[int, int]) -> Any:
+    """Returns a call or tie that reads other values in place of those in `same`."""
+    fields = ("inputs",) if type(entry) is Call else ("inputs", "values")
+    return entry._replace(**{f: tuple([same.get(n, n) for n in getattr(entry, f)]) for f in fields})
