@@ -40,7 +40,6 @@ from retrograde.program import (
     inline_kernels,
     loop_rerolling,
     numpy_codegen,
-    simplification,
     sum_of_slices,
     xla_loops,
 )
@@ -152,7 +151,6 @@ _FUSED = {
     (apply, "MANY"): 2,
     (grouping, "MANY"): 2,
     (numpy_codegen, "MANY"): 2,
-    (simplification, "MANY"): 2,
     (lazy_calls, "LEAST"): 2,
     (lazy_calls, "_BEGIN"): 2,
     (blocks, "LARGE"): 2,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import retrograde as tf
 from retrograde.core.apply import MANY, PRIMITIVES
-from retrograde.core.calls import Call
+from retrograde.core.program import Call
 from retrograde.core.recorders import Recorder, listening, quiet_context
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import wrap

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from retrograde.core.apply import PRIMITIVES
-from retrograde.core.calls import Call
+from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.program import inline_kernels
 from retrograde.program.inline_kernels import NAMES, written_out

@@ -615,3 +615,21 @@ class TestUnusedResults:
             with tf.GradientTape() as tape:
                 y, _ = f(x)
             np.testing.assert_array_equal(tape.gradient(y, x), [3.0, 3.0])
+
+
+@BOTH
+def test_host_callbacks_that_lead_to_no_gradient_beside_a_custom_gradient(compiled):
+    v = tf.Variable([1.0, 2.0])
+
+    @functools.partial(tf.function, jit_compile=compiled)
+    def f(x):
+        tf.repeat(x > 0.0, 2)  # runs in Python
+        tf.recompute_grad(tf.exp)(x)
+        return v * v
+
+    for _ in range(3):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = f(tf.constant([1.0, 2.0]))
+            g = inner.gradient(y, v)
+        np.testing.assert_array_equal(outer.gradient(g, v), [2.0, 2.0])

@@ -54,6 +54,7 @@ class Primitive:
     what it does with strings, which are so rare that they are tried last.
     """
 
+    pure = True  # unlike a host callback, it depends on its inputs only
     __slots__ = (
         "accepts",
         "batch",
@@ -124,6 +125,14 @@ class Primitive:
             return _run_foreign(self, inputs, attrs)
         kernel = self.on_numpy if first.size < MANY else self.on_many
         return kernel(*inputs, **attrs)
+
+    def run(self, arrays: Sequence[Any], attrs: dict) -> Any:
+        """Runs the kernel on arrays of NumPy or JAX, and notifies no recorder."""
+        xp = namespaces.namespace_of(arrays) if namespaces.foreign else np
+        if xp is not np:
+            return namespaces.run(self.kernel, arrays, attrs)
+        kernel = self.on_numpy if arrays[0].size < MANY else self.on_many
+        return kernel(*arrays, **attrs)
 
     def plan(self, key: tuple[int, ...]) -> Plan | bool:
         """What a tape does with a call; `False` if no gradient flows.

@@ -69,6 +69,10 @@ class Host:
         self.draws = draws
         self.recipe = recipe
 
+    def run(self, arrays: Sequence[Any], _attrs: dict) -> Any:
+        """Calls the function on arrays."""
+        return self.f(*arrays)
+
     def __repr__(self) -> str:
         return f"<host {self.name}>"
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import floating_point_flags, namespaces
-from retrograde.core.calls import Call
 from retrograde.core.locks import fork_safe_lock
+from retrograde.core.program import Call
 from retrograde.core.recorders import next_id
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor

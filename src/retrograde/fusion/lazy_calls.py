@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.calls import Call
 from retrograde.core.lazy import Agenda, Promise, is_uniform
+from retrograde.core.program import Call
 from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
 from retrograde.core.source import define

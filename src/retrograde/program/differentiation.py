@@ -11,6 +11,7 @@ from retrograde.core.batching import innermost
 from retrograde.core.host_callbacks import Host
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
+from retrograde.core.program import Call, CustomGradient, Program, ReadVariable, needed
 from retrograde.core.recorders import Recorder, alone, notify, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
@@ -18,15 +19,8 @@ from retrograde.program.device_tensors import on_device
 from retrograde.program.interpreter import Divergence, play_entries
 from retrograde.program.loop_rerolling import Loop, rolled
 from retrograde.program.replay import Replay
-from retrograde.program.simplification import (
-    Merging,
-    Plain,
-    Reduced,
-    merged,
-    needed,
-    without_cotangents,
-)
-from retrograde.program.tracing import Call, Log, Origin, Reading, Recording, Tie, may_look_around
+from retrograde.program.simplification import Merging, Reduced, merged, without_cotangents
+from retrograde.program.tracing import Log, Origin, Recording, may_look_around
 from retrograde.values import dtypes
 
 
@@ -45,7 +39,7 @@ class Piece:
         self._compiles = compiles
         given = set(arguments)
         self._constants = {n: x for n, x in recording.constants.items() if n not in given}
-        self._one_call = not any(map(_is_for_play_only, recording.entries))
+        self._one_call = not any(map(_is_for_play_only, recording.steps))
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, tensors: list[Tensor], log: Log | None) -> Any:
@@ -68,7 +62,7 @@ class Piece:
     def played(self, tensors: list[Tensor], log: Log | None) -> Any:
         """As a call, in which every recorder observes every operation."""
         values = self._constants | dict(zip(self._arguments, tensors, strict=True))
-        played = play_entries(self._recording, self._recording.entries, values, log)
+        played = play_entries(self._recording, self._recording.steps, values, log)
         if type(played) is Divergence:
             return played
         return [played.values[n] for n in self._results], played.writes
@@ -77,7 +71,7 @@ class Piece:
 def _is_for_play_only(entry: Any) -> bool:
     """Whether an entry depends on more than the arguments and random numbers."""
     host = entry.primitive if type(entry) is Call else None
-    return type(entry) is Reading or may_look_around(host)
+    return type(entry) is ReadVariable or may_look_around(host)
 
 
 def _has_batch(tensors: list[Tensor]) -> bool:
@@ -156,15 +150,19 @@ class Derivative:
         self._cotangents = cotangents
         self._arguments = piece._arguments
         self._results = [same.get(n, n) for n in piece._results]
-        self._whole = [e for e in whole.entries if type(e) is Call and not _is_host(e)]
-        read = {n for e in self._whole for n in e.inputs}
-        self._hosted = sorted(hosted & (read | set(self._results) | set(self._outputs)))
-        after = needed(whole.entries[mark:], set(self._outputs))
+        self._whole = [e for e in whole.steps if type(e) is Call and not _is_host(e)]
+        folded = {n: whole.known[same.get(n, n)] for n in hosted if same.get(n, n) in whole.known}
+        self._folded = {n: Tensor(x) for n, x in folded.items()}
+        if not self._steps:
+            read = {n for e in self._whole for n in e.inputs}
+            hosted = hosted & (read | set(self._results) | set(self._outputs))
+        self._hosted = sorted(hosted - folded.keys())
+        after = needed(whole.steps[mark:], set(self._outputs))
         used = {n for e in after for n in e.inputs} | set(self._outputs)
         made = {n for e in after for n in e.outputs} | whole.known.keys() | set(cotangents)
         self._residuals = sorted(used - made)
         given = self._residuals
-        specs, there = derived.specs, whole.entries[:mark]
+        specs, there = derived.specs, whole.steps[:mark]
         if piece._compiles and _are_from_loops(self._residuals, there, specs):
             self._residuals, given = [], [*self._arguments, *self._hosted]
             after = needed(self._whole, set(self._outputs))
@@ -172,7 +170,7 @@ class Derivative:
         out = [*self._results, *self._residuals, *self._hosted]
         before = needed(there, {*out, *whole.writes.values()})
         self._forward = Replay(
-            Plain(before, specs, whole.known, self._arguments, out, whole.writes),
+            Program(before, specs, whole.known, self._arguments, out, whole.writes),
             piece._recording.variables,
             piece._compiles,
         )
@@ -237,11 +235,11 @@ class _Backward:
             n: reduced.same.get(n, n) for n in derivative._outputs if n not in reduced.absent
         }
         specs, given = derivative._derived.specs, derivative._given
-        entries = needed(reduced.entries, set(self._outputs.values()))
+        entries = needed(reduced.steps, set(self._outputs.values()))
         constants = derivative._known | reduced.zeros
         arguments = [*given, *self._cotangents]
         results = list(self._outputs.values())
-        plain = Plain(entries, specs, constants, arguments, results, {})
+        plain = Program(entries, specs, constants, arguments, results, {})
         self._replay = Replay(plain, [], derivative._compiles)
         self._again: Piece | None = None
 
@@ -263,7 +261,7 @@ class _Backward:
             plain = self._replay.plain
             values = {n: Tensor(x) for n, x in plain.constants.items()} | kept
             values |= zip(self._cotangents, cotangents, strict=True)
-            played = play_entries(derivative._derived, plain.entries, values, None)
+            played = play_entries(derivative._derived, plain.steps, values, None)
             found = [played.values[n] for n in plain.results]
         else:
             given = [*[kept[n] for n in derivative._given], *cotangents]
@@ -282,7 +280,7 @@ class _Backward:
         if derivative._steps:
             recording = derived.branched()
             reduced = self._reduced(derivative._steps)
-            constants = derived.constants
+            constants = derived.constants | derivative._folded
             outputs = [derivative._unmerged[n] for n in self._outputs]
         else:
             recording = derived.continued({})
@@ -291,9 +289,9 @@ class _Backward:
             outputs = list(self._outputs)
         outputs = [reduced.same.get(n, n) for n in outputs]
         recording.constants = constants | {n: Tensor(x) for n, x in reduced.zeros.items()}
-        recording.entries = reduced.entries
+        recording.steps = reduced.steps
         if not derivative._steps:
-            recording.entries = needed(reduced.entries, set(outputs))
+            recording.steps = needed(reduced.steps, set(outputs))
         return Piece(recording, arguments, outputs, derivative._compiles)
 
 
@@ -302,9 +300,11 @@ def _with_ties(entries: list) -> list:
 
     Higher derivatives follow the rules of custom gradients, too.
     """
-    if not any(type(e) is Tie for e in entries):
+    if not any(type(e) is CustomGradient for e in entries):
         return []
-    return [e for e in entries if type(e) is Tie or (type(e) is Call and not _is_host(e))]
+    return [
+        e for e in entries if type(e) is CustomGradient or (type(e) is Call and not _is_host(e))
+    ]
 
 
 def _sound_alarm(tensors: list[Tensor]) -> None:
@@ -362,21 +362,21 @@ def _retraced(
         with tape:
             tape.watch(sources)
             known = piece._constants | values
-            played = play_entries(recording, recording.entries, known, log, heard)
+            played = play_entries(recording, recording.steps, known, log, heard)
         if type(played) is Divergence:
             return played
         targets = [played.values[n] for n in piece._results]
         reached = [_is_followed(y, [tape]) and y._array.dtype in dtypes.INEXACT for y in targets]
         targets = [y for y, r in zip(targets, reached, strict=True) if r]
-        there = derived.entries
-        derived.entries = []
+        there = derived.steps
+        derived.steps = []
         ones = [Tensor(np.ones(y._array.shape, y._array.dtype)[()]) for y in targets]
         first = derived.begin(ones)
         found = iter(tape.gradient(targets, sources, ones) if targets else ())
         gradients = [_number_of(next(found, None), derived) if w else None for w in wanted]
-    whole = merged(derived.constants, recording.entries, there, derived.entries)
+    whole = merged(derived.constants, recording.steps, there, derived.steps)
     cotangents = list(range(first, first + len(ones)))
-    steps = [*there, *derived.entries]
+    steps = [*there, *derived.steps]
     return Derivative(piece, derived, whole, reached, cotangents, gradients, hosted, steps)
 
 

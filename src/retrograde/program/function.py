@@ -13,6 +13,7 @@ from typing import Any
 from retrograde.config._settings import settings
 from retrograde.core import namespaces, random_state
 from retrograde.core.locks import fork_safe_lock
+from retrograde.core.program import Guard
 from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.source_location import here
 from retrograde.core.tensor import Tensor, wrap
@@ -32,7 +33,7 @@ from retrograde.program.symbolic_sizes import (
 )
 from retrograde.program.trace_history import Entry, RecordingAccount, readable
 from retrograde.program.traces import Path, Paths, Results
-from retrograde.program.tracing import Guard, Log, Recording, restore
+from retrograde.program.tracing import Log, Recording, restore
 from retrograde.runtime import get_logger
 from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
@@ -325,7 +326,7 @@ class Function:
         if len(paths.all) < _PATIENCE:
             return
         paths.eager = True
-        guard = next(e for e in reversed(recording.entries) if type(e) is Guard)
+        guard = next(e for e in reversed(recording.steps) if type(e) is Guard)
         warnings.warn(
             f"{self._name}: {len(paths.all)} recordings, because a value that reaches Python at "
             f"{guard.where} (by {guard.how}) is another one in each call. From now on the function "

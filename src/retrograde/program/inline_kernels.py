@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.calls import Call
+from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.core.source import literal
 from retrograde.fusion.blas_threads import MEDIUM, SMALL, dot

@@ -12,21 +12,11 @@ from retrograde.core.apply import apply
 from retrograde.core.custom_gradient import record_custom
 from retrograde.core.host_callbacks import Host, wrapped
 from retrograde.core.indexed_slices import whole
+from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import alone
 from retrograde.core.source_location import Place, Retold, locals_of, tell_again
 from retrograde.core.tensor import Tensor
-from retrograde.program.tracing import (
-    Call,
-    Guard,
-    Log,
-    Reading,
-    Recording,
-    Tie,
-    Write,
-    key_of,
-    may_look_around,
-    to_variable,
-)
+from retrograde.program.tracing import Log, Recording, key_of, may_look_around, to_variable
 
 
 class Divergence(NamedTuple):
@@ -79,7 +69,7 @@ def play_entries(
             guards += 1
         elif kind is Write:
             writes[entry.variable] = values[entry.value]
-        elif kind is Reading:
+        elif kind is ReadVariable:
             values[entry.value] = recording.variables[entry.variable]._read()
         else:
             play_tie(recording, entry, values, log)
@@ -116,7 +106,9 @@ def _host(host: Host, inputs: tuple, log: Log) -> Any:
         return wrapped(host, host.f(*arrays))
 
 
-def play_tie(recording: Recording, tie: Tie, values: dict[int, Tensor], log: Log) -> None:
+def play_tie(
+    recording: Recording, tie: CustomGradient, values: dict[int, Tensor], log: Log
+) -> None:
     """Makes the outputs of a `custom_gradient` lead back by the user's rule.
 
     That rule holds tensors of the call that was recorded. So it is recorded itself, as a function
@@ -128,19 +120,19 @@ def play_tie(recording: Recording, tie: Tie, values: dict[int, Tensor], log: Log
         backward, first, results = rule_of(recording, tie)
         given = dict(zip(range(first, first + len(several)), several, strict=True))
         known = values | backward.constants | given
-        played = play_entries(backward, backward.entries, known, log)
+        played = play_entries(backward, backward.steps, known, log)
         return [
             played.values[n] if n is not None and wanted else None
             for n, wanted in zip(results, needed, strict=True)
         ]
 
-    inputs = [values[n] for n in tie.inputs]
+    inputs = [values[n] for n in tie.sources]
     again = to_variable if tie.rule is to_variable else rule  # the former holds no tensors
     outputs = record_custom(tie.name, again, inputs, [values[n] for n in tie.values])
     values.update(zip(tie.outputs, outputs, strict=True))
 
 
-def rule_of(recording: Recording, tie: Tie) -> tuple[Recording, int, list]:
+def rule_of(recording: Recording, tie: CustomGradient) -> tuple[Recording, int, list]:
     """The user's rule of a `custom_gradient` as a recording that goes on where the call ended.
 
     With it come the number of the first cotangent, and those of the results.
@@ -153,7 +145,7 @@ def rule_of(recording: Recording, tie: Tie) -> tuple[Recording, int, list]:
         first = backward.begin(cotangents)
         with alone(backward):
             g = tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
-            found = [whole(x) for x in tie.rule((True,) * len(tie.inputs), g)]
+            found = [whole(x) for x in tie.rule((True,) * len(tie.sources), g)]
         results = [None if x is None else backward.number(x) for x in found]
         recording.rules[key] = (backward, first, results)
     return recording.rules[key]

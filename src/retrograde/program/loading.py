@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import PRIMITIVES, Primitive
-from retrograde.core.calls import Call
 from retrograde.core.host_callbacks import KNOWN, MAKERS
+from retrograde.core.program import Call, CustomGradient, Guard
 from retrograde.core.rules import Spec
 from retrograde.core.source import is_name
 from retrograde.core.tensor import Tensor
@@ -28,7 +28,7 @@ from retrograde.program.saving_values import (
     text,
 )
 from retrograde.program.traces import Path, Results
-from retrograde.program.tracing import Guard, Log, Recording, Tie
+from retrograde.program.tracing import Log, Recording
 from retrograde.values.errors import DataLossError
 
 # A file cannot make a long list by one large number: so many values may have no spec.
@@ -60,7 +60,7 @@ def unpacked_path(
     values.make(recording.constants)
     values.make([n for n in recording.first_values if n >= 0])
     _check_arrays(recording, specs)
-    recording.entries = [_unpacked_entry(entry, values) for entry in data["entries"]]
+    recording.steps = [_unpacked_entry(entry, values) for entry in data["entries"]]
     _unpack_rules(recording, data["rules"], values, tensors)
     writes = {place: number for place, number in data["writes"]}
     for place, number in writes.items():
@@ -147,18 +147,22 @@ def _unpack_rules(
     recording: Recording, data: list, values: _Values, tensors: Mapping[str, Any]
 ) -> None:
     """Gives each `custom_gradient` its gradient function."""
-    ties = [i for i, entry in enumerate(recording.entries) if type(entry) is Tie]
+    ties = [i for i, entry in enumerate(recording.steps) if type(entry) is CustomGradient]
     for i, rule in zip(ties, data, strict=True):
-        tie = recording.entries[i]
+        tie = recording.steps[i]
         if "missing" in rule:
             refuse = functools.partial(_refuse, tie.name, str(rule["missing"]))
-            recording.entries[i] = tie._replace(rule=refuse)
+            recording.steps[i] = tie._replace(rule=refuse)
         else:
             recording.rules[tie.outputs] = _unpacked_rule(recording, tie, rule, values, tensors)
 
 
 def _unpacked_rule(
-    recording: Recording, tie: Tie, data: Mapping, values: _Values, tensors: Mapping[str, Any]
+    recording: Recording,
+    tie: CustomGradient,
+    data: Mapping,
+    values: _Values,
+    tensors: Mapping[str, Any],
 ) -> tuple[Recording, int, list]:
     """What `rule_of` recorded."""
     backward, inside = recording.branched(), values.continued()
@@ -166,9 +170,9 @@ def _unpacked_rule(
     backward.constants = _unpacked_constants(data["constants"], tensors)
     inside.make(n for n in backward.constants if n not in recording.constants)
     inside.make(range(first, first + len(tie.outputs)))
-    backward.entries = [_unpacked_entry(entry, inside) for entry in data["entries"]]
+    backward.steps = [_unpacked_entry(entry, inside) for entry in data["entries"]]
     results = [None if n is None else inside.use([n])[0] for n in data["results"]]
-    _check(len(results) == len(tie.inputs), f"{tie.name} has another number of gradients")
+    _check(len(results) == len(tie.sources), f"{tie.name} has another number of gradients")
     return backward, first, results
 
 
@@ -177,7 +181,7 @@ def _unpacked_entry(data: Mapping, values: _Values) -> Any:
         inputs, used = values.use(data["inputs"]), values.use(data["values"])
         outputs = values.make(data["outputs"])
         _check(len(used) == len(outputs), "a gradient function has other outputs")
-        return Tie(text(data["tie"]), _refuse, inputs, used, outputs)
+        return CustomGradient(text(data["tie"]), _refuse, inputs, used, outputs)
     if "guard" in data:
         (value,) = values.use([data["guard"]])
         truth, key = boolean(data["truth"]), decoded(data["key"])

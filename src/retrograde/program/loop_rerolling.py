@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core.calls import Call
 from retrograde.core.host_callbacks import Host
+from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.program.simplification import hashable
 from retrograde.program.sum_of_slices import accumulated

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import MANY, Primitive
-from retrograde.core.calls import Call
 from retrograde.core.host_callbacks import Host
+from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
 from retrograde.core.rules import Spec
 from retrograde.core.source import define, is_literal, is_name, literal, numbered
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.program.inline_kernels import NAMES, written_out
 from retrograde.program.interpreter import Divergence
-from retrograde.program.simplification import Plain
-from retrograde.program.tracing import Guard, Reading, Write, key_of
+from retrograde.program.tracing import key_of
 
 _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 
@@ -27,9 +26,9 @@ _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 _FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}
 
 
-def generate(plain: Plain, variables: list[Any]) -> Writer:
-    """Python code that does what `plain` says, to arrays."""
-    writer = Writer(plain, variables)
+def generate(program: Program, variables: list[Any]) -> Writer:
+    """Python code that does what `program` says, to arrays."""
+    writer = Writer(program, variables)
     writer.write()
     return writer
 
@@ -41,22 +40,22 @@ class Writer:
     then comes its number.
     """
 
-    def __init__(self, plain: Plain, variables: list[Any]) -> None:
+    def __init__(self, program: Program, variables: list[Any]) -> None:
         self.namespace: dict[str, Any] = {
             **NAMES,
             "key_of": key_of,
             "Divergence": Divergence,
         }
         self.source = ""
-        self._plain = plain
-        self._specs = plain.specs
-        self._entries = _fused(plain)
+        self._program = program
+        self._specs = program.specs
+        self._steps = _fused(program)
         self._variables = variables
-        self._names: dict[int, str] = {n: numbered("x", n) for n in plain.arguments}
-        for n, array in plain.constants.items():
+        self._names: dict[int, str] = {n: numbered("x", n) for n in program.arguments}
+        for n, array in program.constants.items():
             self._names[n] = numbered("c", n)
             self.namespace[self._names[n]] = array
-        self._arguments = [self._names[n] for n in plain.arguments]
+        self._arguments = [self._names[n] for n in program.arguments]
         self._lines: list[str] = []
         self._blocks: list[str] = []  # the sources of functions that fused calls have become
         self._objects: dict[int, str] = {}
@@ -66,21 +65,21 @@ class Writer:
 
     def write(self) -> None:
         """Writes all."""
-        for place, entry in enumerate(self._entries):
-            if type(entry) is Call:
-                self._call(entry, place)
-            elif type(entry) is Fused:
-                self._block(entry)
-            elif type(entry) is Guard:
-                self._guard(entry)
-            elif type(entry) is Write:
-                variable = self._object(self._variables[entry.variable], "variable")
-                self._lines.append(f"log.show({variable}, {self._name(entry.value)})")
+        for place, step in enumerate(self._steps):
+            if type(step) is Call:
+                self._call(step, place)
+            elif type(step) is Fused:
+                self._block(step)
+            elif type(step) is Guard:
+                self._guard(step)
+            elif type(step) is Write:
+                variable = self._object(self._variables[step.variable], "variable")
+                self._lines.append(f"log.show({variable}, {self._name(step.value)})")
             else:
-                self._reading(entry)
+                self._reading(step)
             self._free(place)
-        results = _tuple(self._name(n) for n in self._plain.results)
-        writes = _tuple(self._name(n) for n in self._plain.writes.values())
+        results = _tuple(self._name(n) for n in self._program.results)
+        writes = _tuple(self._name(n) for n in self._program.writes.values())
         self._lines.append(f"return {results}, {writes}")
         head = f"def replay({', '.join([*self._arguments, 'log'])}):"
         replay = "\n    ".join([head, *self._lines]) + "\n"
@@ -95,23 +94,22 @@ class Writer:
     # What may be overwritten and when values are no longer needed
 
     def _last_uses(self) -> dict[int, list[int]]:
-        """For each place, the values that are needed there for the last time."""
-        kept = {*self._plain.results, *self._plain.writes.values()}
-        seen: set[int] = set(kept)
-        last: dict[int, list[int]] = {}
-        for place in range(len(self._entries) - 1, -1, -1):
-            entry = self._entries[place]
-            for n in dict.fromkeys((*_used(entry), *_made(entry))):
-                if n not in seen:
-                    seen.add(n)
-                    last.setdefault(place, []).append(n)
-        return last
+        """Returns, for each place, the values that are needed there for the last time."""
+        last, kept = last_uses(self._steps), self._program.kept
+        return {
+            place: [
+                n
+                for n in dict.fromkeys((*step.inputs, *step.outputs))
+                if last[n] == place and n not in kept
+            ]
+            for place, step in enumerate(self._steps)
+        }
 
     def _overwritable(self) -> set[int]:
         """Arrays that were made here, and of which nobody can hold a view."""
-        ours = _held_by_nobody_else(self._entries)
+        ours = _held_by_nobody_else(self._steps)
         large = {n for n in ours if _nbytes(self._specs[n]) >= _WORTH_FREEING}
-        return large - {*self._plain.results, *self._plain.writes.values()}
+        return large - self._program.kept
 
     def _free(self, place: int) -> None:
         names = [
@@ -219,7 +217,7 @@ class Writer:
         self._lines.append(f"    return Divergence({literal(self._guards)}, {found})")
         self._guards += 1
 
-    def _reading(self, reading: Reading) -> None:
+    def _reading(self, reading: ReadVariable) -> None:
         variable = self._object(self._variables[reading.variable], "variable")
         name = self._new_name(reading.value)
         self._lines.append(f"{name} = {variable}._array")
@@ -230,51 +228,39 @@ class Writer:
         return f"{name}={literal(value) if is_literal(value) else self._object(value, name)}"
 
 
-def _used(entry: Any) -> tuple[int, ...]:
-    return (entry.value,) if type(entry) in (Guard, Reading, Write) else entry.inputs
-
-
-def _made(entry: Any) -> tuple[int, ...]:
-    return () if type(entry) in (Guard, Reading, Write) else entry.outputs
-
-
-def _held_by_nobody_else(entries: list[Any]) -> set[int]:
+def _held_by_nobody_else(steps: list[Any]) -> set[int]:
     """The values with an array that was made here, and into which no other looks."""
     made, shared = set(), set()
-    for entry in entries:
-        if type(entry) is Fused:
-            made.update(entry.outputs)
-        elif type(entry) is not Call:
-            shared.add(entry.value)
-        elif _is_fresh(entry.primitive):
-            made.update(entry.outputs)
+    for step in steps:
+        if type(step) is Fused or (type(step) is Call and _is_fresh(step.primitive)):
+            made.update(step.outputs)
         else:
-            shared.update(entry.inputs)
+            shared.update((*step.inputs, *step.outputs))
     return made - shared
 
 
-def _fused(plain: Plain) -> list[Any]:
-    """The entries, with elementwise calls on large arrays put together between all others."""
+def _fused(program: Program) -> list[Any]:
+    """The steps, with elementwise calls on large arrays put together between all others."""
     parts: list[list[Any]] = [[]]
-    for entry in plain.entries:
-        if type(entry) is Call and type(entry.primitive) is not Host:
-            parts[-1].append(entry)
+    for step in program.steps:
+        if type(step) is Call and type(step.primitive) is not Host:
+            parts[-1].append(step)
         else:
-            parts += [[entry], []]
-    wanted = {*plain.results, *plain.writes.values()}
-    ours = _held_by_nobody_else(plain.entries)
+            parts += [[step], []]
+    wanted = program.kept
+    ours = _held_by_nobody_else(program.steps)
     found: list[list[Any]] = []
     for part in reversed(parts):
-        used = {n for entry in part for n in _used(entry)}
+        used = {n for step in part for n in step.inputs}
         if len(part) > 1:
             # There may be as many parts as values: each is told of what it has itself.
-            here = used.union(*(entry.outputs for entry in part))
-            constants = {n: plain.constants[n] for n in used if n in plain.constants}
+            here = used.union(*(step.outputs for step in part))
+            constants = {n: program.constants[n] for n in used if n in program.constants}
             dead = frozenset((ours & here) - wanted)
-            part = fuse(part, plain.specs, frozenset(wanted & here), dead, constants)
+            part = fuse(part, program.specs, frozenset(wanted & here), dead, constants)
         wanted |= used
         found.append(part)
-    return [entry for part in reversed(found) for entry in part]
+    return [step for part in reversed(found) for step in part]
 
 
 def _tuple(names: Iterable[str]) -> str:

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.calls import Call
 from retrograde.core.host_callbacks import Host
+from retrograde.core.program import Call, Program
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.program.donation import Loan
 from retrograde.program.interpreter import Divergence
 from retrograde.program.numpy_codegen import Writer, generate
-from retrograde.program.simplification import Plain
 from retrograde.program.tracing import Log
-from retrograde.program.xla import Program, can_compile
+from retrograde.program.xla import CompiledProgram, can_compile
 
 
 class Replay:
@@ -29,7 +28,7 @@ class Replay:
 
     def __init__(
         self,
-        plain: Plain,
+        plain: Program,
         variables: list[Any],
         compiles: bool,
         first_values: dict[int, int] | None = None,
@@ -39,11 +38,11 @@ class Replay:
         self.compiles = compiles and self.uncompiled is None
         self._variables = variables
         self._first_values = first_values
-        calls = [entry for entry in plain.entries if type(entry) is Call]
+        calls = [entry for entry in plain.steps if type(entry) is Call]
         self.calls_python = any(type(call.primitive) is Host for call in calls)
         self._writer: Writer | None = None
         self._code: Any = None
-        self._program: Program | None = None
+        self._program: CompiledProgram | None = None
         self.seconds = 0.0  # that it took to make this ready
 
     def source(self) -> str:
@@ -61,10 +60,10 @@ class Replay:
             self.seconds = time.perf_counter() - begun
         return self._code
 
-    def program(self) -> Program:
+    def program(self) -> CompiledProgram:
         """The compiled program."""
         if self._program is None:
-            self._program = Program(self.plain, self._variables, self._first_values)
+            self._program = CompiledProgram(self.plain, self._variables, self._first_values)
         return self._program
 
     @property
@@ -80,7 +79,7 @@ class Replay:
     def run(
         self, tensors: list[Tensor | None], log: Log | None, loan: Loan | None = None
     ) -> tuple | Divergence:
-        """The arrays of the results and of the writes, for these arguments; see `Program.run`."""
+        """The arrays of the results and of the writes, for these arguments; see `CompiledProgram.run`."""
         if self.compiles:
             begun = time.perf_counter()
             outcome = self.program().run(tensors, log, loan)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.calls import Call
 from retrograde.core.host_callbacks import Host
+from retrograde.core.program import Call, CustomGradient, Guard, Write
 from retrograde.core.rules import Spec
 from retrograde.core.variable import Variable
 from retrograde.program.concrete_function import VariableSpec
@@ -25,7 +25,7 @@ from retrograde.program.symbolic_sizes import (
     with_sizes,
 )
 from retrograde.program.traces import Path
-from retrograde.program.tracing import Guard, Reading, Recording, Tie, Write
+from retrograde.program.tracing import Recording
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import held_by
 
@@ -146,14 +146,16 @@ def _packed_path(path: Path, packing: Packing, what: str) -> dict:
     recording, plain = path._recording, path.replay.plain
     if path.results.has_composites():
         raise ValueError(f"{what} cannot be saved: it returns sparse or ragged tensors.")
-    entries, constants, results = plain.entries, plain.constants, plain.results
-    ties = any(type(entry) is Tie for entry in recording.entries)
+    entries, constants, results = plain.steps, plain.constants, plain.results
+    ties = any(type(entry) is CustomGradient for entry in recording.steps)
     if ties and packing.rules:  # which needs all of what was done
-        entries = [entry for entry in recording.entries if type(entry) is not Write]
+        entries = [entry for entry in recording.steps if type(entry) is not Write]
         constants = {n: x._array for n, x in recording.constants.items()}
         results = path.results.numbers
     used = {*plain.arguments, *results, *plain.writes.values()}.union(*map(_numbers, entries))
-    rules = [_packed_rule(recording, e, packing, what) for e in entries if type(e) is Tie]
+    rules = [
+        _packed_rule(recording, e, packing, what) for e in entries if type(e) is CustomGradient
+    ]
     used |= {n for rule in rules for n in rule["used"]} & constants.keys()
     return {
         "entries": [_packed_entry(entry, what) for entry in entries],
@@ -172,23 +174,21 @@ def _packed_path(path: Path, packing: Packing, what: str) -> dict:
     }
 
 
-def _numbers(entry: Any) -> tuple[int, ...]:
-    """The values that an entry uses or makes."""
-    if type(entry) in (Guard, Reading):
-        return (entry.value,)
-    return *entry.inputs, *(entry.values if type(entry) is Tie else ()), *entry.outputs
+def _numbers(step: Any) -> tuple[int, ...]:
+    """Returns the values that a step reads or makes."""
+    return *step.inputs, *step.outputs
 
 
-def _packed_rule(recording: Recording, tie: Tie, packing: Packing, what: str) -> dict:
+def _packed_rule(recording: Recording, tie: CustomGradient, packing: Packing, what: str) -> dict:
     """The user's rule of a `custom_gradient`, as it is recorded for replays; or what it lacks."""
     try:
         backward, first, results = rule_of(recording, tie)
-        if not all(type(entry) is Call for entry in backward.entries):
+        if not all(type(entry) is Call for entry in backward.steps):
             raise ValueError("it looks at values, or has a gradient of its own in it")
-        entries = [_packed_entry(entry, what) for entry in backward.entries]
+        entries = [_packed_entry(entry, what) for entry in backward.steps]
     except Exception as error:
         return {"missing": f"{type(error).__name__}: {error}", "used": []}
-    used = {n for n in results if n is not None}.union(*map(_numbers, backward.entries))
+    used = {n for n in results if n is not None}.union(*map(_numbers, backward.steps))
     constants = backward.constants.items()
     return {
         "entries": entries,
@@ -207,8 +207,8 @@ def _packed_entry(entry: Any, what: str) -> dict:
     if type(entry) is Guard:
         key = encoded(entry.key, what)
         return {"guard": entry.value, "truth": entry.truth, "key": key, "how": entry.how}
-    if type(entry) is Tie:
-        parts = {"inputs": entry.inputs, "values": entry.values, "outputs": entry.outputs}
+    if type(entry) is CustomGradient:
+        parts = {"inputs": entry.sources, "values": entry.values, "outputs": entry.outputs}
         return {"tie": entry.name, **parts}
     recipe = entry.primitive.recipe if type(entry) is Call and _is_host(entry) else None
     if recipe is not None:

@@ -7,52 +7,35 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import required
-from retrograde.core.apply import MANY
 from retrograde.core.host_callbacks import Host
+from retrograde.core.program import Call, CustomGradient, Program, Write, needed
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import Spec
-from retrograde.program.tracing import Call, Guard, Reading, Recording, Tie, Write, may_look_around
+from retrograde.program.tracing import Recording, may_look_around
 
 _LARGEST_FOLDED = 1 << 20  # bytes: more than that is quicker computed than carried along
 _LARGEST_COMPARED = 64  # bytes: numbers that Python code spells out, once for each variable
 
 
-class Plain(NamedTuple):
-    """What is left of a recording.
-
-    `entries` are calls, guards and readings in order, and writes that Python code may look at;
-    `specs`, shapes and dtypes of all values; `constants`, arrays by number. `arguments` are the
-    values that are handed in, `results` those that are returned, and `writes` those that variables
-    are given at the end.
-    """
-
-    entries: list[Any]
-    specs: list[Spec]
-    constants: dict[int, Any]
-    arguments: list[int]
-    results: list[int]
-    writes: dict[int, int]
-
-
-def simplified(recording: Recording, results: list[int], fold: bool = True) -> Plain:
+def simplified(recording: Recording, results: list[int], fold: bool = True) -> Program:
     """`recording` with all that need not be done again left out.
 
     With `fold`, calls on constants are computed now.
     """
-    merging = merged(recording.constants, recording.entries, fold=fold)
+    merging = merged(recording.constants, recording.steps, fold=fold)
     results = [merging.same.get(n, n) for n in results]
-    entries = needed(merging.entries, {*results, *merging.writes.values()})
+    steps = needed(merging.steps, {*results, *merging.writes.values()})
     arguments = recording.arguments
-    return Plain(entries, recording.specs, merging.known, arguments, results, merging.writes)
+    return Program(steps, recording.specs, merging.known, arguments, results, merging.writes)
 
 
 def merged(constants: dict[int, Any], *parts: list[Any], fold: bool = True) -> Merging:
     """Several lists of entries, one after the other, with what they share done once."""
     merging = Merging(constants, fold)
     for part in parts:
-        merging.ends.append(len(merging.entries))
-        for entry in part:
-            merging.take(entry)
+        merging.ends.append(len(merging.steps))
+        for step in part:
+            merging.take(step)
     return merging
 
 
@@ -64,7 +47,7 @@ class Merging:
 
     def __init__(self, constants: dict[int, Any], fold: bool) -> None:
         self._fold = fold
-        self.entries: list[Any] = []
+        self.steps: list[Any] = []
         self.ends: list[int] = []
         self.known: dict[int, Any] = {}
         self.same: dict[int, int] = {}
@@ -74,25 +57,21 @@ class Merging:
         for n, x in constants.items():
             self._know(n, x._array)
 
-    def take(self, entry: Any) -> None:
-        same = self.same
-        kind = type(entry)
+    def take(self, step: Any) -> None:
+        """Appends a step, unless its outputs are known already."""
+        step = step.renamed(self.same)
+        kind = type(step)
         if kind is Call:
-            inputs = tuple([same.get(n, n) for n in entry.inputs])
-            if may_look_around(entry.primitive):
-                self.entries += [Write(*pair) for pair in self.writes.items()]
+            if may_look_around(step.primitive):
+                self.steps += [Write(*pair) for pair in self.writes.items()]
                 self.writes = {}
-            self._call(entry._replace(inputs=inputs))
-        elif kind is Tie:
-            same.update(
-                (y, same.get(x, x)) for y, x in zip(entry.outputs, entry.values, strict=True)
-            )
+            self._call(step)
+        elif kind is CustomGradient:
+            self.same.update(zip(step.outputs, step.values, strict=True))
         elif kind is Write:
-            self.writes[entry.variable] = same.get(entry.value, entry.value)
-        elif kind is Guard:
-            self.entries.append(entry._replace(value=same.get(entry.value, entry.value)))
+            self.writes[step.variable] = step.value
         else:
-            self.entries.append(entry)
+            self.steps.append(step)
 
     def _know(self, number: int, array: Any) -> None:
         """Takes a constant in. A small one that is there already is the same."""
@@ -105,31 +84,28 @@ class Merging:
         self.known[number] = array
 
     def _call(self, call: Call) -> None:
-        hosted = type(call.primitive) is Host
-        pure = not hosted or call.primitive.pure
-        if self._fold and pure and all([n in self.known for n in call.inputs]):
+        is_foldable = self._fold and call.primitive.pure
+        if is_foldable and all([n in self.known for n in call.inputs]):
             values = self._computed(call)
             if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
                 for number, value in zip(call.outputs, values, strict=True):
                     self._know(number, value)
                 return
-        key = None if hosted else (call.primitive.name, call.inputs, hashable(call.attrs))
-        if key is not None and key[2] is not None:
+        attrs = None if type(call.primitive) is Host else hashable(call.attrs)
+        if attrs is not None:
+            key = (call.primitive.name, call.inputs, attrs)
             before = self._seen.setdefault(key, call.outputs)
             if before is not call.outputs:
                 self.same.update(zip(call.outputs, before, strict=True))
                 return
-        self.entries.append(call)
+        self.steps.append(call)
 
     def _computed(self, call: Call) -> tuple:
         arrays = [self.known[n] for n in call.inputs]
         if type(call.primitive) is Host:
             with alone():
-                value = call.primitive.f(*arrays)
-            return tuple(value) if call.primitive.outputs else (value,)
-        kernel = call.primitive.on_numpy if arrays[0].size < MANY else call.primitive.on_many
-        value = thread.recorders.quietly(kernel, *arrays, **call.attrs)
-        return tuple(value) if call.primitive.outputs else (value,)
+                return call.evaluate(arrays)
+        return thread.recorders.quietly(call.evaluate, arrays)
 
 
 def hashable(value: Any) -> Any:
@@ -147,24 +123,6 @@ def hashable(value: Any) -> Any:
     return None
 
 
-def needed(entries: list[Any], wanted: set[int]) -> list[Any]:
-    """The entries that lead to `wanted`, or to a guard, or do something outside."""
-    kept = []
-    for entry in reversed(entries):
-        kind = type(entry)
-        if kind is Call:
-            effect = type(entry.primitive) is Host and not entry.primitive.pure
-            if not effect and wanted.isdisjoint(entry.outputs):
-                continue
-            wanted.update(entry.inputs)
-        elif kind is Guard or kind is Write:
-            wanted.add(entry.value)
-        elif kind is Reading and entry.value not in wanted:
-            continue
-        kept.append(entry)
-    return kept[::-1]
-
-
 class Reduced(NamedTuple):
     """A backward pass without some of its cotangents.
 
@@ -172,52 +130,36 @@ class Reduced(NamedTuple):
     calls still read. `same` has the values that are equal to others now.
     """
 
-    entries: list[Any]
+    steps: list[Any]
     zeros: dict[int, np.ndarray]
     absent: set[int]
     same: dict[int, int]
 
 
 def without_cotangents(
-    entries: list[Any], specs: list[Spec], cotangents: list[int], missing: set[int]
+    steps: list[Any], specs: list[Spec], cotangents: list[int], missing: set[int]
 ) -> Reduced:
-    """Removes the calls from a backward pass that depend on `missing` cotangents only.
+    """Removes the steps from a backward pass that depend on `missing` cotangents only.
 
     Eager code does not make these calls. Passing zeros instead is different: 0 * NaN is NaN.
     """
     dependent = set(cotangents)
     reduced = Reduced([], {}, set(missing), {})
     same, absent = reduced.same, reduced.absent
-    for entry in entries:
-        kind = type(entry)
-        if kind is Guard:
-            if entry.value not in absent:
-                reduced.entries.append(entry._replace(value=same.get(entry.value, entry.value)))
-            continue
-        if kind is not Call and kind is not Tie:
-            reduced.entries.append(entry)
-            continue
-        entry = _renamed(entry, same)
-        read = dependent.intersection(entry.inputs if kind is Call else entry.values)
+    for step in steps:
+        step = step.renamed(same)
+        read = dependent.intersection(step.values if type(step) is CustomGradient else step.inputs)
         if read:
-            dependent.update(entry.outputs)
+            dependent.update(step.outputs)
         if read and read <= absent:
-            absent.update(entry.outputs)
+            absent.update(step.outputs)
             continue
-        if kind is Call and entry.primitive is required.add and not absent.isdisjoint(read):
+        if type(step) is Call and step.primitive is required.add and not absent.isdisjoint(read):
             (term,) = read - absent
-            if specs[term] == specs[entry.outputs[0]]:
-                same[entry.outputs[0]] = term
+            if specs[term] == specs[step.outputs[0]]:
+                same[step.outputs[0]] = term
                 continue
-        for n in absent.intersection(
-            entry.inputs if kind is Call else (*entry.inputs, *entry.values)
-        ):
+        for n in absent.intersection(step.inputs):
             reduced.zeros[n] = np.zeros(specs[n].shape, specs[n].dtype)[()]
-        reduced.entries.append(entry)
+        reduced.steps.append(step)
     return reduced
-
-
-def _renamed(entry: Any, same: dict[int, int]) -> Any:
-    """Returns a call or tie that reads other values in place of those in `same`."""
-    fields = ("inputs",) if type(entry) is Call else ("inputs", "values")
-    return entry._replace(**{f: tuple([same.get(n, n) for n in getattr(entry, f)]) for f in fields})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.core.calls import Call
+from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 
 _FEWEST_ROWS = 8
@@ -24,6 +24,7 @@ class _PlaceRows:
 
     name = "place_rows"
     outputs = False
+    pure = True
 
     def kernel(self, xp: Any, *rows: Any, **attrs: Any) -> Any:
         return place(xp, xp.stack(rows), **attrs)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from retrograde.core.apply import PRIMITIVES, apply
-from retrograde.core.calls import Call
 from retrograde.core.host_callbacks import Host
+from retrograde.core.program import Call, CustomGradient, needed
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.program.interpreter import play_tie
-from retrograde.program.tracing import Recording, Tie
+from retrograde.program.tracing import Recording
 
 
 def traced_back(
@@ -23,7 +25,8 @@ def traced_back(
     starts = [recording.number(x) for x in sources]
     stopped = {recording.number(x) for x in stops}
     values = recording.known_tensors()
-    entries = _leading_to(set(ends) | set(starts), list(recording.entries), set(values))
+    steps = [step for step in recording.steps if _is_repeatable(step)]
+    steps = needed(steps, {*ends, *starts}.difference(values), known=values)
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
 
     def enter(number: int) -> None:
@@ -35,24 +38,19 @@ def traced_back(
     with tape:
         for number in [n for n in (*starts, *stopped) if n in values]:
             enter(number)
-        for entry in entries:
-            if type(entry) is Tie:
-                play_tie(recording, entry, values, recording.log)
+        for step in steps:
+            if type(step) is CustomGradient:
+                play_tie(recording, step, values, recording.log)
             else:
-                y = apply(entry.primitive, tuple([values[n] for n in entry.inputs]), entry.attrs)
-                values.update(zip(entry.outputs, y if type(y) is tuple else (y,), strict=True))
-            for number in entry.outputs:
+                y = apply(step.primitive, tuple([values[n] for n in step.inputs]), step.attrs)
+                values.update(zip(step.outputs, y if type(y) is tuple else (y,), strict=True))
+            for number in step.outputs:
                 enter(number)
     return tape, [values[n] for n in ends], [values[n] for n in starts]
 
 
-def _leading_to(wanted: set[int], entries: list, known: set[int]) -> list:
-    """The calls that lead to `wanted` from what is `known`."""
-    found = []
-    for entry in reversed(entries):
-        is_call = type(entry) is Call and type(entry.primitive) is not Host
-        if (is_call or type(entry) is Tie) and not wanted.isdisjoint(entry.outputs):
-            found.append(entry)
-            inputs = entry.inputs if is_call else (*entry.inputs, *entry.values)
-            wanted.update(n for n in inputs if n not in known)
-    return found[::-1]
+def _is_repeatable(step: Any) -> bool:
+    """Whether a step can run again without side effects."""
+    if type(step) is CustomGradient:
+        return True
+    return type(step) is Call and type(step.primitive) is not Host

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.calls import Call
 from retrograde.core.host_callbacks import Host
 from retrograde.core.locks import fork_safe_lock
+from retrograde.core.program import Call, Guard
 from retrograde.core.rules import Spec
 from retrograde.core.source import literal
 from retrograde.core.spec import TensorSpec, spec_of
@@ -24,8 +24,8 @@ from retrograde.program.fast_path import quick_call
 from retrograde.program.interpreter import Divergence, play_entries
 from retrograde.program.replay import Replay
 from retrograde.program.simplification import simplified
-from retrograde.program.tracing import Guard, Log, Recording
-from retrograde.program.xla import Program
+from retrograde.program.tracing import Log, Recording
+from retrograde.program.xla import CompiledProgram
 from retrograde.values import dtypes, nest
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, held_by
@@ -133,8 +133,8 @@ class Path:
         self, recording: Recording, results: Results, compiles: bool, fold: bool = True
     ) -> None:
         self.results = results
-        self.keys = tuple([e.key for e in recording.entries if type(e) is Guard])
-        self.guards = [e for e in recording.entries if type(e) is Guard]
+        self.keys = tuple([e.key for e in recording.steps if type(e) is Guard])
+        self.guards = [e for e in recording.steps if type(e) is Guard]
         self.replays = 0
         self._recording = recording
         self._arguments = recording.arguments
@@ -165,7 +165,7 @@ class Path:
 
     def exported(self) -> Any:
         """The program for `jax.export`, with the variables as they are now."""
-        program = Program(self.replay.plain, self._recording.variables, None)
+        program = CompiledProgram(self.replay.plain, self._recording.variables, None)
         first, variables = self._recording.first_values, self._recording.variables
         return program.exported({first[p]: np.asarray(variables[p]) for p in self._read})
 
@@ -175,7 +175,7 @@ class Path:
 
     def has_effects(self) -> bool:
         """Whether it calls Python code for more than random numbers."""
-        calls = [e for e in self.replay.plain.entries if type(e) is Call]
+        calls = [e for e in self.replay.plain.steps if type(e) is Call]
         hosts = [call.primitive for call in calls if type(call.primitive) is Host]
         return any(not (host.pure or host.draws) for host in hosts)
 
@@ -252,7 +252,7 @@ class Path:
         read = [variables[place]._current() for place in self._read]
         given = dict(zip(self._arguments, [*inputs, *read], strict=True))
         recording = self._recording
-        played = play_entries(recording, recording.entries, recording.constants | given, log)
+        played = play_entries(recording, recording.steps, recording.constants | given, log)
         if type(played) is Divergence:
             return  # another recording is the right one
         for n, tensor in played.values.items():

@@ -15,9 +15,9 @@ from retrograde.core import random_state
 from retrograde.core.apply import apply
 from retrograde.core.backward import backward_pass
 from retrograde.core.batching import Batched
-from retrograde.core.calls import Call
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.host_callbacks import NUMPY_CALL, Host, wrapped
+from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import Recorder, alone
 from retrograde.core.rules import Spec
 from retrograde.core.source_location import (
@@ -44,43 +44,6 @@ class Origin(NamedTuple):
 
     place: Place | None
     of: int | None = None
-
-
-class Guard(NamedTuple):
-    """A value that reached Python: a replay that meets another one has to be another recording.
-
-    `truth` says that only whether it is true was asked. `where` is the place in the user's code.
-    """
-
-    value: int
-    truth: bool
-    key: Any
-    how: str
-    where: Place | None
-
-
-class Write(NamedTuple):
-    """A variable, by its place in the list of them, gets a new value."""
-
-    variable: int
-    value: int
-
-
-class Reading(NamedTuple):
-    """A variable that something outside of the recording has changed is read once more."""
-
-    variable: int
-    value: int
-
-
-class Tie(NamedTuple):
-    """A `custom_gradient`: `outputs` are the values of `values`, and lead back by `rule` alone."""
-
-    name: str
-    rule: Callable
-    inputs: tuple[int, ...]
-    values: tuple[int, ...]
-    outputs: tuple[int, ...]
 
 
 def to_variable(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
@@ -171,7 +134,7 @@ class Recording(Recorder):
         self.start = next_id()  # tensors with smaller ids were there before
         self.inputs = inputs
         self.count = len(inputs)
-        self.entries: list[Any] = []
+        self.steps: list[Any] = []
         self.origins: dict[int, Origin] = {}  # of calls, by their first outputs
         self.specs: list[Spec] = []
         self.constants: dict[int, Tensor] = {}
@@ -210,7 +173,7 @@ class Recording(Recorder):
     def branched(self) -> Recording:
         """A recording that knows all tensors of this one, and goes on by itself."""
         branch = copy.copy(self)
-        branch.entries, branch.constants, branch.origins = [], {}, dict(self.origins)
+        branch.steps, branch.constants, branch.origins = [], {}, dict(self.origins)
         branch.made = []
         branch.specs, branch._changing = list(self.specs), list(self._changing)
         branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
@@ -238,7 +201,7 @@ class Recording(Recorder):
         """The tensors that everything in the call so far was made of, by their numbers."""
         versions = [pair for pairs in self._versions.values() for pair in pairs]
         read = {n for n in self.first_values if n >= 0}
-        read |= {e.value for e in self.entries if type(e) is Reading}
+        read |= {e.value for e in self.steps if type(e) is ReadVariable}
         found = dict(enumerate(self.inputs)) | self.constants | self.hosted
         return found | {n: x for x, n in versions if n in read}
 
@@ -253,7 +216,7 @@ class Recording(Recorder):
 
     def shows_arguments(self) -> bool:
         """Whether Python code on the way may look at, or change, a variable that was handed in."""
-        calls = [entry for entry in self.entries if type(entry) is Call]
+        calls = [entry for entry in self.steps if type(entry) is Call]
         return bool(self.handed_in) and any(may_look_around(call.primitive) for call in calls)
 
     def close(self) -> None:
@@ -265,7 +228,7 @@ class Recording(Recorder):
             self.variables = []
         self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}
         self._given = {}
-        if not any(type(e) is Tie and e.rule is not to_variable for e in self.entries):
+        if not any(type(e) is CustomGradient and e.rule is not to_variable for e in self.steps):
             self._numbers, self._versions = {}, {}
             for reference in self.made:
                 tensor = reference()
@@ -324,7 +287,7 @@ class Recording(Recorder):
         changing = any([self._changing[n] for n in numbers])
         outputs = y if type(y) is tuple else (y,)
         made = tuple([self._made(x, changing) for x in outputs])
-        self.entries.append(Call(primitive, numbers, attrs, made))
+        self.steps.append(Call(primitive, numbers, attrs, made))
         self.origins[made[0]] = self._origin(sys._getframe(1))
 
     def _origin(self, frame: FrameType | None) -> Origin:
@@ -347,7 +310,7 @@ class Recording(Recorder):
         made = tuple(
             [self._made(y, self._changing[n]) for y, n in zip(outputs, values, strict=True)]
         )
-        self.entries.append(Tie(call.name, call.rule, numbers, values, made))
+        self.steps.append(CustomGradient(call.name, call.rule, numbers, values, made))
 
     def perform(self, host: Host, inputs: tuple, answer: Any = None) -> Any:
         """Runs `host`, unless its `answer` is known, and writes it down."""
@@ -373,7 +336,7 @@ class Recording(Recorder):
         outputs = y if type(y) is tuple else (y,)
         made = tuple([self._made(x, changing) for x in outputs])
         self.hosted.update(zip(made, outputs, strict=True))
-        self.entries.append(Call(host, numbers, {}, made))
+        self.steps.append(Call(host, numbers, {}, made))
         return y
 
     def read(self, variable: Any) -> None:
@@ -387,7 +350,7 @@ class Recording(Recorder):
         elif not any(known is tensor for known, _ in versions):
             number = self._new(tensor._array, changing=True)
             versions.append((tensor, number))
-            self.entries.append(Reading(place, number))
+            self.steps.append(ReadVariable(place, number))
         elif self._given.pop(variable._id, None) is tensor:
             self._read_again(variable, place, tensor)
 
@@ -404,7 +367,7 @@ class Recording(Recorder):
         made = self._new(tensor._array, self._changing[value])
         self._versions[variable._id].append((tensor, made))
         first = self.first_values[place]
-        self.entries.append(Tie("assign", to_variable, (first,), (value,), (made,)))
+        self.steps.append(CustomGradient("assign", to_variable, (first,), (value,), (made,)))
 
     def _place(self, variable: Any) -> int:
         place = self._places.setdefault(variable._id, len(self.variables))
@@ -437,11 +400,11 @@ class Recording(Recorder):
             versions.append((tensor, number))
         if tensor._array.dtype in dtypes.INEXACT:
             self._given[variable._id] = tensor
-        self.entries.append(Write(place, number))
+        self.steps.append(Write(place, number))
 
     def add_writes(self, writes: dict[int, int]) -> None:
         """Lets variables, by their places, end with these values."""
-        self.entries += [Write(place, number) for place, number in writes.items()]
+        self.steps += [Write(place, number) for place, number in writes.items()]
 
     def update(self, variable: Any, primitive: Any, operand: Any) -> None:
         """Gives `variable` what `primitive` makes of its value and `operand`."""
@@ -463,7 +426,7 @@ class Recording(Recorder):
             return  # Python is about to raise an error
         self._guarded.add((number, truth))
         key = bool(array) if truth else key_of(array)
-        self.entries.append(Guard(number, truth, key, how, here()))
+        self.steps.append(Guard(number, truth, key, how, here()))
 
 
 _OUT_OF_SCOPE = (

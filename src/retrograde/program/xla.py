@@ -9,25 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.calls import Call
 from retrograde.core.host_callbacks import Host
+from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
 from retrograde.core.tensor import Tensor
 from retrograde.ops._callbacks import called_back
 from retrograde.program.device_tensors import device_array, required_jax
 from retrograde.program.donation import Loan
 from retrograde.program.interpreter import Divergence
 from retrograde.program.loop_rerolling import rolled
-from retrograde.program.simplification import Plain
-from retrograde.program.tracing import Guard, Log, Reading, Write, key_of
+from retrograde.program.tracing import Log, key_of
 from retrograde.program.xla_loops import Values, compute
 
 _SMALL = 1 << 12  # bytes: constants up to this size become part of the program
 
 
-def can_compile(plain: Plain) -> str | None:
+def can_compile(plain: Program) -> str | None:
     """What Python code in a recording keeps it from being compiled as a whole, if any does."""
     on_host = set(range(len(plain.specs)))
-    for entry in plain.entries:
+    for entry in plain.steps:
         if type(entry) is Write:
             return "Python code that may look at a variable"
         if type(entry) is not Call:
@@ -42,7 +41,7 @@ def can_compile(plain: Plain) -> str | None:
     return None
 
 
-class Program:
+class CompiledProgram:
     """A recording compiled by XLA.
 
     What Python code gives without needing anything that was computed, random numbers above all, is
@@ -52,7 +51,7 @@ class Program:
     """
 
     def __init__(
-        self, plain: Plain, variables: list[Any], first_values: dict[int, int] | None
+        self, plain: Program, variables: list[Any], first_values: dict[int, int] | None
     ) -> None:
         self._jax = required_jax()
         self._plain = plain
@@ -125,14 +124,14 @@ class Program:
         computed: set[int] = set()
         made_before: set[int] = set()
         place = 0
-        for entry in self._plain.entries:
+        for entry in self._plain.steps:
             if type(entry) is Guard:
                 if entry.value in computed:
                     self._guards.append((place, entry))
                 else:
                     self._before.append((place, entry))
                 place += 1
-            elif type(entry) is Reading:
+            elif type(entry) is ReadVariable:
                 self._before.append((-1, entry))
                 made_before.add(entry.value)
             elif type(entry.primitive) is Host and computed.isdisjoint(entry.inputs):
@@ -239,7 +238,7 @@ class Program:
             return self.jitted(*arrays) if loan is None else loan.run(self.jitted, arrays)
 
     def _do_before(self, place: int, entry: Any, values: dict, log: Log) -> Divergence | None:
-        if type(entry) is Reading:
+        if type(entry) is ReadVariable:
             values[entry.value] = device_array(self._variables[entry.variable]._current())
             return None
         if type(entry) is Guard:

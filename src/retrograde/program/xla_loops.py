@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from retrograde.core.calls import Call
+from retrograde.core.program import Call
 from retrograde.program.loop_rerolling import Carried, Loop
 from retrograde.program.sum_of_slices import PLACE_ROWS, place
 

@@ -1,0 +1,242 @@
+"""Program: a list of steps over numbered values, and the analyses that every use of it shares.
+
+Traces, NumPy replay, XLA, lazy evaluation, rematerialization, saved models and diagnostics all work
+on programs. Only a tape keeps its calls as flat tuples, for speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from retrograde.core.rules import Spec
+from retrograde.values import dtypes
+
+# Every kind of step has `inputs` and `outputs`, the numbers of the values that it reads and makes,
+# and `has_side_effects`, by which it is kept even if nothing reads its outputs.
+
+
+class Call(NamedTuple):
+    """A call of a primitive or of a host callback."""
+
+    primitive: Any
+    inputs: tuple[int, ...]
+    attrs: dict
+    outputs: tuple[int, ...]
+
+    @property
+    def has_side_effects(self) -> bool:
+        """Whether it is a host callback that is not pure."""
+        return not self.primitive.pure
+
+    def renamed(self, same: Mapping[int, int]) -> Call:
+        """Returns the call with other inputs, where `same` has a value that is equal."""
+        return self._replace(inputs=tuple([same.get(n, n) for n in self.inputs]))
+
+    def evaluate(self, arrays: Sequence[Any]) -> tuple:
+        """Computes the outputs from the arrays of the inputs."""
+        y = self.primitive.run(arrays, self.attrs)
+        return tuple(y) if self.primitive.outputs else (y,)
+
+
+class Guard(NamedTuple):
+    """A value that Python has used: a run in which it differs needs another trace.
+
+    `truth` says that only `bool(value)` was used, `key` identifies what it was, and `how` and
+    `where` tell which conversion it was, and its place in the user's program.
+    """
+
+    value: int
+    truth: bool
+    key: Any
+    how: str
+    where: Any
+
+    outputs = ()
+    has_side_effects = True
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The value."""
+        return (self.value,)
+
+    def renamed(self, same: Mapping[int, int]) -> Guard:
+        """Returns a guard of the value that is equal, if `same` has one."""
+        return self._replace(value=same.get(self.value, self.value))
+
+
+class Write(NamedTuple):
+    """An assignment to a variable, given by its place in the list of variables."""
+
+    variable: int
+    value: int
+
+    outputs = ()
+    has_side_effects = True
+    inputs = Guard.inputs
+    renamed = Guard.renamed
+
+
+class ReadVariable(NamedTuple):
+    """A read of a variable that host code may have changed since it was read before."""
+
+    variable: int
+    value: int
+
+    inputs = ()
+    has_side_effects = False
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The value."""
+        return (self.value,)
+
+    def renamed(self, _same: Mapping[int, int]) -> ReadVariable:
+        """Returns the step itself, which has no inputs."""
+        return self
+
+
+class CustomGradient(NamedTuple):
+    """A `custom_gradient`: `outputs` equal `values`, and `rule` leads from them to `sources`."""
+
+    name: str
+    rule: Callable
+    sources: tuple[int, ...]
+    values: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    has_side_effects = False
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """All values that it reads."""
+        return *self.sources, *self.values
+
+    def renamed(self, same: Mapping[int, int]) -> CustomGradient:
+        """Returns the step with other inputs, where `same` has a value that is equal."""
+        sources, values = (
+            tuple([same.get(n, n) for n in part]) for part in (self.sources, self.values)
+        )
+        return self._replace(sources=sources, values=values)
+
+
+class Program(NamedTuple):
+    """A list of steps with its inputs and results.
+
+    `specs` has the shape and dtype of every value, and `constants` the arrays of some. `arguments`
+    are the values that are passed in, `results` those that are returned, and `writes` those that
+    variables, by their places, are assigned at the end.
+    """
+
+    steps: list[Any]
+    specs: Sequence[Spec] | Mapping[int, Spec]
+    constants: dict[int, Any]
+    arguments: list[int]
+    results: list[int]
+    writes: dict[int, int]
+
+    @property
+    def kept(self) -> set[int]:
+        """The values that are needed after the last step."""
+        return {*self.results, *self.writes.values()}
+
+    @property
+    def calls(self) -> list[Call]:
+        """The steps that are calls."""
+        return [step for step in self.steps if type(step) is Call]
+
+    def __str__(self) -> str:
+        lines = [f"program({', '.join(map(self._described, self.arguments))}):"]
+        lines += [
+            f"{_name(n)} = constant {self._spec(n)}"
+            for n in self.constants
+            if any(n in step.inputs for step in self.steps) or n in self.kept
+        ]
+        lines += [self._line(step) for step in self.steps]
+        lines += [f"variable {place} = {_name(n)}" for place, n in self.writes.items()]
+        lines.append(f"return {', '.join(map(_name, self.results))}")
+        return "\n    ".join(lines)
+
+    def _line(self, step: Any) -> str:
+        kind = type(step)
+        if kind is Guard:
+            value = f"bool({_name(step.value)})" if step.truth else _name(step.value)
+            return f"guard {value} is {step.key!r}"
+        if kind is Write:
+            return f"variable {step.variable} = {_name(step.value)}"
+        if kind is ReadVariable:
+            return f"{self._described(step.value)} = variable {step.variable}"
+        made = ", ".join(map(self._described, step.outputs))
+        if kind is CustomGradient:
+            return (
+                f"{made} = {', '.join(map(_name, step.values))}, with the gradient of {step.name}"
+            )
+        attrs = [f"{name}={value!r}" for name, value in step.attrs.items()]
+        return f"{made} = {step.primitive.name}({', '.join([*map(_name, step.inputs), *attrs])})"
+
+    def _described(self, number: int) -> str:
+        return f"{_name(number)}: {self._spec(number)}"
+
+    def _spec(self, number: int) -> str:
+        spec = self.specs[number]
+        return f"{dtypes.of(spec.dtype).name}[{', '.join(map(str, spec.shape))}]"
+
+
+def _name(number: int) -> str:
+    return f"%{number}"
+
+
+# Liveness
+
+
+def needed(
+    steps: Sequence[Any], wanted: Iterable[int], known: Collection[int] | None = None
+) -> list[Any]:
+    """Returns the steps that lead to the values `wanted`, and those that have side effects.
+
+    If the values of some numbers are `known`, these are not computed. Then side effects do not
+    count either, and the search ends as soon as everything is found.
+    """
+    wanted = set(wanted)
+    kept = []
+    for step in reversed(steps):
+        if known is not None and not wanted:
+            break
+        if (known is not None or not step.has_side_effects) and wanted.isdisjoint(step.outputs):
+            continue
+        wanted.difference_update(step.outputs)
+        wanted.update(step.inputs if known is None else [n for n in step.inputs if n not in known])
+        kept.append(step)
+    return kept[::-1]
+
+
+def last_uses(steps: Iterable[Any]) -> dict[int, int]:
+    """Returns the place of the last step that reads each value, or of the one that makes it."""
+    return {n: i for i, step in enumerate(steps) for n in (*step.outputs, *step.inputs)}
+
+
+def depending_on(steps: Iterable[Any], sources: Iterable[int]) -> set[int]:
+    """Returns all values that depend on `sources`, these included."""
+    found = set(sources)
+    for step in steps:
+        if not found.isdisjoint(step.inputs):
+            found.update(step.outputs)
+    return found
+
+
+# Evaluation
+
+
+def evaluate(
+    calls: Sequence[Call], values: Mapping[int, Any], results: Collection[int]
+) -> dict[int, Any]:
+    """Computes `results` on arrays, one call after the other, and frees each array early."""
+    values, last = dict(values), last_uses(calls)
+    for place, call in enumerate(calls):
+        values.update(
+            zip(call.outputs, call.evaluate([values[n] for n in call.inputs]), strict=True)
+        )
+        for n in {*call.inputs, *call.outputs}:
+            if last[n] == place and n not in results:
+                del values[n]
+    return {n: values[n] for n in results}
