@@ -34,7 +34,7 @@ from retrograde.program.loaded_function import unpacked_function
 from retrograde.program.loading import tensor_of
 from retrograde.program.saving import Packing, packed_function
 from retrograde.program.saving_values import boolean, decoded, encoded, integer, item, text
-from retrograde.program.symbolic_sizes import open_axes
+from retrograde.program.symbolic_sizes import unknown_axes
 from retrograde.values.arguments import expect, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import DataLossError, OpError
@@ -213,7 +213,7 @@ def _packed_signature(f: Any, packing: Packing) -> dict:
     packed = packed_function(function, packing)
     if isinstance(f, ConcreteFunction):
         args, kwargs = f.structured_input_signature
-    elif f._input_signature and (packed["opened"] or not open_axes(f._input_signature)):
+    elif f._input_signature and (packed["opened"] or not unknown_axes(f._input_signature)):
         args, kwargs = f._input_signature, {}
     else:
         args, kwargs = next(p.arguments for p in f._signatures.values() if p.all)
@@ -345,7 +345,7 @@ def _unpacked_signature(data: Mapping, variables: list, tensors: Mapping) -> Sig
     function = unpacked_function(data["function"], variables, tensors)
     args, kwargs = decoded(data["args"]), decoded(data["kwargs"])
     concrete = function.get_concrete_function(*args, **kwargs)
-    return Signature(function, tuple(args), kwargs, concrete._path, concrete._others)
+    return Signature(function, tuple(args), kwargs, concrete._trace, concrete._others)
 
 
 def _kind(data: Mapping) -> type:

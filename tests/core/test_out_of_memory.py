@@ -141,7 +141,7 @@ def test_a_replayed_call_that_fails_writes_nothing(compiles):
 
 
 def test_a_replay_that_alone_runs_out_of_memory(monkeypatch):
-    from retrograde.program.traces import Path
+    from retrograde.program.traces import Trace
 
     step = tf.function(lambda x: x * 2.0)
     x = tf.Variable([1.0])
@@ -150,7 +150,7 @@ def test_a_replay_that_alone_runs_out_of_memory(monkeypatch):
     def fail(*_):
         raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 16 bytes.\nMore.")
 
-    monkeypatch.setattr(Path, "run", fail)
+    monkeypatch.setattr(Trace, "run", fail)
     with pytest.raises(tf.errors.ResourceExhaustedError) as raised:
         step(x)
     assert str(raised.value).endswith(

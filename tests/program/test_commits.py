@@ -66,8 +66,8 @@ class TestThreads:
             found = []
 
             def look(add=add, found=found):
-                paths = [path for paths in add._signatures.values() for path in paths.all]
-                found.extend(len(path._recording.made) for path in paths)
+                traces = [trace for traces in add._signatures.values() for trace in traces.all]
+                found.extend(len(trace._tracer.made) for trace in traces)
 
             with At(n, look, [function.__file__]) as place:
                 add()
@@ -149,7 +149,7 @@ def three_variables(compiled=False):
     return variables, step
 
 
-def quick(step, x):
+def fast_call(step, x):
     return step(x)
 
 
@@ -172,7 +172,7 @@ class TestControlC:
         variable.__file__,
     )
 
-    @pytest.mark.parametrize("call", [quick, by_name, under_a_tape])
+    @pytest.mark.parametrize("call", [fast_call, by_name, under_a_tape])
     def test_a_replayed_call_writes_all_variables_or_none(self, call):
         variables, step = three_variables()
         x = tf.ones([2])
@@ -191,7 +191,7 @@ class TestControlC:
         assert n > 10
         assert values == {before + 1.0}
 
-    @pytest.mark.parametrize("call", [quick, under_a_tape])
+    @pytest.mark.parametrize("call", [fast_call, under_a_tape])
     def test_a_traced_call_writes_all_variables_or_none(self, call):
         x = tf.ones([2])
         for n in itertools.count(1, 7):

@@ -301,4 +301,4 @@ def test_a_compiled_step_without_arguments_may_close_over_a_large_constant():
         step()
 
     np.testing.assert_array_equal(total.numpy(), 8.0 * data.numpy())
-    assert step._latest is not None and step._quick
+    assert step._latest is not None and step._fast_calls

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.program.loop_rerolling import Loop, rolled
+from retrograde.program.loop_rerolling import Loop, reroll
 
 RNG = np.random.default_rng(0)
 W, U = (tf.Variable(RNG.normal(size=(n, 4)) * 0.4) for n in (3, 4))
@@ -144,12 +144,12 @@ def test_the_same_numbers_as_without(name):
 
 
 def calls_of(step, x):
-    """What XLA is given: the calls of the first recording, as they are and rolled up."""
+    """What XLA is given: the calls of the first recording, as they are and reroll up."""
     f = tf.function(step, jit_compile=True)
     f(x)
     f(x)
-    program = f._entries[0].path.replay.program()
-    return program._calls, rolled(program._calls, program._specs, set(program.outputs))
+    program = f._history[0].trace.executable.compiled()
+    return program._calls, reroll(program._calls, program._specs, set(program.outputs))
 
 
 LOOPS = {"by_scan": 2, "by_fold": 2, "by_two_states": 2, "by_range": 2, "over_columns": 2}
@@ -233,9 +233,9 @@ def test_the_way_back_from_a_long_loop_is_handed_little():
 
     for a, b in zip(expected, gradients(f), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9)
-    (derivative,) = f._entries[0].path._piece._derivatives.values()
+    (derivative,) = f._history[0].trace._differentiable._derivatives.values()
     drawn = 100  # which nobody could compute again
-    assert len(derivative._forward.plain.results) < 10 + 2 * drawn
+    assert len(derivative._forward.program.results) < 10 + 2 * drawn
     assert not derivative._residuals
 
 

@@ -13,8 +13,8 @@ def compiled(f, *arguments):
     function = tf.function(f, jit_compile=True)
     function(*arguments)
     y = function(*arguments)
-    (entry,) = function._entries
-    return entry.path.replay.program(), y
+    (entry,) = function._history
+    return entry.trace.executable.compiled(), y
 
 
 SIZES = [

@@ -226,7 +226,7 @@ class TestTraceLimit:
         f(tf.ones([1]))
         for _ in range(3):
             f(tf.ones([1]))
-        trace = weakref.ref(f._entries[0].path)
+        trace = weakref.ref(f._history[0].trace)
 
         for size in range(2, 6):
             for _ in range(3):

@@ -430,7 +430,7 @@ def test_numbers_of_a_loop_over_a_range_are_constants():
     x = tf.constant([1.0, 2.0, 3.0])
 
     assert [float(f(tf.constant(n), x)) for n in (2, 3, 2)] == [3.0, 6.0, 3.0]
-    assert [len(paths.guards) for paths in f._signatures.popitem()[1].all] == [1, 1]
+    assert [len(traces.guards) for traces in f._signatures.popitem()[1].all] == [1, 1]
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -35,7 +35,7 @@ class ConcreteFunction:
         function: Any,
         args: tuple,
         kwargs: dict,
-        path: Any,
+        trace: Any,
         others: Callable[[], list] = list,
     ) -> None:
         """`others` gives recordings with other sizes, where the arguments leave these open."""
@@ -43,7 +43,7 @@ class ConcreteFunction:
         self._others = others
         self._args = args
         self._kwargs = kwargs
-        self._path = path
+        self._trace = trace
         self.name = function._name
 
     @property
@@ -55,8 +55,8 @@ class ConcreteFunction:
     @property
     def structured_outputs(self) -> Any:
         """What the function returns, with specs in place of tensors."""
-        others = [list(nest.leaves(path.described_results())) for path in self._others()]
-        structure = self._path.described_results()
+        others = [list(nest.leaves(trace.described_results())) for trace in self._others()]
+        structure = self._trace.described_results()
         leaves = [_common(specs) for specs in zip(nest.leaves(structure), *others, strict=True)]
         return nest.packed(structure, iter(leaves))
 
@@ -73,7 +73,7 @@ class ConcreteFunction:
     @property
     def variables(self) -> tuple:
         """The variables that the function reads or writes, its arguments excepted."""
-        return tuple(self._path.captured_variables())
+        return tuple(self._trace.captured_variables())
 
     @property
     def trainable_variables(self) -> tuple:
@@ -93,7 +93,7 @@ class ConcreteFunction:
         Its `mlir_module()` is the text, `serialize()` makes bytes of it that other versions of JAX
         can read. Variables are in it with the values they have now.
         """
-        return self._path.exported()
+        return self._trace.exported()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given, by_place = iter(args), not (kwargs or self._kwargs)
@@ -128,7 +128,7 @@ class ConcreteFunction:
         """What the function takes and returns, in words."""
         args, kwargs = self.structured_input_signature
         signature = self.function._parameters.signature
-        return told(signature, args, kwargs, self.structured_outputs, self._path)
+        return told(signature, args, kwargs, self.structured_outputs, self._trace)
 
     def __str__(self) -> str:
         return f"ConcreteFunction {self.pretty_printed_signature()}"
@@ -152,7 +152,7 @@ class VariableSpec:
         return f"Variable(shape={tuple(self.shape)}, dtype={self.dtype})"
 
 
-def made_up(value: Any, zeros: Callable | None = None) -> Any:
+def with_dummies(value: Any, zeros: Callable | None = None) -> Any:
     """`value` with tensors in place of specs: `zeros(shape, dtype)`, or zeros in memory."""
     if isinstance(value, TensorSpec):
         sizes = value.shape.as_list() if value.shape.rank is not None else []
@@ -161,7 +161,7 @@ def made_up(value: Any, zeros: Callable | None = None) -> Any:
     if isinstance(value, TypeSpec):
         raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
     if nest.is_nested(value):
-        return nest.rebuilt(value, [made_up(child, zeros) for child in nest.children(value)])
+        return nest.rebuilt(value, [with_dummies(child, zeros) for child in nest.children(value)])
     return value
 
 

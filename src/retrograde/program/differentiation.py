@@ -1,4 +1,4 @@
-"""Functions in the ears of tapes: one call, whose way back is a recording too."""
+"""Derivatives of traced functions: a tape records one call, whose gradient is a program, too."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from retrograde.core.recorders import Recorder, alone, notify, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.program.device_tensors import on_device
-from retrograde.program.interpreter import Divergence, play_entries
-from retrograde.program.loop_rerolling import Loop, rolled
-from retrograde.program.replay import Replay
-from retrograde.program.simplification import Merging, Reduced, merged, without_cotangents
-from retrograde.program.tracing import Log, Origin, Recording, may_look_around
+from retrograde.program.executable import Executable
+from retrograde.program.interpreter import Divergence, interpret
+from retrograde.program.loop_rerolling import Loop, reroll
+from retrograde.program.simplification import Merged, Reduced, merge, without_cotangents
+from retrograde.program.tracing import Log, Origin, Tracer, may_read_variables
 from retrograde.values import dtypes
 
 
-class Piece:
-    """A recording with what goes in and what comes out, to be called on tensors.
+class DifferentiableProgram:
+    """What was traced, as a function of tensors that recorders observe.
 
-    Tapes hear of it as of one call. Other recorders hear everything that it does.
+    Tapes record one call. Other recorders observe every operation.
     """
 
     def __init__(
-        self, recording: Recording, arguments: list[int], results: list[int], compiles: bool
+        self, tracer: Tracer, arguments: list[int], results: list[int], compiles: bool
     ) -> None:
-        self._recording = recording
-        self._arguments = arguments
-        self._results = results
-        self._compiles = compiles
+        self.tracer = tracer
+        self.arguments = arguments
+        self.results = results
+        self.compiles = compiles
         given = set(arguments)
-        self._constants = {n: x for n, x in recording.constants.items() if n not in given}
-        self._one_call = not any(map(_is_for_play_only, recording.steps))
+        self.constants = {n: x for n, x in tracer.constants.items() if n not in given}
+        self._is_one_call = not any(map(_must_be_interpreted, tracer.steps))
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, tensors: list[Tensor], log: Log | None) -> Any:
-        """The results and the new values of variables, as tensors; or where the call diverged."""
+        """Returns results and new values of variables as tensors; or the guard that failed."""
         recorders = thread.recorders
-        one_call = self._one_call and all(isinstance(r, GradientTape) for r in recorders)
-        if not one_call or _has_batch(tensors):
-            return self.played(tensors, log)
-        wanted = tuple([_is_followed(x, recorders) for x in tensors])
+        is_one_call = self._is_one_call and all(isinstance(r, GradientTape) for r in recorders)
+        if not is_one_call or _has_batch(tensors):
+            return self.interpreted(tensors, log)
+        wanted = tuple([_is_connected(x, recorders) for x in tensors])
         derivative = self._derivatives.get(wanted)
         if derivative is None:
-            outcome = _retraced(self, wanted, tensors, log)
+            outcome = _trace_derivative(self, wanted, tensors, log)
             if type(outcome) is Divergence:
                 return outcome
             derivative = self._derivatives[wanted] = outcome
@@ -59,58 +59,56 @@ class Piece:
                 log.rewind()
         return derivative.call(tensors, recorders, log)
 
-    def played(self, tensors: list[Tensor], log: Log | None) -> Any:
-        """As a call, in which every recorder observes every operation."""
-        values = self._constants | dict(zip(self._arguments, tensors, strict=True))
-        played = play_entries(self._recording, self._recording.steps, values, log)
-        if type(played) is Divergence:
-            return played
-        return [played.values[n] for n in self._results], played.writes
+    def interpreted(self, tensors: list[Tensor], log: Log | None) -> Any:
+        """Does the same as a call in which every recorder observes every operation."""
+        values = self.constants | dict(zip(self.arguments, tensors, strict=True))
+        interpreted = interpret(self.tracer, self.tracer.steps, values, log)
+        if type(interpreted) is Divergence:
+            return interpreted
+        return [interpreted.values[n] for n in self.results], interpreted.writes
 
 
-def _is_for_play_only(entry: Any) -> bool:
-    """Whether an entry depends on more than the arguments and random numbers."""
-    host = entry.primitive if type(entry) is Call else None
-    return type(entry) is ReadVariable or may_look_around(host)
+def _must_be_interpreted(step: Any) -> bool:
+    """Whether a step depends on more than the arguments and random numbers."""
+    return type(step) is ReadVariable or (type(step) is Call and may_read_variables(step.primitive))
 
 
 def _has_batch(tensors: list[Tensor]) -> bool:
     return bool(namespaces.foreign) and innermost([x._array for x in tensors]) is not None
 
 
-def _is_followed(x: Tensor, tapes: list[GradientTape]) -> bool:
+def _is_connected(x: Tensor, tapes: list[GradientTape]) -> bool:
     return any(x._id in tape._connected for tape in tapes)
 
 
-# How many values of loops the way back is handed, if XLA compiles both. Each one of each turn would
-# leave one program and enter the other by itself: beyond this it is quicker to compute them again.
-_MOST_HANDED_OVER = 64
+# Residuals from loops, if XLA compiles both programs. Each iteration has its own, which leaves one
+# program and enters the other separately: rematerializing more than this is faster.
+_MOST_RESIDUALS_FROM_LOOPS = 64
 
 
-def _are_from_loops(numbers: list[int], entries: list, specs: list) -> bool:
-    """Whether many of these values are made in loops, a few in each turn."""
-    if len(numbers) <= _MOST_HANDED_OVER:
+def _are_from_loops(numbers: list[int], steps: list, specs: list) -> bool:
+    """Whether many of these values are computed in the iterations of loops."""
+    if len(numbers) <= _MOST_RESIDUALS_FROM_LOOPS:
         return False
-    calls = [entry for entry in entries if type(entry) is Call and not _is_host(entry)]
-    loops = [e for e in rolled(calls, specs, set(numbers)) if type(e) is Loop]
-    made = {n for loop in loops for turn in loop.numbers for outputs in turn for n in outputs}
-    return len(made.intersection(numbers)) > _MOST_HANDED_OVER
+    loops = [s for s in reroll(_primitive_calls(steps), specs, set(numbers)) if type(s) is Loop]
+    made = {n for loop in loops for calls in loop.numbers for outputs in calls for n in outputs}
+    return len(made.intersection(numbers)) > _MOST_RESIDUALS_FROM_LOOPS
 
 
 class Slices(NamedTuple):
-    """A gradient that is made of rows: the numbers of its values and indices, and its shape."""
+    """Gradients as IndexedSlices: the numbers of values and indices, and the dense shape."""
 
     values: int
     indices: int
     dense_shape: Any
 
 
-class Inside(NamedTuple):
-    """What happened in one call of a function, to look for something in it.
+class CallDetails(NamedTuple):
+    """The operations inside one call of a function, for diagnostics.
 
-    `calls` are all of them, on the way there and back; `given`, the arrays that they began with,
-    and `origins`, where they come from, by number. `arguments`, `results` and `gradients` are the
-    numbers of what tapes saw.
+    `calls` are those of the forward and the backward pass, `given` the arrays that they start from
+    by number, and `origins` their places. `arguments`, `results` and `gradients` are the numbers of
+    the values that tapes see.
     """
 
     calls: list[Call]
@@ -122,69 +120,75 @@ class Inside(NamedTuple):
 
 
 class Derivative:
-    """A function and the way back, to those of its arguments that are wanted.
+    """A forward program and the backward passes to those arguments that are wanted.
 
-    `forward` gives the results of the function and, behind them, what `backward` needs of the way
-    unless it computes that again, and what Python code gave. Where someone listens to the walk
-    back, `again` is called in its place, which takes the arguments and the cotangents: its own way
-    back is found like that of any other piece.
+    The forward program returns the results of the function, the residuals that the backward pass
+    reads unless it rematerializes them, and what host callbacks returned. While recorders are
+    active, the backward pass is a differentiable program of the arguments and the cotangents.
     """
 
     def __init__(
         self,
-        piece: Piece,
-        derived: Recording,
-        whole: Merging,
+        program: DifferentiableProgram,
+        tracer: Tracer,
+        merged: Merged,
         reached: list[bool],
         cotangents: list[int],
         gradients: list[Any],
         hosted: set[int],
-        steps: list[Any],
+        unmerged: list[Any],
     ) -> None:
-        same, (_, _, mark) = whole.same, whole.ends
-        self._steps = _with_ties(steps)
-        self._unmerged = {same.get(n, n): n for g in gradients for n in _numbers(g)}
+        same, (_, _, start) = merged.same, merged.starts
+        self.tracer = tracer
+        self.constants = merged.constants
+        self.compiles = program.compiles
+        self.arguments = program.arguments
+        self.cotangents = cotangents
+        self.calls = _primitive_calls(merged.steps)
+        # Merged steps have lost the custom gradients, which higher derivatives need.
+        self.unmerged = _with_custom_gradients(unmerged)
+        self.unmerged_numbers = {same.get(n, n): n for g in gradients for n in _numbers(g)}
         self._gradients = [_renumbered(g, same) for g in gradients]
-        self._outputs = list(dict.fromkeys(n for g in self._gradients for n in _numbers(g)))
+        self.outputs = list(dict.fromkeys(n for g in self._gradients for n in _numbers(g)))
         self._reached = reached
-        self._cotangents = cotangents
-        self._arguments = piece._arguments
-        self._results = [same.get(n, n) for n in piece._results]
-        self._whole = [e for e in whole.steps if type(e) is Call and not _is_host(e)]
-        folded = {n: whole.known[same.get(n, n)] for n in hosted if same.get(n, n) in whole.known}
-        self._folded = {n: Tensor(x) for n, x in folded.items()}
-        if not self._steps:
-            read = {n for e in self._whole for n in e.inputs}
-            hosted = hosted & (read | set(self._results) | set(self._outputs))
-        self._hosted = sorted(hosted - folded.keys())
-        after = needed(whole.steps[mark:], set(self._outputs))
-        used = {n for e in after for n in e.inputs} | set(self._outputs)
-        made = {n for e in after for n in e.outputs} | whole.known.keys() | set(cotangents)
-        self._residuals = sorted(used - made)
-        given = self._residuals
-        specs, there = derived.specs, whole.steps[:mark]
-        if piece._compiles and _are_from_loops(self._residuals, there, specs):
-            self._residuals, given = [], [*self._arguments, *self._hosted]
-            after = needed(self._whole, set(self._outputs))
-        self._given = given
-        out = [*self._results, *self._residuals, *self._hosted]
-        before = needed(there, {*out, *whole.writes.values()})
-        self._forward = Replay(
-            Program(before, specs, whole.known, self._arguments, out, whole.writes),
-            piece._recording.variables,
-            piece._compiles,
+        self._results = [same.get(n, n) for n in program.results]
+        self._find_hosted(hosted, same)
+        self._partition(merged, start)
+        out = [*self._results, *self._residuals, *self.hosted]
+        steps = needed(merged.steps[:start], {*out, *merged.writes.values()})
+        self._forward = Executable(
+            Program(steps, tracer.specs, self.constants, self.arguments, out, merged.writes),
+            program.tracer.variables,
+            self.compiles,
         )
-        self._after = after
         self._backwards: dict[tuple[bool, ...], _Backward] = {}
-        self._compiles = piece._compiles
-        self._derived = derived
-        for n, origin in derived.origins.items():
-            derived.origins[n] = origin._replace(of=same.get(origin.of, origin.of))
-        self._known = whole.known
-        self._primitive = _OneCall(self)
+        for n, origin in tracer.origins.items():
+            tracer.origins[n] = origin._replace(of=same.get(origin.of, origin.of))
+        self._primitive = _FunctionPrimitive(self)
+
+    def _find_hosted(self, hosted: set[int], same: dict[int, int]) -> None:
+        """Finds the outputs of host callbacks that the backward pass may read."""
+        constants = {n: self.constants.get(same.get(n, n)) for n in hosted}
+        self.folded = {n: Tensor(x) for n, x in constants.items() if x is not None}
+        if not self.unmerged:
+            read = {n for call in self.calls for n in call.inputs}
+            hosted = hosted & (read | set(self._results) | set(self.outputs))
+        self.hosted = sorted(hosted - self.folded.keys())
+
+    def _partition(self, merged: Merged, start: int) -> None:
+        """Finds the steps of the backward pass, and the residuals that it reads."""
+        self.backward_steps = needed(merged.steps[start:], self.outputs)
+        used = {n for s in self.backward_steps for n in s.inputs} | set(self.outputs)
+        made = {n for s in self.backward_steps for n in s.outputs}
+        self._residuals = sorted(used - made - self.constants.keys() - set(self.cotangents))
+        self.given = self._residuals
+        specs = self.tracer.specs
+        if self.compiles and _are_from_loops(self._residuals, merged.steps[:start], specs):
+            self._residuals, self.given = [], [*self.arguments, *self.hosted]
+            self.backward_steps = needed(self.calls, self.outputs)
 
     def call(self, tensors: list[Tensor], tapes: list[Recorder], log: Log | None) -> Any:
-        """The results and the new values of variables, of which `tapes` are told."""
+        """Returns results and new values of variables, and records one call on `tapes`."""
         outcome = self._forward.run(tensors, log)
         if type(outcome) is Divergence:
             return outcome
@@ -194,10 +198,10 @@ class Derivative:
         results = made[:count]
         y = tuple([x for x, reached in zip(results, self._reached, strict=True) if reached])
         if y:
-            kept = dict(zip((*self._residuals, *self._hosted), made[count:], strict=True))
-            kept |= zip(self._arguments, tensors, strict=True)
+            kept = dict(zip((*self._residuals, *self.hosted), made[count:], strict=True))
+            kept |= zip(self.arguments, tensors, strict=True)
             notify(list(tapes), self._primitive, tuple(tensors), {"kept": kept}, y)
-        places = self._forward.plain.writes
+        places = self._forward.program.writes
         return results, {p: on_device(x) for p, x in zip(places, writes, strict=True)}
 
     def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor | None]) -> list:
@@ -209,15 +213,15 @@ class Derivative:
         found = backward.pull(kept, [g for g in cotangents if g is not None])
         return [_packed(g, found) for g in self._gradients]
 
-    def inside(self, kept: dict[int, Tensor], cotangents: tuple) -> Inside:
-        """What happened in the call that kept this, and in the walk back from `cotangents`."""
-        given = dict(self._known) | {n: np.asarray(x._array) for n, x in kept.items()}
-        for n, g in zip(self._cotangents, cotangents, strict=False):
-            given[n] = np.zeros(*self._derived.specs[n]) if g is None else g
+    def inside(self, kept: dict[int, Tensor], cotangents: tuple) -> CallDetails:
+        """Returns the operations of the call that kept this, and of its backward pass."""
+        given = dict(self.constants) | {n: np.asarray(x._array) for n, x in kept.items()}
+        for n, g in zip(self.cotangents, cotangents, strict=False):
+            given[n] = np.zeros(*self.tracer.specs[n]) if g is None else g
         results = [n for n, r in zip(self._results, self._reached, strict=True) if r]
         gradients = [g.values if type(g) is Slices else g for g in self._gradients]
-        origins = self._derived.origins
-        return Inside(self._whole, given, origins, self._arguments, results, gradients)
+        origins = self.tracer.origins
+        return CallDetails(self.calls, given, origins, self.arguments, results, gradients)
 
 
 class _Backward:
@@ -225,97 +229,97 @@ class _Backward:
 
     def __init__(self, derivative: Derivative, used: tuple[bool, ...]) -> None:
         self._derivative = derivative
-        pairs = list(zip(derivative._cotangents, used, strict=True))
+        pairs = list(zip(derivative.cotangents, used, strict=True))
         self._cotangents = [n for n, is_used in pairs if is_used]
         self._missing = {n for n, is_used in pairs if not is_used}
-        reduced = self._reduced(derivative._after)
-        # Where a result is not used, a source that only it depends on has a gradient of zeros.
-        self._zeros = [n for n in derivative._outputs if n in reduced.absent]
+        reduced = self._reduced(derivative.backward_steps)
+        # A source that only unused results depend on has a gradient of zeros, as in TensorFlow.
+        self._zeros = [n for n in derivative.outputs if n in reduced.absent]
         self._outputs = {
-            n: reduced.same.get(n, n) for n in derivative._outputs if n not in reduced.absent
+            n: reduced.same.get(n, n) for n in derivative.outputs if n not in reduced.absent
         }
-        specs, given = derivative._derived.specs, derivative._given
-        entries = needed(reduced.steps, set(self._outputs.values()))
-        constants = derivative._known | reduced.zeros
-        arguments = [*given, *self._cotangents]
         results = list(self._outputs.values())
-        plain = Program(entries, specs, constants, arguments, results, {})
-        self._replay = Replay(plain, [], derivative._compiles)
-        self._again: Piece | None = None
+        program = Program(
+            needed(reduced.steps, results),
+            derivative.tracer.specs,
+            derivative.constants | reduced.zeros,
+            [*derivative.given, *self._cotangents],
+            results,
+            {},
+        )
+        self._executable = Executable(program, [], derivative.compiles)
+        self._differentiable: DifferentiableProgram | None = None
 
-    def _reduced(self, entries: list) -> Reduced:
+    def _reduced(self, steps: list) -> Reduced:
         derivative = self._derivative
         return without_cotangents(
-            entries, derivative._derived.specs, derivative._cotangents, self._missing
+            steps, derivative.tracer.specs, derivative.cotangents, self._missing
         )
 
     def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> dict[int, Tensor]:
         """Returns the cotangents of the arguments, by their numbers."""
         derivative = self._derivative
         if thread.recorders:
-            arguments = [*derivative._arguments, *derivative._hosted]
-            if self._again is None:
-                self._again = self._piece([*arguments, *self._cotangents])
-            found, _ = self._again([*[kept[n] for n in arguments], *cotangents], None)
+            arguments = [*derivative.arguments, *derivative.hosted]
+            if self._differentiable is None:
+                self._differentiable = self._as_differentiable([*arguments, *self._cotangents])
+            found, _ = self._differentiable([*[kept[n] for n in arguments], *cotangents], None)
         elif _has_batch(cotangents):
-            plain = self._replay.plain
-            values = {n: Tensor(x) for n, x in plain.constants.items()} | kept
+            program = self._executable.program
+            values = {n: Tensor(x) for n, x in program.constants.items()} | kept
             values |= zip(self._cotangents, cotangents, strict=True)
-            played = play_entries(derivative._derived, plain.steps, values, None)
-            found = [played.values[n] for n in plain.results]
+            interpreted = interpret(derivative.tracer, program.steps, values, None)
+            found = [interpreted.values[n] for n in program.results]
         else:
-            given = [*[kept[n] for n in derivative._given], *cotangents]
-            arrays, _ = self._replay.run(given, None)
+            given = [*[kept[n] for n in derivative.given], *cotangents]
+            arrays, _ = self._executable.run(given, None)
             found = [wrap(np.asarray(x)) for x in arrays]
-            if derivative._compiles:
-                _sound_alarm(found)
-        specs = derivative._derived.specs
+            if derivative.compiles:
+                _set_flag_if_nonfinite(found)
+        specs = derivative.tracer.specs
         zeros = {n: Tensor(np.zeros(specs[n].shape, specs[n].dtype)[()]) for n in self._zeros}
         return zeros | dict(zip(self._outputs, found, strict=True))
 
-    def _piece(self, arguments: list[int]) -> Piece:
-        """The same as a piece, which other recorders observe."""
+    def _as_differentiable(self, arguments: list[int]) -> DifferentiableProgram:
+        """Returns the backward pass, from the arguments of the function on, for recorders."""
         derivative = self._derivative
-        derived = derivative._derived
-        if derivative._steps:
-            recording = derived.branched()
-            reduced = self._reduced(derivative._steps)
-            constants = derived.constants | derivative._folded
-            outputs = [derivative._unmerged[n] for n in self._outputs]
+        tracer = derivative.tracer
+        if derivative.unmerged:
+            backward, constants = tracer.branched(), tracer.constants | derivative.folded
+            reduced = self._reduced(derivative.unmerged)
+            outputs = [derivative.unmerged_numbers[n] for n in self._outputs]
         else:
-            recording = derived.continued({})
-            reduced = self._reduced(derivative._whole)
-            constants = {n: Tensor(x) for n, x in derivative._known.items()}
+            backward = tracer.continued({})
+            constants = {n: Tensor(x) for n, x in derivative.constants.items()}
+            reduced = self._reduced(derivative.calls)
             outputs = list(self._outputs)
         outputs = [reduced.same.get(n, n) for n in outputs]
-        recording.constants = constants | {n: Tensor(x) for n, x in reduced.zeros.items()}
-        recording.steps = reduced.steps
-        if not derivative._steps:
-            recording.steps = needed(reduced.steps, set(outputs))
-        return Piece(recording, arguments, outputs, derivative._compiles)
+        backward.constants = constants | {n: Tensor(x) for n, x in reduced.zeros.items()}
+        backward.steps = reduced.steps if derivative.unmerged else needed(reduced.steps, outputs)
+        return DifferentiableProgram(backward, arguments, outputs, derivative.compiles)
 
 
-def _with_ties(entries: list) -> list:
-    """The calls and ties among `entries`, if there are ties: what is merged has lost them.
+def _primitive_calls(steps: list) -> list[Call]:
+    """Returns the calls of primitives among `steps`."""
+    return [s for s in steps if type(s) is Call and type(s.primitive) is not Host]
 
-    Higher derivatives follow the rules of custom gradients, too.
-    """
-    if not any(type(e) is CustomGradient for e in entries):
+
+def _with_custom_gradients(steps: list) -> list:
+    """Returns the calls of primitives and the custom gradients, if there are any of the latter."""
+    if not any(type(s) is CustomGradient for s in steps):
         return []
     return [
-        e for e in entries if type(e) is CustomGradient or (type(e) is Call and not _is_host(e))
+        s
+        for s in steps
+        if type(s) is CustomGradient or (type(s) is Call and type(s.primitive) is not Host)
     ]
 
 
-def _sound_alarm(tensors: list[Tensor]) -> None:
-    """Tells a walk back what XLA does not tell: that something is not finite."""
+def _set_flag_if_nonfinite(tensors: list[Tensor]) -> None:
+    """Sets the floating-point flag for a NaN or Inf, which XLA does not report."""
     for x in tensors:
         if x._array.dtype in dtypes.INEXACT and not np.isfinite(np.add.reduce(x._array, axis=None)):
             floating_point_flags.set_flag()
-
-
-def _is_host(entry: Any) -> bool:
-    return type(entry) is Call and type(entry.primitive) is Host
 
 
 def _numbers(g: Any) -> list[int]:
@@ -337,58 +341,57 @@ def _packed(g: Any, found: dict[int, Tensor]) -> Any:
     return None if g is None else found[g]
 
 
-def _retraced(
-    piece: Piece, wanted: tuple[bool, ...], tensors: list[Tensor], log: Log | None
+def _trace_derivative(
+    program: DifferentiableProgram, wanted: tuple[bool, ...], tensors: list[Tensor], log: Log | None
 ) -> Derivative | Divergence:
-    """Goes the way once more under a tape, and back, and records both.
+    """Interprets a program under a tape, and traces that and the backward pass.
 
-    The new recording numbers on where the old one ended. What is done a second time on the way
-    there is the same as in the old one, and is merged with it afterwards.
+    The new trace numbers its values from the end of the old one. The forward pass is traced a
+    second time, and merged with the first one afterwards.
     """
-    recording, arguments = piece._recording, piece._arguments
     handles = [wrap(x._array) for x in tensors]
-    values = dict(zip(arguments, handles, strict=True))
-    derived = recording.continued(values)
-    derived.constants = dict(piece._constants)
+    values = dict(zip(program.arguments, handles, strict=True))
+    tracer = program.tracer.continued(values)
+    tracer.constants = dict(program.constants)
     hosted: set[int] = set()
 
-    def heard(call: Call, outputs: tuple) -> None:
-        derived.know(dict(zip(call.outputs, outputs, strict=True)))
+    def on_host_call(call: Call, outputs: tuple) -> None:
+        tracer.know(dict(zip(call.outputs, outputs, strict=True)))
         hosted.update(call.outputs)
 
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
-    with alone(derived):
+    with alone(tracer):
         sources = [x for x, w in zip(handles, wanted, strict=True) if w]
+        steps = program.tracer.steps
         with tape:
             tape.watch(sources)
-            known = piece._constants | values
-            played = play_entries(recording, recording.steps, known, log, heard)
-        if type(played) is Divergence:
-            return played
-        targets = [played.values[n] for n in piece._results]
-        reached = [_is_followed(y, [tape]) and y._array.dtype in dtypes.INEXACT for y in targets]
+            known = program.constants | values
+            interpreted = interpret(program.tracer, steps, known, log, on_host_call)
+        if type(interpreted) is Divergence:
+            return interpreted
+        targets = [interpreted.values[n] for n in program.results]
+        reached = [_is_connected(y, [tape]) and y._array.dtype in dtypes.INEXACT for y in targets]
         targets = [y for y, r in zip(targets, reached, strict=True) if r]
-        there = derived.steps
-        derived.steps = []
+        forward, tracer.steps = tracer.steps, []
         ones = [Tensor(np.ones(y._array.shape, y._array.dtype)[()]) for y in targets]
-        first = derived.begin(ones)
+        first = tracer.begin(ones)
         found = iter(tape.gradient(targets, sources, ones) if targets else ())
-        gradients = [_number_of(next(found, None), derived) if w else None for w in wanted]
-    whole = merged(derived.constants, recording.steps, there, derived.steps)
+        gradients = [_number_of(next(found, None), tracer) if w else None for w in wanted]
+    merged = merge(tracer.constants, steps, forward, tracer.steps)
     cotangents = list(range(first, first + len(ones)))
-    steps = [*there, *derived.steps]
-    return Derivative(piece, derived, whole, reached, cotangents, gradients, hosted, steps)
+    unmerged = [*forward, *tracer.steps]
+    return Derivative(program, tracer, merged, reached, cotangents, gradients, hosted, unmerged)
 
 
-def _number_of(g: Any, derived: Recording) -> Any:
+def _number_of(g: Any, tracer: Tracer) -> Any:
     if isinstance(g, IndexedSlices):
         shape = np.asarray(getattr(g._dense_shape, "_array", g._dense_shape))
-        return Slices(derived.number(g.values), derived.number(g.indices), Tensor(shape))
-    return None if g is None else derived.number(g)
+        return Slices(tracer.number(g.values), tracer.number(g.indices), Tensor(shape))
+    return None if g is None else tracer.number(g)
 
 
-class _OneCall:
-    """Stands where tapes expect a primitive: one call of a piece."""
+class _FunctionPrimitive:
+    """A call of a function, as tapes record it: its gradient is that of the derivative."""
 
     name = "function"
     partials = None
@@ -399,12 +402,12 @@ class _OneCall:
         self.plans: dict = {}
 
     def plan(self, key: tuple[int, ...]) -> Plan:
-        """A plan whose rule is the derivative."""
+        """Returns a plan whose rule is the backward pass of the derivative."""
         connected = tuple(map(bool, key))
         return Plan(_save_nothing, (), self._pull, connected, True, self.name, takes_none=True)
 
-    def inside(self, kept: dict[int, Tensor], cotangents: tuple = ()) -> Inside:
-        """What happened in this call."""
+    def inside(self, kept: dict[int, Tensor], cotangents: tuple = ()) -> CallDetails:
+        """Returns the operations of a call."""
         return self._derivative.inside(kept, cotangents)
 
     def _pull(self, needed: tuple[bool, ...], g: Any, *, kept: dict[int, Tensor]) -> list:

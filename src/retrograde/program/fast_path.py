@@ -17,11 +17,11 @@ from retrograde.program.device_tensors import OnDevice, device_array, kept, only
 from retrograde.program.donation import Loan
 
 if TYPE_CHECKING:
-    from retrograde.program.traces import Path
+    from retrograde.program.traces import Trace
 
 
-def quick_call(
-    path: Path,
+def make_fast_call(
+    trace: Trace,
     read: dict[int, Any],
     written: dict[int, Any],
     loan: Loan | None,
@@ -32,20 +32,20 @@ def quick_call(
     It returns `NotImplemented` for arguments of another number, type, shape or dtype. `read` and
     `written` are variables, by their places; `loan` is that of others, if it `lasts` for good.
     """
-    replay, specs = path.replay, path.argument_specs()
-    namespace: dict[str, Any] = {"path": path, "Tensor": Tensor, "OnDevice": OnDevice}
-    namespace |= {"new": object.__new__, "next_id": next_id, "around": path.results.around}
+    executable, specs = trace.executable, trace.argument_specs()
+    namespace: dict[str, Any] = {"path": trace, "Tensor": Tensor, "OnDevice": OnDevice}
+    namespace |= {"new": object.__new__, "next_id": next_id, "around": trace.results.around}
     namespace |= {f"v{place:d}": variable for place, variable in (read | written).items()}
     namespace |= {f"spec{i}": only(spec) for i, spec in enumerate(specs)}
     arguments = [f"x{i}" for i in range(len(specs))]
-    if replay.compiles:
-        lines = _compiled(path, arguments, list(read), list(written), loan, namespace)
+    if executable.compiles:
+        lines = _compiled(trace, arguments, list(read), list(written), loan, namespace)
         if not lasts:
             lines.append("loan.end_all()")
     else:
-        lines = _replayed(path, arguments, list(read), list(written), namespace)
+        lines = _replayed(trace, arguments, list(read), list(written), namespace)
     lines.append("path.replays += 1")
-    lines.append(f"return {path.results.expression()}")
+    lines.append(f"return {trace.results.expression()}")
     counted = f"if len(given) != {len(specs)}: return NotImplemented"
     unpacked = f"[{', '.join(arguments)}] = given"
     text = "\n    ".join(["def call(*given):", counted, unpacked, *lines])
@@ -61,15 +61,15 @@ def _look_at(place: int) -> list[str]:
 
 
 def _replayed(
-    path: Path,
+    trace: Trace,
     arguments: list[str],
     read: list[int],
     written: list[int],
     namespace: dict[str, Any],
 ) -> list[str]:
     """Lines that compute the results `y` with NumPy and commit the new values of variables."""
-    replay = path.replay
-    namespace |= {"replay": replay.code(), "thread": thread}
+    executable = trace.executable
+    namespace |= {"replay": executable.code(), "thread": thread}
     checks = []
     for i, x in enumerate(arguments):
         checks += [
@@ -77,7 +77,7 @@ def _replayed(
             f"b{i} = {x}._array",
             f"if b{i}.shape != spec{i}[0] or b{i}.dtype != spec{i}[1]: return NotImplemented",
         ]
-    count = len(replay.plain.results)
+    count = len(executable.program.results)
     results = "".join(f"r{i}, " for i in range(count))
     writes = "".join(f"w{place:d}, " for place in written)
     arrays = "".join(f"b{i}, " for i in range(len(arguments)))
@@ -87,11 +87,11 @@ def _replayed(
     for i in range(count):
         lines += [f"y{i} = new(Tensor)", f"y{i}._array = r{i}", f"y{i}._id = next_id()"]
     lines += [f"w{place:d} = Tensor(w{place:d}, v{place:d}._id)" for place in written]
-    return [*checks, *_committed(path, lines, read, written, namespace)]
+    return [*checks, *_committed(trace, lines, read, written, namespace)]
 
 
 def _committed(
-    path: Path, lines: list[str], read: list[int], written: list[int], namespace: dict[str, Any]
+    trace: Trace, lines: list[str], read: list[int], written: list[int], namespace: dict[str, Any]
 ) -> list[str]:
     """`lines`, which compute new tensors `w` of variables, and the lines that commit them.
 
@@ -101,7 +101,7 @@ def _committed(
         return lines
     updated = [place for place in written if place in read]
     variables = {place: namespace[f"v{place:d}"] for place in written}
-    namespace |= {"commit": commit, "turn": path.turn}
+    namespace |= {"commit": commit, "turn": trace.turn}
     namespace["written"] = tuple(variables.values())
     namespace["updated"] = tuple([variables[place] for place in updated])
     new = "".join(f"w{place:d}, " for place in written)
@@ -113,7 +113,7 @@ def _committed(
 
 
 def _compiled(
-    path: Path,
+    trace: Trace,
     arguments: list[str],
     read: list[int],
     written: list[int],
@@ -121,8 +121,8 @@ def _compiled(
     namespace: dict[str, Any],
 ) -> list[str]:
     """The same by XLA."""
-    program, plain = path.replay.program(), path.replay.plain
-    namespace |= {"program": program.jitted, "large": program.large, "wide": program.precision}
+    compiled, program = trace.executable.compiled(), trace.executable.program
+    namespace |= {"program": compiled.jitted, "large": compiled.large, "wide": compiled.precision}
     namespace |= {"kept": kept.get, "device_array": device_array, "loan": loan}
     namespace["spec_of_argument"] = spec_of_argument
     lines = []
@@ -134,20 +134,20 @@ def _compiled(
             f"else: a{i} = device_array({x})",
         ]
     checks, lines = lines, []
-    names = {n: f"a{i}" for i, n in enumerate(plain.arguments)}
-    variables = plain.arguments[len(arguments) :]
+    names = {n: f"a{i}" for i, n in enumerate(program.arguments)}
+    variables = program.arguments[len(arguments) :]
     for place, n in zip(read, variables, strict=True):
-        if n in program.parameters:
+        if n in compiled.parameters:
             lines += [*_look_at(place), f"{names[n]} = device_array(t{place:d})"]
-    given = "".join(f"{names[n]}, " for n in program.parameters)
-    given += "*large, " if program.large else ""
+    given = "".join(f"{names[n]}, " for n in compiled.parameters)
+    given += "*large, " if compiled.large else ""
     call = f"made = program({given})" if loan is None else f"made = loan.run(program, ({given}))"
-    lines.append(f"with wide(): {call}" if program.is_wide else call)
-    places = {n: i for i, n in enumerate(program.outputs)}
-    results = [(f"y{i}", "next_id()", places[n]) for i, n in enumerate(plain.results)]
-    writes = [(f"w{p:d}", f"v{p:d}._id", places[plain.writes[p]]) for p in written]
+    lines.append(f"with wide(): {call}" if compiled.is_wide else call)
+    places = {n: i for i, n in enumerate(compiled.outputs)}
+    results = [(f"y{i}", "next_id()", places[n]) for i, n in enumerate(program.results)]
+    writes = [(f"w{p:d}", f"v{p:d}._id", places[program.writes[p]]) for p in written]
     for name, tensor_id, place in (*results, *writes):
         lines += [f"{name} = new(OnDevice)", f"{name}._device = made[{place:d}]"]
         lines += [f"{name}._host = None", f"{name}._id = {tensor_id}"]
-    known = [p for p, n in zip(read, variables, strict=True) if n in program.parameters]
-    return [*checks, *_committed(path, lines, known, written, namespace)]
+    known = [p for p, n in zip(read, variables, strict=True) if n in compiled.parameters]
+    return [*checks, *_committed(trace, lines, known, written, namespace)]

@@ -18,22 +18,22 @@ from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.source_location import here
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable import commit
-from retrograde.program.concrete_function import ConcreteFunction, made_up, specs_in
+from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummies
 from retrograde.program.device_tensors import OnDevice, required_jax, spec_of_argument
 from retrograde.program.interpreter import Divergence
 from retrograde.program.signature import Parameters, describe, fitted, reaches, with_inputs
 from retrograde.program.signature_text import told
 from retrograde.program.strict_mode import check_alike
 from retrograde.program.symbolic_sizes import (
-    Recorded,
-    first_recorded,
-    open_axes,
+    SizedTrace,
+    first_trace,
+    unknown_axes,
     varied_in,
     with_sizes,
 )
-from retrograde.program.trace_history import Entry, RecordingAccount, readable
-from retrograde.program.traces import Path, Paths, Results
-from retrograde.program.tracing import Log, Recording, restore
+from retrograde.program.trace_history import HistoryEntry, TraceSummary, readable
+from retrograde.program.traces import ResultStructure, SignatureTraces, Trace
+from retrograde.program.tracing import Log, Tracer, restore
 from retrograde.runtime import get_logger
 from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
@@ -70,14 +70,14 @@ class Function:
         self._trace_limit = trace_limit
         self._trace_count = 0  # including those that were dropped
         self._parameters = Parameters(python_function)
-        self._signatures: dict[Any, Paths] = {}
+        self._signatures: dict[Any, SignatureTraces] = {}
         self._bound: dict[int, Function] = {}  # by the ids of objects that are alive
         self._made_variables = False
-        self._open: list[tuple[tuple, dict]] = []  # signatures that leave sizes open
-        self._entries: list[Entry] = []
+        self._unknown: list[tuple[tuple, dict]] = []  # signatures that leave sizes open
+        self._history: list[HistoryEntry] = []
         self._expected: int | None = None
         self._reached: dict[int, bool] = {}
-        self._quick: dict[tuple, Callable] = {}  # by what their arguments are
+        self._fast_calls: dict[tuple, Callable] = {}  # by what their arguments are
         self._latest: Callable = _of_nothing
         self._lock = fork_safe_lock()
 
@@ -108,10 +108,10 @@ class Function:
                 outcome = self._latest(*args)
                 if outcome is not NotImplemented:
                     return outcome
-                quick = self._quick.get(tuple(map(spec_of_argument, args)))
-                if quick is not None:
-                    self._latest = quick
-                    return quick(*args)
+                fast_call = self._fast_calls.get(tuple(map(spec_of_argument, args)))
+                if fast_call is not None:
+                    self._latest = fast_call
+                    return fast_call(*args)
             except Exception:
                 pass  # the long way says what was wrong
         return self._call(recorders, args, kwargs)
@@ -124,55 +124,55 @@ class Function:
         if namespaces.foreign and namespaces.batches_are_expected():
             return self.python_function(*args, **kwargs)
         args, kwargs, key, inputs, variables = self._arranged(args, kwargs)
-        paths = self._signatures.get(key)
-        if paths is None:
-            paths = self._signatures.setdefault(key, Paths())
-        if paths.eager:
+        traces = self._signatures.get(key)
+        if traces is None:
+            traces = self._signatures.setdefault(key, SignatureTraces())
+        if traces.eager:
             return self.python_function(*args, **kwargs)
         log = Log()
-        path = paths.first(variables)
-        while path is not None:
-            if self._strict and path.replays < _COMPARED and not recorders:
-                outcome = self._compared(path, args, kwargs, inputs, variables, log)
+        trace = traces.first(variables)
+        while trace is not None:
+            if self._strict and trace.replays < _COMPARED and not recorders:
+                outcome = self._compared(trace, args, kwargs, inputs, variables, log)
             else:
-                outcome = self._replay(path, inputs, variables, log)
+                outcome = self._replay(trace, inputs, variables, log)
             if type(outcome) is not Divergence:
-                paths.latest = path
-                self._shorten(path, args, kwargs)
+                traces.latest = trace
+                self._add_fast_call(trace, args, kwargs)
                 return outcome
-            path = paths.other(path, outcome, variables)
+            trace = traces.other(trace, outcome, variables)
             log.rewind()
-        return self._record(paths, args, kwargs, inputs, variables, log)
+        return self._record(traces, args, kwargs, inputs, variables, log)
 
-    def _shorten(self, path: Path, args: tuple, kwargs: dict) -> None:
+    def _add_fast_call(self, trace: Trace, args: tuple, kwargs: dict) -> None:
         """Makes calls like this one take the quick way."""
-        if path.was_shortened or kwargs or self._input_signature is not None:
+        if trace.has_fast_call or kwargs or self._input_signature is not None:
             return
         if any(type(x) not in (Tensor, OnDevice) for x in args):
             return
-        if self._strict and path.replays < _COMPARED:
+        if self._strict and trace.replays < _COMPARED:
             return
-        path.was_shortened = True
-        quick = path.quick()
-        if quick is not None:
-            self._quick[tuple(path.argument_specs())] = quick
+        trace.has_fast_call = True
+        fast_call = trace.fast_call()
+        if fast_call is not None:
+            self._fast_calls[tuple(trace.argument_specs())] = fast_call
 
-    def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+    def _replay(self, trace: Trace, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         if thread.recorders:
-            return _undone_if_it_fails(path.call, inputs, variables, log)
+            return _undone_if_it_fails(trace.call, inputs, variables, log)
         try:
-            return path.run(inputs, variables, log)
+            return trace.run(inputs, variables, log)
         except Exception as error:
             log.rewind()
             with alone(_NOBODY):  # raises what the error means to the user
-                _undone_if_it_fails(path.call, inputs, variables, log)
+                _undone_if_it_fails(trace.call, inputs, variables, log)
             if is_out_of_memory(error):
                 raise exhausted(error, self._name) from None
             raise
 
     def _compared(
         self,
-        path: Path,
+        trace: Trace,
         args: tuple,
         kwargs: dict,
         inputs: list[Tensor],
@@ -180,11 +180,11 @@ class Function:
         log: Log,
     ) -> Any:
         """The outcome of a replay, which must be that of the Python function itself."""
-        if path.has_effects():
-            return self._replay(path, inputs, variables, log)
-        concerned = path.variables(variables)
+        if trace.has_effects():
+            return self._replay(trace, inputs, variables, log)
+        concerned = trace.variables(variables)
         before, state = [v._current() for v in concerned], random_state.state()
-        outcome = self._replay(path, inputs, variables, log)
+        outcome = self._replay(trace, inputs, variables, log)
         if type(outcome) is Divergence:
             return outcome
         replayed, drawn = [v._current() for v in concerned], random_state.state()
@@ -230,7 +230,7 @@ class Function:
 
     def _record(
         self,
-        paths: Paths,
+        traces: SignatureTraces,
         args: tuple,
         kwargs: dict,
         inputs: list[Tensor],
@@ -250,52 +250,52 @@ class Function:
         handed = tuple([with_inputs(value, given) for value in args])
         named = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
         with self._lock:
-            recording = Recording(handles, log, variables)
+            tracer = Tracer(handles, log, variables)
             try:
-                with alone(recording):
+                with alone(tracer):
                     returned = self.python_function(*handed, **named)
-                    results = Results(returned, recording)
+                    results = ResultStructure(returned, tracer)
             except BaseException as error:
-                recording.undo()
+                tracer.undo()
                 kind = getattr(error, "in_function", None)
                 if kind is not None:
                     raise kind(str(error)) from error
                 raise
-            if not recording.created:
-                path = Path(recording, results, self._jit_compile)
-                entry = Entry(path, where, arguments, time.perf_counter() - begun)
-                self._check_expected(entry, recording)
-                if not paths.all:
+            if not tracer.created:
+                trace = Trace(tracer, results, self._jit_compile)
+                entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
+                self._check_expected(entry, tracer)
+                if not traces.all:
                     specs = {name: specs_in(value) for name, value in named.items()}
-                    paths.arguments = tuple(map(specs_in, handed)), specs
-            made = recording.created
+                    traces.arguments = tuple(map(specs_in, handed)), specs
+            made = tracer.created
             if not keep or (heard and made):
-                recording.undo()
+                tracer.undo()
             outcome = results.around([wrap(x._array) for x in results.tensors])
-            results.forget()
-            read, before = recording.first_tensors(), recording.before
-            recording.close()
+            results.free_tensors()
+            read, before = tracer.first_tensors(), tracer.before
+            tracer.close()
             if not made:  # other threads find the trace from here on
-                paths.add(path)
-                self._entries.append(entry)
+                traces.add(trace)
+                self._history.append(entry)
                 self._trace_count += 1
-                self._drop_least_recently_used(paths)
-                self._lose_patience(paths, recording)
+                self._drop_least_recently_used(traces)
+                self._give_up_tracing(traces, tracer)
                 # A replay could not tell which variable Python code is to see.
-                paths.eager = paths.eager or recording.shows_arguments()
-            self._check_made(made)
+                traces.eager = traces.eager or tracer.shows_arguments()
+            self._check_created(made)
         if not heard:
             return outcome
         log.rewind()
         if made:  # is recorded once more, without that
-            return self._record(paths, args, kwargs, inputs, variables, log, keep)
+            return self._record(traces, args, kwargs, inputs, variables, log, keep)
         try:
-            return path.call(inputs, variables, log, read)
+            return trace.call(inputs, variables, log, read)
         except BaseException:
             restore(before)
             raise
 
-    def _check_made(self, variables: list[weakref.ref]) -> None:
+    def _check_created(self, variables: list[weakref.ref]) -> None:
         """Refuses to make variables in every call. Those of the first must still be there."""
         if not variables:
             return
@@ -307,7 +307,7 @@ class Function:
             )
         self._made_variables = True
 
-    def _drop_least_recently_used(self, newest: Paths) -> None:
+    def _drop_least_recently_used(self, newest: SignatureTraces) -> None:
         """Drops whole signatures while there are more traces than the limit allows.
 
         Calls do not keep track of time. Signatures that were replayed since the last trace count
@@ -315,36 +315,36 @@ class Function:
         """
         # A stable sort: among those alike, the order of the last time.
         kept = sorted(self._signatures.items(), key=lambda item: item[1].was_used(newest))
-        while len(kept) > 1 and sum(len(paths.all) for _, paths in kept) > self._trace_limit:
+        while len(kept) > 1 and sum(len(traces.all) for _, traces in kept) > self._trace_limit:
             _, dropped = kept.pop(0)
-            self._entries = [e for e in self._entries if e.path not in dropped.all]
-            for path in dropped.all:
-                self._quick.pop(tuple(path.argument_specs()), None)
+            self._history = [e for e in self._history if e.trace not in dropped.all]
+            for trace in dropped.all:
+                self._fast_calls.pop(tuple(trace.argument_specs()), None)
         self._signatures = dict(kept)
 
-    def _lose_patience(self, paths: Paths, recording: Recording) -> None:
-        if len(paths.all) < _PATIENCE:
+    def _give_up_tracing(self, traces: SignatureTraces, tracer: Tracer) -> None:
+        if len(traces.all) < _PATIENCE:
             return
-        paths.eager = True
-        guard = next(e for e in reversed(recording.steps) if type(e) is Guard)
+        traces.eager = True
+        guard = next(e for e in reversed(tracer.steps) if type(e) is Guard)
         warnings.warn(
-            f"{self._name}: {len(paths.all)} recordings, because a value that reaches Python at "
+            f"{self._name}: {len(traces.all)} recordings, because a value that reaches Python at "
             f"{guard.where} (by {guard.how}) is another one in each call. From now on the function "
             "runs eagerly for arguments like these. Keep the value a tensor to have it replayed.",
             stacklevel=4,
         )
 
-    def _check_expected(self, entry: Entry, recording: Recording) -> None:
+    def _check_expected(self, entry: HistoryEntry, tracer: Tracer) -> None:
         """Refuses a recording too many, or speaks of it when recording goes on and on."""
         count = self._trace_count + 1
         if self._expected is not None and count > self._expected:
-            recording.undo()
-            news = "; ".join(entry.changed(self._entries)) or "a variable was made in the first"
+            tracer.undo()
+            news = "; ".join(entry.changed(self._history)) or "a variable was made in the first"
             raise RuntimeError(
                 f"{self._name}: expected at most {self._expected} recordings, but the call at "
                 f"{entry.where} would make another. What is new: {news}."
             )
-        replays = sum(e.path.replays for e in self._entries)
+        replays = sum(e.trace.replays for e in self._history)
         if count in _WARNED_COUNTS and replays < count:
             get_logger().warning(
                 "%s was recorded %d times and replayed %d times. The last recording was new in "
@@ -353,7 +353,7 @@ class Function:
                 self._name,
                 count,
                 replays,
-                "; ".join(entry.changed(self._entries)),
+                "; ".join(entry.changed(self._history)),
             )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -367,44 +367,46 @@ class Function:
             args = self._parameters.by_position(args, kwargs) or self._input_signature
             full, full_kwargs = args, {}
             kwargs = {}
-        count = len(open_axes((args, kwargs)))
+        count = len(unknown_axes((args, kwargs)))
         if not count:
             return ConcreteFunction(self, full, full_kwargs, self._recorded(args, kwargs))
 
-        def record(sizes: tuple) -> Recorded:
-            return Recorded(sizes, self._recorded(*with_sizes((args, kwargs), sizes)))
+        def record(sizes: tuple) -> SizedTrace:
+            return SizedTrace(sizes, self._recorded(*with_sizes((args, kwargs), sizes)))
 
-        sizes, path = self._any_sizes(full, full_kwargs, count, record)
-        self._open.append((full, full_kwargs))
+        sizes, trace = self._any_sizes(full, full_kwargs, count, record)
+        self._unknown.append((full, full_kwargs))
 
-        def others() -> list[Path]:
+        def others() -> list[Trace]:
             varied = [varied_in([i], sizes, record, by=sizes[i] + 1) for i in range(count)]
-            return [found.path for found in varied if found is not None]
+            return [found.trace for found in varied if found is not None]
 
-        return ConcreteFunction(self, full, full_kwargs, path, others)
+        return ConcreteFunction(self, full, full_kwargs, trace, others)
 
-    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> Recorded:  # noqa: ARG002
+    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> SizedTrace:  # noqa: ARG002
         """What `record` makes of sizes that will do where the arguments leave them open."""
-        return first_recorded(self.python_function, count, record)
+        return first_trace(self.python_function, count, record)
 
-    def _made_up(self, arguments: Any) -> Any:
+    def _with_dummies(self, arguments: Any) -> Any:
         """Tensors to record with, in place of the specs in `arguments`."""
-        return made_up(arguments)
+        return with_dummies(arguments)
 
-    def _recorded(self, args: tuple, kwargs: dict) -> Path:
+    def _recorded(self, args: tuple, kwargs: dict) -> Trace:
         """The first recording for arguments like these, without a trace in variables."""
-        given, named = self._made_up((args, kwargs))
+        given, named = self._with_dummies((args, kwargs))
         ordered, ordered_kwargs, key, inputs, variables = self._arranged(given, named)
-        paths = self._signatures.setdefault(key, Paths())
-        if not paths.all:
+        traces = self._signatures.setdefault(key, SignatureTraces())
+        if not traces.all:
             log, state = Log(), random_state.state()
             with alone():
-                self._record(paths, ordered, ordered_kwargs, inputs, variables, log, keep=False)
-            if not paths.all:  # it made its variables, and is recorded without that now
+                self._record(traces, ordered, ordered_kwargs, inputs, variables, log, keep=False)
+            if not traces.all:  # it made its variables, and is recorded without that now
                 with alone():
-                    self._record(paths, ordered, ordered_kwargs, inputs, variables, log, keep=False)
+                    self._record(
+                        traces, ordered, ordered_kwargs, inputs, variables, log, keep=False
+                    )
             random_state.restore(state)
-        return paths.all[0]
+        return traces.all[0]
 
     # What is known of it
 
@@ -431,7 +433,7 @@ class Function:
         Captures:
           None
         """
-        recorded = [paths for paths in self._signatures.values() if paths.all]
+        recorded = [traces for traces in self._signatures.values() if traces.all]
         signature = self._parameters.signature
         return "\n\n".join(
             [
@@ -440,7 +442,7 @@ class Function:
             ]
         )
 
-    def recordings(self) -> list[RecordingAccount]:
+    def recordings(self) -> list[TraceSummary]:
         """All recordings, in the order in which they were made, with what was new in each.
 
         >>> f = tf.function(lambda x, lr: x * lr)
@@ -449,7 +451,7 @@ class Function:
         >>> [(r.changed, r.replays) for r in f.recordings()]
         [((), 1), (('lr: Python float 0.1 → 0.05',), 0)]
         """
-        return [e.told(self._entries[:i]) for i, e in enumerate(self._entries)]
+        return [e.told(self._history[:i]) for i, e in enumerate(self._history)]
 
     def expect(self, recordings: int) -> Function:
         """Makes more than so many recordings an error that says what changed. Returns itself."""
@@ -468,21 +470,21 @@ class Function:
             return (a3,), ()
         <BLANKLINE>
         """
-        if not self._entries:
+        if not self._history:
             raise ValueError(f"{self._name} has no recordings yet: call it first.")
-        return self._entries[recording].path.replay.source()
+        return self._history[recording].trace.executable.source()
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable:
         """A function that gives the compiled program for these arguments in XLA's words.
 
         Variables keep their values.
         """
-        path = self.get_concrete_function(*args, **kwargs)._path
-        return lambda stage="hlo", **_: path.replay.program().text(stage)
+        trace = self.get_concrete_function(*args, **kwargs)._trace
+        return lambda stage="hlo", **_: trace.executable.compiled().text(stage)
 
     def experimental_get_tracing_count(self) -> int:
         """How many signatures the function was recorded for."""
-        return sum(bool(paths.all) for paths in self._signatures.values())
+        return sum(bool(traces.all) for traces in self._signatures.values())
 
     def __repr__(self) -> str:
         return f"<retrograde.function {self._name}>"

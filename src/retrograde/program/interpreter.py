@@ -1,4 +1,4 @@
-"""A recording played through `apply`, so that whoever listens hears every call."""
+"""Interpreting a trace: its steps run through `apply`, so that every recorder observes them."""
 
 from __future__ import annotations
 
@@ -16,86 +16,85 @@ from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, W
 from retrograde.core.recorders import alone
 from retrograde.core.source_location import Place, Retold, locals_of, tell_again
 from retrograde.core.tensor import Tensor
-from retrograde.program.tracing import Log, Recording, key_of, may_look_around, to_variable
+from retrograde.program.tracing import Log, Tracer, key_of, may_read_variables, to_variable
 
 
 class Divergence(NamedTuple):
-    """The guard, by its place among them, at which a replay met something else: `key`."""
+    """The guard, by its place among the guards, that failed, and the `key` that was found."""
 
     place: int
     key: Any
 
 
-class Played(NamedTuple):
-    """What playing a recording gave: tensors by their numbers, and new values of variables."""
+class Interpreted(NamedTuple):
+    """The values of all steps by number, and the new values of variables by place."""
 
     values: dict[int, Tensor]
     writes: dict[int, Tensor]
 
 
-def play_entries(
-    recording: Recording,
-    entries: list,
+def interpret(
+    tracer: Tracer,
+    steps: list,
     values: dict[int, Tensor],
     log: Log,
-    heard: Callable[[Call, tuple], None] | None = None,
-) -> Played | Divergence:
-    """Does again what `entries` say, from `values` on; variables are left as they are.
+    on_host_call: Callable[[Call, tuple], None] | None = None,
+) -> Interpreted | Divergence:
+    """Runs `steps` on `values`, and returns all values or the guard that failed.
 
-    `heard` is told what Python code gave.
+    Variables keep their values. `on_host_call` is called with the outputs of each host callback.
     """
     writes: dict[int, Tensor] = {}
     guards = 0
-    for entry in entries:
-        kind = type(entry)
+    for step in steps:
+        kind = type(step)
         if kind is Call:
-            inputs = tuple([values[n] for n in entry.inputs])
-            if type(entry.primitive) is Host:
-                if may_look_around(entry.primitive):
+            inputs = tuple([values[n] for n in step.inputs])
+            if type(step.primitive) is Host:
+                if may_read_variables(step.primitive):
                     for place, tensor in writes.items():
-                        log.show(recording.variables[place], tensor._array)
+                        log.show(tracer.variables[place], tensor._array)
                     writes = {}
-                y = _host(entry.primitive, inputs, log)
-                if heard is not None:
-                    heard(entry, y if type(y) is tuple else (y,))
+                y = _host(step.primitive, inputs, log)
+                if on_host_call is not None:
+                    on_host_call(step, y if type(y) is tuple else (y,))
             else:
-                y = apply(entry.primitive, inputs, entry.attrs)
-            values.update(zip(entry.outputs, y if type(y) is tuple else (y,), strict=True))
+                y = apply(step.primitive, inputs, step.attrs)
+            values.update(zip(step.outputs, y if type(y) is tuple else (y,), strict=True))
         elif kind is Guard:
-            array = values[entry.value]._array
-            key = bool(array) if entry.truth else key_of(array)
-            if key != entry.key:
+            key = key_of(values[step.value]._array, step.truth)
+            if key != step.key:
                 return Divergence(guards, key)
             guards += 1
         elif kind is Write:
-            writes[entry.variable] = values[entry.value]
+            writes[step.variable] = values[step.value]
         elif kind is ReadVariable:
-            values[entry.value] = recording.variables[entry.variable]._read()
+            values[step.value] = tracer.variables[step.variable]._read()
         else:
-            play_tie(recording, entry, values, log)
-    return Played(values, writes)
+            interpret_custom_gradient(tracer, step, values, log)
+    return Interpreted(values, writes)
 
 
-def _place_of_entry(frame: FrameType) -> Place | None:
-    """The place where the entry was recorded that is being played in `frame`."""
-    recording, entry = locals_of(frame, "recording", "entry")
-    origin = recording.origins.get(entry.outputs[0]) if type(entry) is Call else None
+def _place_of_step(frame: FrameType) -> Place | None:
+    """Returns the place in the user's program of the step that `frame` interprets."""
+    tracer, step = locals_of(frame, "tracer", "step")
+    origin = tracer.origins.get(step.outputs[0]) if type(step) is Call else None
     return None if origin is None else origin.place
 
 
-def _derived_by_entry(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
-    """The call whose rule the entry is a part of that is being played in `frame`."""
-    recording, entries, values, entry = locals_of(frame, "recording", "entries", "values", "entry")
-    origin = recording.origins.get(entry.outputs[0])
+def _call_behind_step(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
+    """Returns the call whose gradient contains the step that `frame` interprets."""
+    tracer, steps, values, step = locals_of(frame, "tracer", "steps", "values", "step")
+    origin = tracer.origins.get(step.outputs[0])
     of = None if origin is None else origin.of
-    call = next((e for e in entries if type(e) is Call and e.outputs[0] == of), None)
+    call = next((s for s in steps if type(s) is Call and s.outputs[0] == of), None)
     if call is None:
         return None
     inputs, outputs = ([values[n] for n in numbers] for numbers in (call.inputs, call.outputs))
     return call.primitive, tuple(inputs), tuple(outputs)
 
 
-tell_again(Retold(play_entries.__code__, _place_of_entry, _derived_by_entry))
+tell_again(Retold(interpret.__code__, _place_of_step, _call_behind_step))
 
 
 def _host(host: Host, inputs: tuple, log: Log) -> Any:
@@ -106,46 +105,46 @@ def _host(host: Host, inputs: tuple, log: Log) -> Any:
         return wrapped(host, host.f(*arrays))
 
 
-def play_tie(
-    recording: Recording, tie: CustomGradient, values: dict[int, Tensor], log: Log
+def interpret_custom_gradient(
+    tracer: Tracer, step: CustomGradient, values: dict[int, Tensor], log: Log
 ) -> None:
-    """Makes the outputs of a `custom_gradient` lead back by the user's rule.
+    """Records the outputs of a `custom_gradient` with the user's gradient function.
 
-    That rule holds tensors of the call that was recorded. So it is recorded itself, as a function
-    of the cotangents and of what the call computed, and played with what this one computes.
+    That function holds tensors of the call that was traced. So it is traced itself, as a function
+    of the cotangents and of values of the trace, and interpreted with the values of this call.
     """
 
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         several = g if type(g) is tuple else (g,)
-        backward, first, results = rule_of(recording, tie)
+        backward, first, results = traced_rule(tracer, step)
         given = dict(zip(range(first, first + len(several)), several, strict=True))
         known = values | backward.constants | given
-        played = play_entries(backward, backward.steps, known, log)
+        interpreted = interpret(backward, backward.steps, known, log)
         return [
-            played.values[n] if n is not None and wanted else None
+            interpreted.values[n] if n is not None and wanted else None
             for n, wanted in zip(results, needed, strict=True)
         ]
 
-    inputs = [values[n] for n in tie.sources]
-    again = to_variable if tie.rule is to_variable else rule  # the former holds no tensors
-    outputs = record_custom(tie.name, again, inputs, [values[n] for n in tie.values])
-    values.update(zip(tie.outputs, outputs, strict=True))
+    sources = [values[n] for n in step.sources]
+    again = to_variable if step.rule is to_variable else rule  # the former holds no tensors
+    outputs = record_custom(step.name, again, sources, [values[n] for n in step.values])
+    values.update(zip(step.outputs, outputs, strict=True))
 
 
-def rule_of(recording: Recording, tie: CustomGradient) -> tuple[Recording, int, list]:
-    """The user's rule of a `custom_gradient` as a recording that goes on where the call ended.
+def traced_rule(tracer: Tracer, step: CustomGradient) -> tuple[Tracer, int, list]:
+    """Traces the gradient function of a `custom_gradient`, as a continuation of the trace.
 
-    With it come the number of the first cotangent, and those of the results.
+    Returns the tracer, the number of the first cotangent, and the numbers of the results.
     """
-    key = tie.outputs
-    if key not in recording.rules:
-        backward = recording.branched()
-        specs = [recording.specs[n] for n in tie.outputs]
+    key = step.outputs
+    if key not in tracer.rules:
+        backward = tracer.branched()
+        specs = [tracer.specs[n] for n in step.outputs]
         cotangents = [Tensor(np.ones(spec.shape, spec.dtype)[()]) for spec in specs]
         first = backward.begin(cotangents)
         with alone(backward):
             g = tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
-            found = [whole(x) for x in tie.rule((True,) * len(tie.sources), g)]
+            found = [whole(x) for x in step.rule((True,) * len(step.sources), g)]
         results = [None if x is None else backward.number(x) for x in found]
-        recording.rules[key] = (backward, first, results)
-    return recording.rules[key]
+        tracer.rules[key] = (backward, first, results)
+    return tracer.rules[key]

@@ -13,20 +13,20 @@ from retrograde.core.recorders import alone
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.program.concrete_function import VariableSpec, made_up, specs_in, unallocated
+from retrograde.program.concrete_function import VariableSpec, specs_in, unallocated, with_dummies
 from retrograde.program.function import Function
-from retrograde.program.loading import unpacked_path
+from retrograde.program.loading import unpacked_trace
 from retrograde.program.saving_values import decoded, integer, item, text
 from retrograde.program.signature import describe
 from retrograde.program.symbolic_sizes import (
-    Recorded,
+    SizedTrace,
     Unlike,
     filled_in,
     made_constant,
-    open_axes,
     sizes_in,
+    unknown_axes,
 )
-from retrograde.program.traces import Path, Paths
+from retrograde.program.traces import SignatureTraces, Trace
 from retrograde.program.tracing import Log
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text
@@ -61,12 +61,12 @@ def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]
         args = tuple([decoded(value) for value in signature["args"]])
         kwargs = decoded(signature["kwargs"])
         shown.append(f"{args} {kwargs or ''}".strip())
-        given = function._made_up(_with_variables((args, kwargs), {}))
+        given = function._with_dummies(_with_variables((args, kwargs), {}))
         *_, key, _, handed_in = function._arranged(*given)
-        paths = function._signatures[key] = Paths()
-        paths.arguments = args, kwargs
-        for path in signature["paths"]:
-            paths.add(unpacked_path(path, variables, tensors, handed_in))
+        traces = function._signatures[key] = SignatureTraces()
+        traces.arguments = args, kwargs
+        for trace in signature["paths"]:
+            traces.add(unpacked_trace(trace, variables, tensors, handed_in))
     return function
 
 
@@ -82,20 +82,20 @@ class LoadedFunction(Function):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.opened = []
-        self._verified: weakref.WeakSet[Path] = weakref.WeakSet()
+        self._verified: weakref.WeakSet[Trace] = weakref.WeakSet()
         self._filled_in: deque[Any] = deque()  # signatures that were made of forms
 
-    def _made_up(self, arguments: Any) -> Any:
+    def _with_dummies(self, arguments: Any) -> Any:
         # They are never computed with, and sizes from a damaged file can be huge.
-        return made_up(arguments, unallocated)
+        return with_dummies(arguments, unallocated)
 
-    def _replay(self, path: Path, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
-        if path not in self._verified:
+    def _replay(self, trace: Trace, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+        if trace not in self._verified:
             with _damage_in(self._name), alone():
-                path.verify(inputs, variables, log)
+                trace.verify(inputs, variables, log)
             log.rewind()
-            self._verified.add(path)
-        return super()._replay(path, inputs, variables, log)
+            self._verified.add(trace)
+        return super()._replay(trace, inputs, variables, log)
 
     def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
         arranged = super()._arranged(args, kwargs)
@@ -103,16 +103,16 @@ class LoadedFunction(Function):
         if key not in self._signatures:
             for opened in self.opened:
                 with _damage_in(self._name):
-                    path = opened.path_for(args, kwargs)
-                if path is not None:
+                    trace = opened.trace_for(args, kwargs)
+                if trace is not None:
                     self._drop_filled_in()
-                    paths = Paths()
-                    paths.arguments = (
+                    traces = SignatureTraces()
+                    traces.arguments = (
                         tuple(map(specs_in, args)),
                         {name: specs_in(value) for name, value in kwargs.items()},
                     )
-                    paths.add(path)
-                    self._signatures[key] = paths
+                    traces.add(trace)
+                    self._signatures[key] = traces
                     self._filled_in.append(key)
                     break
         return arranged
@@ -121,10 +121,10 @@ class LoadedFunction(Function):
         """Drops the oldest recording that was made of a form, if there are too many."""
         if len(self._filled_in) >= self._trace_limit:
             dropped = self._signatures.pop(self._filled_in.popleft())
-            for path in dropped.all:
-                self._quick.pop(tuple(path.argument_specs()), None)
+            for trace in dropped.all:
+                self._fast_calls.pop(tuple(trace.argument_specs()), None)
 
-    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> Recorded:
+    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> SizedTrace:
         for opened in self.opened:
             if repr(opened.pattern) == repr((args, kwargs)):
                 return record(tuple(opened.data["sizes"]))
@@ -142,28 +142,28 @@ class _Opened(NamedTuple):
     def check(self) -> None:
         """Raises an error if the form is damaged: it must make a recording of its own sizes."""
         sizes = [integer(size) for size in self.data["sizes"]]
-        count = len(open_axes(self.pattern))
+        count = len(unknown_axes(self.pattern))
         for places in ([place for place, _ in self.data["fixed"]], *self.data["tied"]):
             for place in places:
                 item(range(count), place)
         if len(sizes) != count or self._filled(sizes) is None:
             raise ValueError("a form does not fit its own sizes")
 
-    def path_for(self, args: tuple, kwargs: dict) -> Path | None:
+    def trace_for(self, args: tuple, kwargs: dict) -> Trace | None:
         """The recording for the sizes of these arguments, if they fit."""
         sizes = sizes_in(self.pattern, (args, kwargs), self.data)
         return None if sizes is None else self._filled(sizes)
 
-    def _filled(self, sizes: Sequence[int]) -> Path | None:
+    def _filled(self, sizes: Sequence[int]) -> Trace | None:
         try:
-            path = filled_in(self.data["path"], sizes)
+            trace = filled_in(self.data["path"], sizes)
             constants = {
                 name: self.tensors[made] if isinstance(made, str) else made_constant(made, sizes)
                 for name, made in self.data["constants"].items()
             }
         except Unlike:
             return None
-        return unpacked_path(path, self.variables, constants, [])
+        return unpacked_trace(trace, self.variables, constants, [])
 
 
 @contextlib.contextmanager

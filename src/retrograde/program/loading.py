@@ -27,50 +27,50 @@ from retrograde.program.saving_values import (
     shape_of,
     text,
 )
-from retrograde.program.traces import Path, Results
-from retrograde.program.tracing import Log, Recording
+from retrograde.program.traces import ResultStructure, Trace
+from retrograde.program.tracing import Log, Tracer
 from retrograde.values.errors import DataLossError
 
 # A file cannot make a long list by one large number: so many values may have no spec.
 _MOST_UNUSED = 1 << 20
 
 
-def unpacked_path(
+def unpacked_trace(
     data: Mapping, variables: list, tensors: Mapping[str, Any], handed_in: list[Variable]
-) -> Path:
+) -> Trace:
     """Returns a recording as `packed_function` wrote it down, for variables that are `handed_in`.
 
     Every number, name and shape is checked, and no kernel runs. Raises a `TypeError`, `ValueError`
     or `LookupError` if the data is damaged.
     """
-    recording = Recording([], Log(), handed_in)
-    recording.start = 0  # nothing is from outside
-    recording.count = integer(data["inputs"])
+    tracer = Tracer([], Log(), handed_in)
+    tracer.start = 0  # nothing is from outside
+    tracer.count = integer(data["inputs"])
     specs = {integer(n): Spec(shape_of(shape), dtype_of(name)) for n, shape, name in data["specs"]}
     size = 1 + max(specs, default=-1)
     _check(size <= len(specs) + _MOST_UNUSED, "numbers of values are too large")
-    _check(recording.count <= len(specs), "inputs have no specs")
-    recording.specs = [specs.get(n, _NO_SPEC) for n in range(size)]
-    recording._changing = [True] * size
-    recording.variables += [item(variables, place) for place in data["variables"]]
-    recording.constants = _unpacked_constants(data["constants"], tensors)
-    recording.first_values = [-1 if n == -1 else integer(n) for n in data["first values"]]
+    _check(tracer.count <= len(specs), "inputs have no specs")
+    tracer.specs = [specs.get(n, _NO_SPEC) for n in range(size)]
+    tracer._changing = [True] * size
+    tracer.variables += [item(variables, place) for place in data["variables"]]
+    tracer.constants = _unpacked_constants(data["constants"], tensors)
+    tracer.first_values = [-1 if n == -1 else integer(n) for n in data["first values"]]
     values = _Values(specs)
-    values.make(range(recording.count))
-    values.make(recording.constants)
-    values.make([n for n in recording.first_values if n >= 0])
-    _check_arrays(recording, specs)
-    recording.steps = [_unpacked_entry(entry, values) for entry in data["entries"]]
-    _unpack_rules(recording, data["rules"], values, tensors)
+    values.make(range(tracer.count))
+    values.make(tracer.constants)
+    values.make([n for n in tracer.first_values if n >= 0])
+    _check_arrays(tracer, specs)
+    tracer.steps = [_unpacked_entry(entry, values) for entry in data["entries"]]
+    _unpack_rules(tracer, data["rules"], values, tensors)
     writes = {place: number for place, number in data["writes"]}
     for place, number in writes.items():
-        _check_variable(item(recording.variables, place), specs[values.use([number])[0]])
-    recording.add_writes(writes)
-    results = Results.of(decoded(data["structure"]), list(values.use(data["results"])))
+        _check_variable(item(tracer.variables, place), specs[values.use([number])[0]])
+    tracer.add_writes(writes)
+    results = ResultStructure.of(decoded(data["structure"]), list(values.use(data["results"])))
     _check(sum(results._places) == len(results.numbers), "results do not fit their structure")
-    path = Path(recording, results, compiles=False, fold=False)
-    recording.variables[: len(handed_in)] = [None] * len(handed_in)
-    return path
+    trace = Trace(tracer, results, compiles=False, fold=False)
+    tracer.variables[: len(handed_in)] = [None] * len(handed_in)
+    return trace
 
 
 _NO_SPEC = Spec((), np.dtype(np.float32))
@@ -112,11 +112,11 @@ def _check(holds: bool, problem: str) -> None:
         raise ValueError(problem)
 
 
-def _check_arrays(recording: Recording, specs: Mapping[int, Spec]) -> None:
+def _check_arrays(tracer: Tracer, specs: Mapping[int, Spec]) -> None:
     """Checks that constants and variables have the shapes and dtypes that calls expect."""
-    for n, tensor in recording.constants.items():
+    for n, tensor in tracer.constants.items():
         _check(Spec.of(tensor) == specs[n], f"constant {n} has another shape or dtype")
-    pairs = zip(recording.variables, recording.first_values, strict=True)
+    pairs = zip(tracer.variables, tracer.first_values, strict=True)
     for variable, n in pairs:
         if n >= 0:
             _check_variable(variable, specs[n])
@@ -143,32 +143,30 @@ def _refuse(name: str, reason: str, *_: Any) -> Any:
     )
 
 
-def _unpack_rules(
-    recording: Recording, data: list, values: _Values, tensors: Mapping[str, Any]
-) -> None:
+def _unpack_rules(tracer: Tracer, data: list, values: _Values, tensors: Mapping[str, Any]) -> None:
     """Gives each `custom_gradient` its gradient function."""
-    ties = [i for i, entry in enumerate(recording.steps) if type(entry) is CustomGradient]
+    ties = [i for i, entry in enumerate(tracer.steps) if type(entry) is CustomGradient]
     for i, rule in zip(ties, data, strict=True):
-        tie = recording.steps[i]
+        tie = tracer.steps[i]
         if "missing" in rule:
             refuse = functools.partial(_refuse, tie.name, str(rule["missing"]))
-            recording.steps[i] = tie._replace(rule=refuse)
+            tracer.steps[i] = tie._replace(rule=refuse)
         else:
-            recording.rules[tie.outputs] = _unpacked_rule(recording, tie, rule, values, tensors)
+            tracer.rules[tie.outputs] = _unpacked_rule(tracer, tie, rule, values, tensors)
 
 
 def _unpacked_rule(
-    recording: Recording,
+    tracer: Tracer,
     tie: CustomGradient,
     data: Mapping,
     values: _Values,
     tensors: Mapping[str, Any],
-) -> tuple[Recording, int, list]:
+) -> tuple[Tracer, int, list]:
     """What `rule_of` recorded."""
-    backward, inside = recording.branched(), values.continued()
+    backward, inside = tracer.branched(), values.continued()
     first = integer(data["first"])
     backward.constants = _unpacked_constants(data["constants"], tensors)
-    inside.make(n for n in backward.constants if n not in recording.constants)
+    inside.make(n for n in backward.constants if n not in tracer.constants)
     inside.make(range(first, first + len(tie.outputs)))
     backward.steps = [_unpacked_entry(entry, inside) for entry in data["entries"]]
     results = [None if n is None else inside.use([n])[0] for n in data["results"]]

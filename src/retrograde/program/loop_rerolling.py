@@ -1,7 +1,7 @@
 """Loops found again in a recording: work that is done many times in a row, on other values.
 
 A recording knows no loops; a recurrence over 1,000 steps is 1,000 times the same calls. On NumPy
-that is as good as a loop. XLA would compile each of them, which takes minutes; so they are rolled
+that is as good as a loop. XLA would compile each of them, which takes minutes; so they are reroll
 up into a loop before, the way there and the way back alike, whatever Python code they came from.
 """
 
@@ -51,8 +51,8 @@ class Loop(NamedTuple):
     specs: list[list[Spec]]  # of the outputs, by call
 
 
-def rolled(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> list[Call | Loop]:
-    """`calls`, with those that repeat rolled up into loops; `wanted` are needed afterwards."""
+def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> list[Call | Loop]:
+    """`calls`, with those that repeat reroll up into loops; `wanted` are needed afterwards."""
     if len(calls) < _FEWEST_CALLS:
         return list(calls)
     calls, specs = accumulated(calls, specs, wanted)

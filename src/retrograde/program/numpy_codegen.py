@@ -26,14 +26,7 @@ _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 _FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}
 
 
-def generate(program: Program, variables: list[Any]) -> Writer:
-    """Python code that does what `program` says, to arrays."""
-    writer = Writer(program, variables)
-    writer.write()
-    return writer
-
-
-class Writer:
+class ReplayWriter:
     """Writes the source of a replay, and gathers the objects that it names.
 
     A value is called `x` if it is handed in, `c` if it is a constant, and `a` if it is computed;
@@ -82,8 +75,8 @@ class Writer:
         writes = _tuple(self._name(n) for n in self._program.writes.values())
         self._lines.append(f"return {results}, {writes}")
         head = f"def replay({', '.join([*self._arguments, 'log'])}):"
-        replay = "\n    ".join([head, *self._lines]) + "\n"
-        self.source = "\n\n".join([*self._blocks, replay])
+        executable = "\n    ".join([head, *self._lines]) + "\n"
+        self.source = "\n\n".join([*self._blocks, executable])
         words = set(re.findall(r"\w+", self.source))
         self.namespace = {k: v for k, v in self.namespace.items() if k in words}
 

@@ -13,19 +13,19 @@ from retrograde.core.rules import Spec
 from retrograde.core.variable import Variable
 from retrograde.program.concrete_function import VariableSpec
 from retrograde.program.function import Function
-from retrograde.program.interpreter import rule_of
+from retrograde.program.interpreter import traced_rule
 from retrograde.program.saving_values import encoded
 from retrograde.program.symbolic_sizes import (
-    Recorded,
     Sample,
+    SizedTrace,
     Unlike,
     common_form,
-    open_axes,
-    recorded_with,
+    traces_with_sizes,
+    unknown_axes,
     with_sizes,
 )
-from retrograde.program.traces import Path
-from retrograde.program.tracing import Recording
+from retrograde.program.traces import Trace
+from retrograde.program.tracing import Tracer
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import held_by
 
@@ -61,23 +61,23 @@ _NOT_ALIKE = "what it does is not the same for all sizes of its input_signature.
 def packed_function(function: Function, packing: Packing) -> dict:
     """All recordings of a function, and those for the sizes that its signatures leave open."""
     name = function._name
-    opened = [_opened(function, *arguments, packing) for arguments in function._open]
+    opened = [_opened(function, *arguments, packing) for arguments in function._unknown]
     if function._input_signature is not None:
-        if open_axes(function._input_signature):
+        if unknown_axes(function._input_signature):
             opened.append(_opened(function, function._input_signature, {}, packing))
         else:
             function.get_concrete_function()
     signatures = []
-    for paths in function._signatures.values():
-        if not paths.all:
+    for traces in function._signatures.values():
+        if not traces.all:
             continue
-        args, kwargs = _with_specs(paths.arguments, [])
+        args, kwargs = _with_specs(traces.arguments, [])
         what = f"The function {name}"
         signatures.append(
             {
                 "args": [encoded(value, what) for value in args],
                 "kwargs": encoded(kwargs, what),
-                "paths": [_packed_path(path, packing, what) for path in paths.all],
+                "paths": [_packed_trace(trace, packing, what) for trace in traces.all],
             }
         )
     opened = [data for i, data in enumerate(opened) if data is not None and data not in opened[:i]]
@@ -114,18 +114,18 @@ def _opened(function: Function, args: tuple, kwargs: dict, packing: Packing) -> 
     what = f"The function {function._name}"
     arguments = (args, kwargs)
 
-    def record(sizes: tuple) -> Recorded:
+    def record(sizes: tuple) -> SizedTrace:
         given, named = with_sizes(arguments, sizes)
         fresh = Function(function.python_function, function._name)
-        return Recorded(sizes, fresh._recorded(given, named))
+        return SizedTrace(sizes, fresh._recorded(given, named))
 
-    def sample(recorded: Recorded) -> Sample:
+    def sample(recorded: SizedTrace) -> Sample:
         aside = _Aside(packing)
-        return Sample(recorded.sizes, _packed_path(recorded.path, aside, what), aside.tensors)
+        return Sample(recorded.sizes, _packed_trace(recorded.trace, aside, what), aside.tensors)
 
     try:
-        count = len(open_axes(arguments))
-        recorded, tied = recorded_with(function.python_function, count, record)
+        count = len(unknown_axes(arguments))
+        recorded, tied = traces_with_sizes(function.python_function, count, record)
         samples = [sample(one) for one in recorded]
         form = common_form(samples, tied)
     except Unlike:
@@ -142,35 +142,31 @@ def _default(parameter: inspect.Parameter) -> Any:
     return [encoded(parameter.default, f"The default of {parameter.name}")]
 
 
-def _packed_path(path: Path, packing: Packing, what: str) -> dict:
-    recording, plain = path._recording, path.replay.plain
-    if path.results.has_composites():
+def _packed_trace(trace: Trace, packing: Packing, what: str) -> dict:
+    tracer, program = trace._tracer, trace.executable.program
+    if trace.results.has_composites():
         raise ValueError(f"{what} cannot be saved: it returns sparse or ragged tensors.")
-    entries, constants, results = plain.steps, plain.constants, plain.results
-    ties = any(type(entry) is CustomGradient for entry in recording.steps)
+    entries, constants, results = program.steps, program.constants, program.results
+    ties = any(type(entry) is CustomGradient for entry in tracer.steps)
     if ties and packing.rules:  # which needs all of what was done
-        entries = [entry for entry in recording.steps if type(entry) is not Write]
-        constants = {n: x._array for n, x in recording.constants.items()}
-        results = path.results.numbers
-    used = {*plain.arguments, *results, *plain.writes.values()}.union(*map(_numbers, entries))
-    rules = [
-        _packed_rule(recording, e, packing, what) for e in entries if type(e) is CustomGradient
-    ]
+        entries = [entry for entry in tracer.steps if type(entry) is not Write]
+        constants = {n: x._array for n, x in tracer.constants.items()}
+        results = trace.results.numbers
+    used = {*program.arguments, *results, *program.writes.values()}.union(*map(_numbers, entries))
+    rules = [_packed_rule(tracer, e, packing, what) for e in entries if type(e) is CustomGradient]
     used |= {n for rule in rules for n in rule["used"]} & constants.keys()
     return {
         "entries": [_packed_entry(entry, what) for entry in entries],
         "rules": rules,
-        "specs": [
-            [n, list(recording.specs[n].shape), _name(recording.specs[n])] for n in sorted(used)
-        ],
+        "specs": [[n, list(tracer.specs[n].shape), _name(tracer.specs[n])] for n in sorted(used)],
         "constants": [[n, packing.constant(constants[n])] for n in constants if n in used],
-        "inputs": recording.count,
-        "handed in": recording.handed_in,
-        "variables": [packing.variable(v) for v in recording.variables[recording.handed_in :]],
-        "first values": recording.first_values,
-        "writes": list(plain.writes.items()),
+        "inputs": tracer.count,
+        "handed in": tracer.handed_in,
+        "variables": [packing.variable(v) for v in tracer.variables[tracer.handed_in :]],
+        "first values": tracer.first_values,
+        "writes": list(program.writes.items()),
         "results": results,
-        "structure": encoded(path.results.template(), what),
+        "structure": encoded(trace.results.template(), what),
     }
 
 
@@ -179,10 +175,10 @@ def _numbers(step: Any) -> tuple[int, ...]:
     return *step.inputs, *step.outputs
 
 
-def _packed_rule(recording: Recording, tie: CustomGradient, packing: Packing, what: str) -> dict:
+def _packed_rule(tracer: Tracer, tie: CustomGradient, packing: Packing, what: str) -> dict:
     """The user's rule of a `custom_gradient`, as it is recorded for replays; or what it lacks."""
     try:
-        backward, first, results = rule_of(recording, tie)
+        backward, first, results = traced_rule(tracer, tie)
         if not all(type(entry) is Call for entry in backward.steps):
             raise ValueError("it looks at values, or has a gradient of its own in it")
         entries = [_packed_entry(entry, what) for entry in backward.steps]

@@ -8,13 +8,15 @@ from typing import Any
 
 from retrograde.core.spec import TypeSpec, spec_of
 from retrograde.core.variable import Variable
-from retrograde.program.traces import Path
+from retrograde.program.traces import Trace
 from retrograde.values import nest
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
 
 
-def told(signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any, path: Path) -> str:
+def told(
+    signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any, trace: Trace
+) -> str:
     """What a function takes, returns, and uses besides, for one kind of call.
 
     `args` and `kwargs` are as the function gets them, and `returned` is what it returns, with specs
@@ -25,7 +27,7 @@ def told(signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any,
     ]
     parameters += [f"{name} (KEYWORD_ONLY): {_kind(value)}" for name, value in kwargs.items()]
     resource = "TensorSpec(shape=(), dtype=tf.resource, name=None)"
-    captured = [f"{variable._id}: {resource}" for variable in path.captured_variables()]
+    captured = [f"{variable._id}: {resource}" for variable in trace.captured_variables()]
     parts = {
         "Input Parameters": parameters,
         "Output Type": [_kind(returned)],

@@ -1,4 +1,4 @@
-"""A recording made shorter: constants folded, repeated work merged, unused work left out."""
+"""Passes that shorten a program: constant folding, common subexpressions, dead code."""
 
 from __future__ import annotations
 
@@ -11,61 +11,62 @@ from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Call, CustomGradient, Program, Write, needed
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import Spec
-from retrograde.program.tracing import Recording, may_look_around
+from retrograde.program.tracing import Tracer, may_read_variables
 
-_LARGEST_FOLDED = 1 << 20  # bytes: more than that is quicker computed than carried along
-_LARGEST_COMPARED = 64  # bytes: numbers that Python code spells out, once for each variable
+_LARGEST_FOLDED = 1 << 20  # bytes: larger constants take longer to keep than to compute
+_LARGEST_COMPARED = 64  # bytes: numbers in Python code, of which each use is a constant
 
 
-def simplified(recording: Recording, results: list[int], fold: bool = True) -> Program:
-    """`recording` with all that need not be done again left out.
+def simplify(tracer: Tracer, results: list[int], fold: bool = True) -> Program:
+    """Returns what was traced as a program without redundant steps.
 
     With `fold`, calls on constants are computed now.
     """
-    merging = merged(recording.constants, recording.steps, fold=fold)
-    results = [merging.same.get(n, n) for n in results]
-    steps = needed(merging.steps, {*results, *merging.writes.values()})
-    arguments = recording.arguments
-    return Program(steps, recording.specs, merging.known, arguments, results, merging.writes)
+    merged = merge(tracer.constants, tracer.steps, fold=fold)
+    results = [merged.same.get(n, n) for n in results]
+    steps = needed(merged.steps, {*results, *merged.writes.values()})
+    arguments = tracer.arguments
+    return Program(steps, tracer.specs, merged.constants, arguments, results, merged.writes)
 
 
-def merged(constants: dict[int, Any], *parts: list[Any], fold: bool = True) -> Merging:
-    """Several lists of entries, one after the other, with what they share done once."""
-    merging = Merging(constants, fold)
+def merge(constants: dict[int, Any], *parts: list[Any], fold: bool = True) -> Merged:
+    """Joins several lists of steps, in which equal calls are made once."""
+    merged = Merged(constants, fold)
     for part in parts:
-        merging.ends.append(len(merging.steps))
+        merged.starts.append(len(merged.steps))
         for step in part:
-            merging.take(step)
-    return merging
+            merged.add(step)
+    return merged
 
 
-class Merging:
-    """One walk over the entries, which are kept unless their values are known already.
+class Merged:
+    """Steps without those whose outputs are known already.
 
-    `same` tells which values are those of earlier ones; `ends`, where each part begins.
+    `constants` are arrays by number, `same` maps values to equal ones that were made before, and
+    `starts` has the place where each part begins. `writes` are the last values of variables.
     """
 
     def __init__(self, constants: dict[int, Any], fold: bool) -> None:
-        self._fold = fold
         self.steps: list[Any] = []
-        self.ends: list[int] = []
-        self.known: dict[int, Any] = {}
+        self.starts: list[int] = []
+        self.constants: dict[int, Any] = {}
         self.same: dict[int, int] = {}
         self.writes: dict[int, int] = {}
+        self._fold = fold
         self._seen: dict[Any, tuple[int, ...]] = {}
         self._small: dict[Any, int] = {}
         for n, x in constants.items():
-            self._know(n, x._array)
+            self._add_constant(n, x._array)
 
-    def take(self, step: Any) -> None:
+    def add(self, step: Any) -> None:
         """Appends a step, unless its outputs are known already."""
         step = step.renamed(self.same)
         kind = type(step)
         if kind is Call:
-            if may_look_around(step.primitive):
+            if may_read_variables(step.primitive):
                 self.steps += [Write(*pair) for pair in self.writes.items()]
                 self.writes = {}
-            self._call(step)
+            self._add_call(step)
         elif kind is CustomGradient:
             self.same.update(zip(step.outputs, step.values, strict=True))
         elif kind is Write:
@@ -73,23 +74,23 @@ class Merging:
         else:
             self.steps.append(step)
 
-    def _know(self, number: int, array: Any) -> None:
-        """Takes a constant in. A small one that is there already is the same."""
+    def _add_constant(self, number: int, array: Any) -> None:
+        """Adds a constant. A small one that equals another becomes the same value."""
         if array.nbytes <= _LARGEST_COMPARED and array.dtype.kind != "O":
             key = (type(array), array.dtype, array.shape, array.tobytes())
             first = self._small.setdefault(key, number)
             if first != number:
                 self.same[number] = first
                 return
-        self.known[number] = array
+        self.constants[number] = array
 
-    def _call(self, call: Call) -> None:
+    def _add_call(self, call: Call) -> None:
         is_foldable = self._fold and call.primitive.pure
-        if is_foldable and all([n in self.known for n in call.inputs]):
+        if is_foldable and all([n in self.constants for n in call.inputs]):
             values = self._computed(call)
             if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
                 for number, value in zip(call.outputs, values, strict=True):
-                    self._know(number, value)
+                    self._add_constant(number, value)
                 return
         attrs = None if type(call.primitive) is Host else hashable(call.attrs)
         if attrs is not None:
@@ -101,7 +102,7 @@ class Merging:
         self.steps.append(call)
 
     def _computed(self, call: Call) -> tuple:
-        arrays = [self.known[n] for n in call.inputs]
+        arrays = [self.constants[n] for n in call.inputs]
         if type(call.primitive) is Host:
             with alone():
                 return call.evaluate(arrays)
@@ -109,7 +110,7 @@ class Merging:
 
 
 def hashable(value: Any) -> Any:
-    """Something that tells attributes apart; `None` if they cannot be told."""
+    """Returns a hashable form of attributes, or `None` if they have a value of another type."""
     if isinstance(value, dict):
         parts = [(k, hashable(v)) for k, v in value.items()]
         return None if any(p is None for _, p in parts) else tuple(sorted(parts))
@@ -127,7 +128,7 @@ class Reduced(NamedTuple):
     """A backward pass without some of its cotangents.
 
     `absent` are the values that depend on missing cotangents only, and `zeros` those of them that
-    calls still read. `same` has the values that are equal to others now.
+    steps still read. `same` maps sums to the only term that is left.
     """
 
     steps: list[Any]

@@ -36,11 +36,11 @@ class Unlike(Exception):
     """Recordings that have no common form."""
 
 
-class Recorded(NamedTuple):
+class SizedTrace(NamedTuple):
     """A recording, and the sizes it was made with."""
 
     sizes: tuple[int, ...]
-    path: Any
+    trace: Any
 
 
 class Sample(NamedTuple):
@@ -51,7 +51,7 @@ class Sample(NamedTuple):
     constants: dict[str, np.ndarray]
 
 
-def open_axes(arguments: Any) -> list[tuple[int, int]]:
+def unknown_axes(arguments: Any) -> list[tuple[int, int]]:
     """Which axes of the specs among some arguments are open: the places of specs, and axes."""
     return [
         (place, axis)
@@ -64,7 +64,7 @@ def open_axes(arguments: Any) -> list[tuple[int, int]]:
 
 def with_sizes(arguments: Any, sizes: Sequence[int]) -> Any:
     """`arguments` with sizes in the place of open ones."""
-    filled = dict(zip(open_axes(arguments), sizes, strict=True))
+    filled = dict(zip(unknown_axes(arguments), sizes, strict=True))
     leaves = []
     for place, leaf in enumerate(nest.leaves(arguments)):
         if isinstance(leaf, TensorSpec) and leaf.shape.rank is not None:
@@ -77,16 +77,16 @@ def with_sizes(arguments: Any, sizes: Sequence[int]) -> Any:
 # Recording with several sizes
 
 
-def recorded_with(
-    python_function: Callable, count: int, record: Callable[[tuple], Recorded]
-) -> tuple[list[Recorded], list[list[int]]]:
+def traces_with_sizes(
+    python_function: Callable, count: int, record: Callable[[tuple], SizedTrace]
+) -> tuple[list[SizedTrace], list[list[int]]]:
     """Recordings with `count` sizes: the first, others that differ in one, and `_CHECKS` that
     differ in all, far enough for a formula that is none to be found out.
 
     A size that nothing else will do for is the same in all of them; sizes that have to be equal
     change together, and their places are returned.
     """
-    first = first_recorded(python_function, count, record)
+    first = first_trace(python_function, count, record)
     sizes, changed = first.sizes, list(first.sizes)
     others, tied = [], []
     for i in range(count):
@@ -115,9 +115,9 @@ def _far(sizes: tuple[int, ...], changed: list[int], times: int) -> tuple[int, .
     return tuple([n if m == n else far for n, m, far in zip(sizes, changed, grown, strict=True)])
 
 
-def first_recorded(
-    python_function: Callable, count: int, record: Callable[[tuple], Recorded]
-) -> Recorded:
+def first_trace(
+    python_function: Callable, count: int, record: Callable[[tuple], SizedTrace]
+) -> SizedTrace:
     """A recording with any sizes that will do, such as those of weights."""
     known = {n for tensor in tensors_reached(python_function) for n in tensor._array.shape} - {1}
     primes = [_PRIMES[i % len(_PRIMES)] for i in range(count)]
@@ -138,8 +138,8 @@ def _strangeness(sizes: tuple[int, ...]) -> int:
 
 
 def varied_in(
-    places: list[int], sizes: tuple[int, ...], record: Callable[[tuple], Recorded], by: int = 1
-) -> Recorded | None:
+    places: list[int], sizes: tuple[int, ...], record: Callable[[tuple], SizedTrace], by: int = 1
+) -> SizedTrace | None:
     """A recording with another size in some places, larger `by` so much or, where that does not
     fit, a multiple; `None` if there is none."""
     size = sizes[places[0]]
@@ -151,7 +151,7 @@ def varied_in(
     return None
 
 
-def _tried(sizes: tuple[int, ...], record: Callable[[tuple], Recorded]) -> Recorded | None:
+def _tried(sizes: tuple[int, ...], record: Callable[[tuple], SizedTrace]) -> SizedTrace | None:
     try:
         return record(sizes)
     except _MISFITS:
@@ -341,6 +341,8 @@ def sizes_in(pattern: Any, arguments: Any, form: Mapping) -> tuple[int, ...] | N
                 return None
         elif held is None or not spec.is_compatible_with(held):
             return None
-    sizes = tuple([held_by(leaves[place])._array.shape[axis] for place, axis in open_axes(pattern)])
+    sizes = tuple(
+        [held_by(leaves[place])._array.shape[axis] for place, axis in unknown_axes(pattern)]
+    )
     fit = all(sizes[i] == size for i, size in form["fixed"])
     return sizes if fit and all(len({sizes[i] for i in t}) == 1 for t in form["tied"]) else None

@@ -9,23 +9,23 @@ from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Call, CustomGradient, needed
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
-from retrograde.program.interpreter import play_tie
-from retrograde.program.tracing import Recording
+from retrograde.program.interpreter import interpret_custom_gradient
+from retrograde.program.tracing import Tracer
 
 
 def traced_back(
-    recording: Recording, targets: list[Tensor], sources: list[Tensor], stops: list[Tensor]
+    tracer: Tracer, targets: list[Tensor], sources: list[Tensor], stops: list[Tensor]
 ) -> tuple[GradientTape, list[Tensor], list[Tensor]]:
     """A tape on which the way from `sources` to `targets` is gone once more.
 
     What is done again is recorded again as well, and merged with what was there. `stops` are
     constants on that way.
     """
-    ends = [recording.number(x) for x in targets]
-    starts = [recording.number(x) for x in sources]
-    stopped = {recording.number(x) for x in stops}
-    values = recording.known_tensors()
-    steps = [step for step in recording.steps if _is_repeatable(step)]
+    ends = [tracer.number(x) for x in targets]
+    starts = [tracer.number(x) for x in sources]
+    stopped = {tracer.number(x) for x in stops}
+    values = tracer.known_tensors()
+    steps = [step for step in tracer.steps if _is_repeatable(step)]
     steps = needed(steps, {*ends, *starts}.difference(values), known=values)
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
 
@@ -40,7 +40,7 @@ def traced_back(
             enter(number)
         for step in steps:
             if type(step) is CustomGradient:
-                play_tie(recording, step, values, recording.log)
+                interpret_custom_gradient(tracer, step, values, tracer.log)
             else:
                 y = apply(step.primitive, tuple([values[n] for n in step.inputs]), step.attrs)
                 values.update(zip(step.outputs, y if type(y) is tuple else (y,), strict=True))

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from retrograde.core.source_location import Place
 from retrograde.core.variable import Variable
-from retrograde.program.traces import Path
+from retrograde.program.traces import Trace
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
 
 
-class RecordingAccount(NamedTuple):
+class TraceSummary(NamedTuple):
     """What is known of one recording.
 
     `changed` tells what was new in the call that made it, against the nearest of those before.
@@ -48,46 +48,46 @@ class RecordingAccount(NamedTuple):
     __repr__ = __str__
 
 
-class Entry:
+class HistoryEntry:
     """What is written down when a recording is made."""
 
     def __init__(
-        self, path: Path, where: Place | None, arguments: dict[str, str], seconds: float
+        self, trace: Trace, where: Place | None, arguments: dict[str, str], seconds: float
     ) -> None:
-        self.path = path
+        self.trace = trace
         self.where = where
         self.arguments = arguments
         self.seconds = seconds
         self.made = time.time()
 
-    def told(self, before: list[Entry]) -> RecordingAccount:
+    def told(self, before: list[HistoryEntry]) -> TraceSummary:
         """The account of this recording, `before` being those that were made earlier."""
-        replay = self.path.replay
-        return RecordingAccount(
+        executable = self.trace.executable
+        return TraceSummary(
             self.made,
             self.where,
             self.arguments,
             self.changed(before),
             self.seconds,
-            replay.seconds,
-            self.path.replays,
-            replay.compiles,
-            replay.uncompiled,
+            executable.seconds,
+            self.trace.replays,
+            executable.compiles,
+            executable.uncompiled,
         )
 
-    def changed(self, before: list[Entry]) -> tuple[str, ...]:
+    def changed(self, before: list[HistoryEntry]) -> tuple[str, ...]:
         """What is new against the nearest of those `before`."""
         differences = [_differences(entry, self) for entry in reversed(before)]
         return tuple(min(differences, key=len, default=()))
 
 
-def _differences(old: Entry, new: Entry) -> list[str]:
+def _differences(old: HistoryEntry, new: HistoryEntry) -> list[str]:
     names = dict.fromkeys([*old.arguments, *new.arguments])
     pairs = [(n, old.arguments.get(n, "absent"), new.arguments.get(n, "absent")) for n in names]
     found = [f"{name}: {_arrow(a, b)}" for name, a, b in pairs if a != b]
     if found:
         return found
-    for a, b in zip(old.path.guards, new.path.guards, strict=False):
+    for a, b in zip(old.trace.guards, new.trace.guards, strict=False):
         if a.key != b.key:
             values = f" {a.key} → {b.key}" if a.truth else " another value"
             return [f"{b.how} of a tensor at {b.where}:{values}"]

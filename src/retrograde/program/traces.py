@@ -18,30 +18,30 @@ from retrograde.core.spec import TensorSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import commit
 from retrograde.program.device_tensors import on_device
-from retrograde.program.differentiation import Piece
+from retrograde.program.differentiation import DifferentiableProgram
 from retrograde.program.donation import Loan
-from retrograde.program.fast_path import quick_call
-from retrograde.program.interpreter import Divergence, play_entries
-from retrograde.program.replay import Replay
-from retrograde.program.simplification import simplified
-from retrograde.program.tracing import Log, Recording
+from retrograde.program.executable import Executable
+from retrograde.program.fast_path import make_fast_call
+from retrograde.program.interpreter import Divergence, interpret
+from retrograde.program.simplification import simplify
+from retrograde.program.tracing import Log, Tracer
 from retrograde.program.xla import CompiledProgram
 from retrograde.values import dtypes, nest
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, held_by
 
 
-class Results:
+class ResultStructure:
     """The structure that a function returns, and which values of the recording are in it.
 
     Python's numbers and strings become tensors, as in TensorFlow; `None` and other objects stay.
     """
 
-    def __init__(self, returned: Any, recording: Recording) -> None:
+    def __init__(self, returned: Any, tracer: Tracer) -> None:
         self._structure = returned
         self._leaves = [_tensor(x) for x in nest.leaves(returned, expand_composites=True)]
         self.tensors = [x for x in self._leaves if isinstance(x, Tensor)]
-        self.numbers = [recording.number(x) for x in self.tensors]
+        self.numbers = [tracer.number(x) for x in self.tensors]
         self.single = type(returned) is Tensor
         self._places = [isinstance(x, Tensor) for x in self._leaves]
         self._leaves = [None if isinstance(x, Tensor) else x for x in self._leaves]
@@ -68,7 +68,7 @@ class Results:
         return _literal(self._structure, leaves) or f"around([{', '.join(names)}])"
 
     @classmethod
-    def of(cls, template: Any, numbers: list[int]) -> Results:
+    def of(cls, template: Any, numbers: list[int]) -> ResultStructure:
         """What `template()` tells, with values of these numbers."""
         results = cls.__new__(cls)
         results._structure = template
@@ -87,7 +87,7 @@ class Results:
         """The structure, with a `TensorSpec` in the place of each tensor."""
         return self.around([TensorSpec([])] * len(self.numbers))
 
-    def forget(self) -> None:
+    def free_tensors(self) -> None:
         """Lets go of the tensors of the call that was recorded."""
         self.tensors = []
         if self.single:
@@ -126,66 +126,66 @@ def _tensor(leaf: Any) -> Any:
         return leaf
 
 
-class Path:
+class Trace:
     """One recording, ready to be replayed."""
 
     def __init__(
-        self, recording: Recording, results: Results, compiles: bool, fold: bool = True
+        self, tracer: Tracer, results: ResultStructure, compiles: bool, fold: bool = True
     ) -> None:
         self.results = results
-        self.keys = tuple([e.key for e in recording.steps if type(e) is Guard])
-        self.guards = [e for e in recording.steps if type(e) is Guard]
+        self.keys = tuple([e.key for e in tracer.steps if type(e) is Guard])
+        self.guards = [e for e in tracer.steps if type(e) is Guard]
         self.replays = 0
-        self._recording = recording
-        self._arguments = recording.arguments
-        plain = simplified(recording, results.numbers, fold)
-        first = recording.first_values
+        self._tracer = tracer
+        self._arguments = tracer.arguments
+        program = simplify(tracer, results.numbers, fold)
+        first = tracer.first_values
         self._read = [place for place, number in enumerate(first) if number >= 0]
-        self.replay = Replay(
-            plain, recording.variables, compiles, {p: first[p] for p in self._read}
+        self.executable = Executable(
+            program, tracer.variables, compiles, {p: first[p] for p in self._read}
         )
-        variables = recording.variables
-        self._open = [(p, variables[p]._array.shape) for p in self._read if variables[p]._shape]
+        variables = tracer.variables
+        self._unknown = [(p, variables[p]._array.shape) for p in self._read if variables[p]._shape]
         self._captured = [
             (n, x)
-            for n, x in recording.constants.items()
-            if x._id < recording.start and x._array.dtype in dtypes.INEXACT
+            for n, x in tracer.constants.items()
+            if x._id < tracer.start and x._array.dtype in dtypes.INEXACT
         ]
-        self._piece: Piece | None = None
+        self._differentiable: DifferentiableProgram | None = None
         self.turn = fork_safe_lock()  # held by a call that updates variables
         self._loan: Loan | None = None
-        self.was_shortened = False
+        self.has_fast_call = False
         self._compiles = compiles
         # Python code in a call may wait for another thread, so such a call holds no lock.
-        self._takes_turns = bool(compiles or plain.writes) and not self.has_effects()
+        self._takes_turns = bool(compiles or program.writes) and not self.has_effects()
 
     def variables(self, arguments: list[Any]) -> list[Any]:
         """The variables of a call: those among its arguments, then those of the function."""
-        return [*arguments, *self._recording.variables[len(arguments) :]]
+        return [*arguments, *self._tracer.variables[len(arguments) :]]
 
     def exported(self) -> Any:
         """The program for `jax.export`, with the variables as they are now."""
-        program = CompiledProgram(self.replay.plain, self._recording.variables, None)
-        first, variables = self._recording.first_values, self._recording.variables
+        program = CompiledProgram(self.executable.program, self._tracer.variables, None)
+        first, variables = self._tracer.first_values, self._tracer.variables
         return program.exported({first[p]: np.asarray(variables[p]) for p in self._read})
 
     def captured_variables(self) -> list[Any]:
         """The variables of the function that are not among its arguments."""
-        return self._recording.variables[self._recording.handed_in :]
+        return self._tracer.variables[self._tracer.handed_in :]
 
     def has_effects(self) -> bool:
         """Whether it calls Python code for more than random numbers."""
-        calls = [e for e in self.replay.plain.steps if type(e) is Call]
+        calls = [e for e in self.executable.program.steps if type(e) is Call]
         hosts = [call.primitive for call in calls if type(call.primitive) is Host]
         return any(not (host.pure or host.draws) for host in hosts)
 
     def argument_specs(self) -> list[Spec]:
         """Shapes and dtypes of the tensors that are handed in."""
-        return self._recording.specs[: self._recording.count]
+        return self._tracer.specs[: self._tracer.count]
 
     def result_specs(self) -> list[Spec]:
         """Shapes and dtypes of the results."""
-        return [self._recording.specs[n] for n in self.results.numbers]
+        return [self._tracer.specs[n] for n in self.results.numbers]
 
     def described_results(self) -> Any:
         """What is returned, with specs in the place of tensors."""
@@ -199,8 +199,8 @@ class Path:
 
     def fits(self, arguments: list[Any]) -> bool:
         """Whether variables of open shape have the one they had."""
-        variables = self.variables(arguments) if self._open else ()
-        return all(variables[place]._array.shape == shape for place, shape in self._open)
+        variables = self.variables(arguments) if self._unknown else ()
+        return all(variables[place]._array.shape == shape for place, shape in self._unknown)
 
     def run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         """Does again what was recorded, to other `inputs`. Nothing is kept before all is done."""
@@ -234,9 +234,9 @@ class Path:
 
     def _run(self, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         """The results, the new tensors of variables, and those that they held before, by place."""
-        loan, given_away = self._lend(variables), self.replay.given_away
+        loan, given_away = self._lend(variables), self.executable.given_away
         read = {p: None if p in given_away else variables[p]._current() for p in self._read}
-        outcome = self.replay.run([*inputs, *read.values()], log, loan)
+        outcome = self.executable.run([*inputs, *read.values()], log, loan)
         if type(outcome) is Divergence:
             return outcome
         values, writes = outcome
@@ -251,41 +251,43 @@ class Path:
         variables = self.variables(arguments)
         read = [variables[place]._current() for place in self._read]
         given = dict(zip(self._arguments, [*inputs, *read], strict=True))
-        recording = self._recording
-        played = play_entries(recording, recording.steps, recording.constants | given, log)
-        if type(played) is Divergence:
+        tracer = self._tracer
+        interpreted = interpret(tracer, tracer.steps, tracer.constants | given, log)
+        if type(interpreted) is Divergence:
             return  # another recording is the right one
-        for n, tensor in played.values.items():
-            if Spec.of(tensor) != recording.specs[n]:
-                raise ValueError(f"value {n} is not {recording.specs[n]} but {Spec.of(tensor)}")
+        for n, tensor in interpreted.values.items():
+            if Spec.of(tensor) != tracer.specs[n]:
+                raise ValueError(f"value {n} is not {tracer.specs[n]} but {Spec.of(tensor)}")
 
     def _lend(self, variables: list[Any]) -> Loan | None:
         """A loan for a call. It goes on after it, if others are of the same variables.
 
         Not if someone else gets one of their values: who holds it is seen where a loan begins.
         """
-        lent = self.replay.lent
+        lent = self.executable.lent
         if self._loan is not None or not lent:
             return self._loan
-        loan = Loan([variables[place] for place in lent], len(self.replay.given_away))
-        if min(lent) >= self._recording.handed_in and not self.replay.program().shares:
+        loan = Loan([variables[place] for place in lent], len(self.executable.given_away))
+        if min(lent) >= self._tracer.handed_in and not self.executable.compiled().shares:
             self._loan = loan
         return loan
 
     def _put_by_hand(self) -> list[int]:
         """The places of variables that are written, and were not lent."""
-        return [place for place in self.replay.plain.writes if place not in self.replay.lent]
+        return [
+            place for place in self.executable.program.writes if place not in self.executable.lent
+        ]
 
-    def quick(self) -> Callable | None:
+    def fast_call(self) -> Callable | None:
         """A function that does as `run` for calls with tensors alone; `None` if it cannot be."""
-        if self.guards or self._open or self.replay.calls_python:
+        if self.guards or self._unknown or self.executable.calls_python:
             return None
-        if self.replay.compiles and not self.replay.program().makes_all:
+        if self.executable.compiles and not self.executable.compiled().makes_all:
             return None
-        variables = self._recording.variables
+        variables = self._tracer.variables
         read, written = ({p: variables[p] for p in ps} for ps in (self._read, self._put_by_hand()))
         loan = self._lend(variables)
-        return quick_call(self, read, written, loan, loan is self._loan)
+        return make_fast_call(self, read, written, loan, loan is self._loan)
 
     def call(
         self,
@@ -300,9 +302,11 @@ class Path:
         held before, by place.
         """
         variables = self.variables(arguments)
-        if self._piece is None:
+        if self._differentiable is None:
             numbers = [*self._arguments, *[n for n, _ in self._captured]]
-            self._piece = Piece(self._recording, numbers, self.results.numbers, self._compiles)
+            self._differentiable = DifferentiableProgram(
+                self._tracer, numbers, self.results.numbers, self._compiles
+            )
         with self.turn if self._takes_turns else nullcontext():
             return self._committed(
                 lambda: self._called(inputs, variables, log, traced), variables, log
@@ -318,11 +322,11 @@ class Path:
         """As `_run`, for active recorders."""
         read = {place: variables[place]._read() for place in self._read} | (traced or {})
         tensors = [*inputs, *read.values(), *[x for _, x in self._captured]]
-        outcome = self._piece(tensors, log)
+        outcome = self._differentiable(tensors, log)
         if type(outcome) is Divergence and traced is not None:
             # XLA rounds otherwise than the traced call did, and guards compare all digits.
             log.rewind()
-            outcome = self._piece.played(tensors, log)
+            outcome = self._differentiable.interpreted(tensors, log)
         if type(outcome) is Divergence:
             return outcome
         results, writes = outcome
@@ -333,39 +337,39 @@ class Path:
         return self.results.around(results), new, read
 
 
-class Paths:
+class SignatureTraces:
     """The paths of one signature, as branches that part at guards."""
 
     def __init__(self) -> None:
-        self.all: list[Path] = []
-        self.latest: Path | None = None
+        self.all: list[Trace] = []
+        self.latest: Trace | None = None
         self.eager = False
         self.arguments: tuple[tuple, dict] = ((), {})  # of the first call, with specs of tensors
-        self._branches: dict[tuple, Path] = {}
+        self._branches: dict[tuple, Trace] = {}
         self._replays = 0
 
-    def was_used(self, newest: Paths) -> bool:
+    def was_used(self, newest: SignatureTraces) -> bool:
         """Whether it was replayed since this was last asked, or is the `newest` of all."""
-        before, self._replays = self._replays, sum(path.replays for path in self.all)
+        before, self._replays = self._replays, sum(trace.replays for trace in self.all)
         return self is newest or self._replays > before
 
-    def add(self, path: Path) -> None:
+    def add(self, trace: Trace) -> None:
         """Takes a new path in."""
-        self.all.append(path)
-        self.latest = path
-        for prefix in _prefixes(path.keys):
-            self._branches[prefix] = path
+        self.all.append(trace)
+        self.latest = trace
+        for prefix in _prefixes(trace.keys):
+            self._branches[prefix] = trace
 
-    def first(self, variables: list[Any]) -> Path | None:
+    def first(self, variables: list[Any]) -> Trace | None:
         """The path to try first: the one that was right the last time."""
         latest = self.latest
         if latest is None or latest.fits(variables):
             return latest
-        return next((path for path in reversed(self.all) if path.fits(variables)), None)
+        return next((trace for trace in reversed(self.all) if trace.fits(variables)), None)
 
-    def other(self, path: Path, divergence: Divergence, variables: list[Any]) -> Path | None:
+    def other(self, trace: Trace, divergence: Divergence, variables: list[Any]) -> Trace | None:
         """The path that goes along with `path` up to a guard, and there the other way."""
-        found = self._branches.get((*path.keys[: divergence.place], divergence.key))
+        found = self._branches.get((*trace.keys[: divergence.place], divergence.key))
         return found if found is not None and found.fits(variables) else None
 
 

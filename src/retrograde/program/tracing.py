@@ -121,7 +121,7 @@ _FOLLOWED = frozenset(
 )
 
 
-class Recording(Recorder):
+class Tracer(Recorder):
     """Hears all that happens in one call, and numbers the values as they come.
 
     The first numbers are those of the inputs. A value is told by the id of its tensor; one that a
@@ -170,7 +170,7 @@ class Recording(Recorder):
         """The numbers of what is handed in: the inputs, then the variables that are read."""
         return [*range(self.count), *(n for n in self.first_values if n >= 0)]
 
-    def branched(self) -> Recording:
+    def branched(self) -> Tracer:
         """A recording that knows all tensors of this one, and goes on by itself."""
         branch = copy.copy(self)
         branch.steps, branch.constants, branch.origins = [], {}, dict(self.origins)
@@ -181,7 +181,7 @@ class Recording(Recorder):
         branch._guarded, branch._given = set(self._guarded), dict(self._given)
         return branch
 
-    def continued(self, tensors: dict[int, Tensor]) -> Recording:
+    def continued(self, tensors: dict[int, Tensor]) -> Tracer:
         """A recording that numbers on from here, and knows `tensors` by the numbers they have."""
         derived = self.branched()
         derived._numbers = {x._id: n for n, x in self.constants.items()}
@@ -217,7 +217,7 @@ class Recording(Recorder):
     def shows_arguments(self) -> bool:
         """Whether Python code on the way may look at, or change, a variable that was handed in."""
         calls = [entry for entry in self.steps if type(entry) is Call]
-        return bool(self.handed_in) and any(may_look_around(call.primitive) for call in calls)
+        return bool(self.handed_in) and any(may_read_variables(call.primitive) for call in calls)
 
     def close(self) -> None:
         """Lets go of all tensors but constants, once nothing more is to be heard."""
@@ -425,7 +425,7 @@ class Recording(Recorder):
         if truth and array.size != 1:
             return  # Python is about to raise an error
         self._guarded.add((number, truth))
-        key = bool(array) if truth else key_of(array)
+        key = key_of(array, truth)
         self.steps.append(Guard(number, truth, key, how, here()))
 
 
@@ -457,13 +457,15 @@ class Left(Tensor):
         return "<tf.Tensor: out of scope, made inside a tf.function>"
 
 
-def may_look_around(host: Any) -> bool:
+def may_read_variables(host: Any) -> bool:
     """Whether Python code in a recording may read variables: what only draws does not."""
     return type(host) is Host and not (host.pure or host.draws)
 
 
-def key_of(array: Any) -> Any:
-    """What tells the values of two arrays of one shape apart."""
+def key_of(array: Any, truth: bool = False) -> Any:
+    """Returns what a guard compares: `bool(array)` if only its truth counts, else all values."""
+    if truth:
+        return bool(array)
     array = np.asarray(array)
     return tuple(array.ravel().tolist()) if array.dtype.kind == "O" else array.tobytes()
 

@@ -16,17 +16,17 @@ from retrograde.ops._callbacks import called_back
 from retrograde.program.device_tensors import device_array, required_jax
 from retrograde.program.donation import Loan
 from retrograde.program.interpreter import Divergence
-from retrograde.program.loop_rerolling import rolled
+from retrograde.program.loop_rerolling import reroll
 from retrograde.program.tracing import Log, key_of
 from retrograde.program.xla_loops import Values, compute
 
 _SMALL = 1 << 12  # bytes: constants up to this size become part of the program
 
 
-def can_compile(plain: Program) -> str | None:
+def can_compile(program: Program) -> str | None:
     """What Python code in a recording keeps it from being compiled as a whole, if any does."""
-    on_host = set(range(len(plain.specs)))
-    for entry in plain.steps:
+    on_host = set(range(len(program.specs)))
+    for entry in program.steps:
         if type(entry) is Write:
             return "Python code that may look at a variable"
         if type(entry) is not Call:
@@ -34,7 +34,7 @@ def can_compile(plain: Program) -> str | None:
         if type(entry.primitive) is not Host:
             on_host.difference_update(entry.outputs)
         elif not on_host.issuperset(entry.inputs):
-            numeric = all(plain.specs[n].dtype.kind != "O" for n in entry.outputs)
+            numeric = all(program.specs[n].dtype.kind != "O" for n in entry.outputs)
             if not (entry.primitive.pure and numeric):
                 return entry.primitive.name
             on_host.difference_update(entry.outputs)
@@ -51,20 +51,24 @@ class CompiledProgram:
     """
 
     def __init__(
-        self, plain: Program, variables: list[Any], first_values: dict[int, int] | None
+        self, program: Program, variables: list[Any], first_values: dict[int, int] | None
     ) -> None:
         self._jax = required_jax()
-        self._plain = plain
-        self._specs = plain.specs
+        self._program = program
+        self._specs = program.specs
         self._variables = variables
         self._before: list[Any] = []  # entries to be done in Python before the program runs
         self._calls: list[Call] = []
         self._guards: list[tuple[int, Guard]] = []
         self._partition()
-        given = set(plain.arguments) | self._made_before
-        large = [n for n, x in plain.constants.items() if x.nbytes > _SMALL and not _is_identity(x)]
+        given = set(program.arguments) | self._made_before
+        large = [
+            n for n, x in program.constants.items() if x.nbytes > _SMALL and not _is_identity(x)
+        ]
         needed = self._needed_in_program()
-        self._inside = {n: x for n, x in plain.constants.items() if n in needed and n not in large}
+        self._inside = {
+            n: x for n, x in program.constants.items() if n in needed and n not in large
+        }
         given = [n for n in sorted(given) if n in needed]
         self.lent: list[int] = []  # places of variables, those first that give their memory away
         self.given_away: dict[int, int] = {}  # their first values, by place
@@ -72,10 +76,10 @@ class CompiledProgram:
             self._lend({p: n for p, n in first_values.items() if n in given})
         self.parameters = [n for n in given if n not in self.given_away.values()]
         self._large = [n for n in large if n in needed]
-        outputs = [*[plain.writes[place] for place in self.lent], *plain.results]
-        outputs += [*plain.writes.values(), *(g.value for _, g in self._guards)]
+        outputs = [*[program.writes[place] for place in self.lent], *program.results]
+        outputs += [*program.writes.values(), *(g.value for _, g in self._guards)]
         self.outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
-        self.large = tuple([self._put(plain.constants[n]) for n in self._large])
+        self.large = tuple([self._put(program.constants[n]) for n in self._large])
         used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
         self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
         kept = len(self.parameters) + len(self._large)
@@ -92,12 +96,12 @@ class CompiledProgram:
 
         A value that is handed on, or that Python code looks at, keeps its memory.
         """
-        plain = self._plain
-        held = {*plain.results, *plain.writes.values()}
+        program = self._program
+        held = {*program.results, *program.writes.values()}
         for _, entry in self._before:
             held.update(entry.inputs if type(entry) is Call else [entry.value])
-        places = {y: place for place, y in plain.writes.items() if y in self._computed}
-        if len(places) < len(plain.writes):  # all writes are committed at once, or none is
+        places = {y: place for place, y in program.writes.items() if y in self._computed}
+        if len(places) < len(program.writes):  # all writes are committed at once, or none is
             return
         for y, place in places.items():
             n = first_values.get(place)
@@ -109,14 +113,14 @@ class CompiledProgram:
     @property
     def shares(self) -> bool:
         """Whether someone else gets what a variable is given that was lent."""
-        others = [y for place, y in self._plain.writes.items() if place not in self.lent]
-        others += self._plain.results
-        return any(self._plain.writes[place] in others for place in self.lent)
+        others = [y for place, y in self._program.writes.items() if place not in self.lent]
+        others += self._program.results
+        return any(self._program.writes[place] in others for place in self.lent)
 
     @property
     def makes_all(self) -> bool:
         """Whether all results come out of the program, and nothing is done but run it."""
-        wanted = {*self._plain.results, *self._plain.writes.values()}
+        wanted = {*self._program.results, *self._program.writes.values()}
         return not (self._before or self._guards) and wanted <= set(self.outputs) != set()
 
     def _partition(self) -> None:
@@ -124,7 +128,7 @@ class CompiledProgram:
         computed: set[int] = set()
         made_before: set[int] = set()
         place = 0
-        for entry in self._plain.steps:
+        for entry in self._program.steps:
             if type(entry) is Guard:
                 if entry.value in computed:
                     self._guards.append((place, entry))
@@ -179,7 +183,7 @@ class CompiledProgram:
         inside = [(n, self._constant(x)) for n, x in self._inside.items() if x.dtype.kind != "O"]
         values = Values(self._jax.numpy, inside)
         values.put(self._arguments, arrays)
-        entries = rolled(self._calls, self._specs, set(self.outputs))
+        entries = reroll(self._calls, self._specs, set(self.outputs))
         compute(self._jax, entries, values, self._called_back)
         return [values[n] for n in self.outputs]
 
@@ -213,7 +217,7 @@ class CompiledProgram:
 
         What is lent is neither in `tensors` nor among the writes.
         """
-        pairs = zip(self._plain.arguments, tensors, strict=True)
+        pairs = zip(self._program.arguments, tensors, strict=True)
         values: dict[int, Any] = {n: device_array(x) for n, x in pairs if x is not None}
         for place, entry in self._before:
             divergence = self._do_before(place, entry, values, log)
@@ -223,12 +227,11 @@ class CompiledProgram:
             arrays = (*[values[n] for n in self.parameters], *self.large)
             values.update(zip(self.outputs, self._made(arrays, loan), strict=True))
         for place, guard in self._guards:
-            array = np.asarray(values[guard.value])
-            key = bool(array) if guard.truth else key_of(array)
+            key = key_of(np.asarray(values[guard.value]), guard.truth)
             if key != guard.key:
                 return Divergence(place, key)
-        writes = [n for place, n in self._plain.writes.items() if place not in self.lent]
-        return tuple([self._value(n, values) for n in ns] for ns in (self._plain.results, writes))
+        writes = [n for place, n in self._program.writes.items() if place not in self.lent]
+        return tuple([self._value(n, values) for n in ns] for ns in (self._program.results, writes))
 
     def _made(self, arrays: tuple, loan: Loan | None) -> list:
         if loan is not None and not self._is_compiled:
@@ -242,8 +245,7 @@ class CompiledProgram:
             values[entry.value] = device_array(self._variables[entry.variable]._current())
             return None
         if type(entry) is Guard:
-            array = np.asarray(self._value(entry.value, values))
-            key = bool(array) if entry.truth else key_of(array)
+            key = key_of(np.asarray(self._value(entry.value, values)), entry.truth)
             return Divergence(place, key) if key != entry.key else None
         host = entry.primitive
         arrays = [np.asarray(self._value(n, values)) for n in entry.inputs]
@@ -252,7 +254,7 @@ class CompiledProgram:
         return None
 
     def _value(self, number: int, values: dict) -> Any:
-        return values[number] if number in values else self._plain.constants[number]
+        return values[number] if number in values else self._program.constants[number]
 
     def exported(self, fixed: dict[int, Any]) -> Any:
         """The program for `jax.export`: a function of the arguments that are not `fixed`."""
@@ -260,13 +262,13 @@ class CompiledProgram:
             raise ValueError(
                 "A function that runs Python code or branches on values has no export."
             )
-        open_arguments = [n for n in self._plain.arguments if n not in fixed]
+        open_arguments = [n for n in self._program.arguments if n not in fixed]
 
         def program(*arrays: Any) -> list:
             values = fixed | dict(zip(open_arguments, arrays, strict=True))
             given = [values[n] for n in self.parameters]
             made = dict(zip(self.outputs, self._compute(*given, *self.large), strict=True))
-            return [made[n] if n in made else self._value(n, values) for n in self._plain.results]
+            return [made[n] if n in made else self._value(n, values) for n in self._program.results]
 
         from jax import export
 
