@@ -12,6 +12,7 @@ from retrograde.core.apply import MANY, PRIMITIVES
 from retrograde.core.program import Call
 from retrograde.core.recorders import Recorder, listening, quiet_context
 from retrograde.core.rules import Spec
+from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import wrap
 from retrograde.fusion import blocks, grouping
 from retrograde.fusion import fused_loops as fused_module
@@ -56,9 +57,9 @@ def listing_of(step, *tensors):
 
 def compiled(step):
     """The function that a Fused stands for."""
-    namespace = dict(step.namespace)
-    exec(step.source("fused"), namespace)
-    return namespace["fused"]
+    writer = SourceWriter()
+    step.write(writer, "fused")
+    return writer.define("fused", "fused")
 
 
 def replay(steps, known):
@@ -629,7 +630,9 @@ def test_the_source_reads_well():
         return [y, tf.tanh(y * y) - x]
 
     (piece,) = assert_fuses(step, numbers(2048, 64), numbers(64))
-    assert piece.source("fused_0") == SOURCE
+    writer = SourceWriter()
+    piece.write(writer, "fused_0")
+    assert writer.source == SOURCE
     assert repr(piece) == "<fused on (2048, 64): add, relu, multiply, tanh, subtract>"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Rule, Spec, passed_on, what_is_read
-from retrograde.core.source import define, literal, numbered
+from retrograde.core.source import SourceWriter, literal, numbered
 
 
 @dataclass(slots=True, eq=False)
@@ -70,11 +70,7 @@ _KEPT = {
     SHAPE: "make(Spec, ({0}._form.shape, {0}._form.dtype))",
     ARRAY: "{0}",
 }
-_UNBOXED = {
-    UNREAD: "",
-    SHAPE: "    {0} = {0} if type({0}) is Spec else {0}._array\n",
-    ARRAY: "    {0} = {0}._array\n",
-}
+_UNBOXED = {SHAPE: "{0} = {0} if type({0}) is Spec else {0}._array", ARRAY: "{0} = {0}._array"}
 
 
 def _values(count: int) -> list[str]:
@@ -83,40 +79,39 @@ def _values(count: int) -> list[str]:
 
 @cache
 def saver(reads: tuple[int, ...]) -> Callable[[tuple], tuple]:
-    """A function of `(y, *inputs)` that picks what is read."""
+    """Returns a function of `(y, *inputs)` that picks the values that are read."""
     names = _values(len(reads))
     kept = [_KEPT[read].format(name) for name, read in zip(names, reads, strict=True)]
-    scope = {"nothing": NOTHING, "make": tuple.__new__, "Spec": Spec}
-    source = f"def save(values):\n  {', '.join(names)}, = values\n  return {', '.join(kept)},"
-    return define("save", source, scope, "plan")
+    writer = SourceWriter(nothing=NOTHING, make=tuple.__new__, Spec=Spec)
+    writer.write("def save(values):")
+    writer.write(f"{', '.join(names)}, = values", f"return {', '.join(kept)},", depth=1)
+    return writer.define("save", "plan")
 
 
 @cache
 def _puller(
     reads: tuple[int, ...], flow: tuple[tuple[int, bool], ...], raw: bool
 ) -> Callable[..., Callable]:
-    """A function of rules that makes `Plan.pull` of them; `flow` says which pass g on."""
+    """Returns a function from rules to `Plan.pull`; `flow` says which of them pass g on."""
     names = _values(len(reads))
-    lines = [f"    {', '.join(names)}, = saved\n"]
     passed = list(names)
+    rules = [numbered("rule", n) for n in range(len(flow))]
+    writer = SourceWriter(Spec=Spec)
+    writer.write(f"def make({', '.join(rules)}):")
+    writer.write("def pull(cotangents, leads, g, ids, saved, attrs):", depth=1)
+    writer.write(f"{', '.join(names)}, = saved", depth=2)
     if raw:
-        lines += [_UNBOXED[read].format(name) for name, read in zip(names, reads, strict=True)]
-        passed = ["None" if read == UNREAD else n for n, read in zip(names, reads, strict=True)]
-    for n, (position, passes) in enumerate(flow):
-        call = f"{numbered('rule', n)}(g, {', '.join(passed)}"
+        pairs = list(zip(names, reads, strict=True))
+        writer.write(*[_UNBOXED[r].format(n) for n, r in pairs if r != UNREAD], depth=2)
+        passed = ["None" if read == UNREAD else name for name, read in pairs]
+    for rule, (position, passes) in zip(rules, flow, strict=True):
+        call = f"{rule}(g, {', '.join(passed)}"
         result = "g" if passes else f"{call}, **attrs) if attrs else {call})"
-        lines.append(_STEP.format(position=literal(position), result=result))
-    rules = ", ".join([numbered("rule", n) for n in range(len(flow))])
-    source = f"def make({rules}):\n  def pull(cotangents, leads, g, ids, saved, attrs):\n"
-    return define("make", f"{source}{''.join(lines)}  return pull", {"Spec": Spec}, "plan")
-
-
-_STEP = """\
-    key = ids[{position}]
-    if leads is None or key in leads:
-      result = {result}
-      if key in cotangents:
-        cotangents.add(key, result)
-      else:
-        cotangents[key] = result
-"""
+        writer.write(f"key = ids[{literal(position)}]", depth=2)
+        writer.write("if leads is None or key in leads:", depth=2)
+        writer.write(f"result = {result}", "if key in cotangents:", depth=3)
+        writer.write("cotangents.add(key, result)", depth=4)
+        writer.write("else:", depth=3)
+        writer.write("cotangents[key] = result", depth=4)
+    writer.write("return pull", depth=1)
+    return writer.define("make", "plan")

@@ -9,7 +9,10 @@ Everything else that the source needs is an object in its namespace.
 from __future__ import annotations
 
 import keyword
+import re
 from typing import Any
+
+import numpy as np
 
 from retrograde.values.arguments import shown
 
@@ -46,11 +49,42 @@ def is_name(text: Any) -> bool:
     return type(text) is str and text.isidentifier() and not keyword.iskeyword(text)
 
 
-def define(name: str, source: str, namespace: dict[str, Any], kind: str) -> Any:
-    """Runs `source` in `namespace` and returns what it defines under `name`.
+class SourceWriter:
+    """Writes the source of functions line by line, and collects the objects that it names."""
 
-    Tracebacks show the source as the file `<retrograde kind>`. The namespace becomes the
-    globals of the function and does not keep its name, which would be a reference cycle.
-    """
-    exec(compile(source, f"<retrograde {kind}>", "exec"), namespace)
-    return namespace.pop(name)
+    def __init__(self, **namespace: Any) -> None:
+        self.namespace: dict[str, Any] = namespace
+        self._lines: list[str] = []
+        self._names: dict[int, str] = {}  # of objects, by their ids
+
+    @property
+    def source(self) -> str:
+        """The source so far."""
+        return "\n".join(self._lines) + "\n"
+
+    def write(self, *lines: str, depth: int = 0) -> None:
+        """Appends lines, indented by `depth` levels."""
+        self._lines += [f"{'    ' * depth}{line}" if line else line for line in lines]
+
+    def name(self, value: Any, hint: str) -> str:
+        """Returns the name of an object in the source, which is `hint` if that is free."""
+        key = id(value)
+        if key not in self._names:
+            name = hint if is_name(hint) else "object"
+            while name in self.namespace or name in vars(np):
+                name += "_"
+            self.namespace[name] = value  # keeps it alive, so that its id stays its own
+            self._names[key] = name
+        return self._names[key]
+
+    def define(self, name: str, kind: str) -> Any:
+        """Runs the source and returns what it defines under `name`.
+
+        Tracebacks show the source as the file `<retrograde kind>`. The namespace becomes the
+        globals of the function and does not keep its name, which would be a reference cycle.
+        """
+        source = self.source
+        words = set(re.findall(r"\w+", source))
+        namespace = {key: value for key, value in self.namespace.items() if key in words}
+        exec(compile(source, f"<retrograde {kind}>", "exec"), namespace)
+        return namespace.pop(name)

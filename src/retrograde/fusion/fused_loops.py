@@ -12,7 +12,7 @@ import numpy as np
 
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-from retrograde.core.source import literal
+from retrograde.core.source import SourceWriter, literal
 from retrograde.fusion import blocks
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes
 
@@ -25,10 +25,8 @@ _WEIGHT_OF_COSTLY = 8  # how many times longer a sine takes than a product
 class Fused:
     """Elementwise `calls` over arrays of one shape, and sums of what they make.
 
-    `inputs` are the values it reads, `outputs` those that are read outside of it. `source(name)`
-    is the text of a Python function from the arrays of the inputs to a tuple of the arrays of the
-    outputs; `namespace` holds the globals which that text needs, under names that no other Fused
-    of the same recording uses for something else.
+    `inputs` are the values it reads, `outputs` those that are read outside of it. `write` writes a
+    Python function from the arrays of the inputs to a tuple of the arrays of the outputs.
 
     The arrays are cut into blocks along their first `lead` axes. `plain` tells of a value that a
     call reads which other one it merely repeats, broadcast or under another name. Inputs
@@ -61,16 +59,16 @@ class Fused:
             how_it_writes(c.primitive, tuple(specs[v] for v in c.inputs), c.attrs) for c in calls
         ]
         self.over = self._overwritten(spent)
-        self.namespace = self._globals()
 
     def __repr__(self) -> str:
         names = Counter(call.primitive.name for call in self.calls)
         listed = ", ".join(n if k == 1 else f"{k} {n}" for n, k in names.items())
         return f"<fused on {self.shape}: {listed}>"
 
-    def source(self, name: str) -> str:
-        """The text of the function, under this name."""
-        return "\n".join(_Text(self).lines(name)) + "\n"
+    def write(self, writer: SourceWriter, name: str) -> None:
+        """Writes the function under this name."""
+        writer.namespace |= self._globals()
+        _Text(self).write(writer, name)
 
     def _overwritten(self, spent: frozenset[int]) -> dict[int, int]:
         """For outputs, an input of which nothing is left to read where the output is written."""
@@ -187,22 +185,18 @@ class _Text:
         self.rows: list[np.dtype] = []
         self.looks_into: dict[int, set[int]] = {}  # the rows in which the block of a value lies
 
-    def lines(self, name: str) -> list[str]:
+    def write(self, writer: SourceWriter, name: str) -> None:
+        """Writes the function."""
         fused = self.fused
         calls = [self._call(i) for i in range(len(fused.calls))]
         threads = "helpers()" if fused.is_worth_threads() else "0"
-        return [
-            f"def {name}({', '.join(f'v{v:d}' for v in fused.inputs)}):",
-            *_indented(1, [*self._before(), "", "def work(blocks):"]),
-            *_indented(2, [*self._scratch(), "for start, stop in blocks:"]),
-            *_indented(3, [*self._cuts(), *calls]),
-            "",
-            *_indented(
-                1, [f"shared(work, shorter_halves({self.count:d}, {self.most:d}), {threads})"]
-            ),
-            *_indented(1, self._after()),
-            f"    return ({', '.join(f'v{v:d}' for v in fused.outputs)},)",
-        ]
+        halves = f"shorter_halves({self.count:d}, {self.most:d})"
+        writer.write(f"def {name}({', '.join(f'v{v:d}' for v in fused.inputs)}):")
+        writer.write(*self._before(), "", "def work(blocks):", depth=1)
+        writer.write(*self._scratch(), "for start, stop in blocks:", depth=2)
+        writer.write(*self._cuts(), *calls, depth=3)
+        writer.write("", f"shared(work, {halves}, {threads})", *self._after(), depth=1)
+        writer.write(f"return ({', '.join(f'v{v:d}' for v in fused.outputs)},)", depth=1)
 
     # Before and after the loop over blocks
 
@@ -318,7 +312,3 @@ class _Text:
 def _name_of(dtype: np.dtype) -> str:
     """Returns the name of `dtype` in the source, where `bool` is Python's."""
     return "bool_" if dtype.kind == "b" else dtype.name
-
-
-def _indented(depth: int, lines: Sequence[str]) -> list[str]:
-    return ["    " * depth + line if line else line for line in lines]

@@ -21,7 +21,7 @@ from retrograde.core.lazy import Agenda, Promise, is_uniform
 from retrograde.core.program import Call
 from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
-from retrograde.core.source import define
+from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import Tensor
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes, written_dtype
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
@@ -241,6 +241,8 @@ def _program(
             same[call.outputs[0]] = other
     lead = len(agenda.spec.shape)
     fused = Fused(steps, specs, numbers, lead, same, frozenset(uniform), frozenset())
-    run = define("together", fused.source("together"), dict(fused.namespace), "together")
+    writer = SourceWriter()
+    fused.write(writer, "together")
+    run = writer.define("together", "together")
     inputs = fused.inputs
     return lambda values: run(*[values[v] for v in inputs])

@@ -48,7 +48,6 @@ class Executable:
         """Returns the source of the NumPy replay."""
         if self._writer is None:
             self._writer = ReplayWriter(self.program, self._variables)
-            self._writer.write()
         return self._writer.source
 
     def code(self) -> Callable:

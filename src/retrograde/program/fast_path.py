@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from retrograde.core.recorders import thread
-from retrograde.core.source import define
+from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable import commit
 from retrograde.program.device_tensors import OnDevice, device_array, kept, only, spec_of_argument
@@ -48,8 +48,10 @@ def make_fast_call(
     lines.append(f"return {trace.results.expression()}")
     counted = f"if len(given) != {len(specs)}: return NotImplemented"
     unpacked = f"[{', '.join(arguments)}] = given"
-    text = "\n    ".join(["def call(*given):", counted, unpacked, *lines])
-    return define("call", text, namespace, "call")
+    writer = SourceWriter(**namespace)
+    writer.write("def call(*given):")
+    writer.write(counted, unpacked, *lines, depth=1)
+    return writer.define("call", "call")
 
 
 def _look_at(place: int) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,7 +12,7 @@ from retrograde.core.apply import MANY, Primitive
 from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
 from retrograde.core.rules import Spec
-from retrograde.core.source import define, is_literal, is_name, literal, numbered
+from retrograde.core.source import SourceWriter, is_literal, is_name, literal, numbered
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.program.inline_kernels import NAMES, written_out
@@ -34,30 +33,29 @@ class ReplayWriter:
     """
 
     def __init__(self, program: Program, variables: list[Any]) -> None:
-        self.namespace: dict[str, Any] = {
-            **NAMES,
-            "key_of": key_of,
-            "Divergence": Divergence,
-        }
-        self.source = ""
         self._program = program
         self._specs = program.specs
         self._steps = _fused(program)
         self._variables = variables
+        self._writer = SourceWriter(**NAMES, key_of=key_of, Divergence=Divergence)
         self._names: dict[int, str] = {n: numbered("x", n) for n in program.arguments}
         for n, array in program.constants.items():
             self._names[n] = numbered("c", n)
-            self.namespace[self._names[n]] = array
-        self._arguments = [self._names[n] for n in program.arguments]
+            self._writer.namespace[self._names[n]] = array
         self._lines: list[str] = []
-        self._blocks: list[str] = []  # the sources of functions that fused calls have become
-        self._objects: dict[int, str] = {}
+        self._blocks = 0  # functions that fused calls have become
         self._guards = 0
         self._last = self._last_uses()
         self._ours = self._overwritable()
+        self._write()
 
-    def write(self) -> None:
-        """Writes all."""
+    @property
+    def source(self) -> str:
+        """The source of the replay and of the fused loops that it calls."""
+        return self._writer.source
+
+    def _write(self) -> None:
+        arguments = [self._names[n] for n in self._program.arguments]
         for place, step in enumerate(self._steps):
             if type(step) is Call:
                 self._call(step, place)
@@ -66,23 +64,19 @@ class ReplayWriter:
             elif type(step) is Guard:
                 self._guard(step)
             elif type(step) is Write:
-                variable = self._object(self._variables[step.variable], "variable")
+                variable = self._writer.name(self._variables[step.variable], "variable")
                 self._lines.append(f"log.show({variable}, {self._name(step.value)})")
             else:
-                self._reading(step)
+                self._read_variable(step)
             self._free(place)
         results = _tuple(self._name(n) for n in self._program.results)
         writes = _tuple(self._name(n) for n in self._program.writes.values())
-        self._lines.append(f"return {results}, {writes}")
-        head = f"def replay({', '.join([*self._arguments, 'log'])}):"
-        executable = "\n    ".join([head, *self._lines]) + "\n"
-        self.source = "\n\n".join([*self._blocks, executable])
-        words = set(re.findall(r"\w+", self.source))
-        self.namespace = {k: v for k, v in self.namespace.items() if k in words}
+        self._writer.write(f"def replay({', '.join([*arguments, 'log'])}):")
+        self._writer.write(*self._lines, f"return {results}, {writes}", depth=1)
 
     def compiled(self) -> Callable:
-        """The function that the source defines."""
-        return define("replay", self.source, dict(self.namespace), "replay")
+        """Returns the function that the source defines."""
+        return self._writer.define("replay", "replay")
 
     # What may be overwritten and when values are no longer needed
 
@@ -123,26 +117,12 @@ class ReplayWriter:
     def _new_name(self, number: int) -> str:
         return self._names.setdefault(number, numbered("a", number))
 
-    def _object(self, value: Any, name: str) -> str:
-        """A name for an object that the source mentions."""
-        key = id(value)
-        if key not in self._objects:
-            if not is_name(name):
-                name = "object"
-            if name in dir(np):
-                name += "_"
-            while name in self.namespace:
-                name += "_"
-            self.namespace[name] = value
-            self._objects[key] = name
-        return self._objects[key]
-
     def _call(self, call: Call, place: int) -> None:
         arguments = [self._name(n) for n in call.inputs]
         targets = [self._new_name(n) for n in call.outputs]
         target = ", ".join(targets) + ("," if call.primitive.outputs else "")
         if type(call.primitive) is Host:
-            host = self._object(call.primitive, call.primitive.name.replace(" ", "_"))
+            host = self._writer.name(call.primitive, call.primitive.name.replace(" ", "_"))
             given = ", ".join(arguments)
             asks = f"{host}.f({given})" if call.primitive.pure else f"log.ask({host}, [{given}])"
             self._lines.append(f"{target} = {asks}" if targets else asks)
@@ -171,9 +151,10 @@ class ReplayWriter:
         return " and ".join(f"{name}.flags.c_contiguous" for name in matrices)
 
     def _block(self, fused: Fused) -> None:
-        name = f"blocks_{len(self._blocks)}"
-        self._blocks.append(fused.source(name))
-        self.namespace |= fused.namespace
+        name = f"blocks_{self._blocks}"
+        self._blocks += 1
+        fused.write(self._writer, name)
+        self._writer.write("", "")
         targets = [self._new_name(n) for n in fused.outputs]
         arguments = ", ".join(self._name(n) for n in fused.inputs)
         self._lines.append(f"{', '.join(targets)}, = {name}({arguments})")
@@ -182,14 +163,14 @@ class ReplayWriter:
         """The name of the kernel, and what it gets before the arrays."""
         primitive = call.primitive
         if primitive.on_strings is not None and self._specs[call.inputs[0]].dtype == object:
-            return self._object(primitive.on_strings, primitive.name), []
+            return self._writer.name(primitive.on_strings, primitive.name), []
         many = _size(self._specs[call.inputs[0]]) >= MANY
         kernel = primitive.on_many if many else primitive.on_numpy
         if isinstance(kernel, functools.partial) and kernel.args == (np,) and not kernel.keywords:
-            return self._object(kernel.func, primitive.name), ["np"]
+            return self._writer.name(kernel.func, primitive.name), ["np"]
         if getattr(np, getattr(kernel, "__name__", ""), None) is kernel:
             return f"np.{kernel.__name__}", []
-        return self._object(kernel, primitive.name), []
+        return self._writer.name(kernel, primitive.name), []
 
     def _out(self, call: Call, place: int) -> int | None:
         """An input whose array the result may be written over."""
@@ -205,20 +186,20 @@ class ReplayWriter:
     def _guard(self, guard: Guard) -> None:
         name = self._name(guard.value)
         found = f"bool({name})" if guard.truth else f"key_of({name})"
-        key = literal(guard.key) if guard.truth else self._object(guard.key, "key")
+        key = literal(guard.key) if guard.truth else self._writer.name(guard.key, "key")
         self._lines.append(f"if {found} != {key}:")
         self._lines.append(f"    return Divergence({literal(self._guards)}, {found})")
         self._guards += 1
 
-    def _reading(self, reading: ReadVariable) -> None:
-        variable = self._object(self._variables[reading.variable], "variable")
+    def _read_variable(self, reading: ReadVariable) -> None:
+        variable = self._writer.name(self._variables[reading.variable], "variable")
         name = self._new_name(reading.value)
         self._lines.append(f"{name} = {variable}._array")
 
     def _keyword(self, name: str, value: Any) -> str:
         if not is_name(name):
             raise TypeError(f"Cannot pass an attribute by the name {name!r}.")
-        return f"{name}={literal(value) if is_literal(value) else self._object(value, name)}"
+        return f"{name}={literal(value) if is_literal(value) else self._writer.name(value, name)}"
 
 
 def _held_by_nobody_else(steps: list[Any]) -> set[int]:
