@@ -77,7 +77,9 @@ def measure(rows, ready, say):
     """The mean and the longest time of a call, by neighbors, row and peer."""
     pythons = {name: python_of(PEER_BY_NAME[name], ready, say) for name in PEERS}
     found = {}
-    for neighbors, programs in NEIGHBORS.items():
+    # Everything is compared with the times alone. They are taken twice and the shorter ones count:
+    # a disturbance of the machine can only lengthen them.
+    for neighbors, programs in [*NEIGHBORS.items(), ("none", [])]:
         with contextlib.ExitStack() as stack:
             stack.enter_context(on_cores(1 if neighbors == "one core" else None))
             workers = {
@@ -87,7 +89,9 @@ def measure(rows, ready, say):
             stack.enter_context(running(programs))
             for row in rows:
                 say(f"{row}, neighbors: {neighbors}")
-                found[neighbors, row] = _times(row, workers)
+                times = _times(row, workers)
+                before = found.get((neighbors, row), times)
+                found[neighbors, row] = {name: min(before[name], times[name]) for name in times}
     return found
 
 
