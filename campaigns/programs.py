@@ -165,7 +165,7 @@ _FUSED = {
 
 # Short loops are re-rolled when XLA compiles them.
 _REROLLED = {
-    (loop_rerolling, "_FEWEST_TURNS"): 3,
+    (loop_rerolling, "_FEWEST_ITERATIONS"): 3,
     (loop_rerolling, "_FEWEST_CALLS"): 6,
     (sum_of_slices, "_FEWEST_ROWS"): 2,
     (xla_loops, "_MANY_ROWS"): 2,

@@ -163,7 +163,7 @@ def test_few_calls_are_left(name):
 
     assert len(calls) > 8 * STEPS
     assert len(left) < 80
-    assert {loop.turns for loop in loops} <= set(range(STEPS - 3, STEPS + 1))
+    assert {loop.iterations for loop in loops} <= set(range(STEPS - 3, STEPS + 1))
     assert len(loops) == LOOPS.get(name, 4)
 
 

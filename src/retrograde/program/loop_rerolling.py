@@ -1,8 +1,8 @@
-"""Loops found again in a recording: work that is done many times in a row, on other values.
+"""Loop re-rolling: finds calls that repeat on other values, and makes one loop of them.
 
-A recording knows no loops; a recurrence over 1,000 steps is 1,000 times the same calls. On NumPy
-that is as good as a loop. XLA would compile each of them, which takes minutes; so they are reroll
-up into a loop before, the way there and the way back alike, whatever Python code they came from.
+A program has no loops: a recurrence over 1,000 steps is 1,000 times the same calls. With NumPy that
+is as fast as a loop. XLA would compile each call, which takes minutes. So loops are re-rolled before
+that, in the forward and in the backward pass, whatever Python code they came from.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.program.simplification import hashable
-from retrograde.program.sum_of_slices import accumulated
+from retrograde.program.sum_of_slices import sum_slices
 
-_FEWEST_TURNS = 8
-_FEWEST_CALLS = 64  # in all turns together: what is less compiles quickly as it is
-_FARTHEST = 4096  # calls between one turn and the next, at most
+_FEWEST_ITERATIONS = 8
+_FEWEST_CALLS = 64  # in all iterations together: fewer compile fast without a loop
+_FARTHEST = 4096  # calls from one iteration to the next, at most
 
 
 class Carried(NamedTuple):
-    """A value that each turn takes from the one before: where that one made it, and the first."""
+    """A loop-carried value: the call and output that make it, and its first value."""
 
     call: int
     output: int
-    first: int | None  # the number of the value, or None if only the last is of interest
+    first: int | None  # the number of the value, or None if only the last one is read
 
 
 class Loop(NamedTuple):
-    """The same calls in `turns` turns.
+    """The same calls in each of `iterations`.
 
-    `body` are those of the first turn. Their inputs that differ are told in `sources`, by call and
-    input: ("same", n), a value from outside; ("made", c, o), an output of this turn;
+    `body` are the calls of the first iteration. `sources` says, by call and input, where an input
+    comes from: ("same", n), a value from outside; ("made", c, o), an output of this iteration;
     ("carried", i), the i-th of `carried`; ("each", i), the i-th of `each`, which lists a value
-    from outside for each turn. `kept` are the outputs, by call and place, of which all turns
-    are needed outside, and `numbers` those of all outputs by turn.
+    from outside for each iteration. `kept` are the outputs, by call and place, that are read
+    outside for all iterations, and `numbers` are the numbers of all outputs.
     """
 
-    turns: int
+    iterations: int
     body: list[Call]
     sources: list[tuple[tuple, ...]]
     carried: list[Carried]
     each: list[list[int]]
     kept: list[tuple[int, int]]
-    numbers: list[list[tuple[int, ...]]]  # by turn, then by call
+    numbers: list[list[tuple[int, ...]]]  # by iteration, then by call
     specs: list[list[Spec]]  # of the outputs, by call
 
 
 def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> list[Call | Loop]:
-    """`calls`, with those that repeat reroll up into loops; `wanted` are needed afterwards."""
+    """Returns `calls` with loops in place of repetitions; `wanted` are read afterwards."""
     if len(calls) < _FEWEST_CALLS:
         return list(calls)
-    calls, specs = accumulated(calls, specs, wanted)
-    calls = _parts_early(calls)
+    calls, specs = sum_slices(calls, specs, wanted)
+    calls = _slices_first(calls)
     tokens = _tokens(calls, specs)
     uses = _Uses(calls, wanted)
     result: list[Call | Loop] = []
@@ -64,9 +64,9 @@ def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> li
     while place < len(calls):
         found = None
         for period in _periods(tokens, place):
-            turns = _turns(tokens, place, period)
-            if turns >= _FEWEST_TURNS and turns * period >= _FEWEST_CALLS:
-                found = _loop(calls, specs, uses, place, period, turns)
+            iterations = _iterations(tokens, place, period)
+            if iterations >= _FEWEST_ITERATIONS and iterations * period >= _FEWEST_CALLS:
+                found = _loop(calls, specs, uses, place, period, iterations)
                 if found is not None:
                     break
         if found is None:
@@ -74,36 +74,36 @@ def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> li
             place += 1
         else:
             result.append(found)
-            place += found.turns * len(found.body)
+            place += found.iterations * len(found.body)
     return result
 
 
-def _parts_early(calls: Sequence[Call]) -> list[Call]:
-    """`calls`, with those that cut parts out of a value right behind the one that made it.
+def _slices_first(calls: Sequence[Call]) -> list[Call]:
+    """Returns `calls` with every slice of a value directly after the call that makes the value.
 
-    A loop over the rows of an array cuts out another one in each turn, at another place.
+    A loop over the rows of an array takes another slice in each iteration.
     """
     made = {n for call in calls for n in call.outputs}
-    waiting: dict[int | None, list[Call]] = {}
+    pending: dict[int | None, list[Call]] = {}
     rest = []
     for call in calls:
         if call.primitive.name == "take_slice":
             (x,) = call.inputs
-            waiting.setdefault(x if x in made else None, []).append(call)
+            pending.setdefault(x if x in made else None, []).append(call)
         else:
             rest.append(call)
     result: list[Call] = []
-    ahead = [*reversed(rest), *reversed(waiting.get(None, ()))]
+    ahead = [*reversed(rest), *reversed(pending.get(None, ()))]
     while ahead:
         call = ahead.pop()
         result.append(call)
         for n in reversed(call.outputs):
-            ahead += reversed(waiting.get(n, ()))
+            ahead += reversed(pending.get(n, ()))
     return result
 
 
 def _tokens(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
-    """A number for each call; the same one for calls that do the same to other values."""
+    """Returns a number for each call, which is the same for equal calls on other values."""
     known: dict[Any, int] = {}
     tokens = []
     for i, call in enumerate(calls):
@@ -115,13 +115,13 @@ def _tokens(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
 
 
 def _periods(tokens: np.ndarray, place: int) -> list[int]:
-    """The distances to the next calls of the same kind, which may be those between turns."""
+    """Returns the distances to the next equal calls, which may start the next iteration."""
     ahead = tokens[place + 1 : place + 1 + _FARTHEST]
     return (np.flatnonzero(ahead == tokens[place])[:6] + 1).tolist()
 
 
-def _turns(tokens: np.ndarray, place: int, period: int) -> int:
-    """How many turns of `period` calls follow each other from `place` on."""
+def _iterations(tokens: np.ndarray, place: int, period: int) -> int:
+    """Returns how many iterations of `period` calls follow each other from `place` on."""
     alike = tokens[place:-period] == tokens[place + period :]
     differing = np.flatnonzero(~alike)
     length = int(differing[0]) if differing.size else len(alike)
@@ -150,24 +150,24 @@ def _loop(
     uses: _Uses,
     start: int,
     period: int,
-    turns: int,
+    iterations: int,
 ) -> Loop | None:
-    """The loop of `turns` turns from `start` on; `None` if its turns hang together otherwise.
+    """Returns the loop from `start` on, or `None` if its iterations are connected differently.
 
-    The last turns may differ from the others in how they hang together, and are left out then.
+    The last iterations are left out if only they are connected in another way.
     """
-    while turns >= _FEWEST_TURNS and turns * period >= _FEWEST_CALLS:
-        loop = _Builder(calls, specs, uses, start, period, turns).loop()
+    while iterations >= _FEWEST_ITERATIONS and iterations * period >= _FEWEST_CALLS:
+        loop = _Builder(calls, specs, uses, start, period, iterations).loop()
         if isinstance(loop, Loop):
             return loop
-        if loop < _FEWEST_TURNS:
+        if loop < _FEWEST_ITERATIONS:
             return None
-        turns = loop
+        iterations = loop
     return None
 
 
 class _Builder:
-    """Finds out how the turns hang together."""
+    """Finds out how the iterations are connected."""
 
     def __init__(
         self,
@@ -176,26 +176,26 @@ class _Builder:
         uses: _Uses,
         start: int,
         period: int,
-        turns: int,
+        iterations: int,
     ) -> None:
         self.calls = calls
         self.specs = specs
         self.uses = uses
-        self.start, self.period, self.turns = start, period, turns
-        self.stop = start + period * turns
+        self.start, self.period, self.iterations = start, period, iterations
+        self.stop = start + period * iterations
         self.carried: list[Carried] = []
         self.each: list[list[int]] = []
         self._places: dict[int, tuple[int, int, int]] = {}
         for i in range(start, self.stop):
-            turn, c = divmod(i - start, period)
+            iteration, c = divmod(i - start, period)
             for o, n in enumerate(calls[i].outputs):
-                self._places[n] = turn, c, o
+                self._places[n] = iteration, c, o
 
-    def call(self, turn: int, c: int) -> Call:
-        return self.calls[self.start + turn * self.period + c]
+    def call(self, iteration: int, c: int) -> Call:
+        return self.calls[self.start + iteration * self.period + c]
 
     def loop(self) -> Loop | int:
-        """The loop, or how many of its first turns hang together in one way."""
+        """Returns the loop, or how many of its first iterations are connected in one way."""
         sources = []
         for c in range(self.period):
             row = []
@@ -207,15 +207,16 @@ class _Builder:
             sources.append(tuple(row))
         kept = self._kept()
         numbers = [
-            [self.call(turn, c).outputs for c in range(self.period)] for turn in range(self.turns)
+            [self.call(iteration, c).outputs for c in range(self.period)]
+            for iteration in range(self.iterations)
         ]
         body = [self.call(0, c) for c in range(self.period)]
         specs = [[self.specs[n] for n in call.outputs] for call in body]
-        return Loop(self.turns, body, sources, self.carried, self.each, kept, numbers, specs)
+        return Loop(self.iterations, body, sources, self.carried, self.each, kept, numbers, specs)
 
     def _source(self, c: int, q: int) -> tuple | int:
-        """Where an input comes from in every turn; or in how many turns it comes from one place."""
-        numbers = [self.call(turn, c).inputs[q] for turn in range(self.turns)]
+        """Returns the source of an input, or in how many iterations it has the same source."""
+        numbers = [self.call(iteration, c).inputs[q] for iteration in range(self.iterations)]
         places = [self._places.get(n) for n in numbers]
         second = places[1]
         if all(p is None for p in places):
@@ -223,13 +224,16 @@ class _Builder:
                 return "same", numbers[0]
             return "each", self._index(self.each, numbers)
         if second is None:
-            return next(turn for turn, p in enumerate(places) if p is not None)
-        turn, made_by, output = second
-        if turn == 1 and places[0] == (0, made_by, output):
-            expected: list = [(turn, made_by, output) for turn in range(self.turns)]
+            return next(iteration for iteration, p in enumerate(places) if p is not None)
+        iteration, made_by, output = second
+        if iteration == 1 and places[0] == (0, made_by, output):
+            expected: list = [(iteration, made_by, output) for iteration in range(self.iterations)]
             source: tuple = ("made", made_by, output)
-        elif turn == 0 and places[0] is None:
-            expected = [None, *((turn - 1, made_by, output) for turn in range(1, self.turns))]
+        elif iteration == 0 and places[0] is None:
+            expected = [
+                None,
+                *((iteration - 1, made_by, output) for iteration in range(1, self.iterations)),
+            ]
             source = ("carried", self._index(self.carried, Carried(made_by, output, numbers[0])))
         else:
             return 0
@@ -244,11 +248,13 @@ class _Builder:
         return values.index(value)
 
     def _kept(self) -> list[tuple[int, int]]:
-        """Outputs of which all turns are needed outside. Of others the last one may be."""
+        """Returns the outputs that are read outside for all iterations, not only the last."""
         kept = []
         for c in range(self.period):
             for o in range(len(self.call(0, c).outputs)):
-                numbers = [self.call(turn, c).outputs[o] for turn in range(self.turns)]
+                numbers = [
+                    self.call(iteration, c).outputs[o] for iteration in range(self.iterations)
+                ]
                 needed = [self.uses.outside(n, self.start, self.stop) for n in numbers]
                 if any(needed[:-1]):
                     kept.append((c, o))

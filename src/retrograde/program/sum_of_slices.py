@@ -1,8 +1,8 @@
-"""Rows put into zeros one by one and added up: the way back through slices, done at once.
+"""Sums of slices: the backward pass of many slices of one array, as one call.
 
-A loop that cuts `x[k]` out of an array gives, on its way back, as many arrays of zeros with one row
-in each, and their sum. Each turn has its own place, so no two are alike, and no loop could be
-found. All rows together are one array.
+The backward pass of a loop over `x[k]` makes an array of zeros with one row for each iteration, and
+adds them. Each row has its own place, so that the calls differ and no loop can be re-rolled. All
+rows together are one array.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def place(
     return y.at[tuple(key)].add(rows)
 
 
-def accumulated(
+def sum_slices(
     calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]
 ) -> tuple[list[Call], list[Spec]]:
     """`calls` with such sums made at once, where their last addition was; and the specs of all."""
-    return _Accumulation(calls, specs, wanted).done()
+    return _SliceSums(calls, specs, wanted).done()
 
 
-class _Accumulation:
+class _SliceSums:
     """One walk over the sums among `calls`, each from its end to its beginning."""
 
     def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> None:

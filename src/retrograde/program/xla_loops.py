@@ -142,7 +142,7 @@ def _loop(jax: Any, loop: Loop, values: Values, called_back: Callable) -> None:
     to put it in order first, backwards as a rule, would be to copy all of it.
     """
 
-    def turn(carry: tuple, i: Any) -> tuple[tuple, tuple]:
+    def iteration(carry: tuple, i: Any) -> tuple[tuple, tuple]:
         each = [
             jax.lax.dynamic_index_in_dim(array, first + step * i, keepdims=False)
             for array, first, step in rows
@@ -165,7 +165,7 @@ def _loop(jax: Any, loop: Loop, values: Values, called_back: Callable) -> None:
                 values[where[0]]
     rows = [values.rows_of(numbers) for numbers in loop.each]
     first = [_first(jax, loop, carried, values) for carried in loop.carried]
-    last, kept = jax.lax.scan(turn, tuple(first), jax.numpy.arange(loop.turns))
+    last, kept = jax.lax.scan(iteration, tuple(first), jax.numpy.arange(loop.iterations))
     for (c, o), array in zip(loop.kept, kept, strict=True):
         values.put_rows([numbers[c][o] for numbers in loop.numbers], array)
     for (c, o, _), array in zip(loop.carried, last, strict=True):
