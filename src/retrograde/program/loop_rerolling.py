@@ -1,8 +1,8 @@
 """Loop re-rolling: finds calls that repeat on other values, and makes one loop of them.
 
 A program has no loops: a recurrence over 1,000 steps is 1,000 times the same calls. With NumPy that
-is as fast as a loop. XLA would compile each call, which takes minutes. So loops are re-rolled before
-that, in the forward and in the backward pass, whatever Python code they came from.
+is as fast as a loop. XLA would compile each call, which takes minutes. So loops are re-rolled
+before that, in the forward and in the backward pass, whatever Python code they came from.
 """
 
 from __future__ import annotations
