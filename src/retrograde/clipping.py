@@ -32,7 +32,7 @@ def clip_by_value(
     x, pack = _values(t)
     low, high = (_beside(x, bound) for bound in (clip_value_min, clip_value_max))
     y = arithmetic.maximum(arithmetic.minimum(x, high), low)
-    if y._form.shape != x._form.shape:
+    if y._spec.shape != x._spec.shape:
         raise ValueError(
             f"clip_by_value: shapes {x.shape} of the tensor and {y.shape} of the result are "
             "incompatible. Expected bounds that broadcast to the shape of the tensor."
@@ -49,7 +49,7 @@ def _values(t: Any) -> tuple[Tensor, Any]:
 
 def _beside(x: Tensor, value: Any) -> Tensor:
     """`value` as a tensor; a number must be able to take the dtype of `x`."""
-    return as_tensor(value, None if held_by(value) is not None else x._form.dtype)
+    return as_tensor(value, None if held_by(value) is not None else x._spec.dtype)
 
 
 def clip_by_norm(
@@ -61,7 +61,7 @@ def clip_by_norm(
     array([0.6, 0.8], dtype=float32)
     """
     x, pack = _values(t)
-    limit = to_dtype(_beside(x, clip_norm), x._form.dtype)
+    limit = to_dtype(_beside(x, clip_norm), x._spec.dtype)
     limit = arithmetic.maximum(limit, zeros_like(limit))
     over = axes_of(axes, x, "clip_by_norm")
     square = reduction.sum(x * x, axis=over, keepdims=True)
@@ -83,7 +83,7 @@ def global_norm(t_list: Sequence[Any], name: Any = None) -> Tensor:
         return Tensor(np.float32(0))
     total = None
     for x in xs:
-        square = reduction.sum(x * x, axis=tuple(range(x._form.ndim)), keepdims=False)
+        square = reduction.sum(x * x, axis=tuple(range(x._spec.ndim)), keepdims=False)
         total = square if total is None else total + square
     return sqrt(total)
 
@@ -118,4 +118,4 @@ def clip_by_global_norm(
 
 def _scaled(t: Any, scale: Tensor) -> Tensor | IndexedSlices:
     x, pack = _values(t)
-    return pack(x * to_dtype(scale, x._form.dtype))
+    return pack(x * to_dtype(scale, x._spec.dtype))

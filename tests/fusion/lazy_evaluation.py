@@ -7,7 +7,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.core import apply
-from retrograde.core.lazy import Deferred
+from retrograde.core.lazy import LazyTensor
 from retrograde.core.tensor import Tensor
 from retrograde.fusion import blocks, lazy_calls
 
@@ -28,7 +28,7 @@ def numbers(*shape, seed=0, dtype=np.float32):
 
 
 def waits(x):
-    return type(x) is Deferred
+    return type(x) is LazyTensor
 
 
 def at_once(f):

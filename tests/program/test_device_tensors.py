@@ -24,7 +24,7 @@ class CountedArray:
 def compiled_result():
     double = tf.function(lambda x: 2.0 * x, jit_compile=True)
     y = [double(tf.ones([3, 4])) for _ in range(3)][-1]
-    y._device = CountedArray(y._device)
+    y._spec.device_array = CountedArray(y._device)
     return y
 
 
@@ -67,7 +67,8 @@ def test_the_shape_of_a_variable_that_a_compiled_step_writes_is_known_without_a_
     step = tf.function(lambda: v.assign_add(tf.ones([3, 4])), jit_compile=True)
     for _ in range(3):
         step()
-    v._current()._device = counted = CountedArray(v._current()._device)
+    tensor = v._current()
+    tensor._spec.device_array = counted = CountedArray(tensor._device)
 
     assert (v.shape, v.dtype, v.ndim) == ((3, 4), tf.float32, 2)
     assert tf.shape(v).numpy().tolist() == [3, 4]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
+from retrograde.core.lazy import LazyTensor
 from retrograde.program import device_tensors
-from retrograde.program.device_tensors import OnDevice
 
 WAYS = {"numpy": {}, "xla": {"jit_compile": True}}
 
@@ -78,7 +78,7 @@ def test_what_a_program_made_can_be_an_argument(options):
     g = tf.function(lambda x: x + 1.0, **options)
     y = called(f, tf.constant([1.0, 2.0]))
 
-    assert type(y) is OnDevice
+    assert type(y) is LazyTensor
     assert called(g, y).numpy().tolist() == [3.0, 5.0]
 
 

@@ -34,7 +34,7 @@ def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
 def _shape_of(x: Any) -> tuple[int, ...]:
     """Returns the shape of `x`, without reading its value."""
     held = held_by(x)
-    return (as_tensor(x) if held is None else held)._form.shape
+    return (as_tensor(x) if held is None else held)._spec.shape
 
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None) -> list[Tensor]:

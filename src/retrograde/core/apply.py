@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from retrograde.core import namespaces
 from retrograde.core.batching import apply_batch, innermost, run_batch
-from retrograde.core.lazy import Deferred, waiting
+from retrograde.core.lazy import LazyTensor, waiting
 from retrograde.core.plans import Plan, plan_for
 from retrograde.core.recorders import next_id, notify, thread
 from retrograde.core.rules import ALIGNED, Rule
@@ -176,10 +176,10 @@ _FROM_KERNELS = (ValueError, TypeError, IndexError, ArithmeticError)
 
 def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
     """Runs `primitive` on tensors, tells the recorders, returns a tensor or a tuple of them."""
-    if namespaces.foreign and namespaces.concerns([x._form for x in inputs]):
+    if namespaces.foreign and namespaces.concerns([x._spec for x in inputs]):
         return _apply_foreign(primitive, inputs, attrs)
     # What reads a result that waits may wait, too.
-    if waiting and (type(inputs[0]) is Deferred or type(inputs[-1]) is Deferred):
+    if waiting and (type(inputs[0]) is LazyTensor or type(inputs[-1]) is LazyTensor):
         y = _put_off(primitive, inputs, attrs)
         if y is not None:
             return y

@@ -1,12 +1,13 @@
-"""Deferring: calls on large arrays wait until somebody looks at a result, and then run together.
+"""Lazy tensors, and lazy evaluation: calls on large arrays run together, when a result is read.
 
-Only the arithmetic waits: shapes, dtypes and errors are known at once, and tapes hear of a call
-when it is made. Arrays do not change, so the values are the same whenever they are computed.
+Only the arithmetic is deferred: shapes, dtypes and errors are known at once, and tapes record a
+call when it is made. Arrays do not change, so the values are the same whenever they are computed.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -30,29 +31,111 @@ waiting: set[int] = set()  # the ids of all agendas in which a call waits
 _new = object.__new__
 
 
-class Promise:
-    """What a tensor has in place of an array that is yet to be computed."""
+class Materializer:
+    """The origin of a `LazyTensor`: it knows shape and dtype, and how to get the array.
+
+    There is one subclass for each origin. A device or a sharding of the value would be told here.
+    """
+
+    __slots__ = ()
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    array: Any = None  # on the host, if it has been materialized and is kept here
+    device_array: Any = None  # what JAX holds of a value that stays on a device
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def materialize(self, tensor: LazyTensor) -> Any:
+        """Returns the array of `tensor`."""
+        raise NotImplementedError
+
+    def numpy(self, tensor: LazyTensor) -> Any:
+        """Returns `tensor.numpy()`."""
+        return Tensor.numpy(tensor)
+
+    def view(self, tensor: LazyTensor, dtype: Any, copy: bool | None) -> np.ndarray:
+        """Returns `tensor.__array__(dtype, copy)`."""
+        return Tensor.__array__(tensor, dtype, copy)
+
+    def text(self, tensor: LazyTensor) -> str:
+        """Returns `repr(tensor)`."""
+        return Tensor.__repr__(tensor)
+
+
+_MATERIALIZED = Materializer()
+
+namespaces.take_for_numpy(Materializer)  # operations read the array with NumPy
+
+
+class LazyTensor(Tensor):
+    """A tensor whose array may be absent: its slot holds a `Materializer` then.
+
+    Shape and dtype are known without the array. It is materialized when it is first read.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, materializer: Materializer, tensor_id: int | None = None) -> None:
+        self._spec = materializer
+        self._id = tensor_id or next_id()
+
+    @property
+    def _array(self) -> Any:
+        origin = self._spec
+        # Another thread that materializes it puts the array there, and then changes the class.
+        return origin.materialize(self) if isinstance(origin, Materializer) else origin
+
+    @property
+    def _materializer(self) -> Materializer:
+        origin = self._spec
+        return origin if isinstance(origin, Materializer) else _MATERIALIZED
+
+    @property
+    def _device(self) -> Any:
+        return getattr(self._spec, "device_array", None)
+
+    def numpy(self) -> Any:
+        """A copy of the values: an array, or a NumPy scalar if there are no axes."""
+        return self._materializer.numpy(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._materializer.view(self, dtype, copy)
+
+    def __repr__(self) -> str:
+        return self._materializer.text(self)
+
+    def __reduce__(self) -> tuple:
+        return Tensor, (np.require(self._array, requirements="W"),)
+
+
+def make_lazy(tensor: Tensor, materializer: Materializer) -> None:
+    """Frees the array of `tensor`, which `materializer` stands for from now on."""
+    tensor.__class__ = LazyTensor
+    tensor._spec = materializer
+
+
+class Deferred(Materializer):
+    """A value that is computed with others, when one of them is read: see `Agenda`."""
 
     __slots__ = ("agenda", "dtype", "ndim", "number", "shape")
 
     agenda: Agenda
     number: int
-    shape: tuple[int, ...]
-    dtype: np.dtype
     ndim: int
 
-
-class Deferred(Tensor):
-    """A tensor whose array is computed when somebody looks at it; an ordinary one from then on."""
-
-    __slots__ = ()
-
-    @property
-    def _array(self) -> Any:
-        promise = self._form
-        if type(promise) is Promise:
-            promise.agenda.settle()
-        return self._form
+    def materialize(self, tensor: LazyTensor) -> Any:
+        """Computes all that is deferred with `tensor`, which becomes an ordinary Tensor."""
+        self.agenda.settle()
+        return tensor._spec
 
 
 class Agenda:
@@ -68,7 +151,7 @@ class Agenda:
         self.calls: list[Call] = []
         self.values: dict[int, Any] = {}
         self.specs: dict[int, Spec] = {}
-        self.tensors: dict[int, weakref.ref[Deferred]] = {}
+        self.tensors: dict[int, weakref.ref[LazyTensor]] = {}
         self.alarmed = False  # whether a kernel set a floating-point flag
         self._run = run
         self._next_number = itertools.count().__next__
@@ -81,22 +164,22 @@ class Agenda:
 
     def add(
         self, primitive: Any, inputs: tuple[Tensor, ...], attrs: dict, spec: Spec
-    ) -> Deferred | None:
+    ) -> LazyTensor | None:
         """Writes a call down, and gives its result; `None` if there is no room."""
         for x in inputs:
-            if type(x._form) is Promise and x._form.agenda is not self:
+            if type(x._spec) is Deferred and x._spec.agenda is not self:
                 x._array  # noqa: B018  is computed, before the lock: no two wait for each other
         with self._lock:
             if self._is_full():
                 return None
-            numbers = tuple([self._number(x._form) for x in inputs])
+            numbers = tuple([self._number(x._spec) for x in inputs])
             number = self._next_number()
-            y, promise = _new(Deferred), _new(Promise)
-            promise.agenda = self
-            promise.number = number
-            promise.shape, promise.dtype = spec
-            promise.ndim = len(spec.shape)
-            y._form = promise
+            y, value = _new(LazyTensor), _new(Deferred)
+            value.agenda = self
+            value.number = number
+            value.shape, value.dtype = spec
+            value.ndim = len(spec.shape)
+            y._spec = value
             y._id = next_id()
             self.specs[number] = spec
             self.tensors[number] = weakref.ref(y)
@@ -110,17 +193,18 @@ class Agenda:
             return True
         return len(self.calls) >= MOST
 
-    def _number(self, form: Any) -> int:
-        if type(form) is Promise:
-            return form.number
-        number = self._numbers.get(id(form))
+    def _number(self, value: Any) -> int:
+        if type(value) is Deferred:
+            return value.number
+        array = value.array if isinstance(value, Materializer) else value
+        number = self._numbers.get(id(array))
         if number is None:
             number = self._next_number()
-            self.values[number] = form
-            self._numbers[id(form)] = number
-            if form.ndim and not is_uniform(form):
+            self.values[number] = array
+            self._numbers[id(array)] = number
+            if array.ndim and not is_uniform(array):
                 self._arrays += 1
-                self._bytes += form.nbytes
+                self._bytes += array.nbytes
         return number
 
     def settle(self, numbers: Iterable[int] | None = None) -> None:
@@ -136,7 +220,7 @@ class Agenda:
             if not found:
                 return
             for n, array in zip(found, self._computed(tuple(found)), strict=True):
-                found[n]._form = array
+                found[n]._spec = array
                 found[n].__class__ = Tensor
                 waits.pop(n, None)
 
@@ -160,12 +244,9 @@ def is_uniform(array: np.ndarray) -> bool:
     return not any(array.strides)
 
 
-namespaces.take_for_numpy(Promise)
-
-
 def agenda_of(tensors: Iterable[Tensor]) -> Agenda | None:
     """The one agenda in which all `tensors` wait, if there is one."""
-    agendas = {x._form.agenda if type(x._form) is Promise else None for x in tensors}
+    agendas = {x._spec.agenda if type(x._spec) is Deferred else None for x in tensors}
     return agendas.pop() if len(agendas) == 1 else None
 
 
@@ -173,9 +254,9 @@ def settle_only(tensors: Iterable[Tensor]) -> bool:
     """Computes these tensors, but no others that wait with them. Whether an alarm was heard."""
     agendas: dict[Agenda, list[int]] = {}
     for tensor in tensors:
-        promise = tensor._form
-        if type(promise) is Promise:
-            agendas.setdefault(promise.agenda, []).append(promise.number)
+        value = tensor._spec
+        if type(value) is Deferred:
+            agendas.setdefault(value.agenda, []).append(value.number)
     for agenda, numbers in agendas.items():
         agenda.settle(numbers)
     return any([agenda.alarmed for agenda in agendas])

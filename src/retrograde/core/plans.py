@@ -67,7 +67,7 @@ def save_all(plan: Plan, values: tuple) -> tuple:
 
 _KEPT = {
     UNREAD: "nothing",
-    SHAPE: "make(Spec, ({0}._form.shape, {0}._form.dtype))",
+    SHAPE: "make(Spec, ({0}._spec.shape, {0}._spec.dtype))",
     ARRAY: "{0}",
 }
 _UNBOXED = {SHAPE: "{0} = {0} if type({0}) is Spec else {0}._array", ARRAY: "{0} = {0}._array"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ def passed_on(g: Any, _y: Any, *_inputs: Any) -> Any:
 
 
 class Spec(NamedTuple):
-    """The shape and dtype of an array that the tape let go, or of one yet to come."""
+    """The shape and dtype of an array that the tape freed, or that does not exist yet."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -30,15 +31,22 @@ class Spec(NamedTuple):
         return len(self.shape)
 
     @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
     def _array(self) -> Spec:
         """Itself, so that what a tape saved can be unwrapped in one sweep."""
         return self
 
+    _spec = _array
+
     @classmethod
     def of(cls, value: Any) -> Spec:
         """The Spec of a Tensor or of an array."""
-        array = getattr(value, "_array", value)
-        return cls(array.shape, array.dtype)
+        spec = getattr(value, "_spec", value)
+        return cls(spec.shape, spec.dtype)
 
 
 class Outputs(tuple):

@@ -181,7 +181,7 @@ def weights_for(output_gradients: Any, target: Any, count: int) -> list:
 
 def seed(target: Any, weight: Any, boxed: bool) -> Any:
     """The cotangent a walk starts with."""
-    shape, dtype = target._form.shape, target._form.dtype
+    shape, dtype = target._spec.shape, target._spec.dtype
     if weight is None:
         ones = np.ones(shape, dtype) if shape else dtype.type(1)
         return Tensor(ones) if boxed else ones

@@ -223,10 +223,10 @@ class TapeRecording(Testifying):
             if not (state1 or state2):
                 return self._pass_by(primitive, ids, y)
             if primitive.partials is not None:
-                shape = y._form.shape
-                if state1 and x1._form.shape == shape:
+                shape = y._spec.shape
+                if state1 and x1._spec.shape == shape:
                     state1 = ALIGNED
-                if state2 and x2._form.shape == shape:
+                if state2 and x2._spec.shape == shape:
                     state2 = ALIGNED
             key = (state1, state2)
             values = (y, x1, x2)
@@ -302,12 +302,12 @@ class TapeRecording(Testifying):
 def _ids_and_states(primitive: Primitive, inputs: tuple, y: Any, connected: Any) -> tuple:
     """The ids of more than two inputs, and how each stands to the tape, as in the key of a plan."""
     ids = tuple([x._id for x in inputs])
-    shape = None if primitive.partials is None else y._form.shape
+    shape = None if primitive.partials is None else y._spec.shape
     states = [
         UNCONNECTED
         if x._id not in connected
         else ALIGNED
-        if shape is not None and x._form.shape == shape
+        if shape is not None and x._spec.shape == shape
         else CONNECTED
         for x in inputs
     ]

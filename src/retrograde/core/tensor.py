@@ -56,14 +56,16 @@ class Tensor(Holder):
     (TensorShape([1, 2]), tf.float32, array([[5.]], dtype=float32))
     """
 
-    # `_form` is another name for the slot of `_array`: a tensor that computes its array when it is
-    # asked for has there what tells shape and dtype.
+    # `_spec` is another name for the slot of `_array`, to ask for `shape`, `dtype`, `ndim` and
+    # `size`: a `LazyTensor` has an object there that knows them before there is an array.
     # The array is a `numpy.ndarray` or a `jax.Array`; without axes it may be a NumPy scalar, which
     # is quicker. `_id` names the tensor on tapes. Operators are bound in `ops/operators.py`. Keras
     # keeps notes on tensors, in slots of their own: a `__dict__` would make each tensor larger and
     # slower to make.
     __slots__ = ("__weakref__", "_array", "_id", "_keras_logits", "_keras_mask", "trainable")
     __array_priority__ = 100
+
+    _device: Any = None  # the JAX array, if the value stays on a device after a compiled program
 
     def __init__(self, array: Any, tensor_id: int | None = None) -> None:
         if type(array) is not np.ndarray:
@@ -74,22 +76,22 @@ class Tensor(Holder):
     @property
     def shape(self) -> TensorShape:
         """The shape."""
-        return TensorShape(self._form.shape)
+        return TensorShape(self._spec.shape)
 
     @property
     def dtype(self) -> DType:
         """The dtype."""
-        return dtypes.of(self._form.dtype)
+        return dtypes.of(self._spec.dtype)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._form.ndim
+        return self._spec.ndim
 
     @property
     def device(self) -> str:
         """Where the array lives, as TensorFlow writes it."""
-        array = self._array
+        array = self._array if self._device is None else self._device
         return _CPU if isinstance(array, (np.ndarray, np.generic)) else device_name(array)
 
     def get_shape(self) -> TensorShape:
@@ -143,9 +145,9 @@ class Tensor(Holder):
         return readable(self._array).tobytes()
 
     def __len__(self) -> int:
-        if not self._form.ndim:
+        if not self._spec.ndim:
             raise TypeError("Scalar tensor has no `len()`: it has no axes.")
-        return self._form.shape[0]
+        return self._spec.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self._array.ndim:
@@ -218,7 +220,7 @@ class Tensor(Holder):
         return _restore, (np.asarray(self._array),)
 
 
-Tensor._form = Tensor.__dict__["_array"]
+Tensor._spec = Tensor.__dict__["_array"]
 
 _new = object.__new__
 

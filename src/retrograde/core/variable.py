@@ -177,17 +177,17 @@ class Variable(Scattering, metaclass=_Creating):
     @property
     def dtype(self) -> DType:
         """The dtype, which assignments cannot change."""
-        return dtypes.of(self._form.dtype)
+        return dtypes.of(self._spec.dtype)
 
     @property
     def shape(self) -> TensorShape:
         """The shape; partly or wholly unknown if the variable was made so."""
-        return TensorShape(self._form.shape) if self._shape is None else self._shape
+        return TensorShape(self._spec.shape) if self._shape is None else self._shape
 
     @property
     def ndim(self) -> int:
         """The number of axes of the present value."""
-        return self._form.ndim
+        return self._spec.ndim
 
     @property
     def trainable(self) -> bool:
@@ -237,8 +237,8 @@ class Variable(Scattering, metaclass=_Creating):
         return self._current()._array
 
     @property
-    def _form(self) -> Any:
-        return self._current()._form
+    def _spec(self) -> Any:
+        return self._current()._spec
 
     def _read(self) -> Tensor:
         """The tensor held now, for use as an input. It goes by the id of the variable itself."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import ModuleType, TracebackType
 from typing import Any
 
-from retrograde.core.lazy import Deferred
+from retrograde.core.lazy import Deferred, LazyTensor
 from retrograde.core.plans import Plan
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.rendering import bytes_in_words, described
@@ -87,15 +87,19 @@ class no_growth:
                 raise ResourceExhaustedError(None, None, _report(end - start, self._steps))
 
 
-_KINDS = (Tensor, Deferred)
+def _live_tensors() -> list[Tensor]:
+    """The tensors that hold an array on the host, or will when they are computed."""
+    return [x for x in gc.get_objects() if type(x) is Tensor or _is_deferred(x)]
+
+
+def _is_deferred(x: Any) -> bool:
+    return type(x) is LazyTensor and type(x._spec) is Deferred
 
 
 def _census() -> Counter:
     """How many live tensors there are, by dtype, shape and bytes."""
     gc.collect()
-    return Counter(
-        (described(x._array), x._array.nbytes) for x in gc.get_objects() if type(x) in _KINDS
-    )
+    return Counter((described(x._array), x._array.nbytes) for x in _live_tensors())
 
 
 def _report(grown: Counter, steps: int) -> str:
@@ -115,7 +119,7 @@ def _report(grown: Counter, steps: int) -> str:
 
 def _holder(kind: str) -> str | None:
     """Who holds the newest tensor of a kind: a container, by its name if it has one."""
-    alike = [x for x in gc.get_objects() if type(x) in _KINDS and described(x._array) == kind]
+    alike = [x for x in _live_tensors() if described(x._array) == kind]
     newest = [max(alike, key=lambda x: x._id)]
     for referrer in gc.get_referrers(newest[0]):
         if referrer is newest or referrer is alike:

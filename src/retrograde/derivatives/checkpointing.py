@@ -19,6 +19,7 @@ import numpy as np
 
 from retrograde.core import namespaces
 from retrograde.core.apply import MANY, PRIMITIVES, Primitive
+from retrograde.core.lazy import LazyTensor, Materializer
 from retrograde.core.recorders import quiet_context
 from retrograde.core.rules import Outputs, Spec
 from retrograde.core.source_location import Place, first_output, place_of
@@ -67,23 +68,26 @@ class Holding:
     fixed: bool = False  # given from outside, or among the outputs that a rule reads together
 
 
-class Dropped(Tensor):
-    """A tensor whose array is computed again each time that it is asked for."""
+class Rematerialized(Materializer):
+    """The origin of a value that a tape with a memory limit freed: it is computed again on use.
 
-    __slots__ = ("_ledger", "spec")
+    The array is not kept here: the ledger keeps it while the limit allows.
+    """
 
-    def __init__(self, ledger: Ledger, tensor: Tensor) -> None:
-        self._id = tensor._id
+    __slots__ = ("_ledger", "dtype", "shape")
+
+    def __init__(self, ledger: Ledger, spec: Spec) -> None:
         self._ledger = ledger
-        self.spec = Spec.of(tensor)
+        self.shape, self.dtype = spec
 
-    @property
-    def _array(self) -> Any:
-        return self._ledger.value(self._id)
+    def materialize(self, tensor: LazyTensor) -> Any:
+        """Computes the array again, unless the ledger has it."""
+        return self._ledger.value(tensor._id)
 
-    @property
-    def _form(self) -> Spec:
-        return self.spec
+
+def is_freed(x: Any) -> bool:
+    """Whether `x` is a tensor whose array a tape with a memory limit freed."""
+    return type(x) is LazyTensor and type(x._spec) is Rematerialized
 
 
 def _made(recipe: Recipe) -> list[int]:
@@ -163,7 +167,10 @@ class Ledger:
         return work
 
     def _drop(self, holding: Holding, entries: list[tuple]) -> None:
-        stand_ins = {key: Dropped(self, tensor) for key, tensor in holding.values.items()}
+        stand_ins = {
+            key: LazyTensor(Rematerialized(self, Spec.of(tensor)), tensor._id)
+            for key, tensor in holding.values.items()
+        }
         for number in holding.calls:
             plan, ids, out, saved, attrs = entries[number]
             saved = tuple([stand_ins.get(getattr(x, "_id", None), x) for x in saved])
@@ -324,7 +331,7 @@ class LimitedEntries(list):
     def pop(self) -> tuple:
         """The last entry, with values that were dropped computed again."""
         plan, ids, out, saved, attrs = super().pop()
-        saved = tuple([Tensor(x._array, x._id) if type(x) is Dropped else x for x in saved])
+        saved = tuple([Tensor(x._array, x._id) if is_freed(x) else x for x in saved])
         if self._copied:
             self.ledger.leave(len(self))
         else:

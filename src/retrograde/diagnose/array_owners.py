@@ -9,14 +9,14 @@ from typing import Any
 
 from retrograde.core.rules import Outputs
 from retrograde.core.tensor import Tensor
-from retrograde.derivatives.checkpointing import Dropped, owner_of
+from retrograde.derivatives.checkpointing import is_freed, owner_of
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:
     """The tensors that a tape kept of a call."""
     for value in saved:
         for part in value if type(value) is Outputs else (value,):
-            if isinstance(part, Tensor) and not isinstance(part, Dropped):
+            if isinstance(part, Tensor) and not is_freed(part):
                 yield part
 
 

@@ -12,7 +12,7 @@ from retrograde.core.rules import Outputs, Spec
 from retrograde.core.source_location import Place
 from retrograde.core.tape_arguments import Asked, flat
 from retrograde.core.tensor import Tensor
-from retrograde.derivatives.checkpointing import Dropped
+from retrograde.derivatives.checkpointing import is_freed
 from retrograde.diagnose.backward_steps import outputs_of
 
 
@@ -49,8 +49,8 @@ def _call(number: int, entry: tuple) -> Call:
     kept = {}
     for value, key in zip(saved, (None, *ids), strict=False):
         for part in value if type(value) is Outputs else (value,):
-            if isinstance(part, Dropped):
-                specs[part._id] = part.spec
+            if is_freed(part):
+                specs[part._id] = Spec.of(part)
             elif isinstance(part, Tensor):
                 kept[part._id] = part
             elif isinstance(part, Spec) and key is not None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.lazy import Agenda, Promise, is_uniform
+from retrograde.core.lazy import Agenda, Deferred, Materializer, is_uniform
 from retrograde.core.program import Call
 from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
@@ -65,12 +65,14 @@ def _whole(inputs: tuple, agenda: Agenda | None) -> Spec | None:
     """The one shape and dtype of all large arrays, besides which there may be single numbers."""
     shape = dtype = None
     for x in inputs:
-        form = x._form
+        form = x._spec
+        if isinstance(form, Materializer) and form.array is not None:
+            form = form.array
         if dtype is None:
             dtype = form.dtype
         elif form.dtype is not dtype:
             return None
-        if type(form) is Promise:
+        if type(form) is Deferred:
             if not form.ndim:
                 return None
         elif not isinstance(form, (np.ndarray, np.generic)):
@@ -92,7 +94,7 @@ def _whole(inputs: tuple, agenda: Agenda | None) -> Spec | None:
 
 def _follows(inputs: tuple) -> bool:
     """Whether a call reads the result of another one that waits."""
-    return any([type(x._form) is Promise for x in inputs])
+    return any([type(x._spec) is Deferred for x in inputs])
 
 
 def _begins(primitive: Primitive, whole: Spec) -> bool:
@@ -112,8 +114,8 @@ def _writes(primitive: Primitive, count: int, dtype: np.dtype, attrs: tuple) -> 
 
 
 def _total(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
-    form = inputs[0]._form
-    if type(form) is not Promise or not form.ndim:
+    form = inputs[0]._spec
+    if type(form) is not Deferred or not form.ndim:
         return None
     if "shape" in attrs:
         shape = attrs["shape"]

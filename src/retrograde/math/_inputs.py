@@ -44,10 +44,10 @@ def pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     if isinstance(x, Tensor):
         if isinstance(y, Tensor):
             return x, y
-        if type(y) in _NUMBERS and x._form.dtype in dtypes.FLOATING:
-            return x, _number(y, x._form.dtype)
-    elif isinstance(y, Tensor) and type(x) in _NUMBERS and y._form.dtype in dtypes.FLOATING:
-        return _number(x, y._form.dtype), y
+        if type(y) in _NUMBERS and x._spec.dtype in dtypes.FLOATING:
+            return x, _number(y, x._spec.dtype)
+    elif isinstance(y, Tensor) and type(x) in _NUMBERS and y._spec.dtype in dtypes.FLOATING:
+        return _number(x, y._spec.dtype), y
     return tuple(one_dtype((x, y)))
 
 

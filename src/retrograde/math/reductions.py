@@ -30,8 +30,8 @@ def _reduced(primitive: Primitive, x: Any, axis: Any, keepdims: Any, what: str) 
         x = as_tensor(x)
     except NotOneTensor as refusal:
         return hand_over(refusal, primitive, x, axis, keepdims)
-    if axis is None and not keepdims and x._form.ndim < len(_ALL_AXES):
-        return apply(primitive, (x,), _ALL_AXES[x._form.ndim])
+    if axis is None and not keepdims and x._spec.ndim < len(_ALL_AXES):
+        return apply(primitive, (x,), _ALL_AXES[x._spec.ndim])
     attrs = {"axis": axes_of(axis, x, what), "keepdims": bool(keepdims)}
     return apply(primitive, (x,), attrs)
 

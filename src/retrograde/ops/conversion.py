@@ -37,7 +37,7 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
     held = held_by(value)
     if held is not None:
         tensor = held._read()
-        refuse_dtype(tensor._form, dtype)
+        refuse_dtype(tensor._spec, dtype)
         return tensor
     if CONVERSIONS:
         tensor = by_function(value, dtype, hint)
@@ -73,7 +73,7 @@ def _element(value: Any, dtype: np.dtype, hint: np.dtype | None) -> Tensor:
     held = held_by(value)
     if held is None:
         return as_tensor(value, dtype, hint)
-    if (dtype.kind == "O") != (held._form.dtype.kind == "O"):
+    if (dtype.kind == "O") != (held._spec.dtype.kind == "O"):
         raise TypeError(
             f"Cannot convert a tensor of dtype {held.dtype.name} in a list to dtype "
             f"{dtypes.of(dtype).name}."
@@ -87,15 +87,15 @@ def _dtype_within(value: Any, depth: int = 0) -> np.dtype | None:
             raise too_deep()
         return next(filter(None, (_dtype_within(v, depth + 1) for v in value)), None)
     held = held_by(value)
-    return None if held is None else held._form.dtype
+    return None if held is None else held._spec.dtype
 
 
 def same_dtype(*values: Any) -> tuple[Tensor, ...]:
     """Tensors of `values`; the first that has a dtype of its own lends it to Python numbers."""
-    hint = next((v._form.dtype for v in map(held_by, values) if v is not None), None)
+    hint = next((v._spec.dtype for v in map(held_by, values) if v is not None), None)
     if hint is None:
         first = as_tensor(values[0])
-        return (first, *(as_tensor(v, hint=first._form.dtype) for v in values[1:]))
+        return (first, *(as_tensor(v, hint=first._spec.dtype) for v in values[1:]))
     return tuple([as_tensor(v, hint=hint) for v in values])
 
 
@@ -108,7 +108,7 @@ def one_dtype(values: Sequence[Any]) -> list[Tensor]:
     tensors = []
     for value in values:
         tensors.append(as_tensor(value, None if held_by(value) is not None else dtype))
-        dtype = tensors[0]._form.dtype if dtype is None else dtype
+        dtype = tensors[0]._spec.dtype if dtype is None else dtype
     return tensors
 
 

@@ -41,14 +41,14 @@ def operand(other: Any, like: Tensor) -> Tensor:
     """`other` as a tensor beside `like`: numbers and arrays take its dtype if they can."""
     kind = type(other)
     if kind is float or kind is int:
-        form = like._form
+        form = like._spec
         dtype = form.dtype
         fits = dtype in (dtypes.INEXACT if kind is float else dtypes.FLOATING)
         if fits and -_LARGEST <= other <= _LARGEST:
             return _constant(other, dtype, form.ndim > 0) if other else wrap(dtype.type(other))
     elif isinstance(other, Holder):
         return other._read()
-    dtype = like._form.dtype
+    dtype = like._spec.dtype
     tensor = as_tensor(other, hint=dtype)
     if tensor._array.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {shown(other)} to a tensor of dtype {like.dtype.name}.")
@@ -113,8 +113,8 @@ def _with_read(method: Any) -> Any:
 
 def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
     """`x1 / x2`; integers as floats: of 8 and 16 bits as float32, larger ones as float64."""
-    dtype = x1._form.dtype
-    if dtype.kind in "iu" and x2._form.dtype == dtype:
+    dtype = x1._spec.dtype
+    if dtype.kind in "iu" and x2._spec.dtype == dtype:
         wide = np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)
         x1, x2 = to_dtype(x1, wide), to_dtype(x2, wide)
     return apply(ar.divide, (x1, x2))
@@ -137,7 +137,7 @@ def _truediv(self, other):
         except NotOneTensor:
             return NotImplemented
     try:
-        if self._form.dtype in dtypes.INEXACT:
+        if self._spec.dtype in dtypes.INEXACT:
             return apply(ar.divide, (self, other))
         return true_divide(self, other)
     except InvalidArgumentError as error:
@@ -171,7 +171,7 @@ def _invert(self):
 
 def absolute_of(x: Tensor) -> Tensor:
     """`|x|`, which is real for complex numbers too."""
-    return apply(complex_abs if x._form.dtype.kind == "c" else ar.absolute, (x,))
+    return apply(complex_abs if x._spec.dtype.kind == "c" else ar.absolute, (x,))
 
 
 def _equality(primitive: Primitive, if_incomparable: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Tensors on JAX's device, and how those of NumPy get there."""
+"""Values on JAX's device: results of compiled programs, and copies of NumPy's arrays."""
 
 from __future__ import annotations
 
@@ -8,57 +8,59 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import namespaces
+from retrograde.core.lazy import LazyTensor, Materializer
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Spec
-from retrograde.core.tensor import Tensor, device_name, next_id
-
-namespaces.take_for_numpy(Spec)  # eager operations read compiled results with NumPy
+from retrograde.core.tensor import Tensor
 
 
-class OnDevice(Tensor):
-    """A tensor that a compiled program made. NumPy sees it without a copy, once it is looked at."""
+class DeviceArray(Materializer):
+    """The result of a compiled program: its JAX array, which is copied to the host on first use.
 
-    __slots__ = ("_device", "_host")
+    On the CPU, NumPy reads the same memory without a copy.
+    """
 
-    def __init__(self, device: Any, tensor_id: int | None = None) -> None:
-        self._device = device
-        self._host: Any = None
-        self._id = tensor_id or next_id()
+    __slots__ = ("_host", "device_array")  # `_host` is set when the value is first read
+
+    def __init__(self, device_array: Any) -> None:
+        self.device_array = device_array
 
     @property
-    def _array(self) -> Any:
-        if self._host is None:
-            host = np.asarray(self._device)
+    def shape(self) -> tuple[int, ...]:
+        """The shape, without a transfer from the device."""
+        return self.device_array.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype, without a transfer from the device."""
+        return self.device_array.dtype
+
+    @property
+    def array(self) -> Any:
+        """The array on the host; `None` before the first use."""
+        return getattr(self, "_host", None)
+
+    def materialize(self, tensor: LazyTensor) -> Any:  # noqa: ARG002
+        """Returns the array on the host. The one on the device is kept for other programs."""
+        try:
+            return self._host
+        except AttributeError:
+            host = np.asarray(self.device_array)
             self._host = host if host.ndim else host[()]
-        return self._host
+            return self._host
 
-    @property
-    def _form(self) -> Any:
-        """Shape and dtype, without a transfer from the device."""
-        device = self._device
-        return Spec(device.shape, device.dtype) if self._host is None else self._host
-
-    @property
-    def device(self) -> str:
-        """The device that holds the array, in TensorFlow's notation."""
-        return device_name(self._device)
-
-    def numpy(self) -> Any:
-        """A copy of the values, as of any tensor; by the short way if nobody listens."""
+    def numpy(self, tensor: LazyTensor) -> Any:
+        """Returns a copy of the values, directly from the device if no recorder is active."""
         if thread.recorders:
-            return super().numpy()
-        array = np.array(self._device)
+            return super().numpy(tensor)
+        array = np.array(self.device_array)
         return array if array.ndim else array[()]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """What any tensor gives, by the short way if nobody listens: JAX's arrays are read-only."""
+    def view(self, tensor: LazyTensor, dtype: Any, copy: bool | None) -> np.ndarray:
+        """Returns a read-only array, as JAX's are, directly if no recorder is active."""
         if copy or dtype is not None or thread.recorders:
-            return super().__array__(dtype, copy)
-        return np.asarray(self._device)
-
-    def __reduce__(self) -> tuple:
-        return Tensor, (np.array(self._array),)
+            return super().view(tensor, dtype, copy)
+        return np.asarray(self.device_array)
 
 
 def required_jax() -> Any:
@@ -87,13 +89,14 @@ def only(spec: Spec) -> Spec:
 
 
 def device_array(tensor: Tensor) -> Any:
-    """What a program gets for `tensor`.
+    """Returns the array that a program is given for `tensor`.
 
-    One of NumPy's that is used a second time stays on the device from then on, for as long as the
+    A NumPy array that is used a second time stays on the device from then on, for as long as the
     tensor lives: copying it there takes longer than a small program.
     """
-    if type(tensor) is OnDevice:
-        return tensor._device
+    device = tensor._device
+    if device is not None:
+        return device
     key, array = id(tensor), tensor._array
     if key in kept:
         return kept[key][0]
@@ -114,14 +117,16 @@ def _forget(key: int) -> None:
 
 
 def spec_of_argument(x: Any) -> Spec | None:
-    """The shape and dtype of a tensor; `None` for all else."""
-    if type(x) is OnDevice:
-        return Spec(x._device.shape, x._device.dtype)
-    return Spec(x._array.shape, x._array.dtype) if type(x) is Tensor else None
+    """Returns the shape and dtype of a tensor; `None` for anything else."""
+    kind = type(x)
+    if kind is not Tensor and kind is not LazyTensor:
+        return None
+    spec = x._spec
+    return Spec(spec.shape, spec.dtype)
 
 
 def on_device(value: Any, tensor_id: int | None = None) -> Tensor:
-    """A tensor around what a program gave: an array of JAX's, or one that Python had made."""
+    """Returns a tensor for a program's result: a JAX array, or a NumPy array made by Python."""
     if isinstance(value, (np.ndarray, np.generic)):
         return Tensor(value, tensor_id)
-    return OnDevice(value, tensor_id)
+    return LazyTensor(DeviceArray(value), tensor_id)

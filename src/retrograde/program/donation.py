@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.lazy import LazyTensor
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.reference_counts import count, if_alone
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, writing
-from retrograde.program.device_tensors import OnDevice, on_device, required_jax
+from retrograde.program.device_tensors import DeviceArray, on_device, required_jax
 
 # Held while a program is handed what was lent to it, and while a loan begins or ends. It is one for
 # all, because two programs may want each other's variables. A thread that holds it waits for
@@ -120,29 +121,30 @@ def _to_give_away(tensor: Tensor) -> Any:
 
     JAX copies NumPy arrays that something else holds.
     """
-    if type(tensor) is OnDevice:
-        array, alone = tensor._device, _references(tensor) == _references_if_alone()
+    array = tensor._device
+    if array is not None:
+        alone = _references(tensor) == _references_if_alone()
     else:
         array = tensor._array
         alone = isinstance(array, (np.ndarray, np.generic))
     return array if alone else required_jax().numpy.copy(array)
 
 
-def _references(tensor: OnDevice) -> int:
-    return count(tensor) + count(tensor._device)
+def _references(tensor: Tensor) -> int:
+    return count(tensor) + count(tensor._spec) + count(tensor._device)
 
 
 @functools.cache
 def _references_if_alone() -> int:
     """Counts the references to a tensor that only its variable holds, as `_to_give_away` does."""
 
-    def counted(tensor: OnDevice) -> int:
+    def counted(tensor: Tensor) -> int:
         array = tensor._device  # noqa: F841  held there, too
         return _references(tensor)
 
     def held_by_variable() -> int:
         variable = Variable(0.0)
-        tensor = variable._written = OnDevice(np.zeros(2))
+        tensor = variable._written = LazyTensor(DeviceArray(np.zeros(2)))
         return counted(tensor)
 
     return if_alone(held_by_variable)

@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from retrograde.core.lazy import LazyTensor
 from retrograde.core.recorders import thread
 from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable import commit
-from retrograde.program.device_tensors import OnDevice, device_array, kept, only, spec_of_argument
+from retrograde.program.device_tensors import (
+    DeviceArray,
+    device_array,
+    kept,
+    only,
+    spec_of_argument,
+)
 from retrograde.program.donation import Loan
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ def make_fast_call(
     `written` are variables, by their places; `loan` is that of others, if it `lasts` for good.
     """
     executable, specs = trace.executable, trace.argument_specs()
-    namespace: dict[str, Any] = {"path": trace, "Tensor": Tensor, "OnDevice": OnDevice}
+    namespace: dict[str, Any] = {"path": trace, "Tensor": Tensor, "LazyTensor": LazyTensor}
     namespace |= {"new": object.__new__, "next_id": next_id, "around": trace.results.around}
     namespace |= {f"v{place:d}": variable for place, variable in (read | written).items()}
     namespace |= {f"spec{i}": only(spec) for i, spec in enumerate(specs)}
@@ -75,7 +82,7 @@ def _replayed(
     checks = []
     for i, x in enumerate(arguments):
         checks += [
-            f"if type({x}) is not Tensor and type({x}) is not OnDevice: return NotImplemented",
+            f"if type({x}) is not Tensor and type({x}) is not LazyTensor: return NotImplemented",
             f"b{i} = {x}._array",
             f"if b{i}.shape != spec{i}[0] or b{i}.dtype != spec{i}[1]: return NotImplemented",
         ]
@@ -126,7 +133,7 @@ def _compiled(
     compiled, program = trace.executable.compiled(), trace.executable.program
     namespace |= {"program": compiled.jitted, "large": compiled.large, "wide": compiled.precision}
     namespace |= {"kept": kept.get, "device_array": device_array, "loan": loan}
-    namespace["spec_of_argument"] = spec_of_argument
+    namespace |= {"spec_of_argument": spec_of_argument, "DeviceArray": DeviceArray}
     lines = []
     for i, x in enumerate(arguments):
         lines += [
@@ -149,7 +156,7 @@ def _compiled(
     results = [(f"y{i}", "next_id()", places[n]) for i, n in enumerate(program.results)]
     writes = [(f"w{p:d}", f"v{p:d}._id", places[program.writes[p]]) for p in written]
     for name, tensor_id, place in (*results, *writes):
-        lines += [f"{name} = new(OnDevice)", f"{name}._device = made[{place:d}]"]
-        lines += [f"{name}._host = None", f"{name}._id = {tensor_id}"]
+        lines += [f"{name} = new(LazyTensor)", f"{name}._spec = d = new(DeviceArray)"]
+        lines += [f"d.device_array = made[{place:d}]", f"{name}._id = {tensor_id}"]
     known = [p for p, n in zip(read, variables, strict=True) if n in compiled.parameters]
     return [*checks, *_committed(trace, lines, known, written, namespace)]

@@ -12,6 +12,7 @@ from typing import Any
 
 from retrograde.config._settings import settings
 from retrograde.core import namespaces, random_state
+from retrograde.core.lazy import LazyTensor
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.program import Guard
 from retrograde.core.recorders import Recorder, alone, thread
@@ -19,7 +20,7 @@ from retrograde.core.source_location import here
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable import commit
 from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummies
-from retrograde.program.device_tensors import OnDevice, required_jax, spec_of_argument
+from retrograde.program.device_tensors import required_jax, spec_of_argument
 from retrograde.program.interpreter import Divergence
 from retrograde.program.signature import Parameters, describe, fitted, reaches, with_inputs
 from retrograde.program.signature_text import told
@@ -148,7 +149,7 @@ class Function:
         """Makes calls like this one take the quick way."""
         if trace.has_fast_call or kwargs or self._input_signature is not None:
             return
-        if any(type(x) not in (Tensor, OnDevice) for x in args):
+        if any(type(x) not in (Tensor, LazyTensor) for x in args):
             return
         if self._strict and trace.replays < _COMPARED:
             return

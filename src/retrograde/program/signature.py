@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.lazy import LazyTensor
 from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.program.device_tensors import OnDevice
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
@@ -58,12 +58,10 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
     Tensors in `value` are added to `inputs`, variables to `variables`, each once.
     """
     kind = type(value)
-    if kind is Tensor:
+    if kind is Tensor or kind is LazyTensor:
         inputs.append(value)
-        return value._array.shape, value._array.dtype
-    if kind is OnDevice:
-        inputs.append(value)
-        return value._device.shape, value._device.dtype
+        spec = value._spec
+        return spec.shape, spec.dtype
     if kind in _PLAIN:
         return kind, value
     if kind is float:

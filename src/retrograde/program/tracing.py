@@ -17,6 +17,7 @@ from retrograde.core.backward import backward_pass
 from retrograde.core.batching import Batched
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.host_callbacks import NUMPY_CALL, Host, wrapped
+from retrograde.core.lazy import Materializer, make_lazy
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import Recorder, alone
 from retrograde.core.rules import Spec
@@ -233,7 +234,7 @@ class Tracer(Recorder):
             for reference in self.made:
                 tensor = reference()
                 if tensor is not None:
-                    tensor.__class__ = Left
+                    make_lazy(tensor, OutOfScope(*Spec.of(tensor)))
         self.made = []
 
     # Values
@@ -435,25 +436,28 @@ _OUT_OF_SCOPE = (
 )
 
 
-class Left(Tensor):
-    """A tensor that was left behind by the call that was recorded, and means nothing any more.
+class OutOfScope(Materializer):
+    """The origin of a tensor that a trace made and did not return.
 
     Replays compute another value in its place, which it would not show.
     """
 
-    __slots__ = ()
+    __slots__ = ("dtype", "shape")
 
-    @property
-    def _array(self) -> Any:
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.shape = shape
+        self.dtype = dtype
+
+    def materialize(self, tensor: Tensor) -> Any:  # noqa: ARG002
+        """Raises a `TypeError`."""
         raise TypeError(_OUT_OF_SCOPE)
 
-    _form = _array
-
-    def numpy(self) -> Any:
-        """TensorFlow's tensors of graphs have no such method."""
+    def numpy(self, tensor: Tensor) -> Any:  # noqa: ARG002
+        """Raises an `AttributeError`: TensorFlow's symbolic tensors have no such method."""
         raise AttributeError(_OUT_OF_SCOPE)
 
-    def __repr__(self) -> str:
+    def text(self, tensor: Tensor) -> str:  # noqa: ARG002
+        """Returns a text without a value."""
         return "<tf.Tensor: out of scope, made inside a tf.function>"
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 class Holder:
     """What holds a value of ours and has a place on tapes: a Tensor or a Variable.
 
-    Both have `_array`, the value now; `_form`, which tells its shape and dtype even if it is yet to
-    be computed; `_id`, their name on tapes; and `_read()`, the tensor to use as an input.
+    Both have `_array`, the current value; `_spec`, which tells `shape`, `dtype`, `ndim` and `size`
+    and never materializes the value; `_id`, which identifies them on tapes; and `_read()`, which
+    returns the tensor to use as an input.
     """
 
     __slots__ = ()
