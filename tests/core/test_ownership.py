@@ -9,9 +9,11 @@ import pytest
 
 import retrograde as tf
 from retrograde.core import variable as variable_module
+from retrograde.core import variable_cell
 from tests.interrupts import At
 
 SIZE = 4
+FILES = [variable_module.__file__, variable_cell.__file__]
 
 
 def variable():
@@ -320,7 +322,7 @@ def test_a_tensor_read_at_any_instruction_of_an_update_does_not_change(method):
             if v._tensor is not None:
                 held.append((v._tensor, v._tensor.numpy()))
 
-        with At(n, read, [variable_module.__file__]) as place:
+        with At(n, read, FILES) as place:
             getattr(v, method)(one)
         for tensor, before in held:
             np.testing.assert_array_equal(tensor.numpy(), before)

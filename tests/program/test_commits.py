@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import variable
+from retrograde.core import variable, variable_cell
 from retrograde.program import function, traces, tracing
 from tests.interrupts import At, interrupt
 
@@ -170,6 +170,7 @@ class TestControlC:
         function.__file__,
         tracing.__file__,
         variable.__file__,
+        variable_cell.__file__,
     )
 
     @pytest.mark.parametrize("call", [fast_call, by_name, under_a_tape])

@@ -1,4 +1,4 @@
-"""Variables that are lent to a compiled step look to everybody as if they were not."""
+"""Donation to a compiled step shows in no value of a variable."""
 
 import contextlib
 import itertools
@@ -9,10 +9,11 @@ import jax
 import pytest
 
 import retrograde as tf
+from retrograde.core import variable_cell
 from retrograde.core.tensor import wrap
-from retrograde.core.variable import writing
+from retrograde.core.variable_cell import writing
 from retrograde.program import donation
-from retrograde.program.donation import Loan
+from retrograde.program.donation import Donation
 from tests.interrupts import At, interrupt
 
 
@@ -58,19 +59,19 @@ def run_together(*works):
         raise errors[0]
 
 
-def test_variables_are_lent_from_call_to_call_until_somebody_looks():
+def test_variables_are_donated_from_call_to_call_until_they_are_read():
     variables, step, x = pair()
 
-    def are_lent():
-        return [v._loan is not None for v in variables]
+    def are_donated():
+        return [v._owner is not None for v in variables]
 
-    assert are_lent() == [True, True]
+    assert are_donated() == [True, True]
     assert whole(variables[0].numpy()) == 3.0
-    assert are_lent() == [False, True]
+    assert are_donated() == [False, True]
     step(x)
-    assert are_lent() == [True, True]
+    assert are_donated() == [True, True]
     assert [whole(v.numpy()) for v in variables] == [4.0, 4.0]
-    assert are_lent() == [False, False]
+    assert are_donated() == [False, False]
 
 
 CHANGES = {
@@ -104,7 +105,7 @@ def test_what_is_assigned_unseen_counts():
     assert [whole(v.numpy()) for v in (first, second)] == [11.0, 4.0]
 
 
-def test_functions_borrow_the_same_variables_in_turn():
+def test_the_same_variables_are_donated_to_one_function_after_another():
     (first, second), step, x = pair()
     double = tf.function(lambda: tf.reduce_sum(first.assign(2.0 * first)), jit_compile=True)
     expected = 3.0
@@ -116,18 +117,18 @@ def test_functions_borrow_the_same_variables_in_turn():
     assert [whole(v.numpy()) for v in (first, second)] == [expected, 8.0]
 
 
-def test_variables_that_are_arguments_are_lent_for_one_call():
+def test_variables_that_are_arguments_are_donated_for_one_call():
     step = tf.function(lambda v, x: tf.reduce_sum(v.assign_add(x)), jit_compile=True)
     variables = [tf.Variable([float(i)]) for i in range(2)]
     for _ in range(4):
         for v in variables:
             step(v, tf.constant([1.0]))
-            assert v._loan is None
+            assert v._owner is None
 
     assert [v.numpy().tolist() for v in variables] == [[4.0], [5.0]]
 
 
-def test_a_variable_outlives_the_function_that_borrowed_it():
+def test_a_variable_outlives_the_function_that_it_was_donated_to():
     variables, step, _ = pair()
     del step
 
@@ -143,15 +144,15 @@ def test_a_result_lives_no_longer_than_its_tensor():
     del y
 
     assert array() is None
-    assert v._loan is not None
+    assert v._owner is not None
 
 
-def test_an_array_of_jax_that_someone_else_holds_is_not_given_away():
+def test_an_array_of_jax_that_is_held_elsewhere_is_not_donated():
     array = jax.numpy.zeros([3])
     v = tf.Variable(tf.zeros([3]))
     step = tf.function(lambda x: tf.reduce_sum(v.assign_add(x)), jit_compile=True)
     step(tf.ones([3]))
-    v._put(wrap(array))
+    v._hold(wrap(array))
     step(tf.ones([3]))
 
     assert not array.is_deleted()
@@ -160,14 +161,14 @@ def test_an_array_of_jax_that_someone_else_holds_is_not_given_away():
 
 def test_a_call_that_fails_leaves_variables_as_they_were():
     variables = [tf.Variable(tf.fill([2], float(i))) for i in range(2)]
-    loan = Loan(variables, 1)
+    donation = Donation(variables, 1)
 
     def failing(*_):
         raise ZeroDivisionError
 
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            loan.run(failing, ())
+            donation.run(failing, ())
     assert [whole(v.numpy()) for v in variables] == [0.0, 1.0]
 
 
@@ -214,14 +215,14 @@ def test_two_steps_may_read_what_the_other_writes():
 
 # Signals, which Python handles between any two instructions
 
-FILES = [donation.__file__]
+FILES = [donation.__file__, variable_cell.__file__]
 
 
 @contextlib.contextmanager
 def released():
     """Releases locks that a simulated interrupt left: signals do not come there."""
     yield
-    for lock in (donation._turn, writing):
+    for lock in (donation._lock, writing):
         while lock._is_owned():
             lock.release()
 
@@ -236,7 +237,7 @@ def test_a_tensor_read_at_any_instruction_of_a_donation_stays_valid():
 
         for v in variables:
             v._current()  # ends the donation
-        with At(n, read, [donation.__file__]) as place:
+        with At(n, read, FILES) as place:
             step(x)
         for tensor in held:
             assert whole(tensor.numpy()) in (n + 2, n + 3)
@@ -245,17 +246,17 @@ def test_a_tensor_read_at_any_instruction_of_a_donation_stays_valid():
     assert n > 100
 
 
-LENGTHS = {"which begins a loan": False, "in a loan": True}
+LENGTHS = {"which begins a donation": False, "in a donation": True}
 
 
-@pytest.mark.parametrize("is_lent", LENGTHS.values(), ids=LENGTHS)
-def test_an_interrupt_loses_nothing(is_lent):
+@pytest.mark.parametrize("is_donated", LENGTHS.values(), ids=LENGTHS)
+def test_an_interrupt_loses_nothing(is_donated):
     """Control-C leaves all variables with the values of one and the same step."""
 
     variables, step, x = pair()
     steps = 3.0
     for n in itertools.count(1):
-        if is_lent:
+        if is_donated:
             step(x)
             steps += 1
         with At(n, interrupt, FILES) as place, released(), contextlib.suppress(KeyboardInterrupt):
@@ -269,12 +270,12 @@ def test_an_interrupt_loses_nothing(is_lent):
     assert n > 100
 
 
-@pytest.mark.parametrize("is_lent", LENGTHS.values(), ids=LENGTHS)
-def test_a_signal_handler_can_read_variables(is_lent):
+@pytest.mark.parametrize("is_donated", LENGTHS.values(), ids=LENGTHS)
+def test_a_signal_handler_can_read_variables(is_donated):
     variables, step, x = pair()
     steps = 3
     for n in itertools.count(1):
-        if is_lent:
+        if is_donated:
             step(x)
             steps += 1
         seen = []

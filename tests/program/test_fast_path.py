@@ -101,7 +101,7 @@ def test_a_variable_that_was_read_as_an_argument_is_read_anew():
         v.assign_add([1.0, 1.0])
 
 
-# What variables give away
+# What variables donate
 
 
 def counter():
@@ -112,7 +112,7 @@ def counter():
     return v, step, one
 
 
-def test_the_memory_of_a_variable_is_given_away():
+def test_the_memory_of_a_variable_is_donated():
     v, step, one = counter()
     before = v._current()._device
     pointer = before.unsafe_buffer_pointer()
@@ -152,7 +152,7 @@ def weights_by_hand(steps):
     return weight
 
 
-def test_an_array_of_a_variable_that_is_held_outside_is_not_given_away():
+def test_an_array_of_a_variable_that_is_held_elsewhere_is_not_donated():
     v, step, one = counter()
     device = v._current()._device
     step(one)

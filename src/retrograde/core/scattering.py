@@ -11,14 +11,14 @@ from retrograde.core import required, rows
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.core.variable_cell import VariableCell
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import as_array, held_by
 from retrograde.values.errors import invalid
-from retrograde.values.holder import Holder
 
 
-class Scattering(Holder):
+class Scattering(VariableCell):
     """The methods of a `Variable` that read and write at indices."""
 
     __slots__ = ()
@@ -161,7 +161,7 @@ class Scattering(Holder):
             thread.recorders.quietly(write_at, array, key, values)
             return array
 
-        self._replace(write)
+        self._write(write)
         return self
 
 

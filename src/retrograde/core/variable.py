@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-import os
-import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,6 @@ from retrograde.core.apply import Primitive, apply
 from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import alone, escape, next_id, thread
-from retrograde.core.reference_counts import count, if_alone
 from retrograde.core.scattering import Scattering
 from retrograde.core.tensor import Reference, Tensor, readable, representation
 from retrograde.values import dtypes
@@ -26,15 +22,6 @@ from retrograde.values.conversion import as_array, held_by
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocated, invalid
 from retrograde.values.shapes import TensorShape, broadcast
-
-# Held while any variable changes. All variables share one lock: a function commits all of its
-# writes at once, and a fork finds each variable in a complete state.
-writing = threading.RLock()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=writing.acquire, after_in_parent=writing.release, after_in_child=writing.release
-    )
 
 
 class VariableSynchronization(enum.Enum):
@@ -110,14 +97,10 @@ class Variable(Scattering, metaclass=_Creating):
         "__weakref__",
         "_aggregation",
         "_constraint",
-        "_id",
-        "_loan",
         "_name",
         "_shape",
         "_synchronization",
-        "_tensor",
         "_trainable",
-        "_written",
     )
     __array_priority__ = 100
 
@@ -156,9 +139,8 @@ class Variable(Scattering, metaclass=_Creating):
                 f"compatible with the explicitly supplied `shape` argument ({as_text(shape)})."
             )
         self._id = next_id()
-        self._tensor: Tensor | None = Tensor(array, self._id)
-        self._written: Tensor | None = None
-        self._loan: Any = None  # by which a compiled program has the array in its hands
+        self._tensor = Tensor(array, self._id)
+        self._owner = None
         self._name = variable_scopes.variable_name(name)
         if trainable is None:
             trainable = synchronization is not VariableSynchronization.ON_READ
@@ -215,22 +197,6 @@ class Variable(Scattering, metaclass=_Creating):
         return self._current().device
 
     # Reading
-
-    def _current(self) -> Tensor:
-        """The tensor held now. Waits while another thread writes into it."""
-        tensor = self._tensor
-        while tensor is None:
-            self._end_loan()
-            with writing:
-                # `None` still, if a signal handler reads while this thread writes.
-                tensor = self._written if self._tensor is None else self._tensor
-        return tensor
-
-    def _end_loan(self) -> None:
-        """Takes the array back, if it is lent. Not while `writing` is held: see `Loan`."""
-        loan = self._loan
-        if loan is not None:
-            loan.end(self)
 
     @property
     def _array(self) -> Any:
@@ -332,22 +298,13 @@ class Variable(Scattering, metaclass=_Creating):
             raise ValueError(self._shape_message(array.shape))
         recording = thread.recorders.recording
         if recording is None:
-            self._put(Tensor(array, self._id))
+            self._hold(Tensor(array, self._id))
         else:
             before = self._current()
             recording.will_write(self, before)
-            self._put(Tensor(array, self._id))
+            self._hold(Tensor(array, self._id))
             recording.write(self, value, before)
         return self if read_value else None
-
-    def _put(self, tensor: Tensor) -> None:
-        """Holds `tensor`, which goes by the id of this variable."""
-        while True:
-            with writing:
-                if self._loan is None:
-                    self._tensor = tensor
-                    return
-            self._end_loan()
 
     def assign_add(
         self,
@@ -414,65 +371,10 @@ class Variable(Scattering, metaclass=_Creating):
             return self if read_value else None
         del now  # what this method holds cannot be written into
         if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
-            self._replace(lambda old, _: primitive(old, array))
+            self._write(lambda old, _: primitive(old, array))
             return self if read_value else None
-        self._replace(lambda old, out: allocated(how, recorders.quietly, ufunc, old, array, out))
+        self._write(lambda old, out: allocated(how, recorders.quietly, ufunc, old, array, out))
         return self if read_value else None
-
-    def _update_in_place(self, ufunc: Any, delta: Any, quietly: Callable) -> bool:
-        """The short way, as training takes it; or `False`, if there is anything to look after."""
-        with writing:
-            tensor = self._tensor
-            if tensor is None:
-                return False
-            array = tensor._array
-            if type(array) is not np.ndarray:
-                return False
-            dtype = array.dtype
-            if (
-                dtype is not delta.dtype
-                or dtype not in dtypes.NUMERIC
-                or array.shape != delta.shape
-                or array.base is not None
-            ):
-                return False
-            try:
-                # Another thread may read the tensor up to here, and not after the count.
-                self._written, self._tensor = tensor, None
-                if _references(tensor, array) != _ALONE:
-                    return False
-                quietly(ufunc, array, delta, array)
-            except ValueError:  # the array is read-only
-                return False
-            finally:
-                self._tensor, self._written = tensor, None
-        return True
-
-    def _replace(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
-        """Puts `write(old, out)` in the place of the array `old`.
-
-        `out` is `old` itself if this variable holds it alone, and may be written into; else it is
-        `None`, and `write` makes a new array. While that goes on, `_tensor` is `None`, so that
-        a reader waits rather than see half of it.
-        """
-        while True:
-            with writing:
-                if self._loan is None:
-                    self._write(write)
-                    return
-            self._end_loan()
-
-    def _write(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
-        tensor = self._written = self._tensor
-        try:
-            self._tensor = None
-            array = tensor._array
-            alone = _references(tensor, array) == _ALONE and _writable(array)
-            value = write(array, array if alone else None)
-            if value is not array:
-                tensor = Tensor(value, self._id)
-        finally:
-            self._tensor, self._written = tensor, None
 
     def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
         """Writes `value`, broadcast to `shape`, into the part of the array that `key` cuts out."""
@@ -491,7 +393,7 @@ class Variable(Scattering, metaclass=_Creating):
             part[...] = np.broadcast_to(array, shape).reshape(part.shape)
             return whole
 
-        self._replace(write)
+        self._write(write)
         return self
 
     def _recorded(self, update: Callable, name: str, *operands: Any) -> Variable:
@@ -536,36 +438,6 @@ class Variable(Scattering, metaclass=_Creating):
         }
 
 
-_get_loan, _get_tensor = Variable._loan.__get__, Variable._tensor.__get__
-_set_tensor = Variable._tensor.__set__
-
-
-def commit(
-    variables: Sequence[Variable],
-    tensors: Sequence[Tensor],
-    updated: Sequence[Variable] = (),
-    expected: Sequence[Tensor] = (),
-) -> bool:
-    """Gives `variables` their new `tensors`, all at once.
-
-    Returns `False` and changes nothing if a variable in `updated` no longer holds its tensor in
-    `expected`: another thread has changed it, and the new values have to be computed again.
-    """
-    while True:
-        with writing:
-            if not any(map(_get_loan, variables)):
-                for variable, tensor in zip(updated, expected, strict=True):
-                    if variable._tensor is not tensor and variable._written is not tensor:
-                        return False
-                held = list(map(_get_tensor, variables))  # noqa: F841  freed after the lock
-                # No bytecode runs between the first change and the last, so that neither a
-                # signal nor another thread finds only some of the variables changed.
-                deque(map(_set_tensor, variables, tensors), 0)
-                return True
-        for variable in variables:
-            variable._end_loan()
-
-
 def _restore(array: np.ndarray, settings: dict) -> Variable:
     return Variable(Tensor(array), **settings)
 
@@ -578,23 +450,3 @@ def _initial_array(value: Any, dtype: Any) -> Any:
     if held is not None:
         escape(held._read(), "Variable")
     return namespaces.placed(as_array(value, wanted))
-
-
-def _references(tensor: Tensor, array: Any) -> int:
-    return count(tensor) + count(array)
-
-
-def _of_the_variable() -> int:
-    """What `_references` counts in `_write` if nobody but the variable holds the tensor."""
-    variable = Variable(np.zeros(2))
-    tensor = variable._written = variable._tensor
-    variable._tensor = None
-    array = tensor._array
-    return _references(tensor, array)
-
-
-_ALONE = if_alone(_of_the_variable)
-
-
-def _writable(array: Any) -> bool:
-    return type(array) is np.ndarray and array.base is None and array.flags.writeable

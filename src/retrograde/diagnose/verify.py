@@ -349,12 +349,12 @@ class _Again:
         values = arrays[len(self._leaves) :]
         try:
             for v, array in zip(self._variables, values, strict=True):
-                v._put(Tensor(array, v._id))
+                v._hold(Tensor(array, v._id))
             with random_state.replaying(self._draws):
                 yield
         finally:
             for v, tensor in zip(self._variables, before, strict=True):
-                v._put(tensor)
+                v._hold(tensor)
 
 
 def _array(g: Any) -> Any:

@@ -12,7 +12,7 @@ from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Program
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
-from retrograde.program.donation import Loan
+from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.numpy_codegen import ReplayWriter
 from retrograde.program.tracing import Log
@@ -66,22 +66,22 @@ class Executable:
         return self._compiled
 
     @property
-    def lent(self) -> Sequence[int]:
-        """The places of the variables that are lent to the program."""
-        return self.compiled().lent if self.compiles else ()
+    def donated(self) -> Sequence[int]:
+        """The places of the variables whose buffers are donated to the program."""
+        return self.compiled().donated if self.compiles else ()
 
     @property
-    def given_away(self) -> Mapping[int, int]:
-        """The first values of those that give their memory away, by place."""
-        return self.compiled().given_away if self.compiles else {}
+    def donated_inputs(self) -> Mapping[int, int]:
+        """The first values that are passed as donated arguments, by place."""
+        return self.compiled().donated_inputs if self.compiles else {}
 
     def run(
-        self, tensors: list[Tensor | None], log: Log | None, loan: Loan | None = None
+        self, tensors: list[Tensor | None], log: Log | None, donation: Donation | None = None
     ) -> tuple | Divergence:
         """Returns the arrays of the results and of the writes; see `CompiledProgram.run`."""
         if self.compiles:
             begun = time.perf_counter()
-            outcome = self.compiled().run(tensors, log, loan)
+            outcome = self.compiled().run(tensors, log, donation)
             self.seconds = self.seconds or time.perf_counter() - begun
             return outcome
         if self._code is None:

@@ -13,7 +13,7 @@ from retrograde.core.lazy import LazyTensor
 from retrograde.core.recorders import thread
 from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import Tensor, next_id
-from retrograde.core.variable import commit
+from retrograde.core.variable_cell import commit
 from retrograde.program.device_tensors import (
     DeviceArray,
     device_array,
@@ -21,7 +21,7 @@ from retrograde.program.device_tensors import (
     only,
     spec_of_argument,
 )
-from retrograde.program.donation import Loan
+from retrograde.program.donation import Donation
 
 if TYPE_CHECKING:
     from retrograde.program.traces import Trace
@@ -31,13 +31,14 @@ def make_fast_call(
     trace: Trace,
     read: dict[int, Any],
     written: dict[int, Any],
-    loan: Loan | None,
+    donation: Donation | None,
     lasts: bool,
 ) -> Callable:
     """A function `call(*arguments)` that replays `path`.
 
     It returns `NotImplemented` for arguments of another number, type, shape or dtype. `read` and
-    `written` are variables, by their places; `loan` is that of others, if it `lasts` for good.
+    `written` are variables, by their places; `donation` is of other variables, and `lasts` or ends
+    with the call.
     """
     executable, specs = trace.executable, trace.argument_specs()
     namespace: dict[str, Any] = {"path": trace, "Tensor": Tensor, "LazyTensor": LazyTensor}
@@ -46,9 +47,9 @@ def make_fast_call(
     namespace |= {f"spec{i}": only(spec) for i, spec in enumerate(specs)}
     arguments = [f"x{i}" for i in range(len(specs))]
     if executable.compiles:
-        lines = _compiled(trace, arguments, list(read), list(written), loan, namespace)
+        lines = _compiled(trace, arguments, list(read), list(written), donation, namespace)
         if not lasts:
-            lines.append("loan.end_all()")
+            lines.append("donation.end_all()")
     else:
         lines = _replayed(trace, arguments, list(read), list(written), namespace)
     lines.append("path.replays += 1")
@@ -126,13 +127,13 @@ def _compiled(
     arguments: list[str],
     read: list[int],
     written: list[int],
-    loan: Loan | None,
+    donation: Donation | None,
     namespace: dict[str, Any],
 ) -> list[str]:
     """The same by XLA."""
     compiled, program = trace.executable.compiled(), trace.executable.program
     namespace |= {"program": compiled.jitted, "large": compiled.large, "wide": compiled.precision}
-    namespace |= {"kept": kept.get, "device_array": device_array, "loan": loan}
+    namespace |= {"kept": kept.get, "device_array": device_array, "donation": donation}
     namespace |= {"spec_of_argument": spec_of_argument, "DeviceArray": DeviceArray}
     lines = []
     for i, x in enumerate(arguments):
@@ -150,8 +151,8 @@ def _compiled(
             lines += [*_look_at(place), f"{names[n]} = device_array(t{place:d})"]
     given = "".join(f"{names[n]}, " for n in compiled.parameters)
     given += "*large, " if compiled.large else ""
-    call = f"made = program({given})" if loan is None else f"made = loan.run(program, ({given}))"
-    lines.append(f"with wide(): {call}" if compiled.is_wide else call)
+    call = f"program({given})" if donation is None else f"donation.run(program, ({given}))"
+    lines.append(f"with wide(): made = {call}" if compiled.is_wide else f"made = {call}")
     places = {n: i for i, n in enumerate(compiled.outputs)}
     results = [(f"y{i}", "next_id()", places[n]) for i, n in enumerate(program.results)]
     writes = [(f"w{p:d}", f"v{p:d}._id", places[program.writes[p]]) for p in written]

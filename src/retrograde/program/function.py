@@ -18,7 +18,7 @@ from retrograde.core.program import Guard
 from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.source_location import here
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.core.variable import commit
+from retrograde.core.variable_cell import commit
 from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummies
 from retrograde.program.device_tensors import required_jax, spec_of_argument
 from retrograde.program.interpreter import Divergence

@@ -16,10 +16,10 @@ from retrograde.core.rules import Spec
 from retrograde.core.source import literal
 from retrograde.core.spec import TensorSpec, spec_of
 from retrograde.core.tensor import Tensor
-from retrograde.core.variable import commit
+from retrograde.core.variable_cell import commit
 from retrograde.program.device_tensors import on_device
 from retrograde.program.differentiation import DifferentiableProgram
-from retrograde.program.donation import Loan
+from retrograde.program.donation import Donation
 from retrograde.program.executable import Executable
 from retrograde.program.fast_path import make_fast_call
 from retrograde.program.interpreter import Divergence, interpret
@@ -153,7 +153,7 @@ class Trace:
         ]
         self._differentiable: DifferentiableProgram | None = None
         self.turn = fork_safe_lock()  # held by a call that updates variables
-        self._loan: Loan | None = None
+        self._donation: Donation | None = None
         self.has_fast_call = False
         self._compiles = compiles
         # Python code in a call may wait for another thread, so such a call holds no lock.
@@ -234,14 +234,14 @@ class Trace:
 
     def _run(self, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         """The results, the new tensors of variables, and those that they held before, by place."""
-        loan, given_away = self._lend(variables), self.executable.given_away
-        read = {p: None if p in given_away else variables[p]._current() for p in self._read}
-        outcome = self.executable.run([*inputs, *read.values()], log, loan)
+        donation, donated_inputs = self._donate(variables), self.executable.donated_inputs
+        read = {p: None if p in donated_inputs else variables[p]._current() for p in self._read}
+        outcome = self.executable.run([*inputs, *read.values()], log, donation)
         if type(outcome) is Divergence:
             return outcome
         values, writes = outcome
-        if loan is not self._loan:
-            loan.end_all()
+        if donation is not self._donation:
+            donation.end_all()
         pairs = zip(self._put_by_hand(), writes, strict=True)
         new = {place: on_device(array, variables[place]._id) for place, array in pairs}
         return self.results.around([on_device(value) for value in values]), new, read
@@ -259,23 +259,28 @@ class Trace:
             if Spec.of(tensor) != tracer.specs[n]:
                 raise ValueError(f"value {n} is not {tracer.specs[n]} but {Spec.of(tensor)}")
 
-    def _lend(self, variables: list[Any]) -> Loan | None:
-        """A loan for a call. It goes on after it, if others are of the same variables.
+    def _donate(self, variables: list[Any]) -> Donation | None:
+        """Returns the donation for a call. It lasts if other calls use the same variables.
 
-        Not if someone else gets one of their values: who holds it is seen where a loan begins.
+        It ends with the call if something else gets one of their values: other holders are
+        counted when a donation begins.
         """
-        lent = self.executable.lent
-        if self._loan is not None or not lent:
-            return self._loan
-        loan = Loan([variables[place] for place in lent], len(self.executable.given_away))
-        if min(lent) >= self._tracer.handed_in and not self.executable.compiled().shares:
-            self._loan = loan
-        return loan
+        donated = self.executable.donated
+        if self._donation is not None or not donated:
+            return self._donation
+        donation = Donation(
+            [variables[place] for place in donated], len(self.executable.donated_inputs)
+        )
+        if min(donated) >= self._tracer.handed_in and not self.executable.compiled().shares:
+            self._donation = donation
+        return donation
 
     def _put_by_hand(self) -> list[int]:
-        """The places of variables that are written, and were not lent."""
+        """The places of variables that are written and not donated."""
         return [
-            place for place in self.executable.program.writes if place not in self.executable.lent
+            place
+            for place in self.executable.program.writes
+            if place not in self.executable.donated
         ]
 
     def fast_call(self) -> Callable | None:
@@ -286,8 +291,8 @@ class Trace:
             return None
         variables = self._tracer.variables
         read, written = ({p: variables[p] for p in ps} for ps in (self._read, self._put_by_hand()))
-        loan = self._lend(variables)
-        return make_fast_call(self, read, written, loan, loan is self._loan)
+        donation = self._donate(variables)
+        return make_fast_call(self, read, written, donation, donation is self._donation)
 
     def call(
         self,

@@ -31,7 +31,7 @@ from retrograde.core.source_location import (
     retold_in,
 )
 from retrograde.core.tensor import Tensor, next_id
-from retrograde.core.variable import commit, writing
+from retrograde.core.variable_cell import commit, writing
 from retrograde.values import dtypes
 from retrograde.values.conversion import held_by
 
@@ -71,7 +71,7 @@ class Log:
     def show(self, variable: Any, array: Any) -> None:
         """Lets `variable` hold what it is to hold in the end, before Python code looks at it."""
         self._before.setdefault(variable._id, (variable, variable._current()))
-        variable._put(Tensor(array, variable._id))
+        variable._hold(Tensor(array, variable._id))
 
     def undo(self) -> None:
         """Takes back what was shown."""

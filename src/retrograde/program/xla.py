@@ -14,7 +14,7 @@ from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
 from retrograde.core.tensor import Tensor
 from retrograde.ops._callbacks import called_back
 from retrograde.program.device_tensors import device_array, required_jax
-from retrograde.program.donation import Loan
+from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.loop_rerolling import reroll
 from retrograde.program.tracing import Log, key_of
@@ -46,7 +46,7 @@ class CompiledProgram:
 
     What Python code gives without needing anything that was computed, random numbers above all, is
     made first and handed in. `first_values` are the numbers of what variables hold before it runs,
-    by their places. If they are told, the variables that get new values are lent to it, unless a
+    by their places. With them, the variables that get new values are donated to it, unless a
     guard could still fail.
     """
 
@@ -70,20 +70,20 @@ class CompiledProgram:
             n: x for n, x in program.constants.items() if n in needed and n not in large
         }
         given = [n for n in sorted(given) if n in needed]
-        self.lent: list[int] = []  # places of variables, those first that give their memory away
-        self.given_away: dict[int, int] = {}  # their first values, by place
+        self.donated: list[int] = []  # places of variables, those first whose values it reads
+        self.donated_inputs: dict[int, int] = {}  # their first values, by place
         if first_values is not None and not self._guards:
-            self._lend({p: n for p, n in first_values.items() if n in given})
-        self.parameters = [n for n in given if n not in self.given_away.values()]
+            self._donate({p: n for p, n in first_values.items() if n in given})
+        self.parameters = [n for n in given if n not in self.donated_inputs.values()]
         self._large = [n for n in large if n in needed]
-        outputs = [*[program.writes[place] for place in self.lent], *program.results]
+        outputs = [*[program.writes[place] for place in self.donated], *program.results]
         outputs += [*program.writes.values(), *(g.value for _, g in self._guards)]
         self.outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
         self.large = tuple([self._put(program.constants[n]) for n in self._large])
         used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
         self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
         kept = len(self.parameters) + len(self._large)
-        donated = range(kept, kept + len(self.given_away))
+        donated = range(kept, kept + len(self.donated_inputs))
         self.jitted = self._jax.jit(
             self._compute,
             donate_argnums=tuple(donated),
@@ -91,7 +91,7 @@ class CompiledProgram:
         )
         self._is_compiled = False
 
-    def _lend(self, first_values: dict[int, int]) -> None:
+    def _donate(self, first_values: dict[int, int]) -> None:
         """Finds the variables that get values of their own, and those that give memory for them.
 
         A value that is handed on, or that Python code looks at, keeps its memory.
@@ -106,16 +106,16 @@ class CompiledProgram:
         for y, place in places.items():
             n = first_values.get(place)
             if n is not None and n not in held and self._specs[n] == self._specs[y]:
-                self.given_away[place] = n
+                self.donated_inputs[place] = n
         # In this order, by which JAX finds out which memory is for which value.
-        self.lent = sorted(places.values(), key=lambda place: place not in self.given_away)
+        self.donated = sorted(places.values(), key=lambda place: place not in self.donated_inputs)
 
     @property
     def shares(self) -> bool:
-        """Whether someone else gets what a variable is given that was lent."""
-        others = [y for place, y in self._program.writes.items() if place not in self.lent]
+        """Whether the new value of a donated variable is also a result or another write."""
+        others = [y for place, y in self._program.writes.items() if place not in self.donated]
         others += self._program.results
-        return any(self._program.writes[place] in others for place in self.lent)
+        return any(self._program.writes[place] in others for place in self.donated)
 
     @property
     def makes_all(self) -> bool:
@@ -193,7 +193,7 @@ class CompiledProgram:
 
     @property
     def _arguments(self) -> list[int]:
-        return [*self.parameters, *self._large, *self.given_away.values()]
+        return [*self.parameters, *self._large, *self.donated_inputs.values()]
 
     def _lowered(self) -> Any:
         shaped = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in self._arguments]
@@ -212,10 +212,10 @@ class CompiledProgram:
         y = called_back(run, specs, arrays)
         return y if host.outputs else y[0]
 
-    def run(self, tensors: list[Tensor | None], log: Log, loan: Loan | None) -> Any:
+    def run(self, tensors: list[Tensor | None], log: Log, donation: Donation | None) -> Any:
         """The values of the results and of the writes, or where the call went another way.
 
-        What is lent is neither in `tensors` nor among the writes.
+        Donated values are neither in `tensors` nor among the writes.
         """
         pairs = zip(self._program.arguments, tensors, strict=True)
         values: dict[int, Any] = {n: device_array(x) for n, x in pairs if x is not None}
@@ -225,20 +225,20 @@ class CompiledProgram:
                 return divergence
         if self.outputs:
             arrays = (*[values[n] for n in self.parameters], *self.large)
-            values.update(zip(self.outputs, self._made(arrays, loan), strict=True))
+            values.update(zip(self.outputs, self._made(arrays, donation), strict=True))
         for place, guard in self._guards:
             key = key_of(np.asarray(values[guard.value]), guard.truth)
             if key != guard.key:
                 return Divergence(place, key)
-        writes = [n for place, n in self._program.writes.items() if place not in self.lent]
+        writes = [n for place, n in self._program.writes.items() if place not in self.donated]
         return tuple([self._value(n, values) for n in ns] for ns in (self._program.results, writes))
 
-    def _made(self, arrays: tuple, loan: Loan | None) -> list:
-        if loan is not None and not self._is_compiled:
-            self._lowered().compile()  # takes long, and others wait while a loan runs
+    def _made(self, arrays: tuple, donation: Donation | None) -> list:
+        if donation is not None and not self._is_compiled:
+            self._lowered().compile()  # takes long, and other threads wait while a donation runs
             self._is_compiled = True
         with self.precision(self.is_wide):
-            return self.jitted(*arrays) if loan is None else loan.run(self.jitted, arrays)
+            return self.jitted(*arrays) if donation is None else donation.run(self.jitted, arrays)
 
     def _do_before(self, place: int, entry: Any, values: dict, log: Log) -> Divergence | None:
         if type(entry) is ReadVariable:
