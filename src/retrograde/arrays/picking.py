@@ -337,7 +337,7 @@ def tensor_scatter_nd_max(
     x, values, places = _operands(
         tensor, indices, updates, "tensor_scatter_nd_max", bad_indices_policy
     )
-    refuse_unordered(x._array, "tensor_scatter_nd_max")
+    refuse_unordered(x._spec, "tensor_scatter_nd_max")
     return indexing.max_nd(x, values, places, batch_dims=0)
 
 
@@ -348,7 +348,7 @@ def tensor_scatter_nd_min(
     x, values, places = _operands(
         tensor, indices, updates, "tensor_scatter_nd_min", bad_indices_policy
     )
-    refuse_unordered(x._array, "tensor_scatter_nd_min")
+    refuse_unordered(x._spec, "tensor_scatter_nd_min")
     return indexing.min_nd(x, values, places, batch_dims=0)
 
 

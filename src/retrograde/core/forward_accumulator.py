@@ -61,16 +61,16 @@ class ForwardAccumulator(Recorder):
                 f"A primal must be a tensor or a variable. Received: {shown(primal)} of type "
                 f"{type(primal).__name__!r}."
             )
-        array = held._array
-        if array.dtype not in dtypes.INEXACT:
+        spec = held._spec
+        if spec.dtype not in dtypes.INEXACT:
             warn_of_dtype("primal", held.dtype)
             return
         given = held_by(tangent)
-        t = Tensor(as_array(tangent, array.dtype)) if given is None else given._read()
-        refuse_dtype(t._array, array.dtype)
-        if t._array.shape != array.shape:
+        t = Tensor(as_array(tangent, spec.dtype)) if given is None else given._read()
+        refuse_dtype(t._spec, spec.dtype)
+        if t._spec.shape != spec.shape:
             raise ValueError(
-                f"A tangent has shape {t._array.shape}, its primal {array.shape}. Expected the "
+                f"A tangent has shape {t._spec.shape}, its primal {spec.shape}. Expected the "
                 "same shape."
             )
         before = self._tangents.get(held._id)

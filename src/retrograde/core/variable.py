@@ -354,11 +354,11 @@ class Variable(Scattering, metaclass=_Creating):
         recorders = thread.recorders
         plain = isinstance(delta, Tensor) and not recorders
         if plain and namespaces.foreign:
-            plain = not namespaces.concerns((self._array, delta._array))
+            plain = not namespaces.concerns((self._spec, delta._spec))
         if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):
             return self if read_value else None
         array = self._operand(delta, how)
-        now = self._current()._array
+        now = self._spec
         if now.dtype.kind in "bO":
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
         if array.shape != now.shape:

@@ -99,7 +99,11 @@ def _is_deferred(x: Any) -> bool:
 def _census() -> Counter:
     """How many live tensors there are, by dtype, shape and bytes."""
     gc.collect()
-    return Counter((described(x._array), x._array.nbytes) for x in _live_tensors())
+    return Counter((described(x._spec), _nbytes(x._spec)) for x in _live_tensors())
+
+
+def _nbytes(spec: Any) -> int:
+    return spec.size * spec.dtype.itemsize
 
 
 def _report(grown: Counter, steps: int) -> str:
@@ -119,7 +123,7 @@ def _report(grown: Counter, steps: int) -> str:
 
 def _holder(kind: str) -> str | None:
     """Who holds the newest tensor of a kind: a container, by its name if it has one."""
-    alike = [x for x in _live_tensors() if described(x._array) == kind]
+    alike = [x for x in _live_tensors() if described(x._spec) == kind]
     newest = [max(alike, key=lambda x: x._id)]
     for referrer in gc.get_referrers(newest[0]):
         if referrer is newest or referrer is alike:

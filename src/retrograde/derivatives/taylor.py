@@ -165,8 +165,8 @@ def _pulled(plan: Plan, places: list[int], g: Any, saved: tuple, attrs: dict) ->
 
 def _stacked(coefficients: list, like: Tensor) -> Any:
     """Coefficients along a first axis; `None` stands for zeros like `like`."""
-    array = like._array
-    filled = [np.zeros(array.shape, array.dtype) if c is None else c for c in coefficients]
+    spec = like._spec
+    filled = [np.zeros(spec.shape, spec.dtype) if c is None else c for c in coefficients]
     return shaping.stack(*filled, axis=0)
 
 

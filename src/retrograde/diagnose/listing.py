@@ -76,7 +76,7 @@ def _shapes(calls: list[Call], tape: Any) -> dict[int, str]:
     found = {}
     for call in calls:
         for key, value in (*call.specs.items(), *call.saved.items()):
-            found[key] = described(value._array)
+            found[key] = described(value._spec)
     for key, variable in tape._variables.items():
         found[key] = variable.name
     return found
