@@ -29,9 +29,9 @@ def results_asked_for(monkeypatch):
     asked = []
     computed = lazy_calls._computed
 
-    def noted(agenda, numbers):
+    def noted(group, numbers):
         asked.append(len(numbers))
-        return computed(agenda, numbers)
+        return computed(group, numbers)
 
     monkeypatch.setattr(lazy_calls, "_computed", noted)
     return asked
@@ -193,7 +193,7 @@ def test_a_long_chain_is_computed_now_and_then():
     expected = x.numpy()
     for _ in range(3 * lazy.MOST):
         y = tf.sin(y) + x
-        assert len(y._spec.agenda.calls) <= lazy.MOST
+        assert len(y._spec.group.calls) <= lazy.MOST
         expected = np.sin(expected) + x.numpy()
 
     np.testing.assert_array_equal(y, expected)
@@ -237,7 +237,7 @@ def test_fewer_arrays_are_held_the_larger_they_are(monkeypatch):
     y = tf.sin(tf.constant(numbers(4)))
     for seed in range(5):
         y = y + tf.constant(numbers(4, seed=seed))
-        held = [x for x in y._spec.agenda.values.values() if x.ndim]
+        held = [x for x in y._spec.group.values.values() if x.ndim]
         assert len(held) <= 3
 
 

@@ -22,11 +22,11 @@ from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.values.errors import allocated
 
-MOST = 48  # calls that wait at a time
+MOST = 48  # calls of a group
 _ALWAYS, _AT_MOST = 2, 8  # arrays that are held for them
 _BYTES = 1 << 27  # of which more than a few may be as large as that
 
-waiting: set[int] = set()  # the ids of all agendas in which a call waits
+waiting: set[int] = set()  # the ids of all groups with deferred calls
 
 _new = object.__new__
 
@@ -124,29 +124,29 @@ def make_lazy(tensor: Tensor, materializer: Materializer) -> None:
 
 
 class Deferred(Materializer):
-    """A value that is computed with others, when one of them is read: see `Agenda`."""
+    """A value that is computed with others, when one of them is read: see `DeferredCalls`."""
 
-    __slots__ = ("agenda", "dtype", "ndim", "number", "shape")
+    __slots__ = ("dtype", "group", "ndim", "number", "shape")
 
-    agenda: Agenda
+    group: DeferredCalls
     number: int
     ndim: int
 
     def materialize(self, tensor: LazyTensor) -> Any:
         """Computes all that is deferred with `tensor`, which becomes an ordinary Tensor."""
-        self.agenda.settle()
+        self.group.settle()
         return tensor._spec
 
 
-class Agenda:
-    """Calls of one thread, on arrays of one shape and dtype, that wait to run together.
+class DeferredCalls:
+    """A group of calls of one thread, on arrays of one shape and dtype, that will run together.
 
-    It lives for as long as one of the tensors that wait. Values go by numbers: `values` are the
-    arrays that were given, `specs` tell what results will be like, and `tensors` are those in which
-    somebody may look for one. `run(agenda, numbers)` computes some of them.
+    It lives for as long as one of its results. Values are numbered: `values` are the arrays that
+    were given, `specs` describe results, and `tensors` are the results that can still be read.
+    `run(group, numbers)` computes some of them.
     """
 
-    def __init__(self, spec: Spec, run: Callable[[Agenda, tuple], Sequence[Any]]) -> None:
+    def __init__(self, spec: Spec, run: Callable[[DeferredCalls, tuple], Sequence[Any]]) -> None:
         self.spec = spec
         self.calls: list[Call] = []
         self.values: dict[int, Any] = {}
@@ -155,9 +155,9 @@ class Agenda:
         self.alarmed = False  # whether a kernel set a floating-point flag
         self._run = run
         self._next_number = itertools.count().__next__
-        self._numbers: dict[int, int] = {}  # of what was given, by its id
+        self._numbers: dict[int, int] = {}  # of given arrays, by id
         self._arrays = self._bytes = 0  # that are held
-        self._lock = fork_safe_lock()  # other threads may look at results
+        self._lock = fork_safe_lock()  # other threads may read results
 
     def __del__(self, forget: Callable = waiting.discard) -> None:
         forget(id(self))
@@ -165,17 +165,18 @@ class Agenda:
     def add(
         self, primitive: Any, inputs: tuple[Tensor, ...], attrs: dict, spec: Spec
     ) -> LazyTensor | None:
-        """Writes a call down, and gives its result; `None` if there is no room."""
+        """Adds a call and returns its result; `None` if there is no room."""
         for x in inputs:
-            if type(x._spec) is Deferred and x._spec.agenda is not self:
-                x._array  # noqa: B018  is computed, before the lock: no two wait for each other
+            value = x._spec
+            if type(value) is Deferred and value.group is not self:
+                x._array  # noqa: B018  is computed before the lock: two groups could deadlock
         with self._lock:
             if self._is_full():
                 return None
             numbers = tuple([self._number(x._spec) for x in inputs])
             number = self._next_number()
             y, value = _new(LazyTensor), _new(Deferred)
-            value.agenda = self
+            value.group = self
             value.number = number
             value.shape, value.dtype = spec
             value.ndim = len(spec.shape)
@@ -208,9 +209,9 @@ class Agenda:
         return number
 
     def settle(self, numbers: Iterable[int] | None = None) -> None:
-        """Computes these values; without `numbers`, all that somebody may look at.
+        """Computes these values; without `numbers`, all that can still be read.
 
-        If that fails, all wait as before.
+        If that fails, all stay deferred.
         """
         with self._lock:
             waits = self.tensors
@@ -244,19 +245,20 @@ def is_uniform(array: np.ndarray) -> bool:
     return not any(array.strides)
 
 
-def agenda_of(tensors: Iterable[Tensor]) -> Agenda | None:
-    """The one agenda in which all `tensors` wait, if there is one."""
-    agendas = {x._spec.agenda if type(x._spec) is Deferred else None for x in tensors}
-    return agendas.pop() if len(agendas) == 1 else None
+def group_of(tensors: Iterable[Tensor]) -> DeferredCalls | None:
+    """The one group to which all `tensors` belong, if there is one."""
+    # Read once: another thread may materialize it.
+    groups = {v.group if type(v := x._spec) is Deferred else None for x in tensors}
+    return groups.pop() if len(groups) == 1 else None
 
 
 def settle_only(tensors: Iterable[Tensor]) -> bool:
-    """Computes these tensors, but no others that wait with them. Whether an alarm was heard."""
-    agendas: dict[Agenda, list[int]] = {}
+    """Computes these tensors only; returns whether a floating-point flag was set."""
+    groups: dict[DeferredCalls, list[int]] = {}
     for tensor in tensors:
         value = tensor._spec
         if type(value) is Deferred:
-            agendas.setdefault(value.agenda, []).append(value.number)
-    for agenda, numbers in agendas.items():
-        agenda.settle(numbers)
-    return any([agenda.alarmed for agenda in agendas])
+            groups.setdefault(value.group, []).append(value.number)
+    for group, numbers in groups.items():
+        group.settle(numbers)
+    return any([group.alarmed for group in groups])

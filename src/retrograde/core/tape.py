@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.core.backward import Cotangents, backward_pass, can_wait, is_finite, leading_to
 from retrograde.core.hooks import TAPE_METHODS, LazyMethod, hook
-from retrograde.core.lazy import MOST, agenda_of, settle_only, waiting
+from retrograde.core.lazy import MOST, group_of, settle_only, waiting
 from retrograde.core.recorders import thread
 from retrograde.core.tape_arguments import (
     REAL_SCALARS,
@@ -154,8 +154,8 @@ class GradientTape(TapeRecording):
         nothing has happened.
         """
         entries = self._entries
-        agenda = agenda_of(targets)
-        if self._persistent or agenda is None or not can_wait(entries, MOST - len(agenda.calls)):
+        group = group_of(targets)
+        if self._persistent or group is None or not can_wait(entries, MOST - len(group.calls)):
             return None
         cotangents = Cotangents(boxed=True)
         cotangents.alert = cotangents.may_wait = True
@@ -167,7 +167,7 @@ class GradientTape(TapeRecording):
         found = [cotangents.get(x._id) for x in held]
         if not all([isinstance(g, Tensor) for g in found]) or cotangents.spoilt is not None:
             return None
-        alarmed = settle_only([*targets, *found]) or agenda.alarmed
+        alarmed = settle_only([*targets, *found]) or group.alarmed
         if alarmed or not all([_are_finite(x._array, None) for x in targets]):
             return None
         self._spend(frame)

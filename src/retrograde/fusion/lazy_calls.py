@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.lazy import Agenda, Deferred, Materializer, is_uniform
+from retrograde.core.lazy import Deferred, DeferredCalls, Materializer, is_uniform
 from retrograde.core.program import Call
 from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
@@ -33,9 +33,9 @@ enabled = True
 
 
 class _Own(threading.local):
-    """The agenda of a thread, by a weak reference: it lives for as long as somebody may look."""
+    """The deferred calls of a thread, by a weak reference: their results keep them alive."""
 
-    agenda: Callable[[], Agenda | None] = staticmethod(lambda: None)
+    group: Callable[[], DeferredCalls | None] = staticmethod(lambda: None)
 
 
 _own = _Own()
@@ -52,16 +52,16 @@ def may_wait_as_total(primitive: Primitive) -> None:
 
 
 def _elementwise(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
-    agenda = _own.agenda()
-    whole = _whole(inputs, agenda)
+    group = _own.group()
+    whole = _whole(inputs, group)
     if whole is None or not (_follows(inputs) or _begins(primitive, whole)):
         return None
     if not _writes(primitive, len(inputs), whole.dtype, tuple(attrs.items()) if attrs else ()):
         return None
-    return _put_off(primitive, inputs, attrs, whole, whole, agenda)
+    return _put_off(primitive, inputs, attrs, whole, whole, group)
 
 
-def _whole(inputs: tuple, agenda: Agenda | None) -> Spec | None:
+def _whole(inputs: tuple, group: DeferredCalls | None) -> Spec | None:
     """The one shape and dtype of all large arrays, besides which there may be single numbers."""
     shape = dtype = None
     for x in inputs:
@@ -87,8 +87,8 @@ def _whole(inputs: tuple, agenda: Agenda | None) -> Spec | None:
             return None
     if shape is None or dtype not in SINGLE_AND_DOUBLE:
         return None
-    if agenda is not None and agenda.spec == (shape, dtype):
-        return agenda.spec
+    if group is not None and group.spec == (shape, dtype):
+        return group.spec
     return Spec(shape, dtype) if math.prod(shape) >= LEAST else None
 
 
@@ -125,10 +125,10 @@ def _total(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
         shape = (1,) * form.ndim if attrs["keepdims"] else ()
     else:
         return None
-    agenda = _own.agenda()
-    if agenda is not form.agenda or form.shape != agenda.spec.shape:  # which may be a total itself
+    group = _own.group()
+    if group is not form.group or form.shape != group.spec.shape:  # which may be a total itself
         return None
-    return _put_off(primitive, inputs, attrs, Spec(shape, form.dtype), agenda.spec, agenda)
+    return _put_off(primitive, inputs, attrs, Spec(shape, form.dtype), group.spec, group)
 
 
 def _put_off(
@@ -137,25 +137,25 @@ def _put_off(
     attrs: dict,
     spec: Spec,
     whole: Spec,
-    agenda: Agenda | None,
+    group: DeferredCalls | None,
 ) -> Tensor | None:
-    """A tensor like `spec` for a call that waits; `agenda` is the one in which others do."""
+    """Returns a tensor like `spec` for a call that is added to the calls of `group`."""
     recorders = thread.recorders
     for recorder in recorders:
         if not recorder.defers:
             return None
     y = None
-    if agenda is not None:
-        if agenda.spec is whole:
-            y = agenda.add(primitive, inputs, attrs, spec)
+    if group is not None:
+        if group.spec is whole:
+            y = group.add(primitive, inputs, attrs, spec)
         if y is None:
-            agenda.settle()  # in each thread, one waits at a time
+            group.settle()  # a thread has one group at a time
             if spec is not whole:
                 return None  # a total of what is computed by now
     if y is None:
-        agenda = Agenda(whole, _computed)
-        _own.agenda = weakref.ref(agenda)
-        y = agenda.add(primitive, inputs, attrs, spec)
+        group = DeferredCalls(whole, _computed)
+        _own.group = weakref.ref(group)
+        y = group.add(primitive, inputs, attrs, spec)
     notify(recorders, primitive, inputs, attrs, y)
     return y
 
@@ -178,22 +178,22 @@ def _met(_key: tuple) -> _Met:
     return _Met()
 
 
-def _computed(agenda: Agenda, numbers: tuple[int, ...]) -> Sequence[Any]:
+def _computed(group: DeferredCalls, numbers: tuple[int, ...]) -> Sequence[Any]:
     """The values of these `numbers`: at once, if the same calls were met before."""
-    values = agenda.values
-    calls = _needed(agenda.calls, numbers)
+    values = group.values
+    calls = _needed(group.calls, numbers)
     if len(calls) == 1:
         return _one_by_one(values, calls, numbers)
     arrays = {v: values[v] for call in calls for v in call.inputs if v in values and values[v].ndim}
     uniform = {v: bool(x.flat[0] == 1) for v, x in arrays.items() if is_uniform(x)}
     steps = [(c.primitive, c.inputs, c.outputs, repr(c.attrs) if c.attrs else "") for c in calls]
-    key = (agenda.spec, numbers, tuple(arrays), tuple(uniform.items()), tuple(steps))
+    key = (group.spec, numbers, tuple(arrays), tuple(uniform.items()), tuple(steps))
     met = _met(key)
     if met.program is None:
         if not met.once:
             met.once = True
             return _one_by_one(values, calls, numbers)
-        met.program = _program(agenda, calls, numbers, uniform)
+        met.program = _program(group, calls, numbers, uniform)
     return met.program(values)
 
 
@@ -223,7 +223,10 @@ def _one_by_one(
 
 
 def _program(
-    agenda: Agenda, calls: Sequence[Call], numbers: tuple[int, ...], uniform: Mapping[int, bool]
+    group: DeferredCalls,
+    calls: Sequence[Call],
+    numbers: tuple[int, ...],
+    uniform: Mapping[int, bool],
 ) -> Callable[[Mapping[int, Any]], tuple]:
     """A function of the values that were given, which computes those of `numbers`.
 
@@ -231,7 +234,7 @@ def _program(
     """
     from retrograde.fusion.fused_loops import Fused, repeated  # not before it is needed
 
-    specs = agenda.specs | {v: Spec(x.shape, x.dtype) for v, x in agenda.values.items()}
+    specs = group.specs | {v: Spec(x.shape, x.dtype) for v, x in group.values.items()}
     same: dict[int, int] = {}  # by value: which other one it repeats
     steps = []
     for call in calls:
@@ -241,7 +244,7 @@ def _program(
             steps.append(call)
         else:
             same[call.outputs[0]] = other
-    lead = len(agenda.spec.shape)
+    lead = len(group.spec.shape)
     fused = Fused(steps, specs, numbers, lead, same, frozenset(uniform), frozenset())
     writer = SourceWriter()
     fused.write(writer, "together")
