@@ -43,92 +43,6 @@ if TYPE_CHECKING:
         types,
         version,
     )
-    from retrograde._initializers import (
-        constant_initializer,
-        ones_initializer,
-        random_normal_initializer,
-        random_uniform_initializer,
-        zeros_initializer,
-    )
-    from retrograde.arrays import (
-        argsort,
-        bitcast,
-        boolean_mask,
-        broadcast_dynamic_shape,
-        broadcast_static_shape,
-        broadcast_to,
-        cast,
-        complex,
-        concat,
-        constant,
-        convert_to_tensor,
-        dynamic_partition,
-        dynamic_stitch,
-        ensure_shape,
-        expand_dims,
-        eye,
-        fill,
-        gather,
-        gather_nd,
-        get_static_value,
-        identity,
-        identity_n,
-        is_tensor,
-        linspace,
-        meshgrid,
-        one_hot,
-        ones,
-        ones_like,
-        pad,
-        range,
-        rank,
-        repeat,
-        reshape,
-        reverse,
-        reverse_sequence,
-        roll,
-        saturate_cast,
-        scatter_nd,
-        searchsorted,
-        sequence_mask,
-        shape,
-        shape_n,
-        size,
-        slice,
-        sort,
-        split,
-        squeeze,
-        stack,
-        stop_gradient,
-        strided_slice,
-        tensor_scatter_nd_add,
-        tensor_scatter_nd_max,
-        tensor_scatter_nd_min,
-        tensor_scatter_nd_sub,
-        tensor_scatter_nd_update,
-        tile,
-        transpose,
-        type_spec_from_value,
-        unique,
-        unique_with_counts,
-        unravel_index,
-        unstack,
-        where,
-        zeros,
-        zeros_like,
-    )
-    from retrograde.arrays.handing_on import guarantee_const, parallel_stack, tuple
-    from retrograde.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
-    from retrograde.control_flow import (
-        case,
-        cond,
-        foldl,
-        foldr,
-        map_fn,
-        scan,
-        switch_case,
-        while_loop,
-    )
     from retrograde.core.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
     from retrograde.core.indexed_slices import IndexedSlices, IndexedSlicesSpec
     from retrograde.core.spec import TensorSpec, TypeSpec
@@ -137,7 +51,6 @@ if TYPE_CHECKING:
     from retrograde.core.tensor import Tensor
     from retrograde.core.variable import Variable, VariableAggregation, VariableSynchronization
     from retrograde.debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
-    from retrograde.devices import device
     from retrograde.keras import initializers, losses, metrics, optimizers
     from retrograde.linalg import eig, eigvals, einsum, matmul, norm, tensordot
     from retrograde.linalg import sqrtm as matrix_square_root
@@ -203,7 +116,6 @@ if TYPE_CHECKING:
         histogram_fixed_width,
         histogram_fixed_width_bins,
     )
-    from retrograde.module import Module
     from retrograde.nn.blocks import (
         batch_to_space,
         required_space_to_batch_paddings,
@@ -213,26 +125,103 @@ if TYPE_CHECKING:
     from retrograde.nn.convolutions import conv
     from retrograde.nn.depthwise import conv2d_backprop_filter_v2, conv2d_backprop_input_v2
     from retrograde.nn.patches import extract_volume_patches
-    from retrograde.printing import print
     from retrograde.program.function import function
-    from retrograde.python_functions import numpy_function, py_function
     from retrograde.ragged.filling import ragged_fill_empty_rows, ragged_fill_empty_rows_grad
     from retrograde.ragged.spec import RaggedTensorSpec
     from retrograde.ragged.tensor import RaggedTensor
     from retrograde.random.shuffling import random_index_shuffle
-    from retrograde.registering import (
+    from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
+    from retrograde.sparse.distance import edit_distance
+    from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+    from retrograde.strings.basics import as_string, fingerprint
+    from retrograde.tensorflow_shim.finder import install_as_tensorflow
+    from retrograde.toplevel.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
+    from retrograde.toplevel.control_flow import (
+        case,
+        cond,
+        foldl,
+        foldr,
+        map_fn,
+        scan,
+        switch_case,
+        while_loop,
+    )
+    from retrograde.toplevel.creating import (
+        constant,
+        convert_to_tensor,
+        eye,
+        fill,
+        linspace,
+        meshgrid,
+        one_hot,
+        ones,
+        ones_like,
+        range,
+        sequence_mask,
+        zeros,
+        zeros_like,
+    )
+    from retrograde.toplevel.describing import (
+        broadcast_dynamic_shape,
+        broadcast_static_shape,
+        ensure_shape,
+        get_static_value,
+        is_tensor,
+        rank,
+        shape,
+        shape_n,
+        size,
+        type_spec_from_value,
+    )
+    from retrograde.toplevel.devices import device
+    from retrograde.toplevel.graph_gradients import gradients, hessians
+    from retrograde.toplevel.initializers import (
+        constant_initializer,
+        ones_initializer,
+        random_normal_initializer,
+        random_uniform_initializer,
+        zeros_initializer,
+    )
+    from retrograde.toplevel.module import Module
+    from retrograde.toplevel.pass_through import guarantee_const, parallel_stack, tuple
+    from retrograde.toplevel.picking import (
+        argsort,
+        boolean_mask,
+        dynamic_partition,
+        dynamic_stitch,
+        gather,
+        gather_nd,
+        reverse_sequence,
+        scatter_nd,
+        searchsorted,
+        slice,
+        sort,
+        strided_slice,
+        tensor_scatter_nd_add,
+        tensor_scatter_nd_max,
+        tensor_scatter_nd_min,
+        tensor_scatter_nd_sub,
+        tensor_scatter_nd_update,
+        unique,
+        unique_with_counts,
+        unravel_index,
+        where,
+    )
+    from retrograde.toplevel.printing import print
+    from retrograde.toplevel.python_functions import numpy_function, py_function
+    from retrograde.toplevel.registration import (
         RegisterGradient,
         no_gradient,
         register_tensor_conversion_function,
     )
-    from retrograde.runtime import (
+    from retrograde.toplevel.runtime import (
         AggregationMethod,
         CriticalSection,
         get_logger,
         is_symbolic_tensor,
         timestamp,
     )
-    from retrograde.scopes import (
+    from retrograde.toplevel.scopes import (
         control_dependencies,
         executing_eagerly,
         get_current_name_scope,
@@ -243,13 +232,31 @@ if TYPE_CHECKING:
         no_op,
         variable_creator_scope,
     )
-    from retrograde.signal.at_top_level import fftnd, ifftnd, irfftnd, rfftnd
-    from retrograde.sparse.distance import edit_distance
-    from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
-    from retrograde.strings.basics import as_string, fingerprint
-    from retrograde.symbolic import gradients, hessians
-    from retrograde.tensor_array import TensorArray, TensorArraySpec
-    from retrograde.tensorflow_shim.finder import install_as_tensorflow
+    from retrograde.toplevel.shaping import (
+        bitcast,
+        broadcast_to,
+        cast,
+        complex,
+        concat,
+        expand_dims,
+        identity,
+        identity_n,
+        pad,
+        repeat,
+        reshape,
+        reverse,
+        roll,
+        saturate_cast,
+        split,
+        squeeze,
+        stack,
+        stop_gradient,
+        tile,
+        transpose,
+        unstack,
+    )
+    from retrograde.toplevel.tensor_array import TensorArray, TensorArraySpec
+    from retrograde.toplevel.vectorized_map import vectorized_map
     from retrograde.values.device_spec import DeviceSpec
     from retrograde.values.dtypes import (
         DType,
@@ -281,7 +288,6 @@ if TYPE_CHECKING:
     )
     from retrograde.values.dtypes import bool_ as bool
     from retrograde.values.shapes import TensorShape
-    from retrograde.vectorizing import vectorized_map
 
 __getattr__, __dir__ = lazily(__name__, HOMES[__name__])
 

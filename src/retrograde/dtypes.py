@@ -1,7 +1,7 @@
 """tf.dtypes: the dtypes, and changing them."""
 
 from retrograde._api.lazy import speaking
-from retrograde.arrays import cast, complex, saturate_cast
+from retrograde.toplevel.shaping import cast, complex, saturate_cast
 from retrograde.values.dtypes import (
     QUANTIZED_DTYPES,
     DType,

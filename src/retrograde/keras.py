@@ -5,6 +5,6 @@ This module stands for Keras's own: `from retrograde.keras import layers` gives 
 
 import sys
 
-from retrograde import _keras_install
+from retrograde.keras_backend import install
 
-sys.modules[__name__] = _keras_install.take()
+sys.modules[__name__] = install.take()

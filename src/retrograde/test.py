@@ -20,8 +20,8 @@ from retrograde._api.lazy import speaking
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
-from retrograde.devices import DeviceSpec
 from retrograde.ops.conversion import as_tensor, holds_tensor
+from retrograde.toplevel.devices import DeviceSpec
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_float, shown
 from retrograde.values.conversion import held_by

@@ -15,30 +15,6 @@ HOMES = {
             test=retrograde.test train=retrograde.train types=retrograde.types
             version=retrograde.version
         """,
-        "retrograde._initializers": """
-            constant_initializer ones_initializer random_normal_initializer
-            random_uniform_initializer zeros_initializer
-        """,
-        "retrograde.arrays": """
-            argsort bitcast boolean_mask broadcast_dynamic_shape broadcast_static_shape
-            broadcast_to cast complex concat constant convert_to_tensor dynamic_partition
-            dynamic_stitch ensure_shape expand_dims eye fill gather gather_nd get_static_value
-            identity identity_n is_tensor linspace meshgrid one_hot ones ones_like pad range rank
-            repeat reshape reverse reverse_sequence roll saturate_cast scatter_nd searchsorted
-            sequence_mask shape shape_n size slice sort split squeeze stack stop_gradient
-            strided_slice tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min
-            tensor_scatter_nd_sub tensor_scatter_nd_update tile transpose type_spec_from_value
-            unique unique_with_counts unravel_index unstack where zeros zeros_like
-        """,
-        "retrograde.arrays.handing_on": """
-            guarantee_const parallel_stack tuple
-        """,
-        "retrograde.clipping": """
-            clip_by_global_norm clip_by_norm clip_by_value
-        """,
-        "retrograde.control_flow": """
-            case cond foldl foldr map_fn scan switch_case while_loop
-        """,
         "retrograde.core.custom_gradient": """
             custom_gradient grad_pass_through recompute_grad
         """,
@@ -63,9 +39,6 @@ HOMES = {
         "retrograde.debugging": """
             Assert assert_equal assert_greater assert_less assert_rank
         """,
-        "retrograde.devices": """
-            device
-        """,
         "retrograde.keras": """
             initializers losses metrics optimizers
         """,
@@ -86,9 +59,6 @@ HOMES = {
         "retrograde.math.counting": """
             approx_top_k histogram_fixed_width histogram_fixed_width_bins
         """,
-        "retrograde.module": """
-            Module
-        """,
         "retrograde.nn.blocks": """
             batch_to_space required_space_to_batch_paddings space_to_batch space_to_batch_nd
         """,
@@ -101,14 +71,8 @@ HOMES = {
         "retrograde.nn.patches": """
             extract_volume_patches
         """,
-        "retrograde.printing": """
-            print
-        """,
         "retrograde.program.function": """
             function
-        """,
-        "retrograde.python_functions": """
-            numpy_function py_function
         """,
         "retrograde.ragged.filling": """
             ragged_fill_empty_rows ragged_fill_empty_rows_grad
@@ -122,16 +86,6 @@ HOMES = {
         "retrograde.random.shuffling": """
             random_index_shuffle
         """,
-        "retrograde.registering": """
-            RegisterGradient no_gradient register_tensor_conversion_function
-        """,
-        "retrograde.runtime": """
-            AggregationMethod CriticalSection get_logger is_symbolic_tensor timestamp
-        """,
-        "retrograde.scopes": """
-            control_dependencies executing_eagerly get_current_name_scope group init_scope
-            inside_function name_scope no_op variable_creator_scope
-        """,
         "retrograde.signal.at_top_level": """
             fftnd ifftnd irfftnd rfftnd
         """,
@@ -144,14 +98,72 @@ HOMES = {
         "retrograde.strings.basics": """
             as_string fingerprint
         """,
-        "retrograde.symbolic": """
-            gradients hessians
-        """,
-        "retrograde.tensor_array": """
-            TensorArray TensorArraySpec
-        """,
         "retrograde.tensorflow_shim.finder": """
             install_as_tensorflow
+        """,
+        "retrograde.toplevel.clipping": """
+            clip_by_global_norm clip_by_norm clip_by_value
+        """,
+        "retrograde.toplevel.control_flow": """
+            case cond foldl foldr map_fn scan switch_case while_loop
+        """,
+        "retrograde.toplevel.creating": """
+            constant convert_to_tensor eye fill linspace meshgrid one_hot ones ones_like range
+            sequence_mask zeros zeros_like
+        """,
+        "retrograde.toplevel.describing": """
+            broadcast_dynamic_shape broadcast_static_shape ensure_shape get_static_value is_tensor
+            rank shape shape_n size type_spec_from_value
+        """,
+        "retrograde.toplevel.devices": """
+            device
+        """,
+        "retrograde.toplevel.graph_gradients": """
+            gradients hessians
+        """,
+        "retrograde.toplevel.initializers": """
+            constant_initializer ones_initializer random_normal_initializer
+            random_uniform_initializer zeros_initializer
+        """,
+        "retrograde.toplevel.module": """
+            Module
+        """,
+        "retrograde.toplevel.pass_through": """
+            guarantee_const parallel_stack tuple
+        """,
+        "retrograde.toplevel.picking": """
+            argsort boolean_mask dynamic_partition dynamic_stitch gather gather_nd
+            reverse_sequence scatter_nd searchsorted slice sort strided_slice
+            tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min
+            tensor_scatter_nd_sub tensor_scatter_nd_update unique unique_with_counts unravel_index
+            where
+        """,
+        "retrograde.toplevel.printing": """
+            print
+        """,
+        "retrograde.toplevel.python_functions": """
+            numpy_function py_function
+        """,
+        "retrograde.toplevel.registration": """
+            RegisterGradient no_gradient register_tensor_conversion_function
+        """,
+        "retrograde.toplevel.runtime": """
+            AggregationMethod CriticalSection get_logger is_symbolic_tensor timestamp
+        """,
+        "retrograde.toplevel.scopes": """
+            control_dependencies executing_eagerly get_current_name_scope group init_scope
+            inside_function name_scope no_op variable_creator_scope
+        """,
+        "retrograde.toplevel.shaping": """
+            bitcast broadcast_to cast complex concat expand_dims identity identity_n pad repeat
+            reshape reverse roll saturate_cast split squeeze stack stop_gradient tile transpose
+            unstack
+        """,
+        "retrograde.toplevel.tensor_array": """
+            TensorArray TensorArraySpec
+        """,
+        "retrograde.toplevel.vectorized_map": """
+            vectorized_map
         """,
         "retrograde.values.device_spec": """
             DeviceSpec
@@ -163,31 +175,6 @@ HOMES = {
         """,
         "retrograde.values.shapes": """
             TensorShape
-        """,
-        "retrograde.vectorizing": """
-            vectorized_map
-        """,
-    },
-    "retrograde.arrays": {
-        "retrograde.arrays.creating": """
-            constant convert_to_tensor eye fill linspace meshgrid one_hot ones ones_like range
-            sequence_mask zeros zeros_like
-        """,
-        "retrograde.arrays.describing": """
-            broadcast_dynamic_shape broadcast_static_shape ensure_shape get_static_value is_tensor
-            rank shape shape_n size type_spec_from_value
-        """,
-        "retrograde.arrays.picking": """
-            argsort boolean_mask dynamic_partition dynamic_stitch gather gather_nd
-            reverse_sequence scatter_nd searchsorted slice sort strided_slice
-            tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min
-            tensor_scatter_nd_sub tensor_scatter_nd_update unique unique_with_counts unravel_index
-            where
-        """,
-        "retrograde.arrays.shaping": """
-            bitcast broadcast_to cast complex concat expand_dims identity identity_n pad repeat
-            reshape reverse roll saturate_cast split squeeze stack stop_gradient tile transpose
-            unstack
         """,
     },
     "retrograde.debugging": {
@@ -300,12 +287,6 @@ HOMES = {
         "": """
             experimental=retrograde.linalg.experimental
         """,
-        "retrograde.arrays": """
-            eye
-        """,
-        "retrograde.clipping": """
-            global_norm
-        """,
         "retrograde.linalg.banded": """
             banded_triangular_solve eigh_tridiagonal tridiagonal_matmul tridiagonal_solve
         """,
@@ -334,6 +315,12 @@ HOMES = {
         """,
         "retrograde.math": """
             l2_normalize
+        """,
+        "retrograde.toplevel.clipping": """
+            global_norm
+        """,
+        "retrograde.toplevel.creating": """
+            eye
         """,
     },
     "retrograde.math": {

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integers
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _mixing, _nodes, _steps, _uneven
 from retrograde.data._base import BaseDataset, as_seed, dataset_of
@@ -25,6 +24,7 @@ from retrograde.data._structure import (
     spec_of_element,
     specs_of_tensors,
 )
+from retrograde.ops.arguments import integer, integers
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_int
 from retrograde.values.errors import invalid

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes, _rows, _steps
@@ -21,6 +20,7 @@ from retrograde.data._structure import (
     row_spec,
     spec_of_element,
 )
+from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from retrograde._api.lazy import speaking
-from retrograde._atomic_files import replace_or_write
+from retrograde.files.atomic import replace_or_write
 from retrograde.io.files import as_tensorflow, matching
 from retrograde.values.arguments import as_text, brief, expect
 from retrograde.values.errors import AlreadyExistsError, NotFoundError, OutOfRangeError, invalid

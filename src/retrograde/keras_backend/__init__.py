@@ -5,10 +5,10 @@ those behind `keras.random` and recurrent layers; `trainer`, `layer` and `export
 models and layers that depend on the backend; `saving` makes Keras's files atomic. `backend` gathers
 what Keras looks for.
 
-How Keras comes to use it stands in `retrograde._keras_install`, and only there. Programs import
+How Keras comes to use it stands in `install`, and only there. Programs import
 `retrograde.keras`.
 """
 
-from retrograde import _keras_install
+from retrograde.keras_backend import install
 
-_keras_install.take()  # these modules can be imported only while Keras is, or after it
+install.take()  # these modules can be imported only while Keras is, or after it

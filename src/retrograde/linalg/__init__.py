@@ -6,8 +6,6 @@ from retrograde._api.lazy import lazily
 from retrograde._api.names import HOMES
 
 if TYPE_CHECKING:
-    from retrograde.arrays import eye
-    from retrograde.clipping import global_norm
     from retrograde.linalg import experimental
     from retrograde.linalg.banded import (
         banded_triangular_solve,
@@ -56,6 +54,8 @@ if TYPE_CHECKING:
     )
     from retrograde.linalg.sums import einsum
     from retrograde.math import l2_normalize
+    from retrograde.toplevel.clipping import global_norm
+    from retrograde.toplevel.creating import eye
 
 __getattr__, __dir__ = lazily(__name__, HOMES[__name__])
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core.host_callbacks import known
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import (

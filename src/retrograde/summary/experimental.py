@@ -13,8 +13,8 @@ from retrograde.core import variable_scopes
 from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.scopes import name_scope
 from retrograde.summary import _events, writer
+from retrograde.toplevel.scopes import name_scope
 from retrograde.values.arguments import shown
 
 __all__ = ["get_step", "set_step", "summary_scope", "write_raw_pb"]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from retrograde.core import attribute_hooks
 from retrograde.core.variable import Variable
-from retrograde.scopes import name_scope
+from retrograde.toplevel.scopes import name_scope
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from retrograde import random
-from retrograde.arrays import constant, ones, zeros
 from retrograde.core.tensor import Tensor
+from retrograde.toplevel.creating import constant, ones, zeros
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect
 

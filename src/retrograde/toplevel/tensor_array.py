@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays
-from retrograde.arrays._arguments import integers
 from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.ops import shaping
+from retrograde.ops.arguments import integers
 from retrograde.ops.conversion import as_tensor
+from retrograde.toplevel.creating import convert_to_tensor, zeros
+from retrograde.toplevel.shaping import concat, split, unstack
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.dtypes import DType
@@ -149,11 +150,11 @@ class TensorArray:
                 raise invalid(
                     f"Concat saw a scalar shape at index {i} but requires at least vectors."
                 )
-        return arrays.concat(elements, 0)
+        return concat(elements, 0)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Makes the slices of `value` along its first axis the elements."""
-        slices = arrays.unstack(self._converted(value))
+        slices = unstack(self._converted(value))
         if len(slices) > len(self._elements) and not self._dynamic_size:
             raise ValueError(
                 f"Cannot unstack {len(slices)} tensors into a TensorArray of static size "
@@ -165,7 +166,7 @@ class TensorArray:
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Puts the slices of `value` along its first axis at `indices`."""
         places = integers(indices, "TensorArray.scatter")
-        for place, element in zip(places, arrays.unstack(self._converted(value)), strict=False):
+        for place, element in zip(places, unstack(self._converted(value)), strict=False):
             self.write(place, element)
         return self
 
@@ -188,7 +189,7 @@ class TensorArray:
                 f"({len(self._elements)} vs. {count}), and the TensorArray is not marked as "
                 "dynamically resizeable."
             )
-        self._elements = arrays.split(whole, sizes)
+        self._elements = split(whole, sizes)
         return self
 
     def _place(self, index: Any, reading: bool) -> int:
@@ -208,7 +209,7 @@ class TensorArray:
 
     def _converted(self, value: Any) -> Tensor:
         """`value` as a tensor of the array's dtype; of a variable, what it holds now."""
-        tensor = arrays.convert_to_tensor(value, dtype_hint=self._dtype)
+        tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if tensor._array.dtype != self._dtype.numpy_dtype:
             raise invalid(
                 f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
@@ -240,7 +241,7 @@ class TensorArray:
                     f"not known, {self._element_shape}, to fill it with zeros. Write it first, or "
                     "pass a full `element_shape`."
                 )
-            element = arrays.zeros(tuple(self._element_shape), self._dtype)
+            element = zeros(tuple(self._element_shape), self._dtype)
             self._elements[at] = element
         return element
 

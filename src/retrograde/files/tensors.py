@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde._atomic_files import error_number, replace_file
-from retrograde._json_files import json_checksum, parse_json
+from retrograde.files.atomic import error_number, replace_file
+from retrograde.files.checked_json import json_checksum, parse_json
 from retrograde.values import dtypes
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import DataLossError

@@ -6,13 +6,13 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from retrograde.arrays import convert_to_tensor
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
 from retrograde.nest import assert_same_structure
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import unstack
-from retrograde.tensor_array import TensorArray
+from retrograde.toplevel.creating import convert_to_tensor
+from retrograde.toplevel.tensor_array import TensorArray
 from retrograde.values import nest as _nest
 from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import dispatched

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integers
 from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integers
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
 from retrograde.values import dtypes

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays import convert_to_tensor
 from retrograde.core.custom_gradient import record_custom
 from retrograde.core.host_callbacks import Answer, Host, fresh, perform
 from retrograde.core.indexed_slices import whole
@@ -19,6 +18,7 @@ from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.toplevel.creating import convert_to_tensor
 from retrograde.values import dtypes, errors, nest
 from retrograde.values.arguments import as_text
 from retrograde.values.dtypes import as_dtype

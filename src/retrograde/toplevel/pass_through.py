@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.arrays.shaping import stack
 from retrograde.core.tensor import Tensor
 from retrograde.ops import casting
 from retrograde.ops.conversion import as_tensor
+from retrograde.toplevel.shaping import stack
 
 
 def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: Any = None) -> Sequence[Any]:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array, integers, shape_from
 from retrograde.core.host_callbacks import hosted
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import changes, escape
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, shaping
 from retrograde.ops._families import conj
+from retrograde.ops.arguments import integer, integer_array, integers, shape_from
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype

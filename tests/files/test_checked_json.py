@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 
 import retrograde as tf
-from retrograde import _json_files
-from retrograde._json_files import MOST_LEVELS, parse_json, read_json
+from retrograde.files import checked_json
+from retrograde.files.checked_json import MOST_LEVELS, parse_json, read_json
 
 
 def nested(levels):
@@ -61,7 +61,7 @@ def test_keys_must_differ():
 
 
 def test_size_is_bounded_before_reading(tmp_path, monkeypatch):
-    monkeypatch.setattr(_json_files, "MOST_BYTES", 100)
+    monkeypatch.setattr(checked_json, "MOST_BYTES", 100)
     file = tmp_path / "a.json"
     file.write_text(" " * 98 + "[]")
 

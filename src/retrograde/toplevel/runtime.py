@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays import convert_to_tensor
 from retrograde.core.locks import fork_safe_lock
 from retrograde.core.tensor import Tensor
+from retrograde.toplevel.creating import convert_to_tensor
 from retrograde.values import nest
 
 

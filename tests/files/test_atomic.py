@@ -12,8 +12,8 @@ import pytest
 import safetensors.numpy
 
 import retrograde as tf
-from retrograde import _atomic_files
-from retrograde._atomic_files import STAGING, Staging, exclusive, replace_file, write_bytes
+from retrograde.files import atomic
+from retrograde.files.atomic import STAGING, Staging, exclusive, replace_file, write_bytes
 from retrograde.train import _state
 from tests.namespaces.helpers import assert_raises
 
@@ -377,14 +377,14 @@ def test_data_that_no_index_names_are_removed(tmp_path):
 def test_a_lock_that_another_process_took_is_left(tmp_path, monkeypatch):
     """A file without its lock looks like one of a dead writer; its writer takes another."""
     states = iter([False, True])
-    monkeypatch.setattr(_atomic_files, "_locked", lambda _file: next(states))
+    monkeypatch.setattr(atomic, "_locked", lambda _file: next(states))
     staging = Staging(str(tmp_path))
     assert next(states, None) is None
     staging.close()
 
 
 def test_file_systems_without_locks_will_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(_atomic_files, "_locked", lambda _file: None)
+    monkeypatch.setattr(atomic, "_locked", lambda _file: None)
     with Staging(str(tmp_path)) as staging:
         write_string(tmp_path, 1.0)
         assert os.path.isdir(staging.path)  # whether its writer lives cannot be told
