@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograde import ops
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.files.atomic import (
@@ -42,7 +42,7 @@ from retrograde.values.errors import DataLossError, OpError
 __all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
 
 __path__: list[str] = []  # of TensorFlow's, modules can be imported
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 _FILE = "saved_model.json"
 _TENSORS = f"tensors-({TOKEN}){re.escape(SUFFIX)}"  # as `_FILE` names them

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from retrograde import random
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 __path__: list[str] = []  # of TensorFlow's, modules can be imported
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 _SEED = 87654321  # that of TensorFlow's tests
 

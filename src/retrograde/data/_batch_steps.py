@@ -124,8 +124,8 @@ class BatchSteps(BaseDataset):
         specs = [] if self._node.tries else specs_of_tensors(self._node.spec)
         sizes = [spec.shape[:1] for spec in specs]
         rows = next((size[0] for size in sizes if size.rank and size[0] is not None), None)
-        if rows is None or n == _nodes.UNKNOWN:
-            return _nodes.UNKNOWN
+        if rows is None or n == _nodes.UNKNOWN_CARDINALITY:
+            return _nodes.UNKNOWN_CARDINALITY
         return n * rows if n > 0 else n
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:

@@ -167,7 +167,7 @@ class ElementSteps(BaseDataset):
         [0, 1, 2, 3, 4]
         """
         size = integer(buffer_size, "buffer_size", TypeError)
-        if size != _nodes.UNKNOWN and size < 1:
+        if size != _nodes.UNKNOWN_CARDINALITY and size < 1:
             raise invalid(
                 "shuffle: buffer_size must be greater than zero or UNKNOWN_CARDINALITY. "
                 f"Received: {size}."

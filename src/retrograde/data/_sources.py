@@ -98,7 +98,7 @@ def at_random(seeds: Seeds) -> _nodes.Node:
     """Random numbers of 32 bits without end."""
     draw: Callable = lambda rng: (wrap(np.int64(rng.integers(1 << 32))) for _ in iter(int, 1))  # noqa: E731
     make = lambda run: draw(seeds.generator(run))  # noqa: E731
-    return _nodes.Made(make, _nodes.INT64, _nodes.INFINITE, "Random", seeds)
+    return _nodes.Made(make, _nodes.INT64, _nodes.INFINITE_CARDINALITY, "Random", seeds)
 
 
 def files(patterns: Any) -> list[bytes]:

@@ -84,7 +84,7 @@ def _in_files(
     def contents(path: Tensor) -> Dataset:
         text = expect(path.numpy(), bytes, name, "file names of dtype tf.string")
         make = lambda _run: (wrap(np.asarray(part, object)) for part in read(text.decode()))  # noqa: E731
-        return Dataset(_nodes.Made(make, _STRING, _nodes.UNKNOWN, name))
+        return Dataset(_nodes.Made(make, _STRING, _nodes.UNKNOWN_CARDINALITY, name))
 
     if parallel is None:
         node = files.flat_map(contents)._node

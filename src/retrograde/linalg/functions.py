@@ -38,3 +38,6 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
            [0., 3.]], dtype=float32)
     """
     return apply(matrix_functions.sqrtm, (squares_of(input, "sqrtm"),))
+
+
+matrix_square_root = sqrtm  # its name at top level

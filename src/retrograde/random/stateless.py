@@ -158,6 +158,10 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     return full_range(folded, (2,), tensors[1]._array.dtype)
 
 
+# Their names in tf.random.experimental.
+stateless_split, stateless_fold_in = split, fold_in
+
+
 @known
 def _folded(seed: Any, data: Any) -> Draw:
     draw = stateless_draw(seed)

@@ -25,6 +25,8 @@ from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import TensorShape, broadcast, normalise_axis
 
+newaxis = None  # x[tf.newaxis]
+
 
 def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
     """The part of a tensor that starts at `begin` and has `size`; -1 means "to the end".

@@ -22,6 +22,8 @@ _MOST_AXES = 32
 
 # Of given values
 
+ndarray = Tensor
+
 
 def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
     """`val` as a tensor with at least `ndmin` axes. Tensors never change, so nothing is copied.
