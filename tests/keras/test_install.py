@@ -1,4 +1,4 @@
-"""Keras finds retrograde in the seat of its backend, and nothing else by the way."""
+"""Keras runs on retrograde as its backend, and importing it changes nothing else."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Puts retrograde in the seat of Keras's backend: the one file that knows how Keras picks it.
+"""Makes Keras use retrograde as its backend: the one file that knows how Keras picks it.
 
 Keras 3.14 and 3.15 choose among five backends by name while they are imported. Ours is imported
 in the place of the one called "numpy", and goes by its own name from then on. A release of Keras
@@ -22,10 +22,10 @@ from retrograde.core import attribute_hooks
 
 NAME = "retrograde"
 _OURS = "retrograde.keras_backend"
-_SEAT = "keras.src.backend.numpy"
+_REPLACED = "keras.src.backend.numpy"
 _VIEW = "keras._tf_keras.keras"  # what TensorFlow, too, shows as tf.keras
 
-# What Keras imports from the backend in whose seat we are: module, its name there, ours.
+# What Keras imports from the backend that we replace: module, its name there, ours.
 _CLASSES = (
     ("layer", "NumpyLayer", "RetrogradeLayer"),
     ("trainer", "NumpyTrainer", "RetrogradeTrainer"),
@@ -34,19 +34,19 @@ _CLASSES = (
 _OUTSIDE_OPS = ("export", "layer", "random", "rnn", "trainer")
 
 _view: ModuleType | None = None
-_taking = False
+_installing = False
 
 
-def take() -> ModuleType | None:
-    """Imports Keras on retrograde, if it is not imported yet; returns what is `tf.keras`."""
-    global _view, _taking
-    if _view is None and not _taking:
+def installed_keras() -> ModuleType | None:
+    """Returns `tf.keras`, and imports Keras on retrograde if it is not imported yet."""
+    global _view, _installing
+    if _view is None and not _installing:
         _check()
-        _taking = True
+        _installing = True
         try:
             _view = _import_keras()
         finally:
-            _taking = False
+            _installing = False
     return _view
 
 
@@ -194,10 +194,10 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def _own_name(name: str) -> str | None:
     """The module that stands behind the name `name`, if it is one of ours."""
-    if name == _SEAT:
+    if name == _REPLACED:
         return f"{_OURS}.backend"
-    if name.startswith(f"{_SEAT}."):
-        part = name.removeprefix(f"{_SEAT}.")
+    if name.startswith(f"{_REPLACED}."):
+        part = name.removeprefix(f"{_REPLACED}.")
         return f"{_OURS}.{part}" if part in _OUTSIDE_OPS else f"{_OURS}.ops.{part}"
     if name.startswith("retrograde.keras."):
         first, *rest = name.split(".")[2:]

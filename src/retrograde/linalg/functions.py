@@ -40,4 +40,5 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
     return apply(matrix_functions.sqrtm, (squares_of(input, "sqrtm"),))
 
 
-matrix_square_root = sqrtm  # its name at top level
+matrix_square_root = sqrtm
+"""The name of `tf.linalg.sqrtm` at top level."""

@@ -1,6 +1,6 @@
-"""Arguments that say how and where, not what: shapes, axes, sizes, indices.
+"""Converts shapes, axes, sizes and indices to Python integers.
 
-They may be given as tensors. Their values leave for Python then, which recorders hear.
+They may be given as tensors. Recorders then observe that a value is converted to Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Coordinates that lie outside of a tensor, and what `bad_indices_policy` makes of them."""
+"""Indices outside of a tensor, as `bad_indices_policy` treats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeping values, norms and gradients within bounds."""
+"""Clips values, norms and gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making tensors out of nothing, or out of what is no tensor yet."""
+"""Creates tensors from values, shapes and ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tensor is like: its shape, its size, its spec."""
+"""Describes tensors: shape, rank, size, spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.gradients and tf.hessians: derivatives of what a function did so far."""
+"""Implements tf.gradients and tf.hessians inside a `tf.function`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from retrograde.core.recorders import thread
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import nest
-
-__all__ = ["gradients", "hessians"]
 
 
 def gradients(

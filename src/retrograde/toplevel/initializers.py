@@ -1,4 +1,4 @@
-"""Initializers: objects that make the first value of a variable when they are told its shape."""
+"""Initializers: objects that create the initial value of a variable of a given shape."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ from retrograde.core.tensor import Tensor
 from retrograde.toplevel.creating import constant, ones, zeros
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect
-
-__all__ = [
-    "constant_initializer",
-    "ones_initializer",
-    "random_normal_initializer",
-    "random_uniform_initializer",
-    "zeros_initializer",
-]
 
 _OF_A_PART = ("partition_shape", "partition_offset")
 

@@ -1,4 +1,4 @@
-"""Functions that hand on what they are given. In TensorFlow's graphs they have more to do."""
+"""Functions that return their arguments, which only TensorFlow's graphs need."""
 
 from __future__ import annotations
 

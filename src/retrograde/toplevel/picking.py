@@ -1,4 +1,4 @@
-"""Picking elements out, and putting them in: by place, by mask, by order."""
+"""Selects, scatters and sorts elements: by index, by mask, by order."""
 
 from __future__ import annotations
 

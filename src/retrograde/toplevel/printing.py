@@ -1,4 +1,4 @@
-"""tf.print: tensors and structures of them in words."""
+"""Implements tf.print for tensors and nested structures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to the library itself, and locks."""
+"""Queries to the library itself, and locks."""
 
 from __future__ import annotations
 

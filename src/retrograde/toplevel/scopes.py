@@ -1,4 +1,4 @@
-"""Scopes: those that name and make variables, and those that only graphs need."""
+"""Scopes that name and create variables, and scopes that only graphs need."""
 
 from __future__ import annotations
 

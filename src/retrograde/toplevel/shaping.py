@@ -1,4 +1,4 @@
-"""Other shapes, other dtypes, other orders; joining and cutting."""
+"""Reshapes, casts, reorders, joins and splits tensors."""
 
 from __future__ import annotations
 

@@ -13,8 +13,6 @@ from retrograde.ops.shaping import broadcast_to, stack
 from retrograde.values import nest
 from retrograde.values.errors import invalid
 
-__all__ = ["vectorized_map"]
-
 
 def vectorized_map(
     fn: Callable, elems: Any, fallback_to_while_loop: bool = True, warn: bool = True

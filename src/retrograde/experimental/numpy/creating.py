@@ -23,6 +23,7 @@ _MOST_AXES = 32
 # Of given values
 
 ndarray = Tensor
+"""The class of tensors, under the name that it has in NumPy."""
 
 
 def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
