@@ -15,8 +15,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-# A statement imports one name. The formatter breaks those that are too long for a line.
-_IMPORT = re.compile(r"from ([\w.]+) import (?:\(\s+)?(\w+) as \2(?:,\s+\))?\n")
+# A statement imports one name. The formatter puts a name that is too long on its own line.
+_IMPORT = re.compile(r"from ([\w.]+) import (?:\(\s+)?(\w+) as \2\b")
 
 
 def names_in_stub(module: ModuleType) -> dict[str, str]:
