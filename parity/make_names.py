@@ -1,4 +1,4 @@
-"""Makes `src/retrograde/core/tensorflow_names.txt`: the public names of TensorFlow, by module.
+"""Makes `src/retrograde/_api/tensorflow_names.txt`: the public names of TensorFlow, by module.
 
     python parity/make_names.py
 

@@ -9,7 +9,7 @@ import zlib
 from typing import Any
 
 from campaigns._files.images import chunks_of, png_of
-from retrograde._json_files import json_checksum, sealed
+from retrograde.files.checked_json import json_checksum, sealed
 
 _NUMBERS = (0, 1, -1, 2**15, 2**31 - 1, 2**31, 2**32 - 1, -(2**31), 2**53, 2**63, 2**64, 10**30)
 

@@ -1,9 +1,5 @@
 """tf.autodiff: differentiation."""
 
-from retrograde._api.lazy import speaking as _speaking
-from retrograde.core.forward_accumulator import ForwardAccumulator
-from retrograde.core.tape import GradientTape
+from retrograde._api.lazy import from_stub
 
-__all__ = ["ForwardAccumulator", "GradientTape"]
-
-__getattr__ = _speaking(__name__)
+__getattr__, __dir__ = from_stub(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, unary
 from retrograde.ops import arithmetic
@@ -18,7 +18,7 @@ __all__ = [
     "right_shift",
 ]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:

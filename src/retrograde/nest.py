@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.values import nest as _nest
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import CompositeTensor as _CompositeTensor
@@ -16,7 +16,7 @@ from retrograde.values.nest import packed as _packed
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 
 def is_nested(seq: Any) -> bool:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from retrograde import ops
-from retrograde._api.lazy import speaking
-from retrograde._atomic_files import (
+from retrograde._api.lazy import from_all
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.files.atomic import (
     TOKEN,
     Staging,
     full_disk_as_resource_exhausted,
@@ -22,12 +24,9 @@ from retrograde._atomic_files import (
     sync_directory,
     write_bytes,
 )
-from retrograde._json_files import read_sealed, sealed
-from retrograde._tensor_files import SUFFIX, TensorFile, put_tensors
-from retrograde.core.tensor import Tensor
-from retrograde.core.variable import Variable
+from retrograde.files.checked_json import read_sealed, sealed
+from retrograde.files.tensors import SUFFIX, TensorFile, put_tensors
 from retrograde.io.files import tensorflow_errors
-from retrograde.module import Module
 from retrograde.program.concrete_function import ConcreteFunction
 from retrograde.program.function import Function
 from retrograde.program.loaded_function import unpacked_function
@@ -35,6 +34,7 @@ from retrograde.program.loading import tensor_of
 from retrograde.program.saving import Packing, packed_function
 from retrograde.program.saving_values import boolean, decoded, encoded, integer, item, text
 from retrograde.program.symbolic_sizes import unknown_axes
+from retrograde.toplevel.module import Module
 from retrograde.values.arguments import expect, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import DataLossError, OpError
@@ -42,7 +42,7 @@ from retrograde.values.errors import DataLossError, OpError
 __all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
 
 __path__: list[str] = []  # of TensorFlow's, modules can be imported
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 _FILE = "saved_model.json"
 _TENSORS = f"tensors-({TOKEN}){re.escape(SUFFIX)}"  # as `_FILE` names them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 
 __all__ = [
     "CXX11_ABI_FLAG",
@@ -14,7 +14,7 @@ __all__ = [
     "get_lib",
 ]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 CXX11_ABI_FLAG = 1
 CXX_VERSION = 201703

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from retrograde import random
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
-from retrograde.devices import DeviceSpec
 from retrograde.ops.conversion import as_tensor, holds_tensor
+from retrograde.toplevel.devices import DeviceSpec
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_float, shown
 from retrograde.values.conversion import held_by
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 __path__: list[str] = []  # of TensorFlow's, modules can be imported
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 _SEED = 87654321  # that of TensorFlow's tests
 

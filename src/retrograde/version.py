@@ -4,7 +4,7 @@ That of retrograde itself is `retrograde.__version__`. Programs written for Tens
 `tf.version.VERSION`, and `tensorflow.__version__` where retrograde stands in for it.
 """
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 
 __all__ = [
     "COMPILER_VERSION",
@@ -15,7 +15,7 @@ __all__ = [
     "VERSION",
 ]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 VERSION = "2.21.0"
 GIT_VERSION = "unknown"
@@ -23,3 +23,5 @@ COMPILER_VERSION = "none"
 GRAPH_DEF_VERSION = 2474
 GRAPH_DEF_VERSION_MIN_CONSUMER = 0
 GRAPH_DEF_VERSION_MIN_PRODUCER = 0
+
+__version__ = "0.1.0"  # of retrograde

@@ -9,7 +9,7 @@ import pytest
 
 import retrograde as tf
 from retrograde import keras
-from retrograde._atomic_files import STAGING
+from retrograde.files.atomic import STAGING
 
 resource = pytest.importorskip("resource")  # not on Windows
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde._atomic_files import STAGING, Staging
-from retrograde._json_files import sealed
-from retrograde._tensor_files import put_tensors
+from retrograde.files.atomic import STAGING, Staging
+from retrograde.files.checked_json import sealed
+from retrograde.files.tensors import put_tensors
 from tests.namespaces.datasets import INT64, Dataset, listed
 from tests.namespaces.helpers import assert_raises
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde._json_files import sealed
+from retrograde.files.checked_json import sealed
 from tests.namespaces.helpers import assert_raises
 
 
@@ -475,12 +475,12 @@ def test_files_name_functions_of_this_library_alone(tmp_path):
     saved_and_loaded(tmp_path, lambda m: m.f(V), f=lambda x: tf.searchsorted(x, [1.5]))
     file = tmp_path / "m" / "saved_model.json"
     text = file.read_text()
-    name = "retrograde.arrays.picking.searchsorted"
+    name = "retrograde.toplevel.picking.searchsorted"
     assert name in text
     for other in (
         "os.system",
-        "retrograde.arrays.picking.np.save",
-        "retrograde.arrays.none.at_all",
+        "retrograde.toplevel.picking.np.save",
+        "retrograde.toplevel.none.at_all",
     ):
         file.write_bytes(sealed(json.loads(text.replace(name, other))))
         assert_raises(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde._json_files import sealed
+from retrograde.files.checked_json import sealed
 
 CODE = "[open('{canary}', 'w').write('x'), 1][1]"
 NESTED = json.loads("[" * 60 + "]" * 60)

@@ -15,8 +15,8 @@ import pytest
 import safetensors.numpy
 
 import retrograde as tf
-from retrograde._json_files import json_checksum
-from retrograde._tensor_files import put_tensors
+from retrograde.files.checked_json import json_checksum
+from retrograde.files.tensors import put_tensors
 from tests.namespaces.helpers import assert_raises
 
 Checkpoint, CheckpointManager = tf.train.Checkpoint, tf.train.CheckpointManager

@@ -1,54 +1,67 @@
-"""Names of a package that are imported when they are first used.
+"""Loads public names when they are first used.
 
-A package names them in imports under `if TYPE_CHECKING`, for people, editors and documentation;
-`retrograde._api.names`, which is made from these, says where each is at home.
+A stub beside a module (`__init__.pyi` in a package) is the only list of the names that the module
+collects from others. Type checkers and editors read it as it is. It is read here when a name of the
+module is first needed.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-
-def speaking(module: str) -> Callable:
-    """`__getattr__` for a module: what is said of a name that is not there."""
-
-    def __getattr__(name: str) -> Any:
-        from retrograde._api.missing import absent  # read only when a name is missing
-
-        raise absent(module, name)
-
-    return __getattr__
+# A statement imports one name. The formatter puts a name that is too long on its own line.
+_IMPORT = re.compile(r"from ([\w.]+) import (?:\(\s+)?(\w+) as \2\b")
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable, Callable]:
-    """`__getattr__` and `__dir__` for a package.
+def names_in_stub(module: ModuleType) -> dict[str, str]:
+    """Returns the public names of a module, each with the module that it is imported from."""
+    path = module.__file__.rpartition(".")[0] + ".pyi"
+    text = module.__spec__.loader.get_data(path).decode()
+    return {name: home for home, name in _IMPORT.findall(text)}
 
-    `homes` maps modules to the names that come from there, with spaces between them. `a=b` is `b`
-    under the name `a`; names of the module "" are modules themselves.
-    """
-    module = sys.modules[package]
-    missing = speaking(package)
-    home = {}
-    for where, names in homes.items():
-        for entry in names.split():
-            name, _, own = entry.partition("=")
-            home[name] = (where, own or name)
+
+def from_stub(module_name: str) -> tuple[Callable, Callable]:
+    """Returns `__getattr__` and `__dir__` for a module whose public names are in its stub."""
+    module = sys.modules[module_name]
+    names = functools.cache(lambda: names_in_stub(module))
 
     def __getattr__(name: str) -> Any:
-        if name not in home:
-            missing(name)
-        where, own = home[name]
-        if where:
-            value = getattr(importlib.import_module(where), own)
+        if name == "__all__":
+            value = sorted(names())
+        elif name in names():
+            value = _imported(module_name, names()[name], name)
         else:
-            value = importlib.import_module(own)
+            raise _missing(module_name, name)
         setattr(module, name, value)
         return value
 
-    def __dir__() -> list[str]:
-        return sorted({*vars(module), *home})
+    return __getattr__, lambda: sorted(names())
 
-    return __getattr__, __dir__
+
+def _imported(module_name: str, home: str, name: str) -> Any:
+    """Returns what `from home import name` binds. The names of a home itself are submodules."""
+    if home == module_name:
+        return importlib.import_module(f"{home}.{name}")
+    return getattr(importlib.import_module(home), name)
+
+
+def from_all(module_name: str) -> tuple[Callable, Callable]:
+    """Returns `__getattr__` and `__dir__` for a module that defines the names in its `__all__`."""
+    module = sys.modules[module_name]
+
+    def __getattr__(name: str) -> Any:
+        raise _missing(module_name, name)
+
+    return __getattr__, lambda: sorted(module.__all__)
+
+
+def _missing(module_name: str, name: str) -> AttributeError:
+    from retrograde._api.missing import absent  # loaded only when a name is missing
+
+    return absent(module_name, name)

@@ -6,11 +6,11 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 
 __all__ = ["Feature", "do_not_convert", "set_loop_options"]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 
 class Feature(enum.Enum):

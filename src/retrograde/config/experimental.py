@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.config._settings import settings
 from retrograde.config.devices import (
     CPU,
@@ -51,7 +51,7 @@ __all__ = [
     "tensor_float_32_execution_enabled",
 ]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 _POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
 

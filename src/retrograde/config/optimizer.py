@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.config._settings import settings
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 
 def get_jit() -> str:

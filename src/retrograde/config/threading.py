@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.config._settings import settings
 from retrograde.fusion import blocks
 from retrograde.values.arguments import shown
@@ -16,7 +16,7 @@ __all__ = [
     "set_intra_op_parallelism_threads",
 ]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 
 def get_intra_op_parallelism_threads() -> int:

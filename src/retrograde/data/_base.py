@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from retrograde.arrays._arguments import integer
 from retrograde.core.tensor import Tensor
 from retrograde.data import _nodes
 from retrograde.data._structure import call
 from retrograde.data.options import Options
+from retrograde.ops.arguments import integer
 from retrograde.values.arguments import expect
 from retrograde.values.composites import CompositeTensor
 

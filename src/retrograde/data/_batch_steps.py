@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integers
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _mixing, _nodes, _steps, _uneven
 from retrograde.data._base import BaseDataset, as_seed, dataset_of
@@ -25,6 +24,7 @@ from retrograde.data._structure import (
     spec_of_element,
     specs_of_tensors,
 )
+from retrograde.ops.arguments import integer, integers
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_int
 from retrograde.values.errors import invalid
@@ -124,8 +124,8 @@ class BatchSteps(BaseDataset):
         specs = [] if self._node.tries else specs_of_tensors(self._node.spec)
         sizes = [spec.shape[:1] for spec in specs]
         rows = next((size[0] for size in sizes if size.rank and size[0] is not None), None)
-        if rows is None or n == _nodes.UNKNOWN:
-            return _nodes.UNKNOWN
+        if rows is None or n == _nodes.UNKNOWN_CARDINALITY:
+            return _nodes.UNKNOWN_CARDINALITY
         return n * rows if n > 0 else n
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:

@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.arrays._arguments import integer
 from retrograde.data import _nodes, _saving, _steps
 from retrograde.data._base import BaseDataset, as_seed, dataset_of, node_of
 from retrograde.data._fingerprint import fingerprint
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import call, common_spec, normalise, spec_by_trial
 from retrograde.io.files import tensorflow_errors
+from retrograde.ops.arguments import integer
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
@@ -167,7 +167,7 @@ class ElementSteps(BaseDataset):
         [0, 1, 2, 3, 4]
         """
         size = integer(buffer_size, "buffer_size", TypeError)
-        if size != _nodes.UNKNOWN and size < 1:
+        if size != _nodes.UNKNOWN_CARDINALITY and size < 1:
             raise invalid(
                 "shuffle: buffer_size must be greater than zero or UNKNOWN_CARDINALITY. "
                 f"Received: {size}."

@@ -19,8 +19,8 @@ from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
 
 AUTOTUNE = -1
-INFINITE = -1
-UNKNOWN = -2
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
 
 
 def threads(num_parallel_calls: int) -> int:
@@ -85,8 +85,8 @@ class Node:
         raise NotImplementedError
 
     def cardinality(self) -> int:
-        """How many elements there are, or `INFINITE` or `UNKNOWN`."""
-        return UNKNOWN
+        """How many elements there are, or `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`."""
+        return UNKNOWN_CARDINALITY
 
     def first(self) -> Any:
         """The first element of a pass of its own."""
@@ -112,7 +112,7 @@ class Slices(Node):
         return self._found
 
     def cardinality(self) -> int:
-        return INFINITE if self.count is None else self.count
+        return INFINITE_CARDINALITY if self.count is None else self.count
 
 
 class Made(Node):
@@ -180,9 +180,9 @@ class Take(_RowStep):
 
     def cardinality(self) -> int:
         n = self.input.cardinality()
-        if self.count < 0 or n == UNKNOWN:
+        if self.count < 0 or n == UNKNOWN_CARDINALITY:
             return n
-        return self.count if n == INFINITE else min(n, self.count)
+        return self.count if n == INFINITE_CARDINALITY else min(n, self.count)
 
 
 class Skip(_RowStep):
@@ -272,9 +272,9 @@ class Repeat(_RowStep):
         n = self.input.cardinality()
         if self.count == 0 or n == 0:
             return 0
-        if self.count < 0 or n == INFINITE:
-            return INFINITE
-        return n if n == UNKNOWN else n * self.count
+        if self.count < 0 or n == INFINITE_CARDINALITY:
+            return INFINITE_CARDINALITY
+        return n if n == UNKNOWN_CARDINALITY else n * self.count
 
 
 class Shuffle(_RowStep):
@@ -358,10 +358,10 @@ class Zip(Node):
 
     def cardinality(self) -> int:
         counts = [node.cardinality() for node in self.inputs]
-        finite = [n for n in counts if n != INFINITE]
+        finite = [n for n in counts if n != INFINITE_CARDINALITY]
         if not finite:
-            return INFINITE
-        return UNKNOWN if UNKNOWN in finite else min(finite)
+            return INFINITE_CARDINALITY
+        return UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in finite else min(finite)
 
 
 class Batch(Step):
@@ -486,7 +486,7 @@ class Stream(Step):
         name: str,
         *,
         spec: Callable[[], Any] | None = None,
-        cardinality: Callable[[int], int] = lambda _n: UNKNOWN,
+        cardinality: Callable[[int], int] = lambda _n: UNKNOWN_CARDINALITY,
         tries: bool = False,
         others: Sequence[Node] = (),
         seeds: Seeds | None = None,
@@ -527,9 +527,9 @@ class Concatenate(Node):
     def open_after(self, run: Run, count: int) -> Iterator:
         first, second = self.inputs
         size = first.cardinality()
-        if size == UNKNOWN:
+        if size == UNKNOWN_CARDINALITY:
             return super().open_after(run, count)
-        gone = count if size == INFINITE else min(count, size)
+        gone = count if size == INFINITE_CARDINALITY else min(count, size)
         # The first is opened in any case, so that it draws the random numbers of this pass.
         return itertools.chain(
             first.open_after(run, gone), _later(lambda: second.open_after(run, count - gone))
@@ -537,9 +537,9 @@ class Concatenate(Node):
 
     def cardinality(self) -> int:
         counts = [node.cardinality() for node in self.inputs]
-        if INFINITE in counts:
-            return INFINITE
-        return UNKNOWN if UNKNOWN in counts else sum(counts)
+        if INFINITE_CARDINALITY in counts:
+            return INFINITE_CARDINALITY
+        return UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else sum(counts)
 
 
 def _later(open: Callable[[], Iterator]) -> Iterator:

@@ -16,7 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde._atomic_files import (
+from retrograde.core.spec import TensorSpec, TypeSpec
+from retrograde.core.tensor import wrap
+from retrograde.data._nodes import Made, Node, Step
+from retrograde.data._structure import NoneTensorSpec, common_spec, spec_of_element
+from retrograde.data._workers import Run
+from retrograde.files.atomic import (
     TOKEN,
     Staging,
     exclusive,
@@ -27,13 +32,8 @@ from retrograde._atomic_files import (
     sync_directory,
     write_bytes,
 )
-from retrograde._json_files import read_sealed, sealed
-from retrograde._tensor_files import SUFFIX, TensorFile, put_tensors
-from retrograde.core.spec import TensorSpec, TypeSpec
-from retrograde.core.tensor import wrap
-from retrograde.data._nodes import Made, Node, Step
-from retrograde.data._structure import NoneTensorSpec, common_spec, spec_of_element
-from retrograde.data._workers import Run
+from retrograde.files.checked_json import read_sealed, sealed
+from retrograde.files.tensors import SUFFIX, TensorFile, put_tensors
 from retrograde.io.files import tensorflow_errors
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import RaggedTensor

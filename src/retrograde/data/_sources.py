@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes, _rows, _steps
@@ -21,6 +20,7 @@ from retrograde.data._structure import (
     row_spec,
     spec_of_element,
 )
+from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
@@ -98,7 +98,7 @@ def at_random(seeds: Seeds) -> _nodes.Node:
     """Random numbers of 32 bits without end."""
     draw: Callable = lambda rng: (wrap(np.int64(rng.integers(1 << 32))) for _ in iter(int, 1))  # noqa: E731
     make = lambda run: draw(seeds.generator(run))  # noqa: E731
-    return _nodes.Made(make, _nodes.INT64, _nodes.INFINITE, "Random", seeds)
+    return _nodes.Made(make, _nodes.INT64, _nodes.INFINITE_CARDINALITY, "Random", seeds)
 
 
 def files(patterns: Any) -> list[bytes]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.data._nodes import INFINITE
+from retrograde.data._nodes import INFINITE_CARDINALITY
 from retrograde.data._structure import (
     call,
     common_spec,
@@ -195,7 +195,7 @@ def surviving(elements: Iterator) -> Iterator:
 
 def counted_exactly(elements: Iterator, count: int) -> Iterator:
     """The elements, if there are exactly `count` of them; -1 stands for infinitely many."""
-    expected = "an infinite number of" if count == INFINITE else count
+    expected = "an infinite number of" if count == INFINITE_CARDINALITY else count
     words = f"Input dataset was expected to contain {expected} elements but contained"
     seen = 0
     for element in elements:

@@ -92,7 +92,7 @@ class Dataset(ElementSteps, BatchSteps):
         spec = signature(output_types, output_shapes, output_signature)
         arguments = [as_tensor(arg).numpy() for arg in args or ()]
         make = lambda _run: checked(generator(*arguments), spec)  # noqa: E731
-        return Dataset(_nodes.Made(make, spec, _nodes.UNKNOWN, "FlatMap"))
+        return Dataset(_nodes.Made(make, spec, _nodes.UNKNOWN_CARDINALITY, "FlatMap"))
 
     @staticmethod
     def range(*args: Any, **kwargs: Any) -> Dataset:
@@ -265,9 +265,9 @@ class Dataset(ElementSteps, BatchSteps):
 
     def __len__(self) -> int:
         count = self._node.cardinality()
-        if count == _nodes.INFINITE:
+        if count == _nodes.INFINITE_CARDINALITY:
             raise TypeError("The dataset is infinite.")
-        if count == _nodes.UNKNOWN:
+        if count == _nodes.UNKNOWN_CARDINALITY:
             raise TypeError("The dataset length is unknown.")
         return count
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.data import _sources
-from retrograde.data._nodes import AUTOTUNE
-from retrograde.data._nodes import INFINITE as INFINITE_CARDINALITY
-from retrograde.data._nodes import UNKNOWN as UNKNOWN_CARDINALITY
+from retrograde.data._nodes import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from retrograde.data._steps import counted_exactly
 from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Iterator, Optional
@@ -53,7 +51,7 @@ __all__ = [
 ]
 
 __path__: list[str] = []  # of TensorFlow's, modules can be imported
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 Transformation = Callable[[Dataset], Dataset]
 

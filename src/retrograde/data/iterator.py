@@ -8,13 +8,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from retrograde._json_files import parse_json
 from retrograde.core import recorders
 from retrograde.core.host_callbacks import Answer, Host, boxed, fresh, perform
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import Passes
 from retrograde.data._workers import Run
+from retrograde.files.checked_json import parse_json
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import nest
 from retrograde.values.errors import (

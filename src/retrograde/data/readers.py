@@ -8,13 +8,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
 from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes
 from retrograde.data.dataset import Dataset
 from retrograde.io._compressed import WINDOWS, Decompressed
 from retrograde.io.files import as_tensorflow
+from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
@@ -84,7 +84,7 @@ def _in_files(
     def contents(path: Tensor) -> Dataset:
         text = expect(path.numpy(), bytes, name, "file names of dtype tf.string")
         make = lambda _run: (wrap(np.asarray(part, object)) for part in read(text.decode()))  # noqa: E731
-        return Dataset(_nodes.Made(make, _STRING, _nodes.UNKNOWN, name))
+        return Dataset(_nodes.Made(make, _STRING, _nodes.UNKNOWN_CARDINALITY, name))
 
     if parallel is None:
         node = files.flat_map(contents)._node

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.values.arguments import shown
 
 __all__ = ["TPUClusterResolver"]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 
 class TPUClusterResolver:

@@ -5,10 +5,6 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from retrograde._api.lazy import speaking
-
-__getattr__ = speaking("retrograde.distribute")
-
 
 class ReduceOp(enum.Enum):
     """What becomes of the values of several replicas: their sum, or their mean."""

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.values.errors import invalid
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 _CPU = (1, 0)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays import cast
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_of, require
 from retrograde.image.colour import (
@@ -23,6 +22,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import broadcast_to, reshape, stack
+from retrograde.toplevel.shaping import cast
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.conversion import held_by

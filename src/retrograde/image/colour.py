@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays import cast, saturate_cast
 from retrograde.core.tensor import Tensor
 from retrograde.linalg import tensordot
 from retrograde.math import floordiv
@@ -16,6 +15,7 @@ from retrograde.ops._arrays import HALF
 from retrograde.ops.casting import identity, stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import broadcast_to, reshape, stack, unstack
+from retrograde.toplevel.shaping import cast, saturate_cast
 from retrograde.values import dtypes
 from retrograde.values.errors import FailedPreconditionError, invalid
 

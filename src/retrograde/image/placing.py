@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch, require
+from retrograde.ops.arguments import integer
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reverse, take_slice

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch, refuse_other_ranks
 from retrograde.image._weights import METHODS, resizing
 from retrograde.image.placing import pad_to_bounding_box, refuse_nothing
 from retrograde.math._inputs import accept
+from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.resampling import resample

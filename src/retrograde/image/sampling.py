@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays import slice as take_part
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch
 from retrograde.image.adjusting import (
@@ -26,6 +25,7 @@ from retrograde.ops.arithmetic import select
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.random import stateless_uniform, uniform
+from retrograde.toplevel.picking import slice as take_part
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid

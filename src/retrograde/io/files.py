@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde._atomic_files import is_full, replace_or_write
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
+from retrograde.files.atomic import is_full, replace_or_write
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import (

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from retrograde._api.lazy import speaking
-from retrograde._atomic_files import replace_or_write
+from retrograde._api.lazy import from_all
+from retrograde.files.atomic import replace_or_write
 from retrograde.io.files import as_tensorflow, matching
 from retrograde.values.arguments import as_text, brief, expect
 from retrograde.values.errors import AlreadyExistsError, NotFoundError, OutOfRangeError, invalid
@@ -33,7 +33,7 @@ __all__ = [
     "walk",
 ]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 

@@ -5,10 +5,10 @@ those behind `keras.random` and recurrent layers; `trainer`, `layer` and `export
 models and layers that depend on the backend; `saving` makes Keras's files atomic. `backend` gathers
 what Keras looks for.
 
-How Keras comes to use it stands in `retrograde._keras_install`, and only there. Programs import
+`install` makes Keras choose this backend, and nothing else does. Programs import
 `retrograde.keras`.
 """
 
-from retrograde import _keras_install
+from retrograde.keras_backend.install import installed_keras
 
-_keras_install.take()  # these modules can be imported only while Keras is, or after it
+installed_keras()  # these modules can be imported only while Keras is, or after it

@@ -21,7 +21,7 @@ from keras.src.saving import file_editor, saving_lib
 from keras.src.utils import file_utils, io_utils
 from keras.src.utils.module_utils import h5py
 
-from retrograde._atomic_files import (
+from retrograde.files.atomic import (
     Staging,
     full_disk_as_resource_exhausted,
     replace_file,

@@ -38,3 +38,7 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
            [0., 3.]], dtype=float32)
     """
     return apply(matrix_functions.sqrtm, (squares_of(input, "sqrtm"),))
+
+
+matrix_square_root = sqrtm
+"""The name of `tf.linalg.sqrtm` at top level."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import contraction
 from retrograde.ops._families import conj
+from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import one_dtype, same_dtype
 from retrograde.ops.indexing import gather

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
+from retrograde.ops.arguments import integer_array
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.values import dtypes
 from retrograde.values.composites import NotOneTensor, hand_over

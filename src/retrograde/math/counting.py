@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
-from retrograde.arrays.picking import gather_batches
 from retrograde.core.apply import apply
 from retrograde.core.host_callbacks import hosted
 from retrograde.core.recorders import changes
@@ -16,11 +14,13 @@ from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.math.arithmetic import minimum
 from retrograde.ops import sorting
+from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.ops.shaping import reshape, take_slice, transpose
+from retrograde.toplevel.picking import gather_batches
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.composites import dispatched

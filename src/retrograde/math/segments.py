@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
 from retrograde.core.apply import apply
 from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
@@ -17,6 +16,7 @@ from retrograde.math.arithmetic import maximum, truediv, truncatediv
 from retrograde.math.elementary import sqrt
 from retrograde.ops import segments
 from retrograde.ops._arrays import HALF
+from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import scatter_add

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
 from retrograde.core.tensor import Tensor
 from retrograde.ops._windows import Windows
+from retrograde.ops.arguments import integer_array
 from retrograde.ops.shaping import reshape, transpose
 from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.errors import UnimplementedError, invalid

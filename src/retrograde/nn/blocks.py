@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array, integers
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
+from retrograde.ops.arguments import integer, integer_array, integers
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reshape, take_slice, transpose
 from retrograde.values.arguments import as_text, expect, shown

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.arrays._arguments import integers
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.ops import convolution as ops
+from retrograde.ops.arguments import integers
 from retrograde.ops.conversion import one_dtype
 from retrograde.ops.shaping import reshape
 from retrograde.values.arguments import as_text, shown

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
 from retrograde.core.apply import apply
 from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
@@ -15,6 +14,7 @@ from retrograde.math._inputs import accept
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import normalising, reduction
 from retrograde.ops._arrays import wide
+from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather_nd

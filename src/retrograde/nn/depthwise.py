@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.arrays._arguments import shape_from
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.nn.convolutions import check_filters, conv2d, conv2d_transpose, pairs_of
 from retrograde.ops import convolution as ops
 from retrograde.ops._windows import Windows
+from retrograde.ops.arguments import shape_from
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.shaping import reshape
 from retrograde.values.arguments import shown

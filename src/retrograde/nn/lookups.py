@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from retrograde.clipping import clip_by_norm
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept, dtype_name
@@ -17,6 +16,7 @@ from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import concat
 from retrograde.random import uniform
+from retrograde.toplevel.clipping import clip_by_norm
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import dispatched

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.arrays._arguments import integers
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
 from retrograde.ops import pooling as ops
 from retrograde.ops._windows import Windows
+from retrograde.ops.arguments import integers
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape

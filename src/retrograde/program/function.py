@@ -35,7 +35,7 @@ from retrograde.program.symbolic_sizes import (
 from retrograde.program.trace_history import HistoryEntry, TraceSummary, readable
 from retrograde.program.traces import ResultStructure, SignatureTraces, Trace
 from retrograde.program.tracing import Log, Tracer, restore
-from retrograde.runtime import get_logger
+from retrograde.toplevel.runtime import get_logger
 from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
 

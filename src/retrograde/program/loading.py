@@ -228,7 +228,9 @@ def _known(name: str) -> Callable:
     return KNOWN[name]
 
 
-_HOMES = re.compile(r"retrograde\.(arrays|core|image|io|math|nn|ops|random|sparse|strings)(\.\w+)?")
+_HOMES = re.compile(
+    r"retrograde\.(core|image|io|math|nn|ops|random|sparse|strings|toplevel)(\.\w+)?"
+)
 
 
 def _unknown(what: str, name: Any) -> DataLossError:

@@ -1,31 +1,8 @@
 """tf.ragged: tensors whose rows differ in length."""
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_stub
 from retrograde.ragged import indexing as _indexing  # noqa: F401 (it binds __getitem__)
-from retrograde.ragged.factories import (
-    boolean_mask,
-    constant,
-    cross,
-    cross_hashed,
-    map_flat_values,
-    range,
-    row_splits_to_segment_ids,
-    segment_ids_to_row_splits,
-    stack,
-    stack_dynamic_partitions,
-)
+from retrograde.ragged import operations as _operations  # noqa: F401 (it registers handlers)
+from retrograde.ragged import spec as _spec  # noqa: F401 (it binds _type_spec)
 
-__all__ = [
-    "boolean_mask",
-    "constant",
-    "cross",
-    "cross_hashed",
-    "map_flat_values",
-    "range",
-    "row_splits_to_segment_ids",
-    "segment_ids_to_row_splits",
-    "stack",
-    "stack_dynamic_partitions",
-]
-
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_stub(__name__)

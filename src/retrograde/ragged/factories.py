@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.conversion import as_tensor, count_dtype, numpy_dtype
 from retrograde.ragged import rows
 from retrograde.ragged.operations import beside

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.ops.reduction import sum as sum_of

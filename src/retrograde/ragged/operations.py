@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays, math
-from retrograde.arrays._arguments import integer, integer_array, integers
+from retrograde import math
 from retrograde.core.apply import Primitive
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, unary
 from retrograde.ops import indexing, reduction
+from retrograde.ops.arguments import integer, integer_array, integers
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.ragged import reductions, rows
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import HANDLERS, RaggedTensor
+from retrograde.toplevel import shaping as dense
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import NotOneTensor, dispatched, replaced
@@ -232,13 +233,13 @@ def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterat
                 )
             stacked.append(y.with_row_splits_dtype(dtypes.int64))
         else:
-            stacked.append(arrays.stack(column))
+            stacked.append(dense.stack(column))
     return nest.packed(expected, iter(stacked))
 
 
 def _truth(primitive: Primitive) -> Callable:
     def handler(_, input_tensor, axis=None, keepdims=False, name=None):
-        return reductions.reduce(primitive, mapped(arrays.cast, input_tensor, bool), axis, keepdims)
+        return reductions.reduce(primitive, mapped(dense.cast, input_tensor, bool), axis, keepdims)
 
     return handler
 

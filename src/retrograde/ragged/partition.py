@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays
-from retrograde.arrays._arguments import indices_from
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
+from retrograde.ops.arguments import indices_from
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import split, unstack
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
+from retrograde.toplevel import picking
+from retrograde.toplevel import shaping as dense
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import allocated, invalid
@@ -58,7 +59,7 @@ def spans(starts: np.ndarray, lengths: np.ndarray, step: Any = 1) -> np.ndarray:
 def expand_dims(x: Any, axis: int) -> Any:
     """`x` with an axis of size 1 put in before `axis`, which counts from the front."""
     if not isinstance(x, RaggedTensor):
-        return arrays.expand_dims(x, axis)
+        return dense.expand_dims(x, axis)
     nrows = x._partition.nrows
     if axis > 1:
         return x.with_values(expand_dims(x.values, axis - 1))
@@ -93,7 +94,7 @@ def concat(values: Sequence[Any], axis: int) -> Any:
 
 def _concat(xs: list, axis: int) -> Any:
     if not isinstance(xs[0], RaggedTensor):
-        return arrays.concat(xs, axis)
+        return dense.concat(xs, axis)
     if axis == 0:
         lengths = np.concatenate([x._partition.lengths for x in xs])
         part = RowPartition.from_lengths(lengths, xs[0]._partition.dtype)
@@ -133,11 +134,11 @@ def stack(values: Sequence[Any], axis: int) -> Any:
 
 def _stack_dense(values: Sequence[Any], axis: int) -> Any:
     if axis or not rank_of(values[0]):
-        return arrays.stack(values, axis)
+        return dense.stack(values, axis)
     lengths = np.array([v.shape[0] for v in values], np.int32)
     part = RowPartition.from_lengths(lengths, np.dtype(np.int32))
     if rank_of(values[0]) == 1:
-        return RaggedTensor(arrays.concat(values, 0), part, internal=True)
+        return RaggedTensor(dense.concat(values, 0), part, internal=True)
     parts = [RaggedTensor.from_tensor(v, ragged_rank=rank_of(v) - 1) for v in values]
     return RaggedTensor(_concat(parts, 0), part, internal=True)
 
@@ -149,7 +150,7 @@ def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
             return _gather_within(params, indices)
         return indices.with_flat_values(gather(params, indices.flat_values, axis, batch_dims))
     if not isinstance(params, RaggedTensor):
-        return arrays.gather(params, indices, axis=axis, batch_dims=batch_dims)
+        return picking.gather(params, indices, axis=axis, batch_dims=batch_dims)
     if axis not in (None, 0, batch_dims) or batch_dims:
         raise ValueError(
             f"gather: from a RaggedTensor only rows can be picked. Received: axis={as_text(axis)}, "
@@ -185,7 +186,7 @@ def _gather_within(params: Any, indices: RaggedTensor) -> RaggedTensor:
 def reverse(x: Any, axes: set[int]) -> Any:
     """The order of elements along `axes` turned round."""
     if not isinstance(x, RaggedTensor):
-        return arrays.reverse(x, sorted(axes)) if axes else x
+        return dense.reverse(x, sorted(axes)) if axes else x
     part = x._partition
     values = reverse(x.values, {a - 1 for a in axes if a > 1})
     if 1 in axes:
@@ -254,7 +255,7 @@ def tile(x: RaggedTensor, multiples: Sequence[int]) -> RaggedTensor:
 def squeeze(x: Any, axis: int) -> Any:
     """`x` without `axis`, which has size 1."""
     if not isinstance(x, RaggedTensor):
-        return arrays.squeeze(x, axis)
+        return dense.squeeze(x, axis)
     if axis > 1:
         return x.with_values(squeeze(x.values, axis - 1))
     lengths = x._partition.lengths if axis else np.array([x._partition.nrows])

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core.apply import Primitive
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
+from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.conversion import as_tensor, count_dtype
 from retrograde.ops.shaping import broadcast_to, reshape
 from retrograde.ragged import partition as pt

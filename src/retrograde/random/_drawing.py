@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core.batching import Batched, CannotBatch
 from retrograde.core.host_callbacks import MAKERS, Host, Recipe, known, name_of, perform
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.random_numbers import STATELESS
 from retrograde.values import dtypes
 from retrograde.values.conversion import held_by

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array, shape_from
 from retrograde.core.batching import mapped
 from retrograde.core.host_callbacks import known
 from retrograde.core.locks import fork_safe_lock
@@ -15,6 +14,7 @@ from retrograde.core.random_state import Draw, fork_word
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
+from retrograde.ops.arguments import integer, integer_array, shape_from
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import (
     GENERATOR,

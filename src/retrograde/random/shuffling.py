@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
 from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
+from retrograde.ops.arguments import integer_array
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.random._drawing import anew, permutation, stateless_draw
 from retrograde.values.arguments import as_int

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.arrays._arguments import shape_from
 from retrograde.core import random_state
 from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
+from retrograde.ops.arguments import shape_from
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import anew, permutation, unit_normal, unit_truncated_normal

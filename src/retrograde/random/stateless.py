@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.arrays._arguments import integer, shape_from
 from retrograde.core.host_callbacks import known
 from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import (
@@ -156,6 +156,10 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     recorded = thread.recorders.recording is not None
     folded = drawn_from(_folded, *tensors) if recorded else _folded(*tensors)
     return full_range(folded, (2,), tensors[1]._array.dtype)
+
+
+# Their names in tf.random.experimental.
+stateless_split, stateless_fold_in = split, fold_in
 
 
 @known

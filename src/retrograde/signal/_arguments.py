@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integer_array
 from retrograde.values.errors import invalid
 
 

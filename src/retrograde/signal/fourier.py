@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays import roll
-from retrograde.arrays._arguments import integers
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axes_of, dtype_name
 from retrograde.ops import fourier as ft
+from retrograde.ops.arguments import integers
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor
 from retrograde.signal._arguments import check_rank
+from retrograde.toplevel.shaping import roll
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from retrograde.arrays import pad
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import framing
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.signal._arguments import at_least, check_rank, whole_number
+from retrograde.toplevel.shaping import pad
 
 
 def frame(

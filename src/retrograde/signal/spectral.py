@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.arrays import pad, tile, where, zeros_like
 from retrograde.core.tensor import Tensor
 from retrograde.math import equal, reduce_sum, square
 from retrograde.ops import fourier as ft
@@ -15,6 +14,9 @@ from retrograde.signal._arguments import at_least, check_rank, whole_number
 from retrograde.signal.fourier import irfft, rfft
 from retrograde.signal.framing import frame, overlap_and_add
 from retrograde.signal.windows import hann_window, window_of
+from retrograde.toplevel.creating import zeros_like
+from retrograde.toplevel.picking import where
+from retrograde.toplevel.shaping import pad, tile
 
 
 def stft(

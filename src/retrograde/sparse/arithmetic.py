@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer_array
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
 from retrograde.ops._families import conj
+from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.elementary import exp

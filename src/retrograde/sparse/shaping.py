@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array
 from retrograde.core.host_callbacks import hosted
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
+from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import integer, integer_array, integers
 from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
+from retrograde.ops.arguments import integer, integer_array, integers
 from retrograde.ops.conversion import as_tensor
-from retrograde.printing import elements_of
 from retrograde.ragged.operations import elementwise
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.strings._mapping import (
@@ -28,6 +27,7 @@ from retrograde.strings._mapping import (
     text,
 )
 from retrograde.strings._numbers import number_in
+from retrograde.toplevel.printing import elements_of
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import OutOfRangeError, allocated, invalid

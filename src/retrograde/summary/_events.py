@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from retrograde._atomic_files import full_disk_as_resource_exhausted
 from retrograde.core.locks import fork_safe_lock
+from retrograde.files.atomic import full_disk_as_resource_exhausted
 from retrograde.io.files import tensorflow_errors
 from retrograde.summary._crc import masked_crc
 from retrograde.values import dtypes

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.core import variable_scopes
 from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.scopes import name_scope
 from retrograde.summary import _events, writer
+from retrograde.toplevel.scopes import name_scope
 from retrograde.values.arguments import shown
 
 __all__ = ["get_step", "set_step", "summary_scope", "write_raw_pb"]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 
 def get_step() -> Any:

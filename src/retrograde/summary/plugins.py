@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays import cast
-from retrograde.arrays._arguments import integer
 from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.tensor import Tensor
 from retrograde.image import convert_image_dtype
 from retrograde.image._png import encode
+from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
 from retrograde.summary import _events, writer
 from retrograde.summary.experimental import summary_scope
+from retrograde.toplevel.shaping import cast
 from retrograde.values import dtypes
 from retrograde.values.arguments import brief, expect, shown
 from retrograde.values.errors import invalid

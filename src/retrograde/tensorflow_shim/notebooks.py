@@ -7,7 +7,7 @@ import pathlib
 import re
 from typing import Any, NamedTuple
 
-from retrograde._json_files import read_json
+from retrograde.files.checked_json import read_json
 from retrograde.values.errors import DataLossError
 
 # What IPython does to the rest of such a cell changes nothing of what it computes.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde._tensor_files import SUFFIX, TensorFile
+from retrograde.files.tensors import SUFFIX, TensorFile
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.dtypes import DType

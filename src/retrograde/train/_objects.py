@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrograde.core.variable import Variable
-from retrograde.module import Module
+from retrograde.toplevel.module import Module
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from retrograde.core import attribute_hooks
 from retrograde.core.recorders import alone
-from retrograde.module import Module
+from retrograde.toplevel.module import Module
 from retrograde.train._files import CheckpointReader
 from retrograde.train._objects import (
     graph_of,

@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from retrograde._atomic_files import replace_file, write_bytes
-from retrograde._json_files import parse_json
+from retrograde.files.atomic import replace_file, write_bytes
+from retrograde.files.checked_json import parse_json
 from retrograde.train._files import CheckpointReader, file_of
 from retrograde.values.errors import DataLossError
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.arrays import cast
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.math import minimum
 from retrograde.ops.conversion import as_tensor
+from retrograde.toplevel.shaping import cast
 from retrograde.train._objects import variable_in
 from retrograde.values.arguments import brief, shown
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 
 __all__ = ["PythonState"]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 
 class PythonState(abc.ABC):

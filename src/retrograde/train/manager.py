@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from retrograde._atomic_files import exclusive
+from retrograde.files.atomic import exclusive
 from retrograde.io.files import tensorflow_errors
 from retrograde.train._files import file_of
 from retrograde.train._state import CheckpointState, get_checkpoint_state, update_state

@@ -1,8 +1,5 @@
 """tf.types: names for annotations."""
 
-from retrograde._api.lazy import speaking
-from retrograde.types import experimental
+from retrograde._api.lazy import from_stub
 
-__all__ = ["experimental"]
-
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_stub(__name__)

@@ -133,6 +133,26 @@ class UnauthenticatedError(OpError):
     error_code = 16
 
 
+# The numbers of the errors, which each has as its `error_code`.
+OK = 0
+CANCELLED = CancelledError.error_code
+UNKNOWN = UnknownError.error_code
+INVALID_ARGUMENT = InvalidArgumentError.error_code
+DEADLINE_EXCEEDED = DeadlineExceededError.error_code
+NOT_FOUND = NotFoundError.error_code
+ALREADY_EXISTS = AlreadyExistsError.error_code
+PERMISSION_DENIED = PermissionDeniedError.error_code
+RESOURCE_EXHAUSTED = ResourceExhaustedError.error_code
+FAILED_PRECONDITION = FailedPreconditionError.error_code
+ABORTED = AbortedError.error_code
+OUT_OF_RANGE = OutOfRangeError.error_code
+UNIMPLEMENTED = UnimplementedError.error_code
+INTERNAL = InternalError.error_code
+UNAVAILABLE = UnavailableError.error_code
+DATA_LOSS = DataLossError.error_code
+UNAUTHENTICATED = UnauthenticatedError.error_code
+
+
 def invalid(message: str, in_function: type[Exception] | None = None) -> InvalidArgumentError:
     """An `InvalidArgumentError` that carries `message`."""
     error = InvalidArgumentError(None, None, message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde import arrays
+import retrograde as tf
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy import dtypes
 from retrograde.experimental.numpy._inputs import promoted
@@ -62,7 +62,7 @@ _METHODS = {
     "ravel": ravel,
     "flatten": flatten,
     "transpose": transpose,
-    "astype": arrays.cast,
+    "astype": tf.cast,
     "clip": clip,
     "max": amax,
     "min": amin,

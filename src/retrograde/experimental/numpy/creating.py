@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays, linalg, math
-from retrograde.arrays._arguments import integer, shape_from
+import retrograde as tf
+from retrograde import linalg, math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import FLOAT, array_of, refuse, tensor_of
 from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
+from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.casting import to_dtype
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import allocating, invalid
@@ -20,6 +21,9 @@ _MOST_AXES = 32
 
 
 # Of given values
+
+ndarray = Tensor
+"""The class of tensors, under the name that it has in NumPy."""
 
 
 def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
@@ -32,7 +36,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
         raise ValueError(f"array: `ndmin` is {as_text(ndmin)}. Expected at most {_MOST_AXES}.")
     x = array_of(val, wanted_dtype(dtype))
     if x.ndim < ndmin:
-        return arrays.reshape(x, (1,) * (ndmin - x.ndim) + x._array.shape)
+        return tf.reshape(x, (1,) * (ndmin - x.ndim) + x._array.shape)
     return x
 
 
@@ -65,12 +69,12 @@ def copy(a: Any) -> Tensor:
 
 def zeros(shape: Any, dtype: Any = float) -> Tensor:
     """Zeros."""
-    return arrays.zeros(shape, wanted_dtype(dtype) or common_dtype(1.0))
+    return tf.zeros(shape, wanted_dtype(dtype) or common_dtype(1.0))
 
 
 def ones(shape: Any, dtype: Any = float) -> Tensor:
     """Ones."""
-    return arrays.ones(shape, wanted_dtype(dtype) or FLOAT)
+    return tf.ones(shape, wanted_dtype(dtype) or FLOAT)
 
 
 def empty(shape: Any, dtype: Any = float) -> Tensor:
@@ -80,12 +84,12 @@ def empty(shape: Any, dtype: Any = float) -> Tensor:
 
 def zeros_like(a: Any, dtype: Any = None) -> Tensor:
     """Zeros, in the shape of `a`."""
-    return arrays.zeros_like(tensor_of(a), wanted_dtype(dtype))
+    return tf.zeros_like(tensor_of(a), wanted_dtype(dtype))
 
 
 def ones_like(a: Any, dtype: Any = None) -> Tensor:
     """Ones, in the shape of `a`."""
-    return arrays.ones_like(tensor_of(a), wanted_dtype(dtype))
+    return tf.ones_like(tensor_of(a), wanted_dtype(dtype))
 
 
 def empty_like(a: Any, dtype: Any = None) -> Tensor:
@@ -95,9 +99,7 @@ def empty_like(a: Any, dtype: Any = None) -> Tensor:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     """`fill_value`, broadcast to `shape`."""
-    return arrays.broadcast_to(
-        tensor_of(fill_value, wanted_dtype(dtype)), shape_from(shape, "full")
-    )
+    return tf.broadcast_to(tensor_of(fill_value, wanted_dtype(dtype)), shape_from(shape, "full"))
 
 
 def full_like(
@@ -114,7 +116,7 @@ def full_like(
             raise refuse(name, "full_like")
     x = tensor_of(a)
     value = tensor_of(fill_value, wanted_dtype(dtype) or x._array.dtype)
-    return arrays.broadcast_to(value, x._array.shape)
+    return tf.broadcast_to(value, x._array.shape)
 
 
 # Of ranges
@@ -134,7 +136,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     first, last, by = (tensor_of(value, own) for value in (start, stop, step))
     if bool(last < first if by > 0 else last > first):
         last = first
-    return to_dtype(arrays.range(first, last, by), wanted_dtype(dtype) or own)
+    return to_dtype(tf.range(first, last, by), wanted_dtype(dtype) or own)
 
 
 def linspace(
@@ -160,10 +162,10 @@ def linspace(
     first, last = tensor_of(start, own), tensor_of(stop, own)
     whole = last - first
     intervals = num - 1 if endpoint else num
-    step = whole / intervals if intervals > 0 else arrays.zeros_like(whole) + np.nan
+    step = whole / intervals if intervals > 0 else tf.zeros_like(whole) + np.nan
     if not endpoint and num > 1:
         last = last - step
-    y = arrays.linspace(first, last, num, axis=axis)
+    y = tf.linspace(first, last, num, axis=axis)
     if dtype is not None and dtype is not float:
         wanted = wanted_dtype(dtype)
         y = to_dtype(math.floor(y) if wanted.kind in "iu" else y, wanted)
@@ -201,9 +203,9 @@ def geomspace(
     wanted = wanted_dtype(dtype) or common_dtype(start, stop, FLOAT)
     working = np.promote_types(wanted, np.float32)
     first, last = (tensor_of(value, working) for value in (start, stop))
-    first, last = first + arrays.zeros_like(last), last + arrays.zeros_like(first)
+    first, last = first + tf.zeros_like(last), last + tf.zeros_like(first)
     growth = math.log(last / first) / float(np.log(10))
-    y = first * 10.0 ** linspace(arrays.zeros_like(growth), growth, num, endpoint)
+    y = first * 10.0 ** linspace(tf.zeros_like(growth), growth, num, endpoint)
     return to_dtype(y if axis == 0 else moveaxis(y, 0, axis), wanted)
 
 
@@ -216,7 +218,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
         raise refuse("sparse", "meshgrid")
     if not kwargs.pop("copy", True):
         raise refuse("copy", "meshgrid")
-    return arrays.meshgrid(*map(tensor_of, xi), **kwargs)
+    return tf.meshgrid(*map(tensor_of, xi), **kwargs)
 
 
 # Of diagonals, triangles and powers
@@ -258,13 +260,13 @@ def _triangle(m: Any, k: int, what: str) -> tuple[Tensor, Tensor]:
 def tril(m: Any, k: int = 0) -> Tensor:
     """Matrices with zeros above diagonal `k`."""
     x, below = _triangle(m, k, "tril")
-    return arrays.where(below, x, arrays.zeros((), x.dtype))
+    return tf.where(below, x, tf.zeros((), x.dtype))
 
 
 def triu(m: Any, k: int = 0) -> Tensor:
     """Matrices with zeros below diagonal `k`."""
     x, below = _triangle(m, integer(k, "triu: k") - 1, "triu")
-    return arrays.where(below, arrays.zeros((), x.dtype), x)
+    return tf.where(below, tf.zeros((), x.dtype), x)
 
 
 def diag(v: Any, k: int = 0) -> Tensor:
@@ -282,7 +284,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
         error = invalid if x.ndim < 1 else ValueError
         raise error(f"diag: expected a vector or a matrix. Received: shape {x._array.shape}.")
     if not x._array.size:
-        return arrays.zeros((abs(k), abs(k)), x.dtype)
+        return tf.zeros((abs(k), abs(k)), x.dtype)
     return linalg.diag(x, k=k)
 
 
@@ -300,7 +302,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x._array.shape[-2:]
     if not -rows < offset < columns:
-        return arrays.zeros((*x._array.shape[:-2], 0), x.dtype)
+        return tf.zeros((*x._array.shape[:-2], 0), x.dtype)
     return linalg.diag_part(x, k=offset)
 
 
@@ -319,7 +321,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     if columns < 0:
         raise ValueError(f"vander: `N` must not be negative. Received: {columns}.")
     powers = np.arange(columns)[:: 1 if increasing else -1]
-    return math.pow(arrays.expand_dims(x, -1), Tensor(powers.astype(x._array.dtype)))
+    return math.pow(tf.expand_dims(x, -1), Tensor(powers.astype(x._array.dtype)))
 
 
 # Of places
@@ -333,7 +335,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
             raise ValueError(f"diag_indices: `{name}` must not be negative. Received: {value}.")
     if ndim > _MOST_AXES:
         raise ValueError(f"diag_indices: `ndim` must be at most {_MOST_AXES}. Received: {ndim}.")
-    return (arrays.range(n),) * ndim
+    return (tf.range(n),) * ndim
 
 
 def ix_(*args: Any) -> list[Tensor]:
@@ -353,7 +355,7 @@ def ix_(*args: Any) -> list[Tensor]:
                 f"ix_: expected integers or bool. Received: {x.dtype.name} for argument {place}."
             )
         if x._array.dtype.kind == "b":
-            x = ravel(arrays.where(x))
+            x = ravel(tf.where(x))
         shape = [-1 if axis == place else 1 for axis in range(len(args))]
-        grid.append(arrays.reshape(x, shape))
+        grid.append(tf.reshape(x, shape))
     return grid

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays, bitwise, clipping, math, nn
-from retrograde.arrays._arguments import integer
+import retrograde as tf
+from retrograde import bitwise, math, nn
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import (
@@ -22,7 +22,9 @@ from retrograde.experimental.numpy._inputs import (
     tensor_of,
 )
 from retrograde.ops import arithmetic
+from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
+from retrograde.toplevel import clipping
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, brief
 from retrograde.values.shapes import normalise_axis
@@ -217,14 +219,14 @@ def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Tensor:
 def signbit(x: Any) -> Tensor:
     """Whether `x` is less than zero."""
     x = tensor_of(x)
-    return arrays.zeros_like(x) if _is_bool(x) else x < 0
+    return tf.zeros_like(x) if _is_bool(x) else x < 0
 
 
 def heaviside(x1: Any, x2: Any) -> Tensor:
     """0 where `x1` is negative, 1 where it is positive, `x2` where it is zero."""
     x1, x2 = promoted_inexact(x1, x2)
-    positive_or_zero = arrays.where(x1 > 0, arrays.ones((), x2.dtype), x2)
-    return arrays.where(x1 < 0, arrays.zeros((), x2.dtype), positive_or_zero)
+    positive_or_zero = tf.where(x1 > 0, tf.ones((), x2.dtype), x2)
+    return tf.where(x1 < 0, tf.zeros((), x2.dtype), positive_or_zero)
 
 
 def ceil(x: Any) -> Tensor:
@@ -240,7 +242,7 @@ def floor(x: Any) -> Tensor:
 def fix(x: Any) -> Tensor:
     """`x`, rounded towards zero."""
     x = inexact(x)
-    return arrays.where(x < 0, math.ceil(x), math.floor(x))
+    return tf.where(x < 0, math.ceil(x), math.floor(x))
 
 
 def around(a: Any, decimals: int = 0) -> Tensor:
@@ -315,8 +317,8 @@ def sqrt(x: Any) -> Tensor:
 def cbrt(x: Any) -> Tensor:
     """The cube root, negative for negative numbers."""
     x = inexact(x)
-    root = math.pow(arrays.where(x < 0, -x, x), 1 / 3)
-    return arrays.where(x < 0, -root, root)
+    root = math.pow(tf.where(x < 0, -x, x), 1 / 3)
+    return tf.where(x < 0, -root, root)
 
 
 def hypot(x1: Any, x2: Any) -> Tensor:
@@ -380,11 +382,11 @@ def _log_of_sum(x1: Any, x2: Any, unit: float) -> Tensor:
     Which of two equal numbers counts as the larger does not matter: each has half of the gradient.
     """
     x1, x2 = promoted_inexact(x1, x2)
-    larger = arrays.where(x1 >= x2, x1, x2)
-    smaller = arrays.where(x1 >= x2, x2, x1)
+    larger = tf.where(x1 >= x2, x1, x2)
+    smaller = tf.where(x1 >= x2, x2, x1)
     difference = smaller - larger
     y = larger + math.softplus(difference * unit) / unit
-    return arrays.where(math.is_nan(difference), x1 + x2, y)  # infinities of one sign, or nan
+    return tf.where(math.is_nan(difference), x1 + x2, y)  # infinities of one sign, or nan
 
 
 # Angles and hyperbolic functions
@@ -463,7 +465,7 @@ def sinc(x: Any) -> Tensor:
     """`sin(pi * x) / (pi * x)`, which is 1 at zero."""
     angle = inexact(x) * float(np.pi)
     near_zero = 1.0 - math.square(angle) / 6.0  # so that derivatives are right there too
-    return arrays.where(angle == 0.0, near_zero, math.sin(angle) / angle)
+    return tf.where(angle == 0.0, near_zero, math.sin(angle) / angle)
 
 
 def deg2rad(x: Any) -> Tensor:

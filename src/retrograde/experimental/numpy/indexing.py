@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays
+import retrograde as tf
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import broadcast_all, tensor_of
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
@@ -25,7 +25,7 @@ def get_item(x: Tensor, key: Any) -> Tensor:
     neighbours, and comes first otherwise. Integers count among the slices, as in TensorFlow.
     """
     if _is_mask(key):
-        return arrays.boolean_mask(x, key)
+        return tf.boolean_mask(x, key)
     elements = [_element(k) for k in (key if isinstance(key, tuple) else _in_a_list(key))]
     basic = tuple(slice(None) if isinstance(k, Tensor) else k for k in elements)
     y = slicing.get_item(x, basic)
@@ -64,7 +64,7 @@ def _element(k: Any) -> Any:
             raise NotImplementedError(
                 f"A mask among other indices must be a vector. Received: {index._array.shape}."
             )
-        return ravel(arrays.where(index))
+        return ravel(tf.where(index))
     if kind not in "iu" or index._array.dtype == np.uint64:
         raise IndexError(
             "Only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and arrays of "
@@ -88,13 +88,12 @@ def _picked(x: Tensor, places: dict[int, Tensor]) -> Tensor:
     indices = broadcast_all([places[axis] for axis in axes])
     sizes = [x._array.shape[axis] for axis in axes]
     indices = [
-        arrays.where(index < 0, index + size, index)
-        for index, size in zip(indices, sizes, strict=True)
+        tf.where(index < 0, index + size, index) for index, size in zip(indices, sizes, strict=True)
     ]
     if len(axes) == 1:
-        return arrays.gather(x, indices[0], axis=axes[0])
+        return tf.gather(x, indices[0], axis=axes[0])
     front = moveaxis(x, axes, range(len(axes)))
-    y = arrays.gather_nd(front, arrays.stack(indices, -1))
+    y = tf.gather_nd(front, tf.stack(indices, -1))
     if axes != list(range(axes[0], axes[0] + len(axes))):
         return y
     count = indices[0].ndim

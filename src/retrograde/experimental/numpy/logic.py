@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays, math
+import retrograde as tf
+from retrograde import math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import inexact, promoted, tensor_of
 from retrograde.ops.casting import to_dtype
@@ -58,7 +59,7 @@ def array_equal(a1: Any, a2: Any) -> Tensor:
     """Whether two arrays have the same shape and the same elements."""
     x1, x2 = promoted(a1, a2)
     if x1._array.shape != x2._array.shape:
-        return arrays.zeros((), bool)
+        return tf.zeros((), bool)
     return math.reduce_all(math.equal(x1, x2))
 
 

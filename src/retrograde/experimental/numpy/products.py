@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde import arrays, linalg, math
+import retrograde as tf
+from retrograde import linalg, math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import axis_to_end, broadcast_all, promoted, tensor_of
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
@@ -51,7 +52,7 @@ def inner(a: Any, b: Any) -> Tensor:
 def outer(a: Any, b: Any) -> Tensor:
     """The products of each element of `a` with each of `b`."""
     a, b = promoted(a, b)
-    return math.multiply(arrays.reshape(a, [-1, 1]), arrays.reshape(b, [1, -1]))
+    return math.multiply(tf.reshape(a, [-1, 1]), tf.reshape(b, [1, -1]))
 
 
 def vdot(a: Any, b: Any) -> Tensor:
@@ -90,7 +91,7 @@ def _of_length_3(x: Tensor) -> Tensor:
     """Vectors with a third component of zero, if they have only two."""
     if x._array.shape[-1] == 3:
         return x
-    return arrays.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, 1]])
+    return tf.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, 1]])
 
 
 def kron(a: Any, b: Any) -> Tensor:
@@ -104,8 +105,8 @@ def kron(a: Any, b: Any) -> Tensor:
     sizes_a, sizes_b = ((1,) * (count - x.ndim) + x._array.shape for x in (a, b))
     apart_a = [size for n in sizes_a for size in (n, 1)]
     apart_b = [size for n in sizes_b for size in (1, n)]
-    y = math.multiply(arrays.reshape(a, apart_a), arrays.reshape(b, apart_b))
-    return arrays.reshape(y, [n * m for n, m in zip(sizes_a, sizes_b, strict=True)])
+    y = math.multiply(tf.reshape(a, apart_a), tf.reshape(b, apart_b))
+    return tf.reshape(y, [n * m for n, m in zip(sizes_a, sizes_b, strict=True)])
 
 
 def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
@@ -133,5 +134,5 @@ def polyval(p: Any, x: Any) -> Tensor:
     array([ 3,  6, 11])
     """
     p, x = promoted(p, x)
-    coefficients = arrays.unstack(ravel(p) if not p.ndim else p)
-    return arrays.broadcast_to(math.polyval(coefficients, x), x._array.shape)
+    coefficients = tf.unstack(ravel(p) if not p.ndim else p)
+    return tf.broadcast_to(math.polyval(coefficients, x), x._array.shape)

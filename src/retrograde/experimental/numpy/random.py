@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.arrays._arguments import shape_from
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import FLOAT, tensor_of
 from retrograde.experimental.numpy.dtypes import common_dtype
+from retrograde.ops.arguments import shape_from
 from retrograde.random import stateful
 from retrograde.values.arguments import as_int, shown
 from retrograde.values.shapes import broadcast

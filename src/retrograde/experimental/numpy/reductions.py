@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays, linalg, math
+import retrograde as tf
+from retrograde import linalg, math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import inexact, refuse, tensor_of
 from retrograde.experimental.numpy.creating import diagonal
@@ -81,7 +82,7 @@ def average(
         total = tensor_of(x._array.size // (y._array.size or 1), x._array.dtype)
     else:
         y, total = _weighed(x, axis, weights)
-    return (y, arrays.broadcast_to(total, y._array.shape)) if returned else y
+    return (y, tf.broadcast_to(total, y._array.shape)) if returned else y
 
 
 def _weighed(x: Tensor, axis: int | None, weights: Any) -> tuple[Tensor, Tensor]:
@@ -215,7 +216,7 @@ def _without_nan(a: Any, instead: int) -> Tensor:
     x = tensor_of(a)
     if x._array.dtype not in dtypes.INEXACT:
         return x
-    return arrays.where(math.is_nan(x), tensor_of(instead, x._array.dtype), x)
+    return tf.where(math.is_nan(x), tensor_of(instead, x._array.dtype), x)
 
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde import arrays, math
-from retrograde.arrays._arguments import integer, integers
-from retrograde.clipping import clip_by_value
+import retrograde as tf
+from retrograde import math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import (
     array_of,
@@ -20,15 +19,15 @@ from retrograde.experimental.numpy._inputs import (
     refuse,
     tensor_of,
 )
+from retrograde.ops.arguments import integer, integers
 from retrograde.ops.casting import identity, to_dtype
+from retrograde.toplevel.clipping import clip_by_value
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import listed
 from retrograde.values.shapes import TensorShape, normalise_axis
 
 _INT32 = np.dtype(np.int32)
 _INT64 = np.dtype(np.int64)
-
-_stacked = arrays.stack  # under another name: NumPy's `stack` has an argument `arrays`
 
 
 # Shapes and axes
@@ -67,13 +66,13 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
         raise ValueError(f"reshape: `order` must be 'C' or 'F'. Received: {shown(order)}.")
     x, sizes = tensor_of(a), integers(newshape, "reshape")
     if order == "C":
-        return arrays.reshape(x, sizes)
-    return arrays.transpose(arrays.reshape(arrays.transpose(x), sizes[::-1]))
+        return tf.reshape(x, sizes)
+    return tf.transpose(tf.reshape(tf.transpose(x), sizes[::-1]))
 
 
 def ravel(a: Any) -> Tensor:
     """All elements of `a` along one axis."""
-    return arrays.reshape(tensor_of(a), [-1])
+    return tf.reshape(tensor_of(a), [-1])
 
 
 def flatten(a: Any, order: str = "C") -> Tensor:
@@ -87,17 +86,17 @@ def flatten(a: Any, order: str = "C") -> Tensor:
 
 def expand_dims(a: Any, axis: int) -> Tensor:
     """`a` with one more axis, of size 1."""
-    return arrays.expand_dims(tensor_of(a), axis)
+    return tf.expand_dims(tensor_of(a), axis)
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
     """`a` without its axes of size 1, or without those that `axis` names."""
-    return arrays.squeeze(tensor_of(a), axis)
+    return tf.squeeze(tensor_of(a), axis)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
     """`a` with its axes in the order `axes`, or in reverse."""
-    return arrays.transpose(tensor_of(a), axes)
+    return tf.transpose(tensor_of(a), axes)
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
@@ -106,7 +105,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     one, other = (normalise_axis(axis, x.ndim, "swapaxes") for axis in (axis1, axis2))
     order = list(range(x.ndim))
     order[one], order[other] = other, one
-    return arrays.transpose(x, order)
+    return tf.transpose(x, order)
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
@@ -128,13 +127,13 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     order = [axis for axis in range(x.ndim) if axis not in before]
     for place, axis in sorted(zip(after, before, strict=True)):
         order.insert(place, axis)
-    return arrays.transpose(x, order)
+    return tf.transpose(x, order)
 
 
 def _at_least(count: int, arys: Sequence[Any], grow: Any) -> Tensor | list[Tensor]:
     """Each of `arys` with at least `count` axes; `grow` gives the new shape for an old one."""
     xs = [array_of(a) for a in arys]
-    xs = [x if x.ndim >= count else arrays.reshape(x, grow(x._array.shape)) for x in xs]
+    xs = [x if x.ndim >= count else tf.reshape(x, grow(x._array.shape)) for x in xs]
     return xs[0] if len(xs) == 1 else xs
 
 
@@ -155,7 +154,7 @@ def atleast_3d(*arys: Any) -> Tensor | list[Tensor]:
 
 def broadcast_to(array: Any, shape: Any) -> Tensor:
     """`array`, broadcast to `shape`."""
-    return arrays.broadcast_to(tensor_of(array), integers(shape, "broadcast_to"))
+    return tf.broadcast_to(tensor_of(array), integers(shape, "broadcast_to"))
 
 
 def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Tensor]:
@@ -175,7 +174,7 @@ def concatenate(arys: Any, axis: int = 0) -> Tensor:
     arys = arys if isinstance(arys, (list, tuple)) else [arys]
     if not arys:
         raise ValueError(f"concatenate: expected at least one array. Received: {arys}.")
-    return arrays.concat(promoted(*arys), axis)
+    return tf.concat(promoted(*arys), axis)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
@@ -189,7 +188,7 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
     """Arrays of one shape side by side along a new axis."""
     if isinstance(arrays, Tensor):
         return identity(arrays) if axis == 0 else swapaxes(arrays, 0, axis)
-    return _stacked(promoted(*listed("stack", arrays)), axis)
+    return tf.stack(promoted(*listed("stack", arrays)), axis)
 
 
 def _joined(tup: Any, at_least: Any, axis: int, what: str) -> Tensor:
@@ -222,7 +221,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """
     x = tensor_of(ary)
     if isinstance(indices_or_sections, int):
-        return arrays.split(x, indices_or_sections, axis)
+        return tf.split(x, indices_or_sections, axis)
     if not -x.ndim <= integer(axis, "split: axis") < x.ndim:
         raise ValueError(f"split: there is no axis {as_text(axis)} in shape {x._array.shape}.")
     whole = x._array.shape[axis]
@@ -233,7 +232,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
         raise ValueError(
             f"split: expected indices in ascending order. Received: {as_text(indices_or_sections)}."
         )
-    return arrays.split(x, sizes, axis)
+    return tf.split(x, sizes, axis)
 
 
 def _split_along(ary: Any, indices_or_sections: Any, axis: int, what: str) -> list[Tensor]:
@@ -271,13 +270,13 @@ def tile(a: Any, reps: Any) -> Tensor:
     """`a`, repeated as a whole along each axis; it gets as many axes as `reps` asks for."""
     x, times = tensor_of(a), integers(reps, "tile")
     count = max(x.ndim, len(times))
-    x = arrays.reshape(x, (1,) * (count - x.ndim) + x._array.shape)
-    return arrays.tile(x, (1,) * (count - len(times)) + times)
+    x = tf.reshape(x, (1,) * (count - x.ndim) + x._array.shape)
+    return tf.tile(x, (1,) * (count - len(times)) + times)
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
     """The elements of `a`, or its slices along `axis`, each repeated."""
-    return arrays.repeat(tensor_of(a), integers(repeats, "repeat"), axis)
+    return tf.repeat(tensor_of(a), integers(repeats, "repeat"), axis)
 
 
 def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Tensor:
@@ -290,7 +289,7 @@ def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Tensor:
             f"pad: `mode` must be 'constant', 'reflect' or 'symmetric'. Received: {shown(mode)}."
         )
     value = kwargs.get("constant_values", 0)
-    return arrays.pad(tensor_of(array), tensor_of(pad_width, _INT32), mode.upper(), value)
+    return tf.pad(tensor_of(array), tensor_of(pad_width, _INT32), mode.upper(), value)
 
 
 def flip(m: Any, axis: int | None = None) -> Tensor:
@@ -298,7 +297,7 @@ def flip(m: Any, axis: int | None = None) -> Tensor:
     x = tensor_of(m)
     if axis is not None:
         axis = normalise_axis(axis, x.ndim, "flip")
-    return arrays.reverse(x, list(range(x.ndim)) if axis is None else [axis])
+    return tf.reverse(x, list(range(x.ndim)) if axis is None else [axis])
 
 
 def flipud(m: Any) -> Tensor:
@@ -315,8 +314,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     """`a` with its elements moved by `shift` places; those that leave at the end enter in front."""
     x = tensor_of(a)
     if axis is not None:
-        return arrays.roll(x, shift, axis)
-    return arrays.reshape(arrays.roll(ravel(x), shift, 0), x._array.shape)
+        return tf.roll(x, shift, axis)
+    return tf.reshape(tf.roll(ravel(x), shift, 0), x._array.shape)
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
@@ -327,7 +326,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     if turns == 0:
         return identity(x)
     if turns == 2:
-        return arrays.reverse(x, [one, other])
+        return tf.reverse(x, [one, other])
     if turns == 1:
         return swapaxes(flip(x, other), one, other)
     return flip(swapaxes(x, one, other), other)
@@ -355,7 +354,7 @@ def take(
         places = to_dtype(places, _INT64)
     count = x._array.shape[axis]
     places = clip_by_value(places, 0, count - 1) if mode == "clip" else math.floormod(places, count)
-    return arrays.gather(x, places, axis=axis)
+    return tf.gather(x, places, axis=axis)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
@@ -375,12 +374,12 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
             "Expected as many."
         )
     moved = [axis_to_end(t, axis, "take_along_axis") for t in (x, places)]
-    fronts = broadcast_all([arrays.zeros(t._array.shape[:-1], bool) for t in moved])
+    fronts = broadcast_all([tf.zeros(t._array.shape[:-1], bool) for t in moved])
     front = fronts[0]._array.shape
-    x, places = (arrays.broadcast_to(t, (*front, t._array.shape[-1])) for t in moved)
+    x, places = (tf.broadcast_to(t, (*front, t._array.shape[-1])) for t in moved)
     count = x._array.shape[-1]
-    places = arrays.where(places < 0, places + count, places)
-    return moveaxis(arrays.gather(x, places, batch_dims=len(front)), -1, axis)
+    places = tf.where(places < 0, places + count, places)
+    return moveaxis(tf.gather(x, places, batch_dims=len(front)), -1, axis)
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
@@ -398,14 +397,14 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     axis = normalise_axis(axis, x.ndim, "compress")
     missing = x._array.shape[axis] - keep._array.shape[0]
     if missing > 0:
-        keep = arrays.concat([keep, arrays.zeros([missing], bool)], 0)
-    return arrays.boolean_mask(x, keep, axis)
+        keep = tf.concat([keep, tf.zeros([missing], bool)], 0)
+    return tf.boolean_mask(x, keep, axis)
 
 
 def nonzero(a: Any) -> list[Tensor]:
     """The places where `a` is not zero: their indices, for each axis."""
     x = to_dtype(atleast_1d(a), np.dtype(bool))
-    return arrays.unstack(arrays.where(x), x.ndim, 1)
+    return tf.unstack(tf.where(x), x.ndim, 1)
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Tensor | list[Tensor]:
@@ -419,7 +418,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Tensor | list[Tensor]
         return nonzero(keep)
     if x is None or y is None:
         raise ValueError("where: expected both of `x` and `y`, or none of them.")
-    return arrays.where(keep, *promoted(x, y))
+    return tf.where(keep, *promoted(x, y))
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
@@ -445,7 +444,7 @@ def sort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = No
     if order is not None:
         raise refuse("order", "sort")
     x = tensor_of(a)
-    return arrays.sort(ravel(x), 0) if axis is None else arrays.sort(x, axis)
+    return tf.sort(ravel(x), 0) if axis is None else tf.sort(x, axis)
 
 
 def argsort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
@@ -460,4 +459,4 @@ def argsort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any =
     if x._array.dtype.kind == "c":
         raise TypeError(f"argsort: complex numbers have no order. Received: {x.dtype.name}.")
     x, axis = (ravel(x), 0) if axis is None or not x.ndim else (x, axis)
-    return to_dtype(arrays.argsort(x, axis, stable=True), _INT64)
+    return to_dtype(tf.argsort(x, axis, stable=True), _INT64)

@@ -9,10 +9,10 @@ from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 
 import retrograde
 from retrograde.core.tensor import Tensor
-from retrograde.devices import device as device_scope
 from retrograde.keras_backend.conversion import cast, convert_to_numpy, convert_to_tensor, is_tensor
 from retrograde.keras_backend.symbolic import compute_output_spec
 from retrograde.keras_backend.variable import Variable
+from retrograde.toplevel.devices import device as device_scope
 
 SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False

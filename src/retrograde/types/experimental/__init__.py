@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde._api.lazy import speaking
+from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 
 __all__ = ["TensorLike", "TraceType"]
 
-__getattr__ = speaking(__name__)
+__getattr__, __dir__ = from_all(__name__)
 
 TensorLike = (
     Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde import arrays
+import retrograde as tf
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import convert_to_tensor
 from retrograde.keras_backend.ops._inputs import (
@@ -58,12 +58,12 @@ def _own_or(dtype, x):
 
 def zeros_like(x, dtype=None):
     x = tensor(x)
-    return arrays.zeros_like(x, _own_or(dtype, x))
+    return tf.zeros_like(x, _own_or(dtype, x))
 
 
 def ones_like(x, dtype=None):
     x = tensor(x)
-    return arrays.ones_like(x, _own_or(dtype, x))
+    return tf.ones_like(x, _own_or(dtype, x))
 
 
 def empty_like(x, dtype=None):
@@ -116,7 +116,7 @@ def _spaced(start, stop, num, endpoint, dtype, axis):
     step = (last - first) / Tensor(wide.type(intervals if intervals else np.nan))
     shape = shape_of(step)
     rows = Tensor(np.arange(num).astype(wide).reshape((-1,) + (1,) * len(shape)))
-    by = step if intervals else arrays.zeros_like(step)
+    by = step if intervals else tf.zeros_like(step)
     y = broadcast_to(first, shape=shape) + rows * by
     if endpoint and num > 1:  # the last is what was asked for, without rounding
         kept = take_slice(y, where=((0, num - 1, 1), *((0, n, 1) for n in shape)))

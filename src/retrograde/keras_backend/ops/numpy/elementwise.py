@@ -6,7 +6,8 @@ import math as numbers_math
 
 import numpy as np
 
-from retrograde import arrays, math
+import retrograde as tf
+from retrograde import math
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy import elementwise as ours
@@ -94,7 +95,7 @@ def fmod(x1, x2):
 def negative(x):
     x = tensor(x)
     if x._array.dtype.kind == "u":
-        return apply(ar.subtract, (arrays.zeros_like(x), x))
+        return apply(ar.subtract, (tf.zeros_like(x), x))
     return apply(ar.negative, (x,))
 
 
@@ -103,7 +104,7 @@ def reciprocal(x):
     if x._array.dtype in dtypes.INEXACT:
         return apply(ar.reciprocal, (x,))
     x = numbers(x)
-    return apply(ar.truncate_divide, (arrays.ones_like(x), x))
+    return apply(ar.truncate_divide, (tf.ones_like(x), x))
 
 
 def square(x):
@@ -222,7 +223,7 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
         return identity(x)
     if own in dtypes.COMPLEX:
         parts = (nan_to_num(f(x), nan, posinf, neginf) for f in (math.real, math.imag))
-        return arrays.complex(*parts)
+        return tf.complex(*parts)
     limits = dtypes.of(own)
     posinf = limits.max if posinf is None else posinf
     neginf = limits.min if neginf is None else neginf
@@ -383,7 +384,7 @@ def real(x):
 
 def imag(x):
     x = tensor(x)
-    return math.imag(x) if x._array.dtype in dtypes.COMPLEX else arrays.zeros_like(x)
+    return math.imag(x) if x._array.dtype in dtypes.COMPLEX else tf.zeros_like(x)
 
 
 def conjugate(x):
@@ -525,8 +526,8 @@ def isreal(x):
     x = tensor(x)
     if x._array.dtype in dtypes.COMPLEX:
         x = math.imag(x)
-        return ar.equal(x, arrays.zeros_like(x))
-    return arrays.ones_like(x, bool)
+        return ar.equal(x, tf.zeros_like(x))
+    return tf.ones_like(x, bool)
 
 
 # Choosing

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from retrograde import arrays
+import retrograde as tf
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
@@ -108,7 +108,7 @@ def where(condition, x1=None, x2=None):
 
 
 def nonzero(x):
-    places = arrays.where(truths(x))
+    places = tf.where(truths(x))
     return tuple(shaping.unstack(to_dtype(places, INT32), axis=1))
 
 
@@ -289,7 +289,7 @@ def _quantile(x, q, axis, method, keepdims, past_nan, of=1):
     last = x.ndim - 1
     present = to_dtype(ar.logical_not(missing), x._array.dtype)
     count = sum(present, -1, True) if past_nan else Tensor(x._array.dtype.type(x.shape[-1]))
-    top = ar.maximum(count - 1, arrays.zeros_like(count))
+    top = ar.maximum(count - 1, tf.zeros_like(count))
     y = _between(sort(x, -1), top * ravel(shares), method)
     nan = Tensor(x._array.dtype.type(np.nan))
     spoiled = (all if past_nan else any)(missing, -1, True)

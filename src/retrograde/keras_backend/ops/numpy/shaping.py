@@ -9,7 +9,7 @@ import math
 import numpy as np
 from keras.src.backend.common.backend_utils import vectorize_impl
 
-from retrograde import arrays
+import retrograde as tf
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
@@ -28,8 +28,8 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import matrices, reduction, shaping
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.indexing import gather
+from retrograde.toplevel.vectorized_map import vectorized_map
 from retrograde.values import dtypes
-from retrograde.vectorizing import vectorized_map
 
 _BYTE = np.dtype(np.uint8)
 
@@ -50,7 +50,7 @@ def reshape(x, newshape):
     if -1 in shape:
         known = -math.prod(shape)
         if shape.count(-1) > 1 or not known or x._array.size % known:
-            return arrays.reshape(x, shape)  # which says what is wrong
+            return tf.reshape(x, shape)  # which says what is wrong
         shape = tuple([x._array.size // known if n == -1 else n for n in shape])
     return apply(shaping.reshape, (x,), {"shape": shape})
 
@@ -138,7 +138,7 @@ def broadcast_to(x, shape):
 
 
 def meshgrid(*x, indexing="xy"):
-    return arrays.meshgrid(*map(tensor, x), indexing=indexing)
+    return tf.meshgrid(*map(tensor, x), indexing=indexing)
 
 
 def view(x, dtype=None):
@@ -153,7 +153,7 @@ def view(x, dtype=None):
         return to_dtype(view(x, _BYTE), wanted)
     ratio = wanted.itemsize / own.itemsize
     if ratio == 1:
-        return arrays.bitcast(x, wanted)
+        return tf.bitcast(x, wanted)
     if not x.ndim or x._array.shape[-1] * own.itemsize % wanted.itemsize:
         raise ValueError(
             f"view: {x.dtype.name} of shape {shape_of(x)} cannot be read as "
@@ -161,8 +161,8 @@ def view(x, dtype=None):
         )
     *front, last = x._array.shape
     if ratio > 1:
-        return arrays.bitcast(reshape(x, (*front, int(last / ratio), int(ratio))), wanted)
-    return reshape(arrays.bitcast(x, wanted), (*front, int(last / ratio)))
+        return tf.bitcast(reshape(x, (*front, int(last / ratio), int(ratio))), wanted)
+    return reshape(tf.bitcast(x, wanted), (*front, int(last / ratio)))
 
 
 # Joining
@@ -263,7 +263,7 @@ def tile(x, repeats):
     x, times = tensor(x), wholes(repeats)
     count = max(x.ndim, len(times))
     x = shaping.reshape(x, shape=(1,) * (count - x.ndim) + shape_of(x))
-    return arrays.tile(x, (1,) * (count - len(times)) + times)
+    return tf.tile(x, (1,) * (count - len(times)) + times)
 
 
 def repeat(x, repeats, axis=None):
@@ -272,7 +272,7 @@ def repeat(x, repeats, axis=None):
         x, axis = ravel(x), 0
     at, times = axis_of(axis, x.ndim, "repeat"), wholes(repeats)
     if len(times) > 1:
-        return arrays.repeat(x, times, at)
+        return tf.repeat(x, times, at)
     shape = shape_of(x)
     front, back = shape[: at + 1], shape[at + 1 :]
     y = shaping.reshape(x, shape=(*front, 1, *back))
@@ -292,7 +292,7 @@ def pad(x, pad_width, mode="constant", constant_values=None):
         value = 0 if constant_values is None else constant_values
         if type(value) is not int or value or x._array.dtype.kind == "b":
             value = of_dtype(value, x._array.dtype)
-        return arrays.pad(x, pairs, "CONSTANT", value)
+        return tf.pad(x, pairs, "CONSTANT", value)
     y = identity(x)
     for axis, (before, after) in enumerate(pairs):
         if before or after:
@@ -317,11 +317,11 @@ def flipud(x):
 def roll(x, shift, axis=None):
     x = tensor(x)
     if axis is None:
-        return shaping.reshape(arrays.roll(ravel(x), whole(shift), 0), shape=shape_of(x))
+        return shaping.reshape(tf.roll(ravel(x), whole(shift), 0), shape=shape_of(x))
     shifts, axes = wholes(shift), wholes(axis)
     count = max(len(shifts), len(axes))
     shifts, axes = (part * count if len(part) == 1 else part for part in (shifts, axes))
-    return arrays.roll(x, shifts, axes)
+    return tf.roll(x, shifts, axes)
 
 
 def rot90(array, k=1, axes=(0, 1)):

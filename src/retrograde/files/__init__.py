@@ -1,0 +1,1 @@
+"""File formats: atomic replacement, JSON with checksums, tensors."""

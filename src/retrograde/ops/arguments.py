@@ -1,0 +1,84 @@
+"""Converts shapes, axes, sizes and indices to Python integers.
+
+They may be given as tensors. Recorders then observe that a value is converted to Python.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.tensor import Tensor
+from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes
+from retrograde.values.arguments import shown
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import TensorShape
+
+MOST_ELEMENTS = 2**58  # so that their bytes can be counted too
+_INDEX_DTYPES = frozenset(map(np.dtype, (np.int16, np.int32, np.int64)))
+
+
+def shape_from(value: Any, what: str, wrong: Any = invalid) -> tuple[int, ...]:
+    """The shape that `value` gives: one integer or several, or a TensorShape. None is negative."""
+    sizes = integers(value, what, wrong)
+    for size in sizes:
+        if size < 0:
+            raise invalid(f"{what}: dimension {size} must be >= 0. Received: shape {sizes}.")
+    if math.prod(filter(None, sizes)) > MOST_ELEMENTS:
+        raise invalid(f"{what}: shape {sizes} has more elements than can be counted.")
+    return sizes
+
+
+def integers(value: Any, what: str, wrong: Any = invalid, ndim: int | None = None) -> tuple:
+    """The integers in `value`, along one axis; one number alone counts if `ndim` is not 1.
+
+    `wrong` makes the error for what is no integer.
+    """
+    if type(value) in (list, tuple) and all(type(v) is int for v in value):
+        return tuple(map(_in_range, value))
+    if type(value) is int and ndim is None:
+        return (_in_range(value),)
+    array = integer_array(value, what, wrong)
+    if array.ndim > 1 or (ndim == 1 and not array.ndim):
+        raise invalid(f"{what}: expected a list of integers. Received: shape {array.shape}.")
+    return tuple(array.reshape(-1).tolist())
+
+
+def _in_range(value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"The integer {value} is out of range for int64.")
+    return value
+
+
+def integer_array(value: Any, what: str, wrong: Any = invalid) -> np.ndarray:
+    """The integers in `value`, as they are nested."""
+    if isinstance(value, TensorShape):
+        value.assert_is_fully_defined()
+    array = np.asarray(as_tensor(value))
+    if array.dtype.kind not in "iu" and array.size:
+        name = dtypes.of(array.dtype).name
+        raise wrong(f"{what}: expected integers. Received: {shown(value)} of dtype {name}.")
+    return array.astype(np.int64)
+
+
+def integer(value: Any, what: str, wrong: Any = invalid) -> int:
+    """The one integer in `value`. `wrong` makes the error for what is none."""
+    if type(value) is int:
+        return _in_range(value)
+    array = integer_array(value, what, wrong)
+    if array.size != 1:
+        raise invalid(f"{what}: expected a single integer. Received: shape {array.shape}.")
+    return int(array.item())
+
+
+def indices_from(value: Any, what: str) -> Tensor:
+    """`value` as a tensor of indices."""
+    indices = as_tensor(value)
+    if indices._array.dtype not in _INDEX_DTYPES:
+        raise invalid(
+            f"{what}: expected indices of dtype int32 or int64. Received: {indices.dtype.name}."
+        )
+    return indices

@@ -1,0 +1,121 @@
+"""Clips values, norms and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.tensor import Tensor
+from retrograde.math._inputs import axes_of
+from retrograde.ops import arithmetic, reduction
+from retrograde.ops.casting import identity, ones_like, to_dtype, zeros_like
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.elementary import sqrt
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
+
+
+@dispatched
+def clip_by_value(
+    t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None
+) -> Tensor | IndexedSlices:
+    """`t` with everything below the minimum raised to it, and above the maximum lowered to it.
+
+    The gradient flows to `t` inside the bounds and at them; outside, to the bound.
+
+    >>> tf.clip_by_value([-5, 1, 5], 0, 2).numpy()
+    array([0, 1, 2], dtype=int32)
+    """
+    x, pack = _values(t)
+    low, high = (_beside(x, bound) for bound in (clip_value_min, clip_value_max))
+    y = arithmetic.maximum(arithmetic.minimum(x, high), low)
+    if y._spec.shape != x._spec.shape:
+        raise ValueError(
+            f"clip_by_value: shapes {x.shape} of the tensor and {y.shape} of the result are "
+            "incompatible. Expected bounds that broadcast to the shape of the tensor."
+        )
+    return pack(y)
+
+
+def _values(t: Any) -> tuple[Tensor, Any]:
+    """The tensor to work on, and what makes the result from it: IndexedSlices stay such."""
+    if isinstance(t, IndexedSlices):
+        return as_tensor(t.values), lambda y: IndexedSlices(y, t.indices, t.dense_shape)
+    return as_tensor(t), lambda y: y
+
+
+def _beside(x: Tensor, value: Any) -> Tensor:
+    """`value` as a tensor; a number must be able to take the dtype of `x`."""
+    return as_tensor(value, None if held_by(value) is not None else x._spec.dtype)
+
+
+def clip_by_norm(
+    t: Any, clip_norm: Any, axes: Any = None, name: Any = None
+) -> Tensor | IndexedSlices:
+    """`t` scaled down so that its L2 norm, over all axes or over `axes`, is at most `clip_norm`.
+
+    >>> tf.clip_by_norm([3.0, 4.0], 1.0).numpy()
+    array([0.6, 0.8], dtype=float32)
+    """
+    x, pack = _values(t)
+    limit = to_dtype(_beside(x, clip_norm), x._spec.dtype)
+    limit = arithmetic.maximum(limit, zeros_like(limit))
+    over = axes_of(axes, x, "clip_by_norm")
+    square = reduction.sum(x * x, axis=over, keepdims=True)
+    some = arithmetic.greater(square, zeros_like(square))
+    # The root of a stand-in where all is zero, so that no infinite slope comes in.
+    root = sqrt(arithmetic.select(some, square, ones_like(square)))
+    norm = arithmetic.select(some, root, square)
+    return pack(x * limit / arithmetic.maximum(norm, limit))
+
+
+def global_norm(t_list: Sequence[Any], name: Any = None) -> Tensor:
+    """The L2 norm of several tensors as if they were one; `None` counts nothing.
+
+    >>> tf.linalg.global_norm([[3.0], None, [4.0]]).numpy()
+    np.float32(5.0)
+    """
+    xs = [_values(t)[0] for t in _sequence(t_list, "global_norm") if t is not None]
+    if not xs:
+        return Tensor(np.float32(0))
+    total = None
+    for x in xs:
+        square = reduction.sum(x * x, axis=tuple(range(x._spec.ndim)), keepdims=False)
+        total = square if total is None else total + square
+    return sqrt(total)
+
+
+def _sequence(t_list: Any, what: str) -> list:
+    if not isinstance(t_list, (list, tuple)):
+        raise TypeError(
+            f"{what}: `t_list` should be a sequence of tensors. Received {type(t_list)}."
+        )
+    return list(t_list)
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: Any = None
+) -> tuple[list, Tensor]:
+    """Tensors scaled down together until their norm as one is at most `clip_norm`.
+
+    Returns them, and the norm they had. `use_norm` is that norm, if it is known already. If it is
+    not finite, all of them become nan.
+
+    >>> clipped, norm = tf.clip_by_global_norm([[3.0], [4.0]], 1.0)
+    >>> [x.numpy().tolist() for x in clipped], norm.numpy()
+    ([[0.6000000238418579], [0.800000011920929]], np.float32(5.0))
+    """
+    tensors = _sequence(t_list, "clip_by_global_norm")
+    norm = global_norm(tensors) if use_norm is None else identity(as_tensor(use_norm))
+    limit = _beside(norm, clip_norm)
+    scale = limit * arithmetic.minimum(1.0 / norm, 1.0 / limit)
+    scale = scale + (norm - norm)  # nan, if the norm is not finite
+    return [None if t is None else _scaled(t, scale) for t in tensors], norm
+
+
+def _scaled(t: Any, scale: Tensor) -> Tensor | IndexedSlices:
+    x, pack = _values(t)
+    return pack(x * to_dtype(scale, x._spec.dtype))

@@ -1,0 +1,70 @@
+"""Implements tf.gradients and tf.hessians inside a `tf.function`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrograde.core.recorders import thread
+from retrograde.core.tape_arguments import UnconnectedGradients
+from retrograde.ops.conversion import as_tensor
+from retrograde.values import nest
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list:
+    """The derivatives of the sum of `ys` with respect to each of `xs`, inside a `tf.function`.
+
+    What is in `stop_gradients` counts as constant. In eager mode this raises, as in TensorFlow: a
+    tape has to be there before the computation.
+
+    >>> f = tf.function(lambda x: tf.gradients(x**3, x))
+    >>> f(tf.constant(2.0))[0].numpy()
+    np.float32(12.0)
+    """
+    targets, sources = nest.flatten(ys), nest.flatten(xs)
+    stops = [] if stop_gradients is None else nest.flatten(stop_gradients)
+    tape, targets, sources = _traced_back("gradients", targets, sources, stops)
+    weights = None if grad_ys is None else nest.flatten(grad_ys)
+    return tape.gradient(targets, sources, weights, unconnected_gradients)
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    name: str = "hessians",
+) -> list:
+    """The second derivatives of the sum of `ys` by each of `xs`, inside a `tf.function`.
+
+    In eager mode this raises, as in TensorFlow. `tape.hessian` is what to use there.
+    """
+    found = []
+    for x in nest.flatten(xs):
+        tape, targets, (source,) = _traced_back("hessians", nest.flatten(ys), [x], [])
+        with tape:
+            (gradient,) = tape.gradient(targets, [source], None, UnconnectedGradients.ZERO)
+        found.append(tape.jacobian(gradient, source, UnconnectedGradients.ZERO))
+    return found
+
+
+def _traced_back(what: str, targets: list, sources: list, stops: list) -> tuple:
+    """A tape that has seen the way from `sources` to `targets`, with both as they are on it."""
+    recording = thread.recorders.recording
+    if recording is None:
+        raise RuntimeError(
+            f"tf.{what} is not supported when eager execution is enabled. Use tf.GradientTape "
+            "instead."
+        )
+    from retrograde.program.tf_gradients import traced_back
+
+    held = [[as_tensor(x) for x in part] for part in (targets, sources, stops)]
+    return traced_back(recording, *held)

@@ -1,0 +1,601 @@
+"""Selects, scatters and sorts elements: by index, by mask, by order."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.core.host_callbacks import hosted
+from retrograde.core.recorders import changes
+from retrograde.core.scattering import refuse_unordered
+from retrograde.core.tensor import Tensor
+from retrograde.ops import arithmetic, indexing, shaping, slicing
+from retrograde.ops.arguments import indices_from, integer, integer_array, integers, shape_from
+from retrograde.ops.checking import check_range
+from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
+from retrograde.toplevel._bad_indices import are_ignored, gathered, left_out
+from retrograde.values import dtypes
+from retrograde.values.arguments import shown
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import invalid, listed
+from retrograde.values.shapes import TensorShape, broadcast, normalise_axis
+
+newaxis = None  # x[tf.newaxis]
+
+
+def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
+    """The part of a tensor that starts at `begin` and has `size`; -1 means "to the end".
+
+    >>> tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1]).numpy()
+    array([[2, 3], [5, 6]], dtype=int32)
+    """
+    x = as_tensor(input_)
+    shape = x._array.shape
+    sizes = integers(size, "slice", ndim=1)
+    if -1 not in sizes and len(sizes) == len(shape) and _moves(begin):
+        return _moving_slice(x, as_tensor(begin), sizes)
+    begins = integers(begin, "slice", ndim=1)
+    if not len(begins) == len(sizes) == len(shape):
+        raise invalid(
+            f"slice: expected begin and size with {len(shape)} numbers, one for each axis. "
+            f"Received: {begins} and {sizes}."
+        )
+    where = []
+    for axis, (start, count, n) in enumerate(zip(begins, sizes, shape, strict=True)):
+        stop = n if count == -1 else start + count
+        if not 0 <= start <= stop <= n:
+            raise invalid(
+                f"slice: begin {start} and size {count} do not fit axis {axis} of size {n}."
+            )
+        where.append((start, stop, 1))
+    return shaping.take_slice(x, where=tuple(where))
+
+
+def _moves(begin: Any) -> bool:
+    """Whether a part of a tensor begins elsewhere in other calls of a function."""
+    parts = begin if isinstance(begin, (list, tuple)) else (begin,)
+    return any([held is not None and changes(held._read()) for held in map(held_by, parts)])
+
+
+def _moving_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """A part that other calls of a function find elsewhere."""
+    for axis, (size, n) in enumerate(zip(sizes, x._array.shape, strict=True)):
+        what = f"slice: a part of size {size} of axis {axis}, which has size {n}, must have begin"
+        start = check_range(begin[axis], low=0, high=n - size + 1, what=what)
+        places = start + np.arange(size).astype(begin._array.dtype)
+        x = indexing.gather(x, places, axis=axis, whole=True)
+    return x
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: Any = None,
+) -> Tensor:
+    """What brackets do, spelled out: `begin`, `end` and `strides`, one of each for each axis.
+
+    In each mask, bit i says something about place i: that `begin` or `end` is left open, or that
+    the place is an ellipsis, a new axis, or an integer and not a slice.
+    """
+    begins, ends = (integers(v, "strided_slice", ndim=1) for v in (begin, end))
+    steps = (1,) * len(begins) if strides is None else integers(strides, "strided_slice", ndim=1)
+    if not len(begins) == len(ends) == len(steps):
+        raise invalid(
+            "strided_slice: expected begin, end and strides of equal length. Received: "
+            f"{begins}, {ends} and {steps}."
+        )
+    key = []
+    for i, (start, stop, step) in enumerate(zip(begins, ends, steps, strict=True)):
+        if ellipsis_mask >> i & 1:
+            key.append(Ellipsis)
+        elif new_axis_mask >> i & 1:
+            key.append(None)
+        elif shrink_axis_mask >> i & 1:
+            key.append(start)
+        else:
+            start = None if begin_mask >> i & 1 else start
+            key.append(builtins.slice(start, None if end_mask >> i & 1 else stop, step))
+    return slicing.get_item(as_tensor(input_), tuple(key))
+
+
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_mask") -> Tensor:
+    """The elements where `mask` is true, over as many axes as it has, from `axis` on.
+
+    >>> tf.boolean_mask([1, 2, 3], [True, False, True]).numpy()
+    array([1, 3], dtype=int32)
+    """
+    x, keep = as_tensor(tensor), as_tensor(mask)
+    at = 0 if axis is None else integer(axis, "boolean_mask")
+    size = keep._array.shape
+    if not size:
+        raise ValueError("boolean_mask: the mask cannot be a scalar.")
+    at += x._array.ndim if at < 0 else 0
+    covered = x._array.shape[at : at + len(size)]
+    if covered != size:
+        raise ValueError(
+            f"boolean_mask: shapes {covered}, of the axes that the mask covers, and {size}, of the "
+            "mask, are incompatible."
+        )
+    return slicing.boolean_mask(x, keep, at)
+
+
+@dispatched
+def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Tensor:
+    """`x` where `condition` is true, else `y`; without these two, the places where it is true.
+
+    All three broadcast against each other. The gradient of what is not taken is zero, whatever
+    happened there.
+
+    >>> tf.where([True, False, True], [1, 2, 3], 0).numpy(), tf.where([False, True]).numpy()
+    (array([1, 0, 3], dtype=int32), array([[1]]))
+    """
+    if (x is None) != (y is None):
+        raise ValueError("where: x and y must both be non-None or both be None.")
+    if x is None:
+        return _places(as_tensor(condition))
+    keep = as_tensor(condition, np.dtype(bool))
+    x1, x2 = one_dtype((x, y))
+    if x1._array.dtype != x2._array.dtype:
+        raise invalid(
+            f"where: x has dtype {x1.dtype.name} and y {x2.dtype.name}. Expected the same."
+        )
+    shapes = [tuple(t._array.shape) for t in (keep, x1, x2)]
+    if broadcast(*shapes) is None:
+        raise invalid("where: condition {}, x {} and y {} must be broadcastable.".format(*shapes))
+    return arithmetic.select(keep, x1, x2)
+
+
+@hosted(open_shapes=True)
+def _places(condition: Tensor) -> Tensor:
+    array = np.asarray(condition)
+    if not array.ndim or array.dtype.kind == "O":
+        raise invalid(
+            "where: a condition alone must have axes, and be of numbers or of bool. Received: "
+            f"shape {array.shape}, dtype {condition.dtype.name}."
+        )
+    return Tensor(np.argwhere(array).astype(np.int64))
+
+
+@dispatched
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+    name: Any = None,
+) -> Tensor:
+    """The slices of `params` at `indices` along `axis`.
+
+    The first `batch_dims` axes of both go together: within each batch, its own indices.
+
+    >>> tf.gather(["a", "b", "c"], [2, 0]).numpy()
+    array([b'c', b'a'], dtype=object)
+    """
+    x, places = as_tensor(params), indices_from(indices, "gather")
+    given = integer(batch_dims, "gather: batch_dims")
+    batch = given + places._array.ndim if given < 0 else given
+    if x._array.ndim <= batch:
+        raise invalid(f"gather: params must have at least {batch + 1} axes.")
+    along = given if axis is None else integer(axis, "gather")
+    at = normalise_axis(along, x._array.ndim, "gather")
+    if not batch:
+        # By an axis counted from the back, TensorFlow has no IndexedSlices.
+        return indexing.gather(x, places, axis=at, whole=along < 0)
+    _check_batches(x, places, batch, "gather")
+    if at < batch:
+        raise invalid(f"gather: expected axis >= batch_dims. Received: {at} and {batch}.")
+    return gather_batches(x, places, at, batch)
+
+
+def _check_batches(x: Tensor, indices: Tensor, batch: int, what: str) -> None:
+    shapes = tuple(x._array.shape[:batch]), tuple(indices._array.shape[:batch])
+    if shapes[0] != shapes[1] or len(shapes[0]) < batch:
+        raise invalid(
+            f"{what}: params and indices start with {shapes[0]} and {shapes[1]}. Expected {batch} "
+            "axes of the same sizes, as batch_dims says."
+        )
+
+
+def gather_batches(x: Tensor, indices: Tensor, axis: int, batch: int) -> Tensor:
+    """Gathers along `axis`, within each batch its own indices."""
+    ndim, taken = x._array.ndim, indices._array.ndim - batch
+    others = [i for i in builtins.range(ndim) if i != axis]
+    front = shaping.transpose(x, perm=(*others[:batch], axis, *others[batch:]))
+    last = shaping.reshape(indices, shape=(*indices._array.shape, 1))
+    y = indexing.gather_nd(front, last, batch_dims=batch)
+    order = list(builtins.range(y._array.ndim))
+    picked, rest = order[batch : batch + taken], order[batch + taken :]
+    between = axis - batch
+    return shaping.transpose(y, perm=(*order[:batch], *rest[:between], *picked, *rest[between:]))
+
+
+@dispatched
+def gather_nd(
+    params: Any,
+    indices: Any,
+    batch_dims: int = 0,
+    name: Any = None,
+    bad_indices_policy: str = "",
+) -> Tensor:
+    """The elements or slices at the coordinates in the last axis of `indices`.
+
+    >>> tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
+    array([2, 3], dtype=int32)
+    """
+    x, places = as_tensor(params), indices_from(indices, "gather_nd")
+    batch = integer(batch_dims, "gather_nd: batch_dims")
+    if batch and not 0 < batch < builtins.min(x._array.ndim, places._array.ndim):
+        raise ValueError(
+            f"gather_nd: batch_dims must not be negative, and below the number of axes of params "
+            f"and indices. Received: {batch} for shapes {x.shape} and {places.shape}."
+        )
+    _check_coordinates(places, x._array.ndim - batch, "gather_nd")
+    _check_batches(x, places, batch, "gather_nd")
+    if are_ignored(bad_indices_policy, "gather_nd"):
+        return gathered(x, places, batch)
+    return indexing.gather_nd(x, places, batch_dims=batch)
+
+
+def _check_coordinates(indices: Tensor, ndim: int, what: str) -> None:
+    shape = indices._array.shape
+    if not shape or shape[-1] > ndim:
+        raise invalid(
+            f"{what}: indices have shape {shape}. Expected a last axis with at most {ndim} "
+            "coordinates, as many as there are axes to index."
+        )
+
+
+def scatter_nd(
+    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: Any = None
+) -> Tensor:
+    """Zeros of `shape`, with `updates` added at the coordinates in the last axis of `indices`.
+
+    >>> tf.scatter_nd([[1], [3], [1]], [9, 10, 11], [5]).numpy()
+    array([ 0, 20,  0, 10,  0], dtype=int32)
+    """
+    places, values = indices_from(indices, "scatter_nd"), as_tensor(updates)
+    sizes = shape_from(shape, "scatter_nd")
+    _check_updates(places, values, sizes, "scatter_nd")
+    if are_ignored(bad_indices_policy, "scatter_nd"):
+        places, values = left_out(places, values, sizes)
+    return indexing.scatter_nd(values, places, shape=sizes, batch_dims=0)
+
+
+def _check_updates(indices: Tensor, values: Tensor, shape: tuple[int, ...], what: str) -> None:
+    _check_coordinates(indices, len(shape), what)
+    *outer, depth = indices._array.shape
+    expected = (*outer, *shape[depth:])
+    if tuple(values._array.shape) != expected:
+        raise invalid(
+            f"{what}: updates have shape {tuple(values._array.shape)}. Expected {expected} for "
+            f"indices of shape {tuple(indices._array.shape)} into shape {tuple(shape)}."
+        )
+
+
+def _operands(
+    tensor: Any, indices: Any, updates: Any, what: str, policy: str = ""
+) -> tuple[Tensor, ...]:
+    x, values = one_dtype((tensor, updates))
+    places = indices_from(indices, what)
+    if x._array.dtype != values._array.dtype:
+        raise invalid(
+            f"{what}: the tensor has dtype {x.dtype.name} and the updates {values.dtype.name}. "
+            "Expected the same."
+        )
+    _check_updates(places, values, x._array.shape, what)
+    if are_ignored(policy, what):
+        places, values = left_out(places, values, x._array.shape)
+    return x, values, places
+
+
+def tensor_scatter_nd_add(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+) -> Tensor:
+    """`tensor` with `updates` added at the coordinates in the last axis of `indices`."""
+    x, values, places = _operands(
+        tensor, indices, updates, "tensor_scatter_nd_add", bad_indices_policy
+    )
+    return x + indexing.scatter_nd(values, places, shape=tuple(x._array.shape), batch_dims=0)
+
+
+def tensor_scatter_nd_sub(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+) -> Tensor:
+    """`tensor` with `updates` subtracted at the coordinates in the last axis of `indices`."""
+    x, values, places = _operands(
+        tensor, indices, updates, "tensor_scatter_nd_sub", bad_indices_policy
+    )
+    return x - indexing.scatter_nd(values, places, shape=tuple(x._array.shape), batch_dims=0)
+
+
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: Any = None) -> Tensor:
+    """`tensor` with `updates` in place of what is at the coordinates in `indices`.
+
+    >>> tf.tensor_scatter_nd_update([1, 2, 3], [[0], [2]], [10, 30]).numpy()
+    array([10,  2, 30], dtype=int32)
+    """
+    x, values, places = _operands(tensor, indices, updates, "tensor_scatter_nd_update")
+    return indexing.put_nd(x, values, places, batch_dims=0)
+
+
+def tensor_scatter_nd_max(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+) -> Tensor:
+    """`tensor` raised to `updates` at the coordinates in the last axis of `indices`."""
+    x, values, places = _operands(
+        tensor, indices, updates, "tensor_scatter_nd_max", bad_indices_policy
+    )
+    refuse_unordered(x._spec, "tensor_scatter_nd_max")
+    return indexing.max_nd(x, values, places, batch_dims=0)
+
+
+def tensor_scatter_nd_min(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+) -> Tensor:
+    """`tensor` lowered to `updates` at the coordinates in the last axis of `indices`."""
+    x, values, places = _operands(
+        tensor, indices, updates, "tensor_scatter_nd_min", bad_indices_policy
+    )
+    refuse_unordered(x._spec, "tensor_scatter_nd_min")
+    return indexing.min_nd(x, values, places, batch_dims=0)
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: Any = None,
+) -> Tensor:
+    """In each batch, the first `seq_lengths[b]` elements along `seq_axis` in reverse order.
+
+    >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy()
+    array([[2, 1, 3], [6, 5, 4]], dtype=int32)
+    """
+    x = as_tensor(input)
+    ndim = x._array.ndim
+    along = normalise_axis(seq_axis, ndim, "reverse_sequence")
+    batch = normalise_axis(batch_axis or 0, ndim, "reverse_sequence")
+    places = _reversed_places(seq_lengths, x._array.shape, batch, along)
+    order = (batch, *(i for i in builtins.range(ndim) if i != batch))
+    y = gather_batches(shaping.transpose(x, perm=order), places, order.index(along), 1)
+    return shaping.transpose(y, perm=tuple(order.index(i) for i in builtins.range(ndim)))
+
+
+@hosted
+def _reversed_places(seq_lengths: Any, shape: tuple, batch: int, along: int) -> Tensor:
+    """In each batch, where each element comes from."""
+    lengths = integer_array(seq_lengths, "reverse_sequence")
+    if lengths.ndim != 1:
+        raise invalid(
+            f"reverse_sequence: expected a list of lengths. Received: {shown(seq_lengths)}."
+        )
+    lengths, size = lengths[:, None], shape[along]
+    if lengths.shape[0] != shape[batch] or not ((lengths >= 0) & (lengths <= size)).all():
+        raise invalid(
+            f"reverse_sequence: lengths {lengths[:, 0].tolist()} do not fit shape {tuple(shape)}. "
+            f"Expected one of at most {size} for each batch."
+        )
+    steps = np.arange(size)
+    return Tensor(np.where(steps < lengths, lengths - 1 - steps, steps))
+
+
+_MOST_PARTITIONS = 10**6  # each is a tensor: to make as many takes seconds
+
+
+@dispatched
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: Any = None
+) -> list[Tensor]:
+    """The slices of `data` shared out: slice i goes to the part `partitions[i]`."""
+    x, parts = as_tensor(data), as_tensor(partitions)
+    shape, covered = tuple(x._array.shape), parts._array.shape
+    if shape[: len(covered)] != covered:
+        raise invalid(
+            f"dynamic_partition: data of shape {shape} must start with the shape {covered} of the "
+            "partitions."
+        )
+    count = integer(num_partitions, "dynamic_partition", TypeError)
+    if count < 1:
+        raise invalid(f"dynamic_partition: expected at least one partition. Received: {count}.")
+    if count > _MOST_PARTITIONS:
+        raise invalid(
+            f"dynamic_partition: expected at most {_MOST_PARTITIONS} partitions. Received: {count}."
+        )
+    flat = shaping.reshape(x, shape=(parts._array.size, *shape[len(covered) :]))
+    return [indexing.gather(flat, places, axis=0) for places in _shared_out(parts, count)]
+
+
+@hosted(open_shapes=True)
+def _shared_out(partitions: Tensor, count: int) -> list[Tensor]:
+    """The places of each part."""
+    parts = integer_array(partitions, "dynamic_partition")
+    if parts.size and not (parts.min() >= 0 and parts.max() < count):
+        raise invalid(
+            f"dynamic_partition: partitions must be in [0, {count}). Received: {parts.tolist()}."
+        )
+    return [Tensor(np.flatnonzero(parts == i)) for i in builtins.range(count)]
+
+
+def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None) -> Tensor:
+    """Slices put in the order that `indices` says; of several for one place, the last stays.
+
+    >>> tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
+    array([10, 20, 30], dtype=int32)
+    """
+    places = [as_tensor(i) for i in listed("dynamic_stitch", indices)]
+    xs = one_dtype(listed("dynamic_stitch", data))
+    if not places or len(places) != len(xs):
+        raise (ValueError if places else invalid)(
+            f"dynamic_stitch: {len(places)} lists of indices for {len(xs)} of data. Expected as "
+            "many, and at least one."
+        )
+    rest = tuple(xs[0]._array.shape[places[0]._array.ndim :])
+    sizes = [p._array.size for p in places]
+    rows = [shaping.reshape(x, shape=(n, *rest)) for x, n in zip(xs, sizes, strict=True)]
+    where_to, marks = _stitched(places)
+    dtype = xs[0]._array.dtype
+    nothing = b"" if dtype.kind == "O" else 0
+    empty = Tensor(np.full((*marks._array.shape, *rest), nothing, dtype))
+    values = shaping.concat(*rows, axis=0)
+    return indexing.put_nd(empty, values, where_to, batch_dims=0)
+
+
+@hosted(open_shapes=True)
+def _stitched(indices: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Where all slices go, and something that is as long as the result."""
+    where_to = np.concatenate([integer_array(i, "dynamic_stitch").reshape(-1) for i in indices])
+    return Tensor(where_to[:, None]), Tensor(np.zeros(where_to.max(initial=-1) + 1, bool))
+
+
+def argsort(
+    values: Any,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: Any = None,
+) -> Tensor:
+    """The indices that put `values` in order along `axis`. Equal elements keep their order.
+
+    >>> tf.argsort([3, 1, 2]).numpy()
+    array([1, 2, 0], dtype=int32)
+    """
+    x = as_tensor(values)
+    at = _place(axis, x, "argsort")
+    return indexing.argsort(x, axis=at, descending=_descending(direction))
+
+
+def _place(axis: Any, x: Tensor, what: str) -> int:
+    if axis is None or isinstance(axis, range) or np.ndim(axis):
+        raise ValueError(f"{what}: `axis` must be a single integer. Received: {shown(axis)}.")
+    return normalise_axis(axis, x._array.ndim, what)
+
+
+def _descending(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: "
+            f"{shown(direction)}."
+        )
+    return direction == "DESCENDING"
+
+
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = None) -> Tensor:
+    """The elements in order along `axis`: from the smallest on, or from the largest.
+
+    >>> tf.sort([3, 1, 2], direction="DESCENDING").numpy()
+    array([3, 2, 1], dtype=int32)
+    """
+    x = as_tensor(values)
+    at = _place(axis, x, "sort")
+    order = indexing.argsort(x, axis=at, descending=_descending(direction))
+    last = x._array.ndim - 1
+    if not last:
+        return indexing.gather(x, order, axis=0, whole=True)
+    swap = tuple({at: last, last: at}.get(i, i) for i in builtins.range(last + 1))
+    x, order = shaping.transpose(x, perm=swap), shaping.transpose(order, perm=swap)
+    return shaping.transpose(gather_batches(x, order, last, last), perm=swap)
+
+
+@hosted
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: Any = None,
+) -> Tensor:
+    """Where each of `values` belongs in a sorted sequence, row by row if there are several rows.
+
+    >>> tf.searchsorted([1, 3, 5], [0, 3, 6]).numpy()
+    array([0, 1, 3], dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise ValueError(
+            f"searchsorted: `side` must be 'right' or 'left'. Received: {shown(side)}."
+        )
+    rows, wanted = (np.asarray(as_tensor(x)) for x in (sorted_sequence, values))
+    count = math.prod(rows.shape[:-1])
+    if count != math.prod(wanted.shape[:-1]) or not rows.ndim or not wanted.ndim:
+        raise invalid(
+            f"searchsorted: shapes {rows.shape} and {wanted.shape} do not have as many rows."
+        )
+    if rows.dtype != wanted.dtype or rows.dtype not in dtypes.REAL:
+        names = " and ".join(dtypes.of(x.dtype).name for x in (rows, wanted))
+        raise invalid(f"searchsorted: expected real numbers of one dtype. Received: {names}.")
+    flat = [x.reshape(count, x.shape[-1]) for x in (rows, wanted)]
+    found = [np.searchsorted(row, v, side) for row, v in zip(*flat, strict=True)]
+    return Tensor(
+        np.array(found, count_dtype(out_type, np.int32, "searchsorted")).reshape(wanted.shape)
+    )
+
+
+class Unique(NamedTuple):
+    """What `tf.unique` returns."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """What `tf.unique_with_counts` returns."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: Any = None) -> Unique:
+    """The distinct values in a vector, as they appear, and for each element the index of its value.
+
+    >>> y, idx = tf.unique([5, 7, 5])
+    >>> y.numpy(), idx.numpy()
+    (array([5, 7], dtype=int32), array([0, 1, 0], dtype=int32))
+    """
+    return Unique(*unique_with_counts(x, out_idx)[:2])
+
+
+@hosted(open_shapes=True)
+def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: Any = None) -> UniqueWithCounts:
+    """As `tf.unique`, and how often each element occurs."""
+    array = np.asarray(as_tensor(x))
+    if array.ndim != 1:
+        raise invalid(f"unique: expected a vector. Received: shape {array.shape}.")
+    values, first, inverse, counts = np.unique(
+        array, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    dtype = count_dtype(out_idx, np.int32, "unique")
+    results = values[order], place[inverse].astype(dtype), counts[order].astype(dtype)
+    return UniqueWithCounts(*map(Tensor, results))
+
+
+@hosted(open_shapes=True)
+def unravel_index(indices: Any, dims: Any, name: Any = None) -> Tensor:
+    """Coordinates in an array of shape `dims` for places in it laid flat.
+
+    >>> tf.unravel_index([5, 1], [2, 3]).numpy()
+    array([[1, 0], [2, 1]], dtype=int32)
+    """
+    flat = indices_from(indices, "unravel_index")
+    array, shape = np.asarray(flat), TensorShape(shape_from(dims, "unravel_index"))
+    if array.size and not (array.min() >= 0 and array.max() < shape.num_elements()):
+        raise invalid(f"unravel_index: index is out of bound for shape {shape}.")
+    places = np.unravel_index(array, tuple(shape)) if shape.rank else ()
+    return Tensor(np.array(places, flat._array.dtype).reshape(shape.rank, *array.shape))

@@ -1,0 +1,547 @@
+"""Reshapes, casts, reorders, joins and splits tensors."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.host_callbacks import hosted
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.recorders import changes, escape
+from retrograde.core.tensor import Tensor
+from retrograde.ops import arithmetic, casting, shaping
+from retrograde.ops._families import conj
+from retrograde.ops.arguments import integer, integer_array, integers, shape_from
+from retrograde.ops.casting import to_dtype
+from retrograde.ops.complexes import imag, make_complex, real
+from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
+from retrograde.ops.indexing import gather
+from retrograde.values import dtypes
+from retrograde.values.arguments import as_text, shown
+from retrograde.values.composites import dispatched
+from retrograde.values.conversion import held_by
+from retrograde.values.errors import UnimplementedError, allocated, invalid, listed
+from retrograde.values.shapes import normalise_axes, normalise_axis
+
+
+@dispatched
+def identity(input: Any, name: Any = None) -> Tensor | IndexedSlices:
+    """A new tensor with the same value; of a variable, its present value."""
+    if isinstance(input, IndexedSlices):
+        return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
+    return casting.identity(as_tensor(input))
+
+
+def identity_n(input: Sequence[Any], name: Any = None) -> list[Tensor]:
+    """New tensors with the values of several others."""
+    return [identity(x) for x in listed("identity_n", input)]
+
+
+@dispatched
+def stop_gradient(input: Any, name: Any = None) -> Tensor | IndexedSlices:
+    """The same value, through which no gradient flows.
+
+    >>> x = tf.Variable(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     y = x * tf.stop_gradient(x)
+    >>> tape.gradient(y, x).numpy()
+    np.float32(3.0)
+    """
+    if isinstance(input, IndexedSlices):
+        return IndexedSlices(stop_gradient(input.values), input.indices, input.dense_shape)
+    return casting.stop_gradient(as_tensor(input))
+
+
+@dispatched
+def cast(x: Any, dtype: Any, name: Any = None) -> Tensor | IndexedSlices:
+    """`x` in another dtype: the same object if it is a tensor of that dtype already.
+
+    >>> tf.cast([1.8, -1.8], tf.int32).numpy()
+    array([ 1, -1], dtype=int32)
+    """
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
+    tensor, wanted = as_tensor(x), dtypes.as_dtype(dtype).numpy_dtype
+    present = tensor._array.dtype
+    if present == wanted:
+        return tensor if x is tensor or held_by(x) is None else casting.identity(tensor)
+    if object in (present, wanted):
+        names = f"{dtypes.of(present).name} to {dtypes.of(wanted).name}"
+        raise UnimplementedError(None, None, f"Cast {names} is not supported.")
+    return to_dtype(tensor, wanted)
+
+
+@dispatched
+def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
+    """`value` in another dtype; what lies beyond its ends becomes its ends.
+
+    >>> tf.saturate_cast([300, -5], tf.uint8).numpy()
+    array([255,   0], dtype=uint8)
+    """
+    x, wanted = as_tensor(value), dtypes.as_dtype(dtype)
+    if x.dtype.is_complex and wanted.is_complex:
+        return make_complex(*(saturate_cast(part(x), wanted.real_dtype) for part in (real, imag)))
+    if wanted.is_complex:
+        return cast(saturate_cast(x, wanted.real_dtype), wanted)
+    if x.dtype.is_complex:
+        x = real(x)
+    present, array_dtype = x.dtype, x._array.dtype
+    if array_dtype in dtypes.REAL and wanted.numpy_dtype in dtypes.REAL:
+        lowest, highest = (_number(end) for end in (wanted.min, wanted.max))
+        if present.is_floating or present.min < lowest:
+            lowest = max(lowest, _number(present.min))
+            end = Tensor(_inside(lowest, array_dtype))
+            x = arithmetic.select(x < end, end, x)
+        if present.is_floating or present.max > highest:
+            highest = min(highest, _number(present.max))
+            end = Tensor(_inside(highest, array_dtype))
+            x = arithmetic.select(x > end, end, x)
+    return cast(x, wanted) if present is not wanted else casting.identity(x)
+
+
+def _number(end: Any) -> Any:
+    """An end of a dtype as a Python number, which compares with all others."""
+    return end if isinstance(end, int) else float(end)
+
+
+def _inside(end: Any, dtype: np.dtype) -> Any:
+    """The value of `dtype` next to `end`, and not beyond it."""
+    value = dtype.type(end if dtype.kind in "iu" else float(end))
+    return np.nextafter(value, dtype.type(0)) if abs(value.item()) > abs(end) else value
+
+
+def complex(real: Any, imag: Any, name: Any = None) -> Tensor:
+    """`real + imag * 1j`, of two float32 or two float64 tensors."""
+    x1, x2 = as_tensor(real), as_tensor(imag)
+    names = [x1.dtype.name, x2.dtype.name]
+    if names not in (["float32", "float32"], ["float64", "float64"]):
+        raise TypeError(
+            f"The `real` and `imag` components have incorrect types: {' '.join(names)}. Expected "
+            "both float32 or both float64."
+        )
+    return make_complex(x1, x2)
+
+
+@dispatched
+@hosted
+def bitcast(input: Any, type: Any, name: Any = None) -> Tensor:
+    """The same bits, read as another dtype. No gradient flows."""
+    x, wanted = as_tensor(input), numpy_dtype(type)
+    for dtype in (x._array.dtype, wanted):
+        if dtype not in dtypes.NUMERIC:
+            raise invalid(f"bitcast: dtype {dtypes.of(dtype).name} is not supported.")
+    escape(x, "bitcast")
+    array = np.array(x._array, order="C")
+    ratio, rest = divmod(wanted.itemsize, array.dtype.itemsize)
+    if ratio > 1 and (rest or array.shape[-1:] != (ratio,)):
+        raise invalid(
+            f"bitcast: {x.dtype.name} of shape {array.shape} cannot be read as "
+            f"{dtypes.of(wanted).name}. Expected a last axis of size {ratio}."
+        )
+    if ratio > 1:
+        return Tensor(array.view(wanted)[..., 0])
+    narrow = () if ratio else (array.dtype.itemsize // wanted.itemsize,)
+    return Tensor(array.reshape((*array.shape, 1)).view(wanted).reshape(array.shape + narrow))
+
+
+def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
+    """The same elements in another shape; -1 stands for the one size that follows.
+
+    >>> tf.reshape([[1, 2], [3, 4]], [-1]).numpy()
+    array([1, 2, 3, 4], dtype=int32)
+    """
+    x = as_tensor(tensor)
+    sizes = integers(shape, "reshape")
+    if -1 in sizes:
+        sizes = _without_the_unknown(sizes, x._array)
+    if any(n < 0 for n in sizes):
+        raise invalid(
+            f"reshape: sizes must be non-negative, or -1 for one of them. Received: {sizes}."
+        )
+    return shaping.reshape(x, shape=sizes)
+
+
+def _without_the_unknown(sizes: tuple[int, ...], array: Any) -> tuple[int, ...]:
+    if sizes.count(-1) > 1:
+        raise invalid(f"reshape: only one size may be -1. Received: {sizes}.")
+    at = sizes.index(-1)
+    known = math.prod(n for n in sizes if n != -1)
+    # Where nothing is left to divide by, TensorFlow leaves out the sizes that are 0 on both sides.
+    total, rest = (
+        (array.size, known)
+        if known
+        else (math.prod(n for n in array.shape if n), math.prod(n for n in sizes if n > 0))
+    )
+    if total % rest:
+        raise invalid(
+            f"reshape: a tensor of shape {array.shape} has {array.size} values, which shape "
+            f"{sizes} cannot hold: expected a multiple of {known}."
+        )
+    return (*sizes[:at], total // rest, *sizes[at + 1 :])
+
+
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: Any = "transpose") -> Tensor:
+    """The axes in the order `perm`, by default backwards; the conjugate if asked for.
+
+    >>> tf.transpose([[1, 2, 3]]).numpy()
+    array([[1], [2], [3]], dtype=int32)
+    """
+    x = as_tensor(a)
+    ndim = x._array.ndim
+    order = tuple(range(ndim))[::-1]
+    if perm is not None:
+        order = tuple(normalise_axis(p, ndim, "transpose") for p in integers(perm, "transpose"))
+        if sorted(order) != list(range(ndim)):
+            raise invalid(
+                f"transpose: {order} is no permutation of the {ndim} axes. Expected each once."
+            )
+    y = shaping.transpose(x, perm=order)
+    return conj(y) if conjugate else y
+
+
+@dispatched
+def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
+    """`input` with an axis of size 1 put in at `axis`.
+
+    >>> tf.expand_dims([1, 2], -1).shape
+    TensorShape([2, 1])
+    """
+    x = as_tensor(input)
+    shape = x._array.shape
+    at, ndim = integer(axis, "expand_dims"), len(shape)
+    if not -ndim - 1 <= at <= ndim:
+        raise invalid(
+            f"expand_dims: there is no place {at} for a new axis in a tensor of {ndim} axes. "
+            f"Expected {-ndim - 1} <= axis <= {ndim}."
+        )
+    at %= ndim + 1
+    return shaping.reshape(x, shape=(*shape[:at], 1, *shape[at:]))
+
+
+@dispatched
+def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
+    """`input` without its axes of size 1, or without those of them that `axis` names.
+
+    >>> x = tf.zeros([1, 3, 1])
+    >>> tf.squeeze(x).shape, tf.squeeze(x, axis=0).shape
+    (TensorShape([3]), TensorShape([3, 1]))
+    """
+    x = as_tensor(input)
+    shape = x._array.shape
+    named = () if axis is None else integers(axis, "squeeze", TypeError)
+    axes = {normalise_axis(a, len(shape), "squeeze") for a in named} or set(range(len(shape)))
+    gone = [a for a in axes if shape[a] == 1]
+    if named and len(gone) != len(axes):
+        raise invalid(
+            f"squeeze: cannot squeeze axes {named} of shape {shape}. Expected them to have size 1."
+        )
+    return shaping.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in gone))
+
+
+@dispatched
+def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
+    """Tensors joined along an axis they all have.
+
+    >>> tf.concat([[1, 2], [3]], 0).numpy()
+    array([1, 2, 3], dtype=int32)
+    """
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    xs = one_dtype(values)
+    at = integer(axis, "concat")
+    if not xs:
+        raise invalid("concat: received an empty list. Expected at least one tensor.")
+    if len(xs) == 1:
+        return casting.identity(xs[0])
+    if not xs[0]._array.ndim:
+        raise invalid("concat: can't concatenate scalars. Use tf.stack instead.")
+    return shaping.concat(*xs, axis=normalise_axis(at, xs[0]._array.ndim, "concat"))
+
+
+@dispatched
+def stack(values: Any, axis: int = 0, name: Any = "stack") -> Tensor:
+    """Tensors of one shape joined along a new axis.
+
+    >>> tf.stack([[1, 2], [3, 4]], axis=1).numpy()
+    array([[1, 3], [2, 4]], dtype=int32)
+    """
+    if not isinstance(values, (list, tuple)) or not values:
+        return _rows_moved(as_tensor(values), axis)
+    if axis == 0 and not holds_tensor(values):
+        with contextlib.suppress(TypeError, ValueError):  # said below, with the shapes
+            return as_tensor(values)
+    xs = one_dtype(values)
+    return shaping.stack(*xs, axis=_new_axis(axis, xs[0]._array.ndim + 1))
+
+
+def _rows_moved(x: Tensor, axis: int) -> Tensor:
+    """The rows of one tensor stacked along `axis`: its first axis goes there."""
+    if axis == 0 or not x._array.size:
+        return casting.identity(x)
+    at, others = _new_axis(axis, x._array.ndim), range(1, x._array.ndim)
+    return shaping.transpose(x, perm=(*others[:at], 0, *others[at:]))
+
+
+def _new_axis(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"stack: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
+    return axis % ndim
+
+
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: Any = "unstack"
+) -> list[Tensor]:
+    """The slices of a tensor along one axis, as a list: the reverse of `tf.stack`.
+
+    >>> [x.numpy().tolist() for x in tf.unstack([[1, 2], [3, 4]], axis=1)]
+    [[1, 3], [2, 4]]
+    """
+    x = as_tensor(value)
+    ndim = x._array.ndim
+    if not -ndim <= axis < ndim:
+        raise (ValueError if num is None else invalid)(
+            f"unstack: `axis` = {as_text(axis)} is not in range [{-ndim}, {ndim})."
+        )
+    size = x._array.shape[axis]
+    if num not in (None, size):
+        raise invalid(
+            f"unstack: axis {as_text(axis)} has size {size}. Expected `num`, which is "
+            f"{as_text(num)}."
+        )
+    return list(shaping.unstack(x, axis=axis % ndim)) if size else []
+
+
+@dispatched
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: Any = "split"
+) -> list[Tensor]:
+    """A tensor cut along one axis: into equal parts, or into parts of the sizes given.
+
+    One of the sizes may be -1, for what is left.
+
+    >>> [x.numpy().tolist() for x in tf.split([1, 2, 3], [1, -1])]
+    [[1], [2, 3]]
+    """
+    x = as_tensor(value)
+    at = normalise_axis(integer(axis, "split", TypeError), x._array.ndim, "split")
+    size = x._array.shape[at]
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        sizes = _equal_parts(int(num_or_size_splits), size)
+    else:
+        sizes = _given_parts(num_or_size_splits, size)
+    return list(shaping.split(x, sizes=sizes, axis=at))
+
+
+def _equal_parts(count: int, size: int) -> tuple[int, ...]:
+    if count < 1 or size % count:
+        raise invalid(f"split: {count} equal parts of {size} cannot be made. Expected a divisor.")
+    return allocated("split", operator.mul, (size // count,), count)
+
+
+def _given_parts(value: Any, size: int) -> tuple[int, ...]:
+    parts = integer_array(value, "split")
+    if not parts.ndim:
+        raise ValueError(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. Pass a "
+            "Python integer for equal parts."
+        )
+    if parts.ndim > 1:
+        raise invalid(f"split: expected a list of sizes. Received: shape {parts.shape}.")
+    sizes = parts.tolist()
+    if sizes.count(-1) > 1:
+        raise invalid(f"split: only one of the sizes may be -1. Received: {sizes}.")
+    if -1 in sizes:
+        sizes[sizes.index(-1)] = size - sum(n for n in sizes if n != -1)
+    if sum(sizes) != size or min(sizes, default=0) < 0:
+        raise invalid(f"split: sizes {parts.tolist()} do not add up to {size}.")
+    return tuple(sizes)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: Any = None
+) -> Tensor:
+    """A tensor with `paddings[i] = [before, after]` elements more along each axis i.
+
+    `mode` is "CONSTANT", for `constant_values`; "REFLECT", for the elements mirrored at the
+    edge; or "SYMMETRIC", for those mirrored with the edge itself.
+
+    >>> tf.pad([1, 2, 3], [[1, 1]]).numpy(), tf.pad([1, 2, 3], [[1, 1]], "REFLECT").numpy()
+    (array([0, 1, 2, 3, 0], dtype=int32), array([2, 1, 2, 3, 2], dtype=int32))
+    """
+    x = as_tensor(tensor)
+    pairs = _paddings(paddings, x._array.shape)
+    match mode.upper() if isinstance(mode, str) else mode:
+        case "CONSTANT":
+            return _pad_constant(x, pairs, constant_values)
+        case "REFLECT" | "SYMMETRIC" as how:
+            return _pad_mirrored(x, pairs, edge=how == "SYMMETRIC")
+    raise ValueError(
+        f"pad: `mode` must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC'. Received: {shown(mode)}."
+    )
+
+
+def _paddings(paddings: Any, shape: tuple[int, ...]) -> list[list[int]]:
+    pairs = integer_array(paddings, "pad")
+    if pairs.shape != (len(shape), 2):
+        raise invalid(
+            f"pad: paddings have shape {pairs.shape}. Expected ({len(shape)}, 2): a pair for each "
+            f"axis of a tensor of shape {shape}."
+        )
+    if pairs.size and pairs.min() < 0:
+        raise invalid(f"pad: paddings must be non-negative. Received: {pairs.tolist()}.")
+    return pairs.tolist()
+
+
+def _pad_constant(x: Tensor, pairs: list[list[int]], constant_values: Any) -> Tensor:
+    dtype = x._array.dtype
+    if dtype.kind == "O" and type(constant_values) is int:
+        constant_values = b""
+    sizes = zip(x._array.shape, pairs, strict=True)
+    shape = tuple(n + before + after for n, (before, after) in sizes)
+    where = tuple((a, a + n, 1) for n, (a, _) in zip(x._array.shape, pairs, strict=True))
+    y = shaping.put_slice(x, shape=shape, where=where)
+    if type(constant_values) is int and constant_values == 0:
+        return y
+    value = as_tensor(constant_values, None if held_by(constant_values) is not None else dtype)
+    if value._array.dtype != dtype:
+        raise invalid(
+            f"pad: constant_values has dtype {value.dtype.name}, the tensor {x.dtype.name}. "
+            "Expected the same."
+        )
+    inside = np.zeros(shape, bool)
+    inside[tuple(slice(*w) for w in where)] = True
+    return arithmetic.select(Tensor(inside), y, casting.stop_gradient(value))
+
+
+def _pad_mirrored(x: Tensor, pairs: list[list[int]], edge: bool) -> Tensor:
+    """By picking along each axis in turn."""
+    y = casting.identity(x)
+    for axis, (before, after) in enumerate(pairs):
+        size = x._array.shape[axis]
+        if max(before, after) > size - (not edge):
+            raise invalid(
+                f"pad: paddings {before, after} are too large to mirror {size} elements. Expected "
+                f"at most {size - (not edge)}."
+            )
+        if before or after:
+            places = np.arange(size)
+            front = places[:before] if edge else places[1 : before + 1]
+            back = places[size - after :] if edge else places[size - after - 1 : size - 1]
+            places = np.concatenate([front[::-1], places, back[::-1]])
+            y = gather(y, Tensor(places), axis=axis, whole=True)
+    return y
+
+
+@dispatched
+def reverse(tensor: Any, axis: Any, name: Any = None) -> Tensor:
+    """The elements in reverse order along each of the axes named."""
+    x = as_tensor(tensor)
+    axes = integers(axis, "reverse", ndim=1)
+    return shaping.reverse(x, axis=normalise_axes(axes, x._array.ndim, "reverse"))
+
+
+def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
+    """The elements moved on by `shift` places along an axis; those that fall off come in in front.
+
+    >>> tf.roll([1, 2, 3, 4], shift=1, axis=0).numpy()
+    array([4, 1, 2, 3], dtype=int32)
+    """
+    x, axes = as_tensor(input), integers(axis, "roll")
+    moved = held_by(shift)
+    if moved is not None and changes(moved._read()):
+        return _moving_roll(x, moved._read(), axes)
+    shifts = integers(shift, "roll")
+    if len(shifts) != len(axes):
+        raise invalid(f"roll: {len(shifts)} shifts for {len(axes)} axes. Expected as many.")
+    y = casting.identity(x)
+    for places, along in zip(shifts, axes, strict=True):
+        y = _roll_along(y, places, normalise_axis(along, x._array.ndim, "roll"))
+    return y
+
+
+def _moving_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """By places that are others in other calls of a function."""
+    shifts = shaping.reshape(shift, shape=(len(axes), 1))
+    for i, along in enumerate(axes):
+        at = normalise_axis(along, x._array.ndim, "roll")
+        size = x._array.shape[at]
+        if size:
+            places = (np.arange(size).astype(shift._array.dtype) - shifts[i]) % size
+            x = gather(x, places, axis=at, whole=True)
+    return x
+
+
+def _roll_along(x: Tensor, places: int, axis: int) -> Tensor:
+    size = x._array.shape[axis]
+    if not size or not places % size:
+        return x
+    cut = size - places % size
+    front, back = shaping.split(x, sizes=(cut, size - cut), axis=axis)
+    return shaping.concat(back, front, axis=axis)
+
+
+@dispatched
+def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
+    """The whole tensor repeated `multiples[i]` times along each axis i.
+
+    >>> tf.tile([1, 2], [2]).numpy()
+    array([1, 2, 1, 2], dtype=int32)
+    """
+    x = as_tensor(input)
+    shape, times = x._array.shape, integers(multiples, "tile", ndim=1)
+    if len(times) != len(shape) or min(times, default=0) < 0:
+        raise invalid(
+            f"tile: expected {len(shape)} multiples, one for each axis, none negative. Received: "
+            f"{times}."
+        )
+    apart = [n for size in shape for n in (1, size)]
+    spread = [n for pair in zip(times, shape, strict=True) for n in pair]
+    y = shaping.broadcast_to(shaping.reshape(x, shape=tuple(apart)), shape=tuple(spread))
+    return shaping.reshape(y, shape=tuple(n * m for n, m in zip(times, shape, strict=True)))
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) -> Tensor:
+    """Each element repeated `repeats` times along an axis; without one, of the tensor laid flat.
+
+    `repeats` is one number, or one for each element along the axis.
+
+    >>> tf.repeat([1, 2], [1, 3]).numpy()
+    array([1, 2, 2, 2], dtype=int32)
+    """
+    x = as_tensor(input)
+    if axis is None:
+        x, axis = shaping.reshape(x, shape=(x._array.size,)), 0
+    if not isinstance(axis, int):
+        raise TypeError(f"repeat: `axis` must be an int. Received: {shown(axis)}.")
+    ndim = x._array.ndim
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
+    at = axis % ndim
+    places = _repeated_places(repeats, x._array.shape[at])
+    return gather(x, places, axis=at, whole=True)
+
+
+@hosted(open_shapes=True)
+def _repeated_places(repeats: Any, size: int) -> Tensor:
+    """Where the elements come from."""
+    times = integers(repeats, "repeat", TypeError)
+    if len(times) not in (1, size):
+        raise ValueError(f"repeat: {len(times)} repeats for {size} elements. Expected as many.")
+    if min(times, default=0) < 0:
+        raise invalid(f"repeat: repeats must be >= 0. Received: {times}.")
+    shape_from((sum(times) if len(times) == size else size * times[0],), "repeat")
+    return Tensor(np.repeat(np.arange(size), times))
+
+
+def broadcast_to(input: Any, shape: Any, name: Any = None) -> Tensor:
+    """A tensor repeated along new axes in front, and along its axes of size 1.
+
+    >>> tf.broadcast_to([1, 2], [2, 2]).numpy()
+    array([[1, 2], [1, 2]], dtype=int32)
+    """
+    return shaping.broadcast_to(as_tensor(input), shape=shape_from(shape, "broadcast_to"))

@@ -1,0 +1,1 @@
+from retrograde.types import experimental as experimental
