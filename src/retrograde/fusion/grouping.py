@@ -34,6 +34,8 @@ def fuse(
     read one may write over it. `constants` are the arrays of values that are always the same;
     those with one number all over are not read again and again.
     """
+    if not any([math.prod(specs[n].shape) >= MANY for call in calls for n in call.outputs]):
+        return list(calls)
     fusing = _Fusing(calls, specs, constants)
     for place in range(len(calls)):
         fusing.take(place)

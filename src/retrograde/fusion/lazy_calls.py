@@ -18,7 +18,7 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.core.lazy import Deferred, DeferredCalls, Materializer, is_uniform
-from retrograde.core.program import Call
+from retrograde.core.program import Call, evaluate, needed
 from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
 from retrograde.core.source import SourceWriter
@@ -181,9 +181,9 @@ def _met(_key: tuple) -> _Met:
 def _computed(group: DeferredCalls, numbers: tuple[int, ...]) -> Sequence[Any]:
     """The values of these `numbers`: at once, if the same calls were met before."""
     values = group.values
-    calls = _needed(group.calls, numbers)
+    calls = needed(group.calls, numbers)
     if len(calls) == 1:
-        return _one_by_one(values, calls, numbers)
+        return list(evaluate(calls, values, numbers).values())
     arrays = {v: values[v] for call in calls for v in call.inputs if v in values and values[v].ndim}
     uniform = {v: bool(x.flat[0] == 1) for v, x in arrays.items() if is_uniform(x)}
     steps = [(c.primitive, c.inputs, c.outputs, repr(c.attrs) if c.attrs else "") for c in calls]
@@ -192,34 +192,9 @@ def _computed(group: DeferredCalls, numbers: tuple[int, ...]) -> Sequence[Any]:
     if met.program is None:
         if not met.once:
             met.once = True
-            return _one_by_one(values, calls, numbers)
+            return list(evaluate(calls, values, numbers).values())
         met.program = _program(group, calls, numbers, uniform)
     return met.program(values)
-
-
-def _needed(calls: Sequence[Call], numbers: tuple[int, ...]) -> list[Call]:
-    """The calls that lead to `numbers`."""
-    read, needed = set(numbers), []
-    for call in reversed(calls):
-        if call.outputs[0] in read:
-            read.update(call.inputs)
-            needed.append(call)
-    return needed[::-1]
-
-
-def _one_by_one(
-    given: Mapping[int, Any], calls: Sequence[Call], numbers: tuple[int, ...]
-) -> list[Any]:
-    values = dict(given)
-    last_read = {v: call for call in calls for v in call.inputs}
-    for call in calls:
-        arrays = [values[v] for v in call.inputs]
-        values[call.outputs[0]] = call.primitive.on_many(*arrays, **call.attrs)
-        del arrays
-        for v in set(call.inputs):
-            if last_read[v] is call and v not in numbers:
-                del values[v]
-    return [values[n] for n in numbers]
 
 
 def _program(

@@ -12,7 +12,7 @@ from retrograde.core.apply import MANY, Primitive
 from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
 from retrograde.core.rules import Spec
-from retrograde.core.source import SourceWriter, is_literal, is_name, literal, numbered
+from retrograde.core.source import SourceWriter, is_literal, is_name, literal
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.program.inline_kernels import NAMES, written_out
@@ -38,9 +38,9 @@ class ReplayWriter:
         self._steps = _fused(program)
         self._variables = variables
         self._writer = SourceWriter(**NAMES, key_of=key_of, Divergence=Divergence)
-        self._names: dict[int, str] = {n: numbered("x", n) for n in program.arguments}
+        self._names: dict[int, str] = {n: f"x{n:d}" for n in program.arguments}
         for n, array in program.constants.items():
-            self._names[n] = numbered("c", n)
+            self._names[n] = f"c{n:d}"
             self._writer.namespace[self._names[n]] = array
         self._lines: list[str] = []
         self._blocks = 0  # functions that fused calls have become
@@ -115,7 +115,7 @@ class ReplayWriter:
         return self._names[number]
 
     def _new_name(self, number: int) -> str:
-        return self._names.setdefault(number, numbered("a", number))
+        return self._names.setdefault(number, f"a{number:d}")
 
     def _call(self, call: Call, place: int) -> None:
         arguments = [self._name(n) for n in call.inputs]

@@ -60,10 +60,11 @@ class Merged:
 
     def add(self, step: Any) -> None:
         """Appends a step, unless its outputs are known already."""
-        step = step.renamed(self.same)
+        if not self.same.keys().isdisjoint(step.inputs):
+            step = step.renamed(self.same)
         kind = type(step)
         if kind is Call:
-            if may_read_variables(step.primitive):
+            if not step.primitive.pure and may_read_variables(step.primitive):
                 self.steps += [Write(*pair) for pair in self.writes.items()]
                 self.writes = {}
             self._add_call(step)
@@ -148,7 +149,8 @@ def without_cotangents(
     reduced = Reduced([], {}, set(missing), {})
     same, absent = reduced.same, reduced.absent
     for step in steps:
-        step = step.renamed(same)
+        if not same.keys().isdisjoint(step.inputs):
+            step = step.renamed(same)
         read = dependent.intersection(step.values if type(step) is CustomGradient else step.inputs)
         if read:
             dependent.update(step.outputs)
