@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import floating_point_flags, namespaces
-from retrograde.core.locks import fork_safe_lock
 from retrograde.core.program import Call
 from retrograde.core.recorders import next_id
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.values.errors import allocated
+from retrograde.values.locks import fork_safe_lock
 
 MOST = 48  # calls of a group
 _ALWAYS, _AT_MOST = 2, 8  # arrays that are held for them

@@ -61,18 +61,16 @@ def jacobian(
     target = single(target if slices is None else slices.values, "jacobian")
     held, pack = flat(sources, "source")
     row_by_row = not experimental_use_pfor
-    recorded = self._hand_over(sys._getframe(1), "jacobian", row_by_row)
+    recorded = self._snapshot(sys._getframe(1), "jacobian", row_by_row)
     if target._array.dtype not in dtypes.INEXACT:
         found = [None] * len(held)
     elif row_by_row:
         found = jacobians.jacobian_by_loop(recorded, target, held)
     else:
         found = jacobians.jacobian(recorded, target, held, memory_limit, _silent_tape())
-    if self._on_none == "zeros":
-        unconnected = UnconnectedGradients.ZERO
     missing = [x for g, x in zip(found, held, strict=True) if g is None]
     if missing:
-        self._miss([target], missing, unconnected is UnconnectedGradients.NONE)
+        unconnected = self._miss([target], missing, unconnected)
     shape = target._array.shape
     found = [result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)]
     if slices is not None:
@@ -118,7 +116,7 @@ def batch_jacobian(
             f"({shapes[1]}) to match."
         )
     row_by_row = not experimental_use_pfor
-    recorded = self._hand_over(sys._getframe(1), "batch_jacobian", row_by_row)
+    recorded = self._snapshot(sys._getframe(1), "batch_jacobian", row_by_row)
     found = None
     if target._array.dtype in dtypes.INEXACT:
         limit = 1 if row_by_row else memory_limit
@@ -200,12 +198,12 @@ def jvp(
     targets, pack = flat(target, "target")
     held, _ = flat(sources, "source")
     weights = weights_for(tangents, sources, len(held))
-    recorded = self._hand_over(sys._getframe(1), "jvp")
+    recorded = self._snapshot(sys._getframe(1), "jvp")
     moving = [y for y in targets if y._array.dtype in dtypes.INEXACT]
     zeros = [Tensor(np.zeros(y._array.shape, y._array.dtype)) for y in moving]
     with _silent_tape() as tape:
         tape.watch(zeros)
-        pulled = jacobians.pull(recorded._replace(boxed=True), moving, zeros, held)
+        pulled = jacobians.pull(recorded._replace(on_tensors=True), moving, zeros, held)
     pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, held, weights, strict=True)]
     pairs = [(g, w) for g, w in pairs if g is not None]
     moved = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
@@ -279,7 +277,7 @@ def per_example_gradient(self, target: Any, sources: Any, weights: Any, how: boo
             "gradient: `per_example` is True or 'norm', and goes without `output_gradients`. "
             f"Received: {shown(how)} and {shown(weights)}."
         )
-    recorded = self._hand_over(sys._getframe(2), "gradient")
+    recorded = self._snapshot(sys._getframe(2), "gradient")
     found = gradients_by_row(recorded, target, held, MEMORY_LIMIT)
     if how == "norm":
         return result(norms(found), target, UnconnectedGradients.ZERO)

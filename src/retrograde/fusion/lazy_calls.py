@@ -21,10 +21,10 @@ from retrograde.core.lazy import Deferred, DeferredCalls, Materializer, is_unifo
 from retrograde.core.program import Call
 from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
-from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import Tensor
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes, written_dtype
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
+from retrograde.values.source import SourceWriter
 
 LEAST = 3 << 18  # elements of an array from which on a call may wait
 _BEGIN = 1 << 20  # and from which on even plain arithmetic waits for what may follow
