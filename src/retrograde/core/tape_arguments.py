@@ -87,38 +87,6 @@ def _followed(composite: CompositeTensor, role: str) -> Tensor:
     return composite._followed
 
 
-def single(value: Any, what: str) -> Any:
-    """The one tensor or variable that `value` is."""
-    held = source_of(value)
-    if held is None:
-        raise TypeError(
-            f"{what}() takes one tensor or variable here. Received: {shown(value)} of type "
-            f"{type(value).__name__!r}."
-        )
-    return held
-
-
-def scalar(target: Any, what: str) -> Any:
-    """`target`, if it has one element."""
-    if target._array.size != 1:
-        raise ValueError(
-            f"{what}: the target must have one element. Received: shape {target._array.shape}. Use "
-            "tf.reduce_sum first, or the jacobian of a gradient."
-        )
-    return target
-
-
-def path(name: str, where: Any) -> tuple:
-    """The tensors to differentiate by for a name like "xx"."""
-    sources = where if isinstance(where, (list, tuple)) else (where,) * len(name)
-    if not name or len(sources) != len(name):
-        raise ValueError(
-            f"derivatives: {name!r} asks for {len(name)} derivatives. Received: {len(sources)} "
-            "tensors to differentiate by. Expected one for each letter, or a single one for all."
-        )
-    return tuple(single(x, "derivatives") for x in sources)
-
-
 def used_message(filename: str, line: int) -> str:
     """Returns the message of a tape that has computed its gradients already."""
     code = linecache.getline(filename, line).strip()

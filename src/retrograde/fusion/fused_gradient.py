@@ -6,10 +6,10 @@ from types import FrameType
 from typing import Any
 
 from retrograde.core.backward import Cotangents, backward_pass, depending_on, is_finite
-from retrograde.core.lazy import MOST, group_of, settle_only
 from retrograde.core.recorders import thread
 from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
+from retrograde.fusion.deferred_calls import MOST, group_of, settle_only
 
 _CALLS_OF_A_RULE = 3  # as many, or fewer
 _SMALL = 1 << 14  # elements of a target up to which it is checked for NaN
