@@ -31,11 +31,8 @@ from retrograde import types as types
 from retrograde import version as version
 from retrograde.core.custom_gradient import custom_gradient as custom_gradient
 from retrograde.core.custom_gradient import grad_pass_through as grad_pass_through
-from retrograde.core.custom_gradient import recompute_grad as recompute_grad
 from retrograde.core.indexed_slices import IndexedSlices as IndexedSlices
 from retrograde.core.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
-from retrograde.core.spec import TensorSpec as TensorSpec
-from retrograde.core.spec import TypeSpec as TypeSpec
 from retrograde.core.tape import GradientTape as GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients as UnconnectedGradients
 from retrograde.core.tensor import Tensor as Tensor
@@ -47,6 +44,7 @@ from retrograde.debugging import assert_equal as assert_equal
 from retrograde.debugging import assert_greater as assert_greater
 from retrograde.debugging import assert_less as assert_less
 from retrograde.debugging import assert_rank as assert_rank
+from retrograde.derivatives.recompute_grad import recompute_grad as recompute_grad
 from retrograde.keras import initializers as initializers
 from retrograde.keras import losses as losses
 from retrograde.keras import metrics as metrics
@@ -287,4 +285,6 @@ from retrograde.values.dtypes import uint32 as uint32
 from retrograde.values.dtypes import uint64 as uint64
 from retrograde.values.dtypes import variant as variant
 from retrograde.values.shapes import TensorShape as TensorShape
+from retrograde.values.specs import TensorSpec as TensorSpec
+from retrograde.values.specs import TypeSpec as TypeSpec
 from retrograde.version import __version__ as __version__

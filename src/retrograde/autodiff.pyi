@@ -1,2 +1,2 @@
-from retrograde.core.forward_accumulator import ForwardAccumulator as ForwardAccumulator
 from retrograde.core.tape import GradientTape as GradientTape
+from retrograde.derivatives.forward_accumulator import ForwardAccumulator as ForwardAccumulator

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import indexed_slices
-from retrograde.core.forward_mode import push_forward
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
+from retrograde.derivatives.forward_mode import push_forward
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import as_array, held_by
 

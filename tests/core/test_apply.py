@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.apply import PRIMITIVES, Primitive, apply, boxed
+from retrograde.core.apply import PRIMITIVES, Primitive, apply, tensor_of
 from retrograde.values import dtypes
 from retrograde.values.errors import InvalidArgumentError, NotFoundError
 
@@ -57,11 +57,11 @@ def test_one_tensor_among_arrays_makes_a_tensor(make):
     assert y.numpy().tolist() == [3.0]
 
 
-def test_boxed():
+def test_tensor_of():
     x = tf.constant(1.0)
 
-    assert boxed(x) is x
-    assert boxed(np.ones(2)).numpy().tolist() == [1.0, 1.0]
+    assert tensor_of(x) is x
+    assert tensor_of(np.ones(2)).numpy().tolist() == [1.0, 1.0]
 
 
 def test_every_call_makes_a_tensor_of_its_own(make):

@@ -5,7 +5,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.core.backward import Cotangents
-from retrograde.core.plans import plan_for, save_all, saver
+from retrograde.core.plans import ON_ARRAYS, ON_TENSORS, plan_for, saver
 from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Spec, passed_on
 
 
@@ -49,24 +49,24 @@ def test_a_plan_saves_what_any_of_its_rules_reads():
 # Pulling back: what each rule is given, and where its result goes
 
 
-def seen_by(first, second, saved, *, boxed=False, leads=None, ids=(1, 2), attrs=None):
+def seen_by(first, second, saved, *, on_tensors=False, needed=None, ids=(1, 2), attrs=None):
     plan = plan_for((first, second), None, (True, True))
-    cotangents = Cotangents(boxed)
-    g = tf.constant(2.0) if boxed else np.float32(2.0)
-    pull = plan.pull_boxed if boxed else plan.pull
-    pull(cotangents, leads, g, ids, saved, attrs or {})
+    cotangents = Cotangents(on_tensors)
+    g = tf.constant(2.0) if on_tensors else np.float32(2.0)
+    pull = plan.pull[ON_TENSORS if on_tensors else ON_ARRAYS]
+    pull(cotangents, needed, g, ids, saved, attrs or {})
     return cotangents
 
 
 VALUES = tf.constant(1.0), tf.constant(3.0), tf.constant([5.0, 7.0])
 
 
-def test_rules_are_given_arrays_in_a_plain_walk_and_tensors_in_one_that_is_heard():
+def test_rules_are_given_arrays_in_a_plain_pass_and_tensors_in_one_that_is_observed():
     first, second = (lambda g, _y, _a, b: g * b), passed_on
     saved = plan_for((first, second), None, (True, True)).save(VALUES)
 
     plain = seen_by(first, second, saved)
-    heard = seen_by(first, second, saved, boxed=True)
+    heard = seen_by(first, second, saved, on_tensors=True)
 
     assert type(plain[1]) is np.ndarray
     assert plain[1].tolist() == [10.0, 14.0]
@@ -79,7 +79,7 @@ def test_rules_are_given_arrays_in_a_plain_walk_and_tensors_in_one_that_is_heard
 def test_a_rule_that_reads_a_shape_finds_it_whether_or_not_the_array_was_kept(all_of_it):
     first, second = (lambda g, _y, a, _b: (g, a, _b.shape)), passed_on
     plan = plan_for((first, second), None, (True, True))
-    saved = save_all(plan, VALUES) if all_of_it else plan.save(VALUES)
+    saved = VALUES if all_of_it else plan.save(VALUES)
 
     assert seen_by(first, second, saved)[1] == (2.0, 3.0, (2,))
 
@@ -97,7 +97,7 @@ def test_rules_of_inputs_that_lead_nowhere_are_not_run():
 
     saved = plan_for((never, passed_on), None, (True, True)).save(VALUES)
 
-    assert seen_by(never, passed_on, saved, leads={2}) == {2: 2.0}
+    assert seen_by(never, passed_on, saved, needed={2}) == {2: 2.0}
 
 
 def test_rules_are_given_the_attributes_of_the_call():

@@ -108,8 +108,8 @@ def test_what_is_held_stays_under_the_limit_all_the_time(make, monkeypatch):
     class Watched(checkpointing.LimitedEntries):
         __slots__ = ()
 
-        def append(self, entry):
-            super().append(entry)
+        def limit_last(self, values, place):
+            super().limit_last(values, place)
             seen.append(self.ledger.held)
 
         def pop(self):
@@ -117,7 +117,7 @@ def test_what_is_held_stays_under_the_limit_all_the_time(make, monkeypatch):
             seen.append(self.ledger.held)
             return entry
 
-    monkeypatch.setattr("retrograde.derivatives.checkpointing.LimitedEntries", Watched)
+    monkeypatch.setattr("retrograde.diagnose.tape_options.LimitedEntries", Watched)
     _, tape = gradients(program, memory_limit=limit)
 
     assert max(seen) <= limit

@@ -301,13 +301,13 @@ def test_what_a_spent_tape_keeps_holds_no_arrays():
 
 
 def test_notes_are_bounded(monkeypatch):
-    monkeypatch.setattr("retrograde.core.tape_notes.LIMIT", 10)
+    monkeypatch.setattr("retrograde.diagnose.tape_notes.LIMIT", 10)
     x = tf.constant(1.0)
     with tf.GradientTape() as tape:
         for _ in range(30):
             y = x + 1.0
 
-    assert len(tape._notes.passed) == 10
+    assert len(tape._notes.unrecorded) == 10
     assert tape.explain(y, x)[0].cause == causes.NOT_WATCHED
 
 

@@ -232,10 +232,10 @@ def spent(f, x):
 )
 def test_gradients_that_are_finite_leave_nothing_behind(f):
     tape, gradient = spent(f, [0.0, 1.0])
-    where = f"{__file__}:{tape._spent_at[1]}"
+    where = f"{__file__}:{tape._used_at[1]}"
 
     assert np.isfinite(gradient.numpy()).all()
-    assert tape._asked is None
+    assert tape._last_gradient is None
     assert not tape.autopsy()
     assert " ".join(str(tape.autopsy()).split()) == (
         f"No gradient was spoilt in the walk back at {where}, as far as NumPy can tell. "
@@ -251,7 +251,7 @@ def test_a_cotangent_that_was_spoilt_on_the_way_alone_leaves_nothing_behind():
         y = tf.reduce_sum(tf.sqrt(x) * w)
     assert np.isfinite(tape.gradient(y, w).numpy()).all()
 
-    assert tape._asked is None
+    assert tape._last_gradient is None
 
 
 @pytest.fixture
@@ -308,7 +308,7 @@ def test_a_jacobian_listens_to_no_alarms():
     with tf.GradientTape() as tape:
         y = tf.sqrt(x)
     tape.jacobian(y, x)
-    line = tape._spent_at[1]
+    line = tape._used_at[1]
 
     assert_raises(
         tape.autopsy,
@@ -321,7 +321,7 @@ def test_a_jacobian_listens_to_no_alarms():
 
 def test_what_is_left_of_a_spoilt_walk_is_for_autopsies_alone():
     tape, _ = spent(lambda x: tf.sqrt(x), [0.0, 1.0])
-    line = tape._spent_at[1]
+    line = tape._used_at[1]
 
     assert str(tape) == f"<GradientTape, 1 watched, which gave its gradients at {__file__}:{line}>"
     with pytest.raises(RuntimeError, match="let go of what it recorded"):

@@ -203,7 +203,7 @@ def test_a_spent_tape_says_where():
     tape.gradient(y, x)
 
     assert str(tape) == (
-        f"<GradientTape, 1 watched, which gave its gradients at {__file__}:{tape._spent_at[1]}>"
+        f"<GradientTape, 1 watched, which gave its gradients at {__file__}:{tape._used_at[1]}>"
     )
     assert "which gave its gradients" in tape._repr_html_()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import source_location
 from retrograde.core.recorders import thread
+from retrograde.core.tape import defaults
 from tests.namespaces.helpers import assert_raises
 
 Invalid = tf.errors.InvalidArgumentError
@@ -161,8 +161,8 @@ def test_everything_is_as_before_after_the_block():
 
     assert np.isnan(tf.math.log(-1.0).numpy())
     assert list(thread.recorders) == []
-    assert thread.recorders.walk is None
-    assert not source_location.switch.on
+    assert thread.recorders.backward_pass is None
+    assert not defaults.lines
 
 
 def test_other_threads_are_left_alone():

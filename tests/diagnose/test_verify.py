@@ -273,7 +273,7 @@ def test_a_tape_that_let_go_says_what_to_do():
         lambda: tape.verify(y, x),
         RuntimeError,
         "verify: this tape let go of what it recorded in the walk back at "
-        f"{__file__}:{tape._spent_at[1]}.\nTo be able to ask, make the tape with persistent=True "
+        f"{__file__}:{tape._used_at[1]}.\nTo be able to ask, make the tape with persistent=True "
         "or lines=True, or ask before gradient().",
     )
 

@@ -12,13 +12,13 @@ from retrograde.core.apply import MANY, PRIMITIVES
 from retrograde.core.program import Call
 from retrograde.core.recorders import Recorder, listening, quiet_context
 from retrograde.core.rules import Spec
-from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import wrap
 from retrograde.fusion import blocks, grouping
 from retrograde.fusion import fused_loops as fused_module
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.ops import _totals
+from retrograde.values.source import SourceWriter
 from tests.ops.cases import CASES, FLOATS
 from tests.ops.cases._table import BFLOAT16
 

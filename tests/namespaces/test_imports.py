@@ -1,6 +1,7 @@
 """Who imports whom, and what `import retrograde` brings in."""
 
 import ast
+import importlib
 import pathlib
 import re
 import subprocess
@@ -10,6 +11,8 @@ import tomllib
 import pytest
 
 import retrograde
+from retrograde.core import hooks
+from retrograde.core.hooks import FUNCTIONS
 
 PACKAGE = pathlib.Path(retrograde.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -79,6 +82,57 @@ def test_no_layer_names_one_above_it_in_a_string(path):
     layer = layer_of(path)
 
     assert named_in_strings(path) <= {layer, *BELOW[layer]}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_diagnose_and_program_do_not_import_each_other(path):
+    other = {"diagnose": "program", "program": "diagnose"}.get(layer_of(path))
+
+    assert other not in layers(path) | named_in_strings(path)
+
+
+def registered():
+    """The modules that `core` imports by name: those that other packages have registered."""
+    return {*hooks.TAPE_METHODS.values(), *hooks.VARIABLE_METHODS.values(), *FUNCTIONS.values()}
+
+
+def test_only_packages_above_core_register_hooks():
+    layers_above = {name.split(".")[1] for name in registered()}
+
+    assert layers_above <= {"derivatives", "diagnose", "fusion", "ops"}
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [*hooks.TAPE_METHODS.items(), *hooks.VARIABLE_METHODS.items(), *FUNCTIONS.items()],
+)
+def test_what_is_registered_is_there(name, module):
+    assert callable(getattr(importlib.import_module(module), name))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in FILES if layer_of(p) in ("core", "values")],
+    ids=lambda p: str(p.relative_to(PACKAGE)),
+)
+def test_the_core_looks_up_no_primitive_by_name(path):
+    lookups = [
+        ast.unparse(node)
+        for node in ast.walk(parsed(path))
+        if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
+    ]
+
+    assert not [text for text in lookups if text.startswith("PRIMITIVES")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in FILES if layer_of(p) in ("core", "fusion")],
+    ids=lambda p: str(p.relative_to(PACKAGE)),
+)
+def test_the_core_knows_nothing_of_keras(path):
+    assert not re.search(r"keras|Layer\.__call__", path.read_text(), re.IGNORECASE)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 import retrograde as tf
-from retrograde.core import random_state
+from retrograde.ops import random_state
 from tests.threads import together
 
 SIZE = 20_000

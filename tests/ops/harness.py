@@ -13,11 +13,11 @@ import numpy as np
 
 from retrograde.core import indexed_slices
 from retrograde.core.apply import apply
-from retrograde.core.forward_mode import push_forward
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.rules import ALIGNED, CONNECTED, Outputs
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
+from retrograde.derivatives.forward_mode import push_forward
 from retrograde.values import dtypes
 from tests.ops.cases import Case
 

@@ -6,7 +6,7 @@ import pytest
 import retrograde as tf
 from retrograde.derivatives import jacobian
 from retrograde.derivatives.jacobian import (
-    Recorded,
+    TapeSnapshot,
     jacobian_by_loop,
     one_at_a_time,
     pull_many,
@@ -57,7 +57,7 @@ def recorded(case):
         ys = call(case, xs)
     targets = [y for y in ys if _is_target(y._array)]
     assert targets and sources
-    return Recorded(tape._entries, tape._roots, False), targets, sources
+    return TapeSnapshot(tape._entries, tape._roots, False), targets, sources
 
 
 def assert_rows(actual, expected, target, sources):
@@ -91,7 +91,7 @@ def test_rows_are_the_same_while_someone_listens(case):
         expected = jacobian_by_loop(tape, y, sources)
         with tf.GradientTape() as outer:
             outer.watch(sources)
-            actual = pull_many(tape._replace(boxed=True), y, one_at_a_time(y), sources, ENOUGH)
+            actual = pull_many(tape._replace(on_tensors=True), y, one_at_a_time(y), sources, ENOUGH)
 
         assert_rows(actual, expected, y, sources)
 

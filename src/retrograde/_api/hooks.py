@@ -1,8 +1,8 @@
-"""Registers what the packages above `core` add to tapes."""
+"""Registers what the packages above `core` add to it."""
 
 from __future__ import annotations
 
-from retrograde.core.hooks import FUNCTIONS, TAPE_METHODS
+from retrograde.core.hooks import FUNCTIONS, TAPE_METHODS, VARIABLE_METHODS
 
 _DERIVATIVES = ["batch_jacobian", "derivatives", "hessian", "hvp", "jacobian", "jvp", "laplacian"]
 
@@ -17,9 +17,18 @@ TAPE_METHODS |= {
     "__str__": "retrograde.diagnose.listing",
     "_repr_html_": "retrograde.diagnose.listing",
 }
+_NOTES = ["_keep", "_keep_nonfinite", "_miss", "_note", "_skip", "create", "escape", "store"]
+TAPE_METHODS |= dict.fromkeys(_NOTES, "retrograde.diagnose.tape_notes")
+_AT_INDICES = """
+    sparse_read gather_nd batch_scatter_update scatter_add scatter_sub scatter_mul scatter_div
+    scatter_min scatter_max scatter_update scatter_nd_add scatter_nd_sub scatter_nd_update
+    scatter_nd_max scatter_nd_min
+"""
+VARIABLE_METHODS |= dict.fromkeys(_AT_INDICES.split(), "retrograde.ops.variable_scattering")
 FUNCTIONS |= {
     "answer_none": "retrograde.diagnose.missing_gradients.explain",
     "per_example_gradient": "retrograde.derivatives.tape_methods",
-    "bytes_from": "retrograde.derivatives.checkpointing",
-    "limited_entries": "retrograde.derivatives.checkpointing",
+    "set_options": "retrograde.diagnose.tape_options",
+    "advice_for": "retrograde.diagnose.missing_gradients.questions",
+    "fused_gradient": "retrograde.fusion.fused_gradient",
 }

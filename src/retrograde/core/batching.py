@@ -1,4 +1,4 @@
-"""Batches: what is written for one example runs on many at once."""
+"""Batches: code written for one example runs on many at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CannotBatch(UnimplementedError):
 
 
 class Level:
-    """One batch: how many examples it has, and who was listening when it began.
+    """One batch: how many examples it has, and which recorders were active when it began.
 
     Levels nest; the deeper one is the inner one.
     """
@@ -39,11 +39,11 @@ class Level:
 
 
 class Batched:
-    """Stands where an array is expected and looks like that of one example; it holds all of them.
+    """Holds all examples in place of an array, and has the shape and dtype of one example.
 
-    `value` has the examples along its first axis. It is an array, or a Tensor while someone
-    outside of the batch listens, who then hears of the work on the whole batch. Operators are bound
-    in `retrograde.ops.operators`.
+    `value` has the examples along its first axis. It is an array, or a Tensor while a recorder
+    outside of the batch is active, which then observes the work on the whole batch. Operators are
+    bound in `retrograde.ops.operators`.
     """
 
     __slots__ = ("dtype", "level", "shape", "value")
@@ -123,7 +123,7 @@ def mapped() -> tuple[Level, ...]:
 
 @contextlib.contextmanager
 def reentering(level: Level) -> Iterator[None]:
-    """A block that goes on with `level`; whoever listens now is outside of it."""
+    """Continues with `level` in a block; the recorders that are active now are outside of it."""
     before = level.outer
     level.outer = [*before, *thread.recorders]
     try:
@@ -134,7 +134,7 @@ def reentering(level: Level) -> Iterator[None]:
 
 
 def innermost(arrays: Iterable[Any]) -> Level | None:
-    """The innermost level that any of `arrays` belongs to."""
+    """Returns the innermost level that any of `arrays` belongs to."""
     level = None
     for array in arrays:
         if type(array) is Batched and (level is None or array.level.depth > level.depth):
@@ -143,7 +143,7 @@ def innermost(arrays: Iterable[Any]) -> Level | None:
 
 
 def run_batch(level: Level, primitive: Any, inputs: Iterable[Any], attrs: dict) -> Any:
-    """What the batch rule of `primitive` makes of `inputs`, as `Batched` values of `level`."""
+    """Returns the result of the batch rule of `primitive`, as `Batched` values of `level`."""
     if primitive.batch is None:
         raise CannotBatch(f"{primitive.name} cannot run on a batch of examples.")
     flags, values = [], []
@@ -157,15 +157,15 @@ def run_batch(level: Level, primitive: Any, inputs: Iterable[Any], attrs: dict) 
 
 
 def apply_batch(level: Level, primitive: Any, inputs: tuple, attrs: dict) -> Any:
-    """`apply` for tensors some of which are batched.
+    """Applies a primitive to tensors some of which are batched.
 
-    Those who listened before the batch began hear of the work on all examples; those who came
-    later, of the call as it was written for one.
+    Recorders that were active before the batch began observe the work on all examples; those that
+    came later, the call as it was written for one.
     """
     recorders = thread.recorders
     outer = [recorder for recorder in recorders if recorder in level.outer]
     values = inputs if outer else [x._array for x in inputs]
-    thread.recorders = Recorders(outer, recorders.quietly, recorders.walk)
+    thread.recorders = Recorders(outer, recorders.quietly, recorders.backward_pass)
     try:
         if outer:
             value = run_batch(level, primitive, values, attrs)

@@ -1,4 +1,4 @@
-"""Gradients that users write: custom_gradient, grad_pass_through, recompute_grad."""
+"""Gradients that users write: custom_gradient and grad_pass_through."""
 
 from __future__ import annotations
 
@@ -9,22 +9,47 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrograde.core import indexed_slices, random_state, required
-from retrograde.core.apply import boxed
+from retrograde.core import indexed_slices, required
+from retrograde.core.apply import tensor_of
 from retrograde.core.batching import Batched, Level, innermost, of_all, reentering
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
 from retrograde.core.recorders import Recorder, listening, notify, thread
-from retrograde.core.tape import GradientTape
-from retrograde.core.tape_arguments import UnconnectedGradients
-from retrograde.core.tape_notes import CustomName
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import as_array, held_by
+from retrograde.values.source_location import here
+
+
+class CustomName(str):
+    """The name of a function with a custom gradient, as diagnostics read it.
+
+    `place` is where the function was called. After the backward pass, `withheld` are the positions
+    of the inputs for which its gradient was `None`.
+    """
+
+    __slots__ = ("place", "withheld")
+
+    def __new__(cls, name: str) -> CustomName:
+        self = super().__new__(cls, name)
+        self.place = here()
+        self.withheld = ()
+        return self
+
+    def noting(self, rule: Callable) -> Callable:
+        """Returns `rule`, which notes here what it withholds."""
+
+        def noting(needed: tuple[bool, ...], g: Any) -> list:
+            found = rule(needed, g)
+            self.withheld = tuple([i for i, x in enumerate(found) if x is None])
+            return found
+
+        noting.of = getattr(rule, "of", None)
+        return noting
 
 
 class CustomCall:
-    """Stands where tapes expect a primitive; its one rule is the user's."""
+    """Takes the place of a primitive for tapes; its one rule is the user's."""
 
     __slots__ = ("name", "rule")
     partials = None
@@ -36,7 +61,7 @@ class CustomCall:
         self.rule = rule
 
     def plan(self, key: tuple[int, ...]) -> Plan:
-        """A plan that runs the user's rule."""
+        """Returns a plan that runs the user's rule."""
         needed = tuple(map(bool, key))
         return Plan(_save_nothing, (), self.rule, needed, user_code=True, name=self.name)
 
@@ -46,7 +71,7 @@ def _save_nothing(_: tuple) -> tuple:
 
 
 class VariableWatcher(Recorder):
-    """Takes note of the trainable variables that are read."""
+    """Notes the trainable variables that are read."""
 
     __slots__ = ("variables",)
 
@@ -97,7 +122,7 @@ class _Decorated:
         with listening([*thread.recorders, watcher]):
             result, grad_fn = self._f(*args, **kwargs)
         inputs = nest.flatten(list(args))
-        variables = _besides(watcher.variables, inputs)
+        variables = variables_besides(watcher.variables, inputs)
         if variables and not _takes_variables(grad_fn):
             raise TypeError(
                 "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since "
@@ -116,11 +141,12 @@ class _Decorated:
                 )
             return _one_each(gradients, inputs) + _converted(of_variables, variables)
 
-        rule.of = (self._f, args, kwargs, variables)  # for who wants to check it
+        rule.of = (self._f, args, kwargs, variables)  # for `verify`
         return record_custom(getattr(self, "__name__", "custom"), rule, inputs + variables, result)
 
 
-def _besides(variables: dict[int, Any], inputs: list) -> list:
+def variables_besides(variables: dict[int, Any], inputs: list) -> list:
+    """Returns the variables that are not among `inputs`."""
     given = {x._id for x in map(held_by, inputs) if x is not None}
     return [v for key, v in variables.items() if key not in given]
 
@@ -168,12 +194,13 @@ def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
         recording.tie(CustomCall(name, rule), sources, values, outputs)
     if inexact and len(thread.recorders) > (recording is not None):
         sources = tuple([_source(x) for x in inputs])
-        outputs = _tied(CustomCall(CustomName(name), rule), sources, outputs)
+        name = CustomName(name)
+        outputs = _tied(CustomCall(name, name.noting(rule)), sources, outputs)
     return pack(outputs)
 
 
 def _tied(call: CustomCall, sources: tuple, outputs: list[Tensor]) -> list[Tensor]:
-    """Tells the recorders of `call`, those outside of a batch of the one for all examples."""
+    """Notifies the recorders of `call`, those outside of a batch of the one for all examples."""
     level = innermost([x._array for x in (*sources, *outputs)])
     recorders = thread.recorders
     outer = [] if level is None else [r for r in recorders if r in level.outer]
@@ -197,7 +224,7 @@ def _is_at(level: Level, x: Tensor) -> bool:
 
 
 def _for_all(rule: Callable, level: Level, flags: list[bool]) -> Callable:
-    """A rule for all examples of a batch, out of the user's for one."""
+    """Returns a rule for all examples of a batch, given the user's for one."""
 
     def whole_rule(needed: tuple[bool, ...], g: Any) -> list:
         with reentering(level):
@@ -210,7 +237,7 @@ def _for_all(rule: Callable, level: Level, flags: list[bool]) -> Callable:
 
     def _gathered(x: Any, batched: bool) -> Tensor:
         x = indexed_slices.whole(x)
-        value = boxed(of_all(x, level, required.broadcast_to))
+        value = tensor_of(of_all(x, level, required.broadcast_to))
         return value if batched else required.sum_to(value, shape=value._array.shape[1:])
 
     return whole_rule
@@ -241,44 +268,3 @@ def grad_pass_through(f: Callable) -> Callable:
         return f(*args, **kwargs), grad
 
     return passed_through
-
-
-def recompute_grad(f: Callable) -> Callable:
-    """`f`, run again when its gradient is asked for instead of being kept on the tape.
-
-    It saves the memory of everything inside `f` and costs one more run. Random numbers are the
-    same in both; variables are read anew. Higher derivatives work as for any function.
-
-    >>> f = tf.recompute_grad(lambda x: tf.sin(x) * x)
-    >>> x = tf.Variable(0.0)
-    >>> with tf.GradientTape() as outer:
-    ...     with tf.GradientTape() as inner:
-    ...         y = f(x)
-    ...     dy = inner.gradient(y, x)
-    >>> outer.gradient(dy, x).numpy()
-    np.float32(2.0)
-    """
-
-    @functools.wraps(f)
-    def recomputing(*args: Any, **kwargs: Any) -> Any:
-        draws = random_state.state()
-        watcher = VariableWatcher()
-        others = [r for r in thread.recorders if isinstance(r, VariableWatcher)]
-        with listening([*others, watcher]):
-            result = f(*args, **kwargs)
-        inputs = nest.flatten([args, kwargs])
-        variables = _besides(watcher.variables, inputs)
-
-        def rule(needed: tuple[bool, ...], g: Any) -> list:
-            sources = [x for x, n in zip(inputs + variables, needed, strict=True) if n]
-            tape = GradientTape(watch_accessed_variables=False)
-            with tape, random_state.replaying(draws):
-                tape.watch(sources)
-                again = nest.flatten(f(*args, **kwargs))
-            upstream = list(g) if type(g) is tuple else [g]
-            found = iter(tape.gradient(again, sources, upstream, UnconnectedGradients.ZERO))
-            return [next(found) if n else None for n in needed]
-
-        return record_custom(getattr(f, "__name__", "f"), rule, inputs + variables, result)
-
-    return recomputing

@@ -7,6 +7,7 @@ from typing import Any
 
 # The names of hooks, and the modules that define them. A module is imported when it is needed.
 TAPE_METHODS: dict[str, str] = {}
+VARIABLE_METHODS: dict[str, str] = {}
 FUNCTIONS: dict[str, str] = {}
 
 

@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from retrograde.core.recorders import alone, escape, thread
+from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.values import dtypes, nest
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import allocated, exhausted, is_out_of_memory
+from retrograde.values.errors import allocated
 
-NUMPY_CALL = "numpy call"  # how a value leaves for a call that a recording will repeat
+NUMPY_CALL = "numpy call"  # how a value leaves for a call that a replay will repeat
 
 
 class Recipe(NamedTuple):
-    """How to make a `Host`: `MAKERS[maker](function, values)`, the function being a `known` one."""
+    """How to make a `Host`: `MAKERS[maker](function, values)` of `ops/hosted.py`."""
 
     maker: str
     function: str
     values: Any
-
-
-MAKERS: dict[str, Callable[[Callable, Any], Host]] = {}
-KNOWN: dict[str, Callable] = {}  # functions of this library that a recipe may name
-
-
-def known(function: Callable) -> Callable:
-    """Lets recipes name `function`, which stands in a module of this library."""
-    KNOWN[name_of(function)] = function
-    return function
-
-
-def name_of(function: Callable) -> str:
-    """The name by which a recipe knows `function`."""
-    return f"{function.__module__}.{function.__qualname__}"
 
 
 class Host:
@@ -88,173 +68,3 @@ def perform(host: Host, inputs: tuple[Tensor, ...] = ()) -> Any:
 def wrapped(host: Host, value: Any) -> Any:
     """What `host` returned, as a tensor or a tuple of them."""
     return tuple([Tensor(v) for v in value]) if host.outputs else wrap(value)
-
-
-class Answer(NamedTuple):
-    """What Python code gave: arrays, or `None`; what they mean; something to be kept with them."""
-
-    arrays: list
-    meaning: str = ""
-    kept: Any = None
-
-
-def boxed(value: Any) -> np.ndarray:
-    """A Python object as an array without axes."""
-    box = np.empty((), object)
-    box[()] = value
-    return box
-
-
-def fresh(name: str, f: Callable, inputs: tuple[Tensor, ...] = ()) -> tuple[list, Tensor]:
-    """What `f(*arrays)`, an `Answer`, holds for this call of a function and each one that follows.
-
-    The arrays come as tensors, with a tensor that holds the answer itself. A call in which they
-    have other shapes, dtypes or another meaning is another recording.
-    """
-
-    def described(*arrays: Any) -> tuple:
-        answer = f(*arrays)
-        shapes = [None if x is None else (x.shape, x.dtype.str) for x in answer.arrays]
-        return boxed(f"{shapes} {answer.meaning}".encode()), boxed(answer)
-
-    description, box = perform(Host(name, described, pure=False, outputs=True), inputs)
-    np.asarray(description)  # is heard, and so becomes a guard
-    arrays = box._array.item().arrays
-    parts = iter(perform(Host("parts", _parts, pure=True, outputs=True), (box,)))
-    return [None if x is None else next(parts) for x in arrays], box
-
-
-def _parts(box: np.ndarray) -> tuple:
-    return tuple([x for x in box.item().arrays if x is not None])
-
-
-def hosted(function: Callable | None = None, *, open_shapes: bool = False) -> Callable:
-    """A function that computes with the values of tensors, in Python or by NumPy.
-
-    In a `function` that is recorded it is one call, which replays make again, with values of their
-    own. Shapes and dtypes of the results follow from those of the arguments. Where shapes follow
-    from values it has `open_shapes`: a replay in which they are others is another recording. No
-    gradient flows.
-    """
-    if function is None:
-        return functools.partial(hosted, open_shapes=open_shapes)
-    known(function)
-
-    @functools.wraps(function)
-    def operation(*args: Any, **kwargs: Any) -> Any:
-        try:
-            if thread.recorders.recording is None:
-                return function(*args, **kwargs)
-            return _recorded(function, (args, kwargs), open_shapes)
-        except (MemoryError, ValueError) as error:
-            if is_out_of_memory(error):
-                raise exhausted(error, function.__name__.strip("_")) from None
-            raise
-
-    return operation
-
-
-def _recorded(function: Callable, given: tuple[tuple, dict], open_shapes: bool) -> Any:
-    holders = [_held(leaf) for leaf in nest.leaves(given, expand_composites=True)]
-    tensors = tuple([held._read() for held in holders if held is not None])
-    for x in tensors:
-        escape(x, NUMPY_CALL)
-    # Replays bring tensors of their own; these are let go.
-    leaves = (None if _held(leaf) is not None else leaf for leaf in nest.leaves(given))
-    call = _Call(function, nest.packed(given, leaves), [held is not None for held in holders])
-    y = call([x._array for x in tensors])
-    host = _host(call, open_shapes)
-    outputs = thread.recorders.recording.perform(host, tensors, _arrays_in(y, open_shapes))
-    if open_shapes:
-        shapes, *outputs = outputs
-        escape(shapes, "shape")  # and so becomes a guard
-    return nest.packed(y, iter(outputs), expand_composites=True)
-
-
-def _held(leaf: Any) -> Any:
-    if isinstance(leaf, np.ndarray):
-        return Tensor(leaf) if _is_tensors(leaf) else None
-    return held_by(leaf)
-
-
-def _is_tensors(array: np.ndarray) -> bool:
-    """Whether a tensor may have this array: one of objects must be of strings."""
-    if array.dtype == object:
-        return all(type(value) is bytes for value in array.flat)
-    return dtypes.is_known(array.dtype)
-
-
-class _Call:
-    """A call of `function` with arguments `given`; of their leaves, some stand for tensors."""
-
-    def __init__(self, function: Callable, given: tuple[tuple, dict], is_tensor: list) -> None:
-        self.function = function
-        self.given = given
-        self.is_tensor = is_tensor
-        self._direct = _direct_arguments(given[0], is_tensor)
-
-    def __call__(self, arrays: Sequence[Any]) -> Any:
-        """What it returns for the values in `arrays`."""
-        tensors = [Tensor(np.asarray(array)) for array in arrays]
-        if not thread.recorders:
-            return self._called(tensors)
-        with alone():
-            return self._called(tensors)
-
-    def _called(self, tensors: list[Tensor]) -> Any:
-        args, kwargs = self.given
-        if self._direct is not None:
-            args = list(args)
-            for place, x in zip(self._direct, tensors, strict=True):
-                args[place] = x
-        else:
-            values = iter(tensors)
-            pairs = zip(
-                nest.leaves(self.given, expand_composites=True), self.is_tensor, strict=True
-            )
-            leaves = [next(values) if tensor else leaf for leaf, tensor in pairs]
-            args, kwargs = nest.packed(self.given, iter(leaves), expand_composites=True)
-        return self.function(*args, **kwargs)
-
-
-def _direct_arguments(args: tuple, is_tensor: list) -> list[int] | None:
-    """The places of tensors in `args`, if they are nowhere else: then there is a short way."""
-    found, flags = [], iter(is_tensor)
-    for place, value in enumerate(args):
-        inner = [next(flags) for _ in nest.leaves(value, expand_composites=True)]
-        if any(inner) and value is not None:
-            return None
-        found += [place] if any(inner) else []
-    return None if any(flags) else found
-
-
-def _host(call: _Call, open_shapes: bool) -> Host:
-    def run(*arrays: Any) -> tuple:
-        return _arrays_in(call(arrays), open_shapes)
-
-    name, values = name_of(call.function), (call.given, call.is_tensor, open_shapes)
-    recipe = Recipe("hosted", name, values)
-    return Host(call.function.__name__.strip("_"), run, pure=True, outputs=True, recipe=recipe)
-
-
-def _made_again(function: Callable, values: tuple) -> Host:
-    given, is_tensor, open_shapes = values
-    return _host(_Call(function, given, is_tensor), open_shapes)
-
-
-MAKERS["hosted"] = _made_again
-
-
-def _arrays_in(y: Any, open_shapes: bool) -> tuple:
-    """The arrays of all tensors in `y`; before them, where these are open, their shapes.
-
-    Of each it is the number of axes, then their sizes.
-    """
-    plain = (y,) if type(y) is Tensor else y
-    if not (isinstance(plain, tuple) and all([type(x) is Tensor for x in plain])):
-        plain = nest.leaves(y, expand_composites=True)
-    arrays = tuple([x._array for x in plain])
-    if not open_shapes:
-        return arrays
-    shapes = [n for array in arrays for n in (array.ndim, *array.shape)]
-    return np.array(shapes, np.int64), *arrays

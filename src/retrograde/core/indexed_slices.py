@@ -9,7 +9,6 @@ import numpy as np
 
 from retrograde.core import required
 from retrograde.core.apply import MANY
-from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
@@ -18,6 +17,7 @@ from retrograde.values.conversion import as_array
 from retrograde.values.dtypes import DType
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TypeSpec
 
 
 def _is_array(value: Any) -> bool:

@@ -1,34 +1,17 @@
-"""Lazy tensors, and lazy evaluation: calls on large arrays run together, when a result is read.
-
-Only the arithmetic is deferred: shapes, dtypes and errors are known at once, and tapes record a
-call when it is made. Arrays do not change, so the values are the same whenever they are computed.
-"""
+"""LazyTensor: a tensor whose array may be absent."""
 
 from __future__ import annotations
 
-import itertools
 import math
-import weakref
-from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from retrograde.core import floating_point_flags, namespaces
-from retrograde.core.locks import fork_safe_lock
-from retrograde.core.program import Call
+from retrograde.core import namespaces
 from retrograde.core.recorders import next_id
-from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
-from retrograde.values.errors import allocated
 
-MOST = 48  # calls of a group
-_ALWAYS, _AT_MOST = 2, 8  # arrays that are held for them
-_BYTES = 1 << 27  # of which more than a few may be as large as that
-
-waiting: set[int] = set()  # the ids of all groups with deferred calls
-
-_new = object.__new__
+waiting: set[int] = set()  # the ids of all groups of calls that are evaluated lazily, in `fusion`
 
 
 class Materializer:
@@ -121,144 +104,3 @@ def make_lazy(tensor: Tensor, materializer: Materializer) -> None:
     """Frees the array of `tensor`, which `materializer` stands for from now on."""
     tensor.__class__ = LazyTensor
     tensor._spec = materializer
-
-
-class Deferred(Materializer):
-    """A value that is computed with others, when one of them is read: see `DeferredCalls`."""
-
-    __slots__ = ("dtype", "group", "ndim", "number", "shape")
-
-    group: DeferredCalls
-    number: int
-    ndim: int
-
-    def materialize(self, tensor: LazyTensor) -> Any:
-        """Computes all that is deferred with `tensor`, which becomes an ordinary Tensor."""
-        self.group.settle()
-        return tensor._spec
-
-
-class DeferredCalls:
-    """A group of calls of one thread, on arrays of one shape and dtype, that will run together.
-
-    It lives for as long as one of its results. Values are numbered: `values` are the arrays that
-    were given, `specs` describe results, and `tensors` are the results that can still be read.
-    `run(group, numbers)` computes some of them.
-    """
-
-    def __init__(self, spec: Spec, run: Callable[[DeferredCalls, tuple], Sequence[Any]]) -> None:
-        self.spec = spec
-        self.calls: list[Call] = []
-        self.values: dict[int, Any] = {}
-        self.specs: dict[int, Spec] = {}
-        self.tensors: dict[int, weakref.ref[LazyTensor]] = {}
-        self.alarmed = False  # whether a kernel set a floating-point flag
-        self._run = run
-        self._next_number = itertools.count().__next__
-        self._numbers: dict[int, int] = {}  # of given arrays, by id
-        self._arrays = self._bytes = 0  # that are held
-        self._lock = fork_safe_lock()  # other threads may read results
-
-    def __del__(self, forget: Callable = waiting.discard) -> None:
-        forget(id(self))
-
-    def add(
-        self, primitive: Any, inputs: tuple[Tensor, ...], attrs: dict, spec: Spec
-    ) -> LazyTensor | None:
-        """Adds a call and returns its result; `None` if there is no room."""
-        for x in inputs:
-            value = x._spec
-            if type(value) is Deferred and value.group is not self:
-                x._array  # noqa: B018  is computed before the lock: two groups could deadlock
-        with self._lock:
-            if self._is_full():
-                return None
-            numbers = tuple([self._number(x._spec) for x in inputs])
-            number = self._next_number()
-            y, value = _new(LazyTensor), _new(Deferred)
-            value.group = self
-            value.number = number
-            value.shape, value.dtype = spec
-            value.ndim = len(spec.shape)
-            y._spec = value
-            y._id = next_id()
-            self.specs[number] = spec
-            self.tensors[number] = weakref.ref(y)
-            self.calls.append(Call(primitive, numbers, attrs, (number,)))
-        waiting.add(id(self))
-        return y
-
-    def _is_full(self) -> bool:
-        held = self._arrays
-        if held > _ALWAYS and (held > _AT_MOST or self._bytes > _BYTES):
-            return True
-        return len(self.calls) >= MOST
-
-    def _number(self, value: Any) -> int:
-        if type(value) is Deferred:
-            return value.number
-        array = value.array if isinstance(value, Materializer) else value
-        number = self._numbers.get(id(array))
-        if number is None:
-            number = self._next_number()
-            self.values[number] = array
-            self._numbers[id(array)] = number
-            if array.ndim and not is_uniform(array):
-                self._arrays += 1
-                self._bytes += array.nbytes
-        return number
-
-    def settle(self, numbers: Iterable[int] | None = None) -> None:
-        """Computes these values; without `numbers`, all that can still be read.
-
-        If that fails, all stay deferred.
-        """
-        with self._lock:
-            waits = self.tensors
-            asked = tuple(waits) if numbers is None else numbers
-            pairs = [(n, waits[n]()) for n in asked if n in waits]
-            found = {n: tensor for n, tensor in pairs if tensor is not None}
-            if not found:
-                return
-            for n, array in zip(found, self._computed(tuple(found)), strict=True):
-                found[n]._spec = array
-                found[n].__class__ = Tensor
-                waits.pop(n, None)
-
-    def _computed(self, numbers: tuple[int, ...]) -> Sequence[Any]:
-        flags = floating_point_flags.flags()
-        before = flags.count
-        with np.errstate(
-            divide="call",
-            over="call",
-            invalid="call",
-            under="ignore",
-            call=floating_point_flags.set_flag,
-        ):
-            found = allocated("a deferred result", self._run, self, numbers)
-        self.alarmed = self.alarmed or flags.count != before
-        return found
-
-
-def is_uniform(array: np.ndarray) -> bool:
-    """Whether all elements of `array` are one and the same place in memory."""
-    return not any(array.strides)
-
-
-def group_of(tensors: Iterable[Tensor]) -> DeferredCalls | None:
-    """The one group to which all `tensors` belong, if there is one."""
-    # Read once: another thread may materialize it.
-    groups = {v.group if type(v := x._spec) is Deferred else None for x in tensors}
-    return groups.pop() if len(groups) == 1 else None
-
-
-def settle_only(tensors: Iterable[Tensor]) -> bool:
-    """Computes these tensors only; returns whether a floating-point flag was set."""
-    groups: dict[DeferredCalls, list[int]] = {}
-    for tensor in tensors:
-        value = tensor._spec
-        if type(value) is Deferred:
-            groups.setdefault(value.group, []).append(value.number)
-    for group, numbers in groups.items():
-        group.settle(numbers)
-    return any([group.alarmed for group in groups])

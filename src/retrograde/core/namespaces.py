@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.locks import fork_safe_lock
+from retrograde.values.locks import fork_safe_lock
 
 # Whether any tensor has ever held an array that is not NumPy's, or may hold a batch of them now.
 # While neither is so, nobody looks; afterwards, whether it `concerns` the arrays at hand.

@@ -1,6 +1,6 @@
-"""What a tape does with a call: what it keeps, and how it pulls a cotangent back.
+"""Plans: which values a tape saves of a call, and how the backward pass runs its rules.
 
-Both are done for every call of a program, so they are written out as straight code, once for each
+Both happen for every call of a program, so they are generated as straight code, once for each
 pattern of what is read.
 """
 
@@ -8,25 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Rule, Spec, passed_on, what_is_read
-from retrograde.core.source import SourceWriter, literal, numbered
+from retrograde.core.tensor import Tensor
+from retrograde.values.source import SourceWriter, literal, numbered
+
+ON_ARRAYS, ON_TENSORS = range(2)  # what the rules of a backward pass are given
 
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """What a tape does with calls whose inputs are connected to it in one certain way.
+    """How a tape handles calls whose inputs are connected to it in one certain way.
 
     `save((y, *inputs))` picks what the rules read. `rules` pairs the position of an input with its
     rule; or `joint` is one rule for all inputs that are `connected`. `user_code` says that the rule
-    is not ours, as in `custom_gradient`, and has to be given Tensors. `name` is that of the
-    primitive. With `takes_none`, the joint rule accepts `None` as the cotangent of an output that
-    was not used; other rules get zeros.
+    is not ours, as in `custom_gradient`, and has to be given Tensors. `name` is that of the call,
+    and `primitive` is `None` if it is not a primitive. With `takes_none`, the joint rule accepts
+    `None` as the cotangent of an output that was not used; other rules get zeros.
 
-    `pull(cotangents, leads, g, ids, saved, attrs)` runs the rules of the inputs in `leads` on raw
-    arrays and adds the results to `cotangents`; `pull_boxed` does so with tensors. `passes_rows`
-    says that y is its one input, so that IndexedSlices go on as they are.
+    `pull[ON_ARRAYS](cotangents, needed, g, ids, saved, attrs)` runs the rules of the inputs in
+    `needed` on raw arrays and adds the results to `cotangents`; `pull[ON_TENSORS]` runs them on
+    tensors. `passes_rows` says that y is its one input, so that IndexedSlices go on as they are.
     """
 
     save: Callable[[tuple], tuple]
@@ -35,19 +39,26 @@ class Plan:
     connected: tuple[bool, ...] = ()
     user_code: bool = False
     name: str = ""
-    pull: Callable | None = None
-    pull_boxed: Callable | None = None
+    primitive: Any = None
+    pull: tuple[Callable, Callable] | None = None
     passes_rows: bool = False
     takes_none: bool = False
 
+    def __post_init__(self) -> None:
+        if self.pull is None:
+            pull = _pull_user_code if self.user_code else _pull_joint
+            one = partial(pull, self.joint, self.connected)
+            self.pull = (one, one if self.user_code else partial(one, on_tensors=True))
+
 
 def plan_for(
-    rules: tuple, joint: Rule | None, connected: tuple[bool, ...], name: str = ""
+    rules: tuple, joint: Rule | None, connected: tuple[bool, ...], primitive: Any = None
 ) -> Plan | None:
-    """The plan for a call with these inputs connected; `None` if no gradient flows to them."""
+    """Returns the plan for a call with these inputs connected; `None` if no gradient flows."""
+    name = "" if primitive is None else primitive.name
     if joint is not None:
         reads = what_is_read(joint, len(connected), skip=2)
-        return Plan(saver(tuple(reads)), (), joint, connected, name=name)
+        return Plan(saver(tuple(reads)), (), joint, connected, False, name, primitive)
     pairs = zip(rules, connected, strict=True)
     chosen = tuple((i, rule) for i, (rule, wanted) in enumerate(pairs) if wanted and rule)
     if not chosen:
@@ -55,14 +66,51 @@ def plan_for(
     each = [what_is_read(rule, len(connected), skip=1) for _, rule in chosen]
     reads = tuple([max(column) for column in zip(*each, strict=True)])
     flow = tuple([(i, rule is passed_on) for i, rule in chosen])
-    pulls = [_puller(reads, flow, raw)(*[rule for _, rule in chosen]) for raw in (True, False)]
+    pull = [_puller(reads, flow, raw)(*[rule for _, rule in chosen]) for raw in (True, False)]
     passes_rows = rules == (passed_on,)
-    return Plan(saver(reads), chosen, None, (), False, name, *pulls, passes_rows)
+    return Plan(saver(reads), chosen, None, (), False, name, primitive, tuple(pull), passes_rows)
 
 
-def save_all(plan: Plan, values: tuple) -> tuple:
-    """What `plan.save` picks and all besides, for a tape that is to be asked about it."""
-    return plan.save(values) if plan.user_code else values
+def _pull_joint(
+    rule: Rule,
+    connected: tuple[bool, ...],
+    cotangents: Any,
+    needed: set[int] | None,
+    g: Any,
+    ids: tuple,
+    saved: tuple,
+    attrs: dict,
+    on_tensors: bool = False,
+) -> None:
+    """Runs one rule for all inputs of a call."""
+    values = saved if on_tensors else [x._array for x in saved]
+    results = rule(_marked(connected, ids, needed), g, *values, **attrs)
+    for i, result in zip(ids, results, strict=True):
+        cotangents.add(i, result)
+
+
+def _pull_user_code(
+    rule: Rule,
+    connected: tuple[bool, ...],
+    cotangents: Any,
+    needed: set[int] | None,
+    g: Any,
+    ids: tuple,
+    saved: tuple,
+    attrs: dict,
+) -> None:
+    """Runs a rule that users wrote, which works on tensors in any case."""
+    if not cotangents.on_tensors:
+        g = tuple([x if x is None else Tensor(x) for x in g]) if type(g) is tuple else Tensor(g)
+    results = rule(_marked(connected, ids, needed), g, *saved, **attrs)
+    cotangents.deposit_results(ids, results)
+
+
+def _marked(connected: tuple[bool, ...], ids: tuple, needed: set[int] | None) -> tuple[bool, ...]:
+    """Returns for each input of a call whether its cotangent is needed."""
+    if needed is None:
+        return connected
+    return tuple([c and i in needed for c, i in zip(connected, ids, strict=True)])
 
 
 _KEPT = {
@@ -70,7 +118,7 @@ _KEPT = {
     SHAPE: "make(Spec, ({0}._spec.shape, {0}._spec.dtype))",
     ARRAY: "{0}",
 }
-_UNBOXED = {SHAPE: "{0} = {0} if type({0}) is Spec else {0}._array", ARRAY: "{0} = {0}._array"}
+_ARRAY_OF = {SHAPE: "{0} = {0} if type({0}) is Spec else {0}._array", ARRAY: "{0} = {0}._array"}
 
 
 def _values(count: int) -> list[str]:
@@ -98,17 +146,17 @@ def _puller(
     rules = [numbered("rule", n) for n in range(len(flow))]
     writer = SourceWriter(Spec=Spec)
     writer.write(f"def make({', '.join(rules)}):")
-    writer.write("def pull(cotangents, leads, g, ids, saved, attrs):", depth=1)
+    writer.write("def pull(cotangents, needed, g, ids, saved, attrs):", depth=1)
     writer.write(f"{', '.join(names)}, = saved", depth=2)
     if raw:
         pairs = list(zip(names, reads, strict=True))
-        writer.write(*[_UNBOXED[r].format(n) for n, r in pairs if r != UNREAD], depth=2)
+        writer.write(*[_ARRAY_OF[r].format(n) for n, r in pairs if r != UNREAD], depth=2)
         passed = ["None" if read == UNREAD else name for name, read in pairs]
     for rule, (position, passes) in zip(rules, flow, strict=True):
         call = f"{rule}(g, {', '.join(passed)}"
         result = "g" if passes else f"{call}, **attrs) if attrs else {call})"
         writer.write(f"key = ids[{literal(position)}]", depth=2)
-        writer.write("if leads is None or key in leads:", depth=2)
+        writer.write("if needed is None or key in needed:", depth=2)
         writer.write(f"result = {result}", "if key in cotangents:", depth=3)
         writer.write("cotangents.add(key, result)", depth=4)
         writer.write("else:", depth=3)

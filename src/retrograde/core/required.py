@@ -8,8 +8,6 @@ add: Primitive
 broadcast_to: Primitive
 cast_discrete: Primitive
 concat: Primitive
-gather: Primitive
-gather_nd: Primitive
 identity: Primitive
 scatter_add: Primitive
 subtract: Primitive

@@ -1,34 +1,56 @@
-"""GradientTape: gradients and all other derivatives of what a tape recorded."""
+"""GradientTape: a recorder that computes gradients of what it recorded."""
 
 from __future__ import annotations
 
-import math
+import contextlib
+import operator
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from retrograde.core.backward import Cotangents, backward_pass, can_wait, is_finite, leading_to
+from retrograde.core.apply import Primitive
+from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.hooks import TAPE_METHODS, LazyMethod, hook
-from retrograde.core.lazy import MOST, group_of, settle_only, waiting
-from retrograde.core.recorders import thread
+from retrograde.core.lazy import waiting
+from retrograde.core.recorders import Recorder, clock, thread
+from retrograde.core.rules import ALIGNED, CONNECTED, UNCONNECTED, Outputs, Spec
 from retrograde.core.tape_arguments import (
-    REAL_SCALARS,
     UnconnectedGradients,
     flat,
     result,
     seed,
     unconnected_from,
+    used_message,
+    warn_of_dtype,
     weights_for,
 )
-from retrograde.core.tape_recorder import TapeRecording
-from retrograde.core.tensor import Tensor, wrap
+from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
+from retrograde.values.source_location import here
 
-_SMALL = 1 << 14  # elements of a target that a look at takes no time, next to the walk back
+_ONLY = (CONNECTED,)
+_plan_of = operator.itemgetter(0)
+_name_of = operator.attrgetter("name")
 
 
-class GradientTape(TapeRecording):
+class TapeSnapshot(NamedTuple):
+    """What a tape recorded, for backward passes. `on_tensors` says that other recorders observe."""
+
+    entries: list[tuple]
+    roots: set[int]
+    on_tensors: bool
+
+
+class _Defaults:
+    """Options of tapes whose creator does not choose."""
+
+    lines = False
+
+
+defaults = _Defaults()
+
+
+class GradientTape(Recorder):
     """Records operations inside a `with` block, for differentiation afterwards.
 
     Trainable variables are watched when they are read, unless `watch_accessed_variables` is
@@ -54,9 +76,210 @@ class GradientTape(TapeRecording):
     np.float32(6.0)
     """
 
-    __slots__ = ()
+    __slots__ = (
+        "__weakref__",
+        "_began",
+        "_connected",
+        "_ended",
+        "_entries",
+        "_extras",
+        "_last_gradient",
+        "_monitored",
+        "_names",
+        "_notes",
+        "_persistent",
+        "_recording",
+        "_roots",
+        "_used_at",
+        "_variables",
+        "_watch_accessed_variables",
+    )
 
-    # As in TensorFlow
+    defers = True
+    # A tape with options becomes an instance of a subclass, which has these in `_extras`: see
+    # `diagnose/tape_options.py`.
+    _places = _ledger = _on_none = None
+
+    def __init__(
+        self,
+        persistent: bool = False,
+        watch_accessed_variables: bool = True,
+        *,
+        on_none: str | None = None,
+        lines: bool | None = None,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._recording = False
+        if on_none or lines or memory_limit is not None or (lines is None and defaults.lines):
+            hook("set_options")(self, on_none, lines, memory_limit)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._variables: dict[int, Any] = {}
+        # A call is a tuple of its plan, the ids of its inputs and outputs, what its rules read, and
+        # its attributes. `None` after the tape was used.
+        self._entries: list[tuple] | None = []
+        # Ids of all tensors that depend on a root, each with those that it was computed from.
+        self._connected: dict[int, tuple[int, ...] | None] = {}
+        self._roots: set[int] = set()  # ids of the watched tensors and variables
+        self._used_at: tuple[str, int] | None = None
+        self._began = 0  # when the block began, by the ids of tensors
+        # For diagnostics: what happened besides recorded calls, and the last call of `gradient`.
+        self._notes: Any = None
+        self._last_gradient: Any = None
+        self._monitored = False
+
+    def __enter__(self) -> Self:
+        if self._recording:
+            raise ValueError(
+                "Tape is still recording. This can happen if you try to re-enter an "
+                "already-active tape."
+            )
+        if self._entries is None:
+            self._clear()
+        thread.recorders.append(self)
+        self._recording = True
+        if not self._began:
+            self._began = next(clock)
+        else:
+            self._note().pause("between", self._ended)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._recording = False
+        self._ended = next(clock)
+        recorders = thread.recorders
+        if self in recorders:  # not if gradient() took it off, or runs in another thread
+            recorders.remove(self)
+
+    def watch(self, tensor: Any) -> None:
+        """Follows `tensor`, a Tensor or Variable or a structure of them, from here on.
+
+        >>> x = tf.constant(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x**3
+        >>> tape.gradient(y, x).numpy()
+        np.float32(27.0)
+        """
+        notes, now, place = self._note(), next(clock), here()
+        for x in flat(tensor, "watch")[0]:
+            if x.dtype.numpy_dtype not in dtypes.INEXACT:
+                warn_of_dtype("tensor", x.dtype)
+                continue
+            if x._id not in self._connected:
+                self._connected[x._id] = None
+                notes.watch(x._id, now, place)
+            self._roots.add(x._id)
+            if not isinstance(x, Tensor):
+                self._variables[x._id] = x
+
+    def watched_variables(self) -> tuple:
+        """The variables that are watched, in the order in which they came to be."""
+        return tuple(self._variables.values())
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """A block that this tape does not record; other tapes do.
+
+        >>> x = tf.Variable(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     with tape.stop_recording():
+        ...         y = x * x
+        >>> print(tape.gradient(y, x))
+        None
+        """
+        recorders = thread.recorders
+        if not self._recording or self not in recorders:
+            kind = ValueError if self._began and self._entries is not None else RuntimeError
+            raise kind("Tape is not recording in this thread: there is nothing to stop.")
+        position = recorders.index(self)
+        del recorders[position]
+        self._recording = False
+        start, place = next(clock), here()
+        try:
+            yield
+        finally:
+            recorders.insert(position, self)
+            self._recording = True
+            self._note().pause("stop_recording", start, place)
+
+    def reset(self) -> None:
+        """Forgets all that was recorded and watched, and goes on recording."""
+        if not self._recording:
+            raise ValueError("Tape is not recording: reset() belongs inside its `with` block.")
+        began = self._began
+        self._clear()
+        self._note().pause("reset", began, here())
+        self._began = next(clock)
+
+    # Recording
+
+    def read(self, variable: Any) -> None:
+        """Watches a trainable variable that is read while the tape runs."""
+        key = variable._id
+        if key in self._connected or not (self._watch_accessed_variables and variable._trainable):
+            return
+        tensor = variable._tensor
+        if tensor is None:  # another thread writes into it
+            tensor = variable._current()
+        if tensor._array.dtype in dtypes.INEXACT:
+            self._connected[key] = None
+            self._roots.add(key)
+            self._variables[key] = variable
+
+    def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:
+        """Records a call if one of its inputs is connected to what is watched."""
+        connected = self._connected
+        if len(inputs) == 2:
+            x1, x2 = inputs
+            ids = id1, id2 = (x1._id, x2._id)
+            state1, state2 = id1 in connected, id2 in connected
+            if not (state1 or state2):
+                return self._skip(primitive, ids, y)
+            if primitive.partials is not None:
+                shape = y._spec.shape
+                if state1 and x1._spec.shape == shape:
+                    state1 = ALIGNED
+                if state2 and x2._spec.shape == shape:
+                    state2 = ALIGNED
+            key = (state1, state2)
+            values = (y, x1, x2)
+        elif len(inputs) == 1:
+            (x,) = inputs
+            ids = (x._id,)
+            if x._id not in connected:
+                return self._skip(primitive, ids, y)
+            key = _ONLY
+            values = (y, x)
+        else:
+            ids, key = _ids_and_states(primitive, inputs, y, connected)
+            if not any(key):
+                return self._skip(primitive, ids, y)
+            values = (y, *inputs)
+        try:
+            plan = primitive.plans[key]
+        except KeyError:
+            plan = primitive.plan(key)
+        entries = self._entries
+        if plan is False or entries is None:  # used by another thread
+            return self._skip(primitive, ids, y, is_dead_end=True)
+        if type(y) is tuple:
+            values = (Outputs(y), *inputs)
+            out = _outputs(y)
+            inexact = _inexact(out)
+            if not inexact:
+                return self._skip(primitive, ids, y, is_dead_end=True)
+            connected.update(dict.fromkeys(inexact, ids))
+        else:
+            out = y._id
+            connected[out] = ids
+        save = plan.save
+        entries.append((plan, ids, out, save(values), attrs))
+
+    # Differentiating
 
     def gradient(
         self,
@@ -84,114 +307,140 @@ class GradientTape(TapeRecording):
         [np.float32(20.0), np.float32(4.0)]
         """
         if per_example:
-            return hook("per_example_gradient")(
-                self, target, sources, output_gradients, per_example
-            )
+            by_row = hook("per_example_gradient")
+            return by_row(self, target, sources, output_gradients, per_example)
         if self._entries is None:
-            self._check_not_spent()
+            self._check_not_used()
         unconnected = unconnected_from(unconnected_gradients)
         targets, _ = flat(target, "target")
         held, pack = flat(sources, "source")
         weights = weights_for(output_gradients, target, len(targets))
         recorders = thread.recorders
-        if waiting and output_gradients is None and not recorders and recorders.walk is None:
-            found = self._run_together(targets, held, sys._getframe(1))
+        if waiting and output_gradients is None:  # the targets may be evaluated lazily
+            found = hook("fused_gradient")(self, targets, held, sys._getframe(1))
             if found is not None:
                 return pack(found)
-        boxed = bool(recorders) and self._is_heard()
-        cotangents = Cotangents(boxed)
-        kept = self._persistent or self._places is not None
-        exact = ()  # targets that nothing leads to, but that may be sources themselves
-        for i, x in enumerate(targets):
-            array = x._array
-            if array.dtype in dtypes.INEXACT:
-                g = seed(x, weights[i], boxed)
-                cotangents.deposit(x._id, g)
-                if type(array) in REAL_SCALARS and weights[i] is None:
-                    kept = kept or not math.isfinite(array)  # for who asks why
-                else:
-                    kept = kept or not _are_finite(array, g)
-            elif array.dtype.kind != "O":
-                exact = (*exact, i)
-        entries = self._entries.copy() if self._persistent else self._spend(sys._getframe(1))
-        if self._ledger is None:
-            if kept:
-                self._keep(entries, targets, weights, held)
-            else:
-                cotangents.alert = self._listened = True
+        cotangents = Cotangents(bool(recorders) and self._is_observed())
+        finite = cotangents.seed(targets, weights)
+        entries = self._entries.copy() if self._persistent else self._use_up(sys._getframe(1))
+        self._monitor(cotangents, entries, targets, weights, held, finite)
         wanted = set()
         for x in held:
             wanted.add(x._id)
-        leads = None if self._roots <= wanted else leading_to(wanted, entries)
-        walk = recorders.walk or backward_pass
-        walk(entries, cotangents, wanted, leads)
-        for i in exact:
-            if targets[i]._id in wanted:
-                cotangents.deposit(targets[i]._id, seed(targets[i], weights[i], boxed))
-        if self._on_none is not None and self._on_none == "zeros":
-            unconnected = UnconnectedGradients.ZERO
-        results = []
-        complete = True
+        needed = None if self._roots <= wanted else depending_on(wanted, entries)
+        (recorders.backward_pass or backward_pass)(entries, cotangents, wanted, needed)
+        if cotangents.nonfinite is not None:
+            self._keep_nonfinite(cotangents, targets, weights, held)
+        results, complete = [], True
         for x in held:
             g = cotangents.get(x._id)
             if g is None:
                 complete = False
-            if type(g) is np.ndarray:
-                results.append(wrap(g))
-            else:
-                results.append(result(g, x, unconnected))
-        if cotangents.spoilt is not None:
-            self._keep_spoilt(cotangents, targets, weights, held)
+            results.append(g if g is None else result(g))
         if not complete:
-            missing = _missing(held, cotangents)
-            self._miss(targets, missing, unconnected is UnconnectedGradients.NONE)
+            results = self._filled(cotangents, targets, weights, held, unconnected)
         return pack(results)
 
-    def _run_together(self, targets: list, held: list, frame: Any) -> list | None:
-        """The gradients of targets that wait to be computed, computed together with them.
+    def _monitor(
+        self,
+        cotangents: Cotangents,
+        entries: list[tuple],
+        targets: list,
+        weights: list,
+        sources: list,
+        finite: bool,
+    ) -> None:
+        """Makes sure that `autopsy` can find out which call produced the first NaN or Inf."""
+        if finite and not self._persistent:
+            cotangents.monitored = self._monitored = True
+        else:
+            self._keep(entries, targets, weights, sources)
 
-        That is only done if all of it can be, and if all numbers are finite: `None` if not, and
-        nothing has happened.
-        """
-        entries = self._entries
-        group = group_of(targets)
-        if self._persistent or group is None or not can_wait(entries, MOST - len(group.calls)):
-            return None
-        cotangents = Cotangents(boxed=True)
-        cotangents.alert = cotangents.may_wait = True
-        for x in targets:
-            cotangents.deposit(x._id, seed(x, None, boxed=True))
-        wanted = {x._id for x in held}
-        leads = None if self._roots <= wanted else leading_to(wanted, entries)
-        backward_pass(entries.copy(), cotangents, wanted, leads)
-        found = [cotangents.get(x._id) for x in held]
-        if not all([isinstance(g, Tensor) for g in found]) or cotangents.spoilt is not None:
-            return None
-        alarmed = settle_only([*targets, *found]) or group.alarmed
-        if alarmed or not all([_are_finite(x._array, None) for x in targets]):
-            return None
-        self._spend(frame)
-        self._listened = True
-        return found
+    def _filled(
+        self,
+        cotangents: Cotangents,
+        targets: list,
+        weights: list,
+        sources: list,
+        unconnected: UnconnectedGradients,
+    ) -> list:
+        """Returns the results for sources some of which have no gradient."""
+        for x, weight in zip(targets, weights, strict=True):
+            # No gradient flows from an integer target, but it may be a source itself.
+            if x._array.dtype not in dtypes.INEXACT and x._array.dtype.kind != "O":
+                cotangents.deposit(x._id, seed(x, weight, cotangents.on_tensors))
+        missing = [x for x in sources if cotangents.get(x._id) is None]
+        if missing:
+            unconnected = self._miss(targets, missing, unconnected)
+        return [result(cotangents.get(x._id), x, unconnected) for x in sources]
+
+    # Using what was recorded
+
+    def _check_not_used(self) -> None:
+        if self._entries is None:
+            raise RuntimeError(used_message(*self._used_at))
+
+    def _is_observed(self) -> bool:
+        """Whether a recorder observes a backward pass over this tape."""
+        return bool(thread.recorders) and (self._persistent or thread.recorders != [self])
+
+    def _snapshot(self, frame: Any, what: str, row_by_row: bool = False) -> TapeSnapshot:
+        """Returns what was recorded. Unless the tape is persistent, it can be used once."""
+        self._check_not_used()
+        if row_by_row and not self._persistent:
+            raise RuntimeError(
+                f"GradientTape must be created with persistent=True to compute the {what} with "
+                "eager execution enabled and with experimental_use_pfor set to False."
+            )
+        on_tensors = self._is_observed()
+        entries = self._entries.copy() if self._persistent else self._use_up(frame)
+        return TapeSnapshot(entries, self._roots, on_tensors)
+
+    def _use_up(self, frame: Any) -> list[tuple]:
+        """Returns the entries, which the tape no longer has, and notes where that was."""
+        if self._recording:
+            self.__exit__()
+        entries, self._entries = self._entries, None
+        # For diagnostics afterwards. The plans themselves may hold arrays.
+        self._names = [*map(_name_of, map(_plan_of, entries))]
+        self._used_at = (frame.f_code.co_filename, frame.f_lineno)
+        return entries
 
     def _continued(self, frame: Any) -> GradientTape:
-        """A persistent tape that holds what this one does, so that it can go on from there."""
-        self._check_not_spent()
-        tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        """Returns a persistent tape that starts with the entries of this one."""
+        self._check_not_used()
+        lines = self._places is not None
+        tape = GradientTape(persistent=True, watch_accessed_variables=False, lines=lines)
         tape._connected, tape._roots = dict(self._connected), set(self._roots)
-        tape._entries = self._entries.copy() if self._persistent else self._spend(frame)
-        if self._ledger is not None:
-            tape._entries = list(tape._entries)  # what comes now is under no limit
+        entries = self._entries.copy() if self._persistent else self._use_up(frame)
+        tape._entries = entries if self._ledger is None else list(entries)  # without the limit
         return tape
 
 
-def _are_finite(array: Any, g: Any) -> bool:
-    """Whether a target and its cotangent are finite, if they are so small that a look is cheap."""
-    return array.size > _SMALL or (is_finite(array) and is_finite(g))
+# Apart from `record`, in which a comprehension would make all names slower to read.
 
 
-def _missing(held: list, cotangents: Cotangents) -> list:
-    return [x for x in held if x._id not in cotangents]
+def _ids_and_states(primitive: Primitive, inputs: tuple, y: Any, connected: Any) -> tuple:
+    """Returns the ids of more than two inputs, and the state of each, as in the key of a plan."""
+    ids = tuple([x._id for x in inputs])
+    shape = None if primitive.partials is None else y._spec.shape
+    states = [
+        UNCONNECTED
+        if x._id not in connected
+        else ALIGNED
+        if shape is not None and x._spec.shape == shape
+        else CONNECTED
+        for x in inputs
+    ]
+    return ids, tuple(states)
+
+
+def _outputs(y: tuple) -> tuple:
+    return tuple([(t._id, Spec.of(t)) for t in y])
+
+
+def _inexact(out: tuple) -> list[int]:
+    return [i for i, spec in out if spec.dtype in dtypes.INEXACT]
 
 
 for _name, _module in TAPE_METHODS.items():

@@ -1,16 +1,18 @@
-"""What `gradient` and its relatives are given, and what they give back."""
+"""The arguments and results of `gradient` and the other methods of a tape."""
 
 from __future__ import annotations
 
 import enum
 import linecache
-from typing import Any, NamedTuple
+import operator
+from typing import Any
 
 import numpy as np
 
 from retrograde.core import indexed_slices, required
-from retrograde.core.backward import Spoilt
+from retrograde.core.hooks import hook
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.recorders import next_id
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import nest
 from retrograde.values.arguments import shown
@@ -29,26 +31,14 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
-class Asked(NamedTuple):
-    """What a tape was asked for last, and what it held then, for whoever wants to know why.
-
-    `read` are the values that the watched variables had. If a gradient was `spoilt`, `entries` are
-    those that the walk had not come to yet, and the call that spoilt it.
-    """
-
-    entries: list[tuple]
-    targets: list
-    weights: list
-    sources: list
-    read: list[Tensor]
-    spoilt: Spoilt | None = None
-
-
-REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # what most losses are
+_first = operator.itemgetter(0)
+_new = object.__new__
 
 
 def flat(structure: Any, role: str) -> tuple[list, Any]:
-    """The tensors and variables in `structure`, and what packs others in their place."""
+    """Returns the tensors and variables in `structure`, and a function that packs results."""
+    if isinstance(structure, Holder):
+        return [structure], _first
     leaves, pack = nest.flatten_with_pack(structure)
     composites = {}
     for i, leaf in enumerate(leaves):
@@ -84,20 +74,8 @@ def _tensor_or_variable(leaf: Any, role: str) -> Any:
         )
     raise TypeError(
         f"A {role} of gradient() must be a tensor or a variable. Received: {shown(leaf)} of type "
-        f"{type(leaf).__name__!r}.{_advice(leaf)}"
+        f"{type(leaf).__name__!r}.{hook('advice_for')(leaf)}"
     )
-
-
-def _advice(leaf: Any) -> str:
-    """What those meant, most likely, who passed a part of a model."""
-    if hasattr(leaf, "_keras_history"):
-        return (
-            " It is symbolic, a place in a model without a value: watch a real tensor, call the "
-            "model on it, and take the gradient by that tensor, or by what the model returns."
-        )
-    if hasattr(leaf, "trainable_variables"):
-        return " Pass its variables, as its attribute `trainable_variables` has them."
-    return ""
 
 
 def _followed(composite: CompositeTensor, role: str) -> Tensor:
@@ -109,40 +87,8 @@ def _followed(composite: CompositeTensor, role: str) -> Tensor:
     return composite._followed
 
 
-def single(value: Any, what: str) -> Any:
-    """The one tensor or variable that `value` is."""
-    held = source_of(value)
-    if held is None:
-        raise TypeError(
-            f"{what}() takes one tensor or variable here. Received: {shown(value)} of type "
-            f"{type(value).__name__!r}."
-        )
-    return held
-
-
-def scalar(target: Any, what: str) -> Any:
-    """`target`, if it has one element."""
-    if target._array.size != 1:
-        raise ValueError(
-            f"{what}: the target must have one element. Received: shape {target._array.shape}. Use "
-            "tf.reduce_sum first, or the jacobian of a gradient."
-        )
-    return target
-
-
-def path(name: str, where: Any) -> tuple:
-    """The tensors to differentiate by for a name like "xx"."""
-    sources = where if isinstance(where, (list, tuple)) else (where,) * len(name)
-    if not name or len(sources) != len(name):
-        raise ValueError(
-            f"derivatives: {name!r} asks for {len(name)} derivatives. Received: {len(sources)} "
-            "tensors to differentiate by. Expected one for each letter, or a single one for all."
-        )
-    return tuple(single(x, "derivatives") for x in sources)
-
-
-def spent_message(filename: str, line: int) -> str:
-    """What a tape says that gave its gradients already."""
+def used_message(filename: str, line: int) -> str:
+    """Returns the message of a tape that has computed its gradients already."""
     code = linecache.getline(filename, line).strip()
     return (
         "A non-persistent GradientTape can only be used to compute one set of gradients (or "
@@ -179,12 +125,12 @@ def weights_for(output_gradients: Any, target: Any, count: int) -> list:
     return weights
 
 
-def seed(target: Any, weight: Any, boxed: bool) -> Any:
-    """The cotangent a walk starts with."""
+def seed(target: Any, weight: Any, on_tensors: bool) -> Any:
+    """Returns the cotangent of a target with which a pass starts: ones, or `weight`."""
     shape, dtype = target._spec.shape, target._spec.dtype
     if weight is None:
         ones = np.ones(shape, dtype) if shape else dtype.type(1)
-        return Tensor(ones) if boxed else ones
+        return Tensor(ones) if on_tensors else ones
     if isinstance(weight, IndexedSlices):
         weight = indexed_slices.dense(weight)
     elif isinstance(weight, CompositeTensor):
@@ -203,17 +149,22 @@ def seed(target: Any, weight: Any, boxed: bool) -> Any:
                 f"its target {shape}. Expected the same shape."
             )
         g = required.broadcast_to(g, shape=shape)
-    return g if boxed else g._array
+    return g if on_tensors else g._array
 
 
 def result(
     g: Any,
-    source: Any,
-    unconnected: UnconnectedGradients,
+    source: Any = None,
+    unconnected: UnconnectedGradients = UnconnectedGradients.NONE,
     before: tuple[int, ...] = (),
     shape: tuple[int, ...] | None = None,
 ) -> Any:
-    """What the user sees of a cotangent, or of a Jacobian with the axes `before` in front."""
+    """Returns what the user gets for a cotangent, or for a Jacobian with the axes `before`."""
+    if isinstance(g, (np.ndarray, np.generic)):
+        tensor = _new(Tensor)  # what wrap does, without the call
+        tensor._array = g
+        tensor._id = next_id()
+        return tensor
     if g is None:
         if unconnected is UnconnectedGradients.NONE:
             return None

@@ -16,6 +16,7 @@ from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocated, exhausted
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TensorSpec
 
 _AT_EDGES = 6  # elements of a long axis that NumPy prints
 _MOST_PRINTED = 100_000
@@ -59,10 +60,10 @@ class Tensor(Holder):
     # `_spec` is another name for the slot of `_array`, to ask for `shape`, `dtype`, `ndim` and
     # `size`: a `LazyTensor` has an object there that knows them before there is an array.
     # The array is a `numpy.ndarray` or a `jax.Array`; without axes it may be a NumPy scalar, which
-    # is quicker. `_id` names the tensor on tapes. Operators are bound in `ops/operators.py`. Keras
-    # keeps notes on tensors, in slots of their own: a `__dict__` would make each tensor larger and
-    # slower to make.
-    __slots__ = ("__weakref__", "_array", "_id", "_keras_logits", "_keras_mask", "trainable")
+    # is quicker. `_id` names the tensor on tapes. Operators are bound in `ops/operators.py`.
+    # `_extra1` and `_extra2` are for attributes that packages above `core` add: a `__dict__` would
+    # make each tensor larger and slower to make.
+    __slots__ = ("__weakref__", "_array", "_extra1", "_extra2", "_id", "trainable")
     __array_priority__ = 100
 
     _device: Any = None  # the JAX array, if the value stays on a device after a compiled program
@@ -221,8 +222,15 @@ class Tensor(Holder):
 
 
 Tensor._spec = Tensor.__dict__["_array"]
+TensorSpec._tensor_class = Tensor
 
 _new = object.__new__
+
+
+def add_attributes(first: str, second: str) -> None:
+    """Lets tensors have two more attributes, in the slots that are there for them."""
+    setattr(Tensor, first, Tensor.__dict__["_extra1"])
+    setattr(Tensor, second, Tensor.__dict__["_extra2"])
 
 
 def wrap(array: Any) -> Tensor:

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import namespaces, required, variable_scopes
+from retrograde.core import namespaces, required
 from retrograde.core.apply import Primitive, apply
+from retrograde.core.hooks import VARIABLE_METHODS, LazyMethod
 from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.recorders import alone, escape, next_id, thread
-from retrograde.core.scattering import Scattering
 from retrograde.core.tensor import Reference, Tensor, readable, representation
-from retrograde.values import dtypes
+from retrograde.core.variable_cell import VariableCell
+from retrograde.values import dtypes, variable_scopes
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import as_array, held_by
 from retrograde.values.dtypes import DType
@@ -46,7 +47,7 @@ class _Creating(type):
     """Leaves the making of a `Variable` to the creators of the scopes around, if there are any."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = variable_scopes.thread.variable_creators
+        creators = variable_scopes.scopes.variable_creators
         if cls is not Variable or not creators:
             return super().__call__(*args, **kwargs)
         make: Callable = super().__call__
@@ -75,7 +76,7 @@ def _by_name(args: tuple, kwargs: dict) -> dict:
     return dict(named) | others
 
 
-class Variable(Scattering, metaclass=_Creating):
+class Variable(VariableCell, metaclass=_Creating):
     """A tensor that can be assigned to, and that tapes watch when they see it read.
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that
@@ -450,3 +451,7 @@ def _initial_array(value: Any, dtype: Any) -> Any:
     if held is not None:
         escape(held._read(), "Variable")
     return namespaces.placed(as_array(value, wanted))
+
+
+for _name, _module in VARIABLE_METHODS.items():
+    setattr(Variable, _name, LazyMethod(Variable, _name, _module))

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.reference_counts import count, if_alone
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.holder import Holder
+from retrograde.values.reference_counts import count, if_alone
 
 # Held while any variable changes. All variables share one lock: a function commits all of its
 # writes at once, and a fork finds each variable in a complete state.

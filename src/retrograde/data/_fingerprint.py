@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TypeSpec
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import Seeds
 from retrograde.values.conversion import held_by
+from retrograde.values.specs import TypeSpec
 
 
 def fingerprint(node: Node) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._structure import map_specs
 from retrograde.ops.conversion import as_tensor
@@ -13,6 +12,7 @@ from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TensorSpec, TypeSpec
 
 
 def signature(types: Any, shapes: Any, given: Any) -> Any:

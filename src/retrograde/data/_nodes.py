@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec
 from retrograde.data import _rows
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import are_ragged, batched_spec, map_specs, spec_by_trial, stacked
 from retrograde.data._workers import ParallelMap, Prefetched, Run
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
+from retrograde.values.specs import TensorSpec
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._structure import NoneTensorSpec, batched_spec
 from retrograde.ops.conversion import as_tensor
@@ -15,6 +14,7 @@ from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.errors import DataLossError
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TensorSpec
 
 
 def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:

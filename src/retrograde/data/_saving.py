@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import wrap
 from retrograde.data._nodes import Made, Node, Step
 from retrograde.data._structure import NoneTensorSpec, common_spec, spec_of_element
@@ -40,6 +39,7 @@ from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.values import nest
 from retrograde.values.errors import DataLossError, NotFoundError, OpError
+from retrograde.values.specs import TensorSpec, TypeSpec
 
 _INDEX = "dataset.json"
 _COUNTS = range(1 << 48)  # elements of a shard

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import random_state
+from retrograde.ops import random_state
 
 
 class Seeds:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes, _rows, _steps
 from retrograde.data._seeds import Seeds
@@ -24,6 +23,7 @@ from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
+from retrograde.values.specs import TensorSpec
 
 
 def one(tensors: Any) -> _nodes.Node:

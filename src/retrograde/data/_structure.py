@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import random_state
 from retrograde.core.recorders import Recorder, escape, listening
-from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.ops import random_state
 from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.rows import stack as stack_ragged
 from retrograde.ragged.spec import RaggedTensorSpec
@@ -25,6 +24,7 @@ from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 
 class NoneTensorSpec(TypeSpec):

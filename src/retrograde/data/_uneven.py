@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data._padding import asked_shapes
 from retrograde.data._structure import are_ragged, batched_spec, map_specs, ragged_rows, stacked
@@ -19,6 +18,7 @@ from retrograde.values import nest
 from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.errors import DataLossError, invalid, listed
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TensorSpec, TypeSpec
 
 # Ragged
 

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from retrograde.core import random_state
-from retrograde.core.locks import fork_safe_lock
+from retrograde.ops import random_state
 from retrograde.values.errors import FailedPreconditionError
+from retrograde.values.locks import fork_safe_lock
 
 
 class Run:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _mixing, _nodes, _saving, _sources, _steps
 from retrograde.data._base import as_seed, dataset_of, node_of
@@ -28,6 +27,7 @@ from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TypeSpec
 
 
 class Dataset(ElementSteps, BatchSteps):

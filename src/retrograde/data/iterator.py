@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.core import recorders
-from retrograde.core.host_callbacks import Answer, Host, boxed, fresh, perform
+from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import Passes
 from retrograde.data._workers import Run
 from retrograde.files.checked_json import parse_json
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import Answer, fresh, object_array
 from retrograde.values import nest
 from retrograde.values.errors import (
     DataLossError,
@@ -41,7 +42,7 @@ class Iterator:
         # Of an iterator that a function makes, the one of this call; each call makes its own.
         self._box: Tensor | None = None
         if recorders.thread.recorders.recording is not None:
-            self._box = perform(Host("iterator", lambda: boxed(Iterator(node)), pure=False))
+            self._box = perform(Host("iterator", lambda: object_array(Iterator(node)), pure=False))
             return
         self._open(Run(), 0)
 
@@ -112,7 +113,7 @@ class Iterator:
 
     def _next_in_function(self) -> Any:
         """The next element, in this call of a function and in each one that follows."""
-        box = Tensor(boxed(self)) if self._box is None else self._box
+        box = Tensor(object_array(self)) if self._box is None else self._box
         parts, answer = fresh("next", _element, (box,))
         element = answer._array.item().kept
         if element is _NOTHING:

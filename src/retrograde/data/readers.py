@@ -8,7 +8,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes
 from retrograde.data.dataset import Dataset
@@ -19,6 +18,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import NotFoundError, invalid
+from retrograde.values.specs import TensorSpec
 
 _STRING = TensorSpec([], dtypes.string)
 

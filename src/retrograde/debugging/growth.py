@@ -10,10 +10,11 @@ from collections.abc import Callable
 from types import ModuleType, TracebackType
 from typing import Any
 
-from retrograde.core.lazy import Deferred, LazyTensor
+from retrograde.core.lazy import LazyTensor
 from retrograde.core.plans import Plan
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.rendering import bytes_in_words, described
+from retrograde.fusion.deferred_calls import Deferred
 from retrograde.values.arguments import shown
 from retrograde.values.errors import ResourceExhaustedError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-from retrograde.core import source_location
+from retrograde.core.tape import defaults
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.nonfinite.monitor import MODES, Watcher, watch, watcher
 from retrograde.ops import checking
@@ -60,9 +60,9 @@ class nonfinite:
             raise ValueError(
                 f"nonfinite: expected 'raise', 'warn' or 'explain'. Received: {shown(mode)}."
             )
-        self._before = watcher(), source_location.switch.on
+        self._before = watcher(), defaults.lines
         watch(Watcher(mode))
-        source_location.switch.on = True
+        defaults.lines = True
 
     def __enter__(self) -> nonfinite:
         return self
@@ -73,7 +73,7 @@ class nonfinite:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        before, source_location.switch.on = self._before
+        before, defaults.lines = self._before
         watch(before)
 
 
@@ -97,4 +97,4 @@ def disable_check_numerics() -> None:
     """Undoes `enable_check_numerics` and `nonfinite` for this thread."""
     if watcher() is not None:
         watch(None)
-        source_location.switch.on = False
+        defaults.lines = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from retrograde.core.source_location import switch
+from retrograde.core.tape import defaults
 
 _settings = {"log_device_placement": False, "traceback_filtering": True}
 
@@ -50,8 +50,8 @@ class record_lines:
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        self._before = switch.on
-        switch.on = bool(enabled)
+        self._before = defaults.lines
+        defaults.lines = bool(enabled)
 
     def __enter__(self) -> record_lines:
         return self
@@ -62,4 +62,4 @@ class record_lines:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        switch.on = self._before
+        defaults.lines = self._before

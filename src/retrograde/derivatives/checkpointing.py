@@ -8,7 +8,6 @@ happens twice but arithmetic.
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -18,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.apply import MANY, PRIMITIVES, Primitive
+from retrograde.core.apply import MANY, Primitive
 from retrograde.core.lazy import LazyTensor, Materializer
 from retrograde.core.recorders import quiet_context
 from retrograde.core.rules import Outputs, Spec
-from retrograde.core.source_location import Place, first_output, place_of
 from retrograde.core.tensor import Tensor
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import ResourceExhaustedError
+from retrograde.values.source_location import Place, first_output
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -123,7 +122,7 @@ class Ledger:
         sources = tuple([x._id if x._id in self.recipes else x for x in inputs])
         work = _work(plan.name, inputs, outputs)
         made = tuple([t._id for t in outputs])
-        recipe = Recipe(PRIMITIVES[plan.name], sources, attrs, made, number, work)
+        recipe = Recipe(plan.primitive, sources, attrs, made, number, work)
         self.recipes.update(dict.fromkeys(made, recipe))
         saved = plan.save(values)
         for value in (*saved, *sources):
@@ -288,11 +287,6 @@ class Ledger:
                 del self._live[key]
 
 
-def limited_entries(limit: int, variables: Mapping[int, Any]) -> LimitedEntries:
-    """Returns an empty list of entries that keeps its arrays within `limit` bytes."""
-    return LimitedEntries(Ledger(limit, variables))
-
-
 class LimitedEntries(list):
     """The entries of a tape with a limit. Taken from the end, they come with all their values."""
 
@@ -314,17 +308,15 @@ class LimitedEntries(list):
         copied.extend(self)
         return copied
 
-    def append(self, entry: tuple) -> None:
-        """Adds an entry, with everything that went in and came out; keeps what is needed."""
-        plan, ids, out, values, attrs = entry
-        if plan.user_code or plan.name not in PRIMITIVES:
-            super().append(entry)
+    def limit_last(self, values: tuple, place: Place | None) -> None:
+        """Enters the last entry, whose inputs and outputs are `values`, into the ledger."""
+        number = len(self) - 1
+        plan, _, _, _, attrs = self[number]
+        if plan.primitive is None:
             return
-        place = place_of(sys._getframe(2))
         if place is not None:
-            self.ledger.places[len(self)] = place
-        saved = self.ledger.enter(len(self), plan, values, attrs)
-        super().append((plan, ids, out, saved, attrs))
+            self.ledger.places[number] = place
+        self.ledger.enter(number, plan, values, attrs)
         if self.ledger.held > self.ledger.limit:
             self.ledger.shrink(self)
 

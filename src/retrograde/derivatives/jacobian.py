@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import indexed_slices
-from retrograde.core.backward import Cotangents, backward_pass, leading_to
+from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
-from retrograde.core.tape_recorder import Recorded
+from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops import arithmetic, reduction, shaping
 from retrograde.values.errors import allocated
@@ -26,28 +26,28 @@ _ALONE = 2  # so many cotangents are pulled one by one sooner than as a batch
 
 
 def pull(
-    recorded: Recorded,
+    recorded: TapeSnapshot,
     targets: list,
     seeds: list,
     held: list,
     cotangents: Cotangents | None = None,
 ) -> list:
     """The cotangents of `held` that `seeds`, the cotangents of `targets`, lead to."""
-    cotangents = Cotangents(recorded.boxed) if cotangents is None else cotangents
+    cotangents = Cotangents(recorded.on_tensors) if cotangents is None else cotangents
     for target, g in zip(targets, seeds, strict=True):
         cotangents.deposit(target._id, g)
     wanted = {x._id for x in held}
-    leads = None if recorded.roots <= wanted else leading_to(wanted, recorded.entries)
-    walk = thread.recorders.walk or backward_pass
-    walk(recorded.entries.copy(), cotangents, wanted, leads)
+    needed = None if recorded.roots <= wanted else depending_on(wanted, recorded.entries)
+    run = thread.recorders.backward_pass or backward_pass
+    run(recorded.entries.copy(), cotangents, wanted, needed)
     return [indexed_slices.whole(cotangents.get(x._id)) for x in held]
 
 
 class _Noted(Cotangents):
     """Cotangents that remember what they looked like."""
 
-    def __init__(self, boxed: bool) -> None:
-        super().__init__(boxed)
+    def __init__(self, on_tensors: bool) -> None:
+        super().__init__(on_tensors)
         self.specs: dict[int, Spec] = {}
 
     def __setitem__(self, key: int, value: Any) -> None:
@@ -56,9 +56,9 @@ class _Noted(Cotangents):
         super().__setitem__(key, value)
 
 
-def pull_and_note(recorded: Recorded, target: Any, g: Any, held: list) -> tuple[list, dict]:
+def pull_and_note(recorded: TapeSnapshot, target: Any, g: Any, held: list) -> tuple[list, dict]:
     """As `pull`; and the shape and dtype of each value on the way, by id."""
-    cotangents = _Noted(recorded.boxed)
+    cotangents = _Noted(recorded.on_tensors)
     return pull(recorded, [target], [g], held, cotangents), cotangents.specs
 
 
@@ -95,7 +95,7 @@ def one_in_each_row(x: Any) -> Seeds:
     return Seeds(size, make)
 
 
-def pull_many(recorded: Recorded, target: Any, seeds: Seeds, held: list, limit: int) -> list:
+def pull_many(recorded: TapeSnapshot, target: Any, seeds: Seeds, held: list, limit: int) -> list:
     """The cotangents of `held` for each of `seeds`, along a first axis; `None` where none flows.
 
     As many go in one walk as fit into `limit` bytes; a few go in any case.
@@ -108,7 +108,7 @@ def pull_many(recorded: Recorded, target: Any, seeds: Seeds, held: list, limit: 
     return [_joined(column) for column in zip(*parts, strict=True)]
 
 
-def _at_once(recorded: Recorded, target: Any, held: list, limit: int) -> int:
+def _at_once(recorded: TapeSnapshot, target: Any, held: list, limit: int) -> int:
     """How many cotangents of the target may go in one walk.
 
     What a walk holds at a time is at most a cotangent for each value that the tape has kept.
@@ -124,18 +124,18 @@ def _at_once(recorded: Recorded, target: Any, held: list, limit: int) -> int:
     return max(1, int(limit // max(1, ends + sum(kept.values()))))
 
 
-def _pull_batch(recorded: Recorded, target: Any, seeds: np.ndarray, held: list) -> list:
+def _pull_batch(recorded: TapeSnapshot, target: Any, seeds: np.ndarray, held: list) -> list:
     if 0 < len(seeds) <= _ALONE:
         rows = [_pull_one(recorded, target, seed, held) for seed in seeds]
         return [_stacked(column) for column in zip(*rows, strict=True)]
     with batching(len(seeds)) as level:
         g = Batched(seeds, level)
-        found = pull(recorded, [target], [wrap(g) if recorded.boxed else g], held)
+        found = pull(recorded, [target], [wrap(g) if recorded.on_tensors else g], held)
         return [None if x is None else of_all(x, level, shaping.broadcast_to) for x in found]
 
 
-def _pull_one(recorded: Recorded, target: Any, seed: np.ndarray, held: list) -> list:
-    return pull(recorded, [target], [Tensor(seed) if recorded.boxed else seed], held)
+def _pull_one(recorded: TapeSnapshot, target: Any, seed: np.ndarray, held: list) -> list:
+    return pull(recorded, [target], [Tensor(seed) if recorded.on_tensors else seed], held)
 
 
 def _stacked(rows: tuple) -> Any:
@@ -149,7 +149,7 @@ def _joined(parts: tuple) -> Any:
 
 
 def push_many(
-    recorded: Recorded, target: Any, seeds: list[Seeds], held: list, limit: int, tape: Any
+    recorded: TapeSnapshot, target: Any, seeds: list[Seeds], held: list, limit: int, tape: Any
 ) -> list:
     """The tangents of `target` for each of the `seeds` of each of `held`, along a first axis.
 
@@ -159,8 +159,8 @@ def push_many(
     zeros = Tensor(np.zeros(target._array.shape, target._array.dtype))
     with tape:
         tape.watch(zeros)
-        pulled = pull(recorded._replace(boxed=True), [target], [zeros], held)
-    there = Recorded(tape._entries, tape._roots, recorded.boxed)
+        pulled = pull(recorded._replace(on_tensors=True), [target], [zeros], held)
+    there = TapeSnapshot(tape._entries, tape._roots, recorded.on_tensors)
     results = []
     for x, family in zip(pulled, seeds, strict=True):
         pushed = None if x is None else pull_many(there, x, family, [zeros], limit)[0]
@@ -177,7 +177,7 @@ def _forward_is_shorter(target: Any, count: int, held: list, sizes: list[int]) -
     return alike and count > _FEW and 2 * sum(sizes) <= count
 
 
-def jacobian(recorded: Recorded, target: Any, held: list, limit: int, tape: Any) -> list:
+def jacobian(recorded: TapeSnapshot, target: Any, held: list, limit: int, tape: Any) -> list:
     """For each of `held`, the derivative of each element of `target`: target axes, then its own.
 
     `tape` is an empty one, for the way forward.
@@ -186,7 +186,7 @@ def jacobian(recorded: Recorded, target: Any, held: list, limit: int, tape: Any)
     sizes = [x._array.size for x in held]
     if target._array.size == 1:
         one = np.ones(shape, target._array.dtype)
-        found = pull(recorded, [target], [Tensor(one) if recorded.boxed else one], held)
+        found = pull(recorded, [target], [Tensor(one) if recorded.on_tensors else one], held)
     elif _forward_is_shorter(target, target._array.size, held, sizes):
         found = push_many(recorded, target, [*map(one_at_a_time, held)], held, limit, tape)
         found = [_last_axis_first(x) for x in found]
@@ -203,7 +203,7 @@ def _last_axis_first(x: Any) -> Any:
     return None if x is None else shaping.transpose(x, perm=(*range(1, x.ndim), 0))
 
 
-def jacobian_by_loop(recorded: Recorded, target: Any, held: list) -> list:
+def jacobian_by_loop(recorded: TapeSnapshot, target: Any, held: list) -> list:
     """The same as `jacobian`, one row after the other."""
     seeds = one_at_a_time(target)
     rows = [_pull_one(recorded, target, seeds.make(i, i + 1)[0], held) for i in range(seeds.count)]
@@ -215,7 +215,7 @@ def jacobian_by_loop(recorded: Recorded, target: Any, held: list) -> list:
 
 
 def batch_jacobian(
-    recorded: Recorded, target: Any, source: Any, limit: int, tape: Any
+    recorded: TapeSnapshot, target: Any, source: Any, limit: int, tape: Any
 ) -> Any | None:
     """The Jacobian of each row of `target` by the same row of `source`."""
     rows, *row = target._array.shape
@@ -241,7 +241,7 @@ def first(tape: Any, target: Any, held: list) -> list[Tensor | None]:
     """The gradients of the sum of `target`, which `tape` records."""
     ones = Tensor(np.ones(target._array.shape, target._array.dtype))
     with tape:
-        return pull(Recorded(tape._entries, tape._roots, True), [target], [ones], held)
+        return pull(TapeSnapshot(tape._entries, tape._roots, True), [target], [ones], held)
 
 
 def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
@@ -251,7 +251,7 @@ def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
     if gradient is None:
         return None
     seeds = one_in_each_row(source) if shape else one_at_a_time(source)
-    recorded = Recorded(tape._entries, tape._roots, tape._is_heard())
+    recorded = TapeSnapshot(tape._entries, tape._roots, tape._is_observed())
     (rows,) = pull_many(recorded, gradient, seeds, [source], limit)
     if rows is None:
         return None

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import indexed_slices
-from retrograde.core.backward import Cotangents, leading_to
+from retrograde.core.backward import Cotangents, depending_on
 from retrograde.core.batching import Batched, Level, batching, of_all
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Spec
-from retrograde.core.tape_recorder import Recorded
+from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.derivatives.jacobian import one_at_a_time, pull_and_note, pull_many
 from retrograde.ops import arithmetic, complexes, elementary, reduction, shaping
@@ -32,13 +32,13 @@ class _CannotTell(Exception):
     """The rows of the batch cannot be told apart."""
 
 
-def gradients_by_row(recorded: Recorded, target: Any, held: list, limit: int) -> list:
+def gradients_by_row(recorded: TapeSnapshot, target: Any, held: list, limit: int) -> list:
     """For each of `held`, its gradients by the elements of `target`, along a first axis."""
     weights = _random_weights(target)
-    g = Tensor(weights) if recorded.boxed else weights
+    g = Tensor(weights) if recorded.on_tensors else weights
     expected, specs = pull_and_note(recorded, target, g, held)
     try:
-        found = _RowByRow(recorded, target, held, specs).walk()
+        found = _RowByRow(recorded, target, held, specs).run()
         if _adds_up(found, weights, expected):
             return found
     except _CannotTell:
@@ -86,21 +86,21 @@ def _adds_up(found: list, weights: np.ndarray, expected: list) -> bool:
 class _RowByRow:
     """A walk that keeps the rows of a batch apart."""
 
-    def __init__(self, recorded: Recorded, target: Any, held: list, specs: dict) -> None:
-        self._entries, _, self._boxed = recorded
+    def __init__(self, recorded: TapeSnapshot, target: Any, held: list, specs: dict) -> None:
+        self._entries, _, self._on_tensors = recorded
         self._target = target
         self._held = held
         self._size = target._array.size
-        self._leads = leading_to({x._id for x in held}, self._entries)
+        self._needed = depending_on({x._id for x in held}, self._entries)
         self._shared = _shared(self._entries, held, self._size, specs)
-        self._run = _run if self._boxed else thread.recorders.quietly
+        self._run = _run if self._on_tensors else thread.recorders.quietly
 
-    def walk(self) -> list:
+    def run(self) -> list:
         """The cotangents of the sources, with the examples in front."""
         wanted = {x._id for x in self._held}
-        cotangents = Cotangents(self._boxed)
+        cotangents = Cotangents(self._on_tensors)
         ones = np.ones(self._target._array.shape, self._target._array.dtype)
-        cotangents.deposit(self._target._id, Tensor(ones) if self._boxed else ones)
+        cotangents.deposit(self._target._id, Tensor(ones) if self._on_tensors else ones)
         with batching(self._size) as level:
             for plan, ids, out, saved, attrs in reversed(self._entries):
                 if type(out) is tuple:
@@ -123,8 +123,8 @@ class _RowByRow:
         self, level: Level, out: int, plan: Plan, ids: tuple, g: Any, saved: tuple, attrs: dict
     ) -> list[tuple[int, Any]]:
         """The cotangents of the inputs of one call, by id."""
-        values = saved if self._boxed else [x._array for x in saved]
-        needed = [i in self._leads for i in ids]
+        values = saved if self._on_tensors else [x._array for x in saved]
+        needed = [i in self._needed for i in ids]
         if out in self._shared:
             return self._by_rules(plan, ids, needed, g, values, attrs)
         shared = [n and i in self._shared for n, i in zip(needed, ids, strict=True)]
@@ -150,7 +150,7 @@ class _RowByRow:
                 for i, rule in plan.rules
                 if needed[i]
             ]
-        if plan.user_code and not self._boxed:
+        if plan.user_code and not self._on_tensors:
             raise _CannotTell
         flags = tuple([n and c for n, c in zip(needed, plan.connected, strict=True)])
         results = self._run(plan.joint, flags, g, *values, **attrs)
@@ -166,7 +166,7 @@ class _RowByRow:
             return Spec((1, *x.shape[1:]), x.dtype)
         shape = (self._size, 1, *x.shape[1:])
         value = shaping.reshape(x, shape=shape)
-        return wrap(Batched(value, level)) if self._boxed else Batched(value, level)
+        return wrap(Batched(value, level)) if self._on_tensors else Batched(value, level)
 
     def _of_all(self, x: Any, source: Any, level: Level) -> Any:
         if x is None:

@@ -14,11 +14,8 @@ from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import (
     UnconnectedGradients,
     flat,
-    path,
     result,
-    scalar,
     seed,
-    single,
     unconnected_from,
     weights_for,
 )
@@ -29,6 +26,7 @@ from retrograde.derivatives.jacobian import MEMORY_LIMIT
 from retrograde.derivatives.per_example import gradients_by_row, norms
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
+from retrograde.values.conversion import source_of
 
 
 def jacobian(
@@ -58,21 +56,19 @@ def jacobian(
     """
     unconnected = unconnected_from(unconnected_gradients)
     slices = target if isinstance(target, IndexedSlices) else None
-    target = single(target if slices is None else slices.values, "jacobian")
+    target = _single(target if slices is None else slices.values, "jacobian")
     held, pack = flat(sources, "source")
     row_by_row = not experimental_use_pfor
-    recorded = self._hand_over(sys._getframe(1), "jacobian", row_by_row)
+    recorded = self._snapshot(sys._getframe(1), "jacobian", row_by_row)
     if target._array.dtype not in dtypes.INEXACT:
         found = [None] * len(held)
     elif row_by_row:
         found = jacobians.jacobian_by_loop(recorded, target, held)
     else:
         found = jacobians.jacobian(recorded, target, held, memory_limit, _silent_tape())
-    if self._on_none == "zeros":
-        unconnected = UnconnectedGradients.ZERO
     missing = [x for g, x in zip(found, held, strict=True) if g is None]
     if missing:
-        self._miss([target], missing, unconnected is UnconnectedGradients.NONE)
+        unconnected = self._miss([target], missing, unconnected)
     shape = target._array.shape
     found = [result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)]
     if slices is not None:
@@ -104,7 +100,7 @@ def batch_jacobian(
            [0., 8.]], dtype=float32)
     """
     unconnected_from(unconnected_gradients)
-    target, source = (single(x, "batch_jacobian") for x in (target, source))
+    target, source = (_single(x, "batch_jacobian") for x in (target, source))
     shapes = target._array.shape, source._array.shape
     for shape in shapes:
         if len(shape) < 2:
@@ -118,7 +114,7 @@ def batch_jacobian(
             f"({shapes[1]}) to match."
         )
     row_by_row = not experimental_use_pfor
-    recorded = self._hand_over(sys._getframe(1), "batch_jacobian", row_by_row)
+    recorded = self._snapshot(sys._getframe(1), "batch_jacobian", row_by_row)
     found = None
     if target._array.dtype in dtypes.INEXACT:
         limit = 1 if row_by_row else memory_limit
@@ -142,7 +138,7 @@ def hessian(
     array([[16., 24.],
            [24., 12.]], dtype=float32)
     """
-    target = scalar(single(target, "hessian"), "hessian")
+    target = _scalar(_single(target, "hessian"), "hessian")
     held, pack = flat(sources, "source")
     tape = self._continued(sys._getframe(1))
     rows = []
@@ -167,7 +163,7 @@ def hvp(self: GradientTape, target: Any, sources: Any, vectors: Any) -> Any:
     >>> tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy()
     array([16., 24.], dtype=float32)
     """
-    target = scalar(single(target, "hvp"), "hvp")
+    target = _scalar(_single(target, "hvp"), "hvp")
     held, pack = flat(sources, "source")
     weights = weights_for(vectors, sources, len(held))
     tape = self._continued(sys._getframe(1))
@@ -200,12 +196,12 @@ def jvp(
     targets, pack = flat(target, "target")
     held, _ = flat(sources, "source")
     weights = weights_for(tangents, sources, len(held))
-    recorded = self._hand_over(sys._getframe(1), "jvp")
+    recorded = self._snapshot(sys._getframe(1), "jvp")
     moving = [y for y in targets if y._array.dtype in dtypes.INEXACT]
     zeros = [Tensor(np.zeros(y._array.shape, y._array.dtype)) for y in moving]
     with _silent_tape() as tape:
         tape.watch(zeros)
-        pulled = jacobians.pull(recorded._replace(boxed=True), moving, zeros, held)
+        pulled = jacobians.pull(recorded._replace(on_tensors=True), moving, zeros, held)
     pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, held, weights, strict=True)]
     pairs = [(g, w) for g, w in pairs if g is not None]
     moved = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
@@ -228,7 +224,7 @@ def laplacian(
     >>> tape.laplacian(y, x).numpy()
     array([18., 42.], dtype=float32)
     """
-    target, source = (single(x, "laplacian") for x in (target, source))
+    target, source = (_single(x, "laplacian") for x in (target, source))
     shape, of_source = target._array.shape, source._array.shape
     if shape and not (shape[0] == target._array.size and of_source[:1] == shape[:1]):
         raise ValueError(
@@ -255,9 +251,9 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
     >>> {name: tf.squeeze(value).numpy().tolist() for name, value in d.items()}
     {'t': [54.0, 500.0], 'xx': [18.0, 120.0], 'tx': [54.0, 300.0]}
     """
-    target = single(target, "derivatives")
+    target = _single(target, "derivatives")
     expect(orders, Mapping, "derivatives", "a dict of orders")
-    paths = [path(name, where) for name, where in orders.items()]
+    paths = [_path(name, where) for name, where in orders.items()]
     tape = self._continued(sys._getframe(1))
     found = taylor.partials(tape, target, paths, _silent_tape)
     zero = UnconnectedGradients.ZERO
@@ -266,7 +262,7 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
 
 
 def per_example_gradient(self, target: Any, sources: Any, weights: Any, how: bool | str) -> Any:
-    target = single(target, "gradient")
+    target = _single(target, "gradient")
     held, pack = flat(sources, "source")
     shape = target._array.shape
     if not shape or target._array.size != shape[0] or target._array.dtype not in dtypes.INEXACT:
@@ -279,7 +275,7 @@ def per_example_gradient(self, target: Any, sources: Any, weights: Any, how: boo
             "gradient: `per_example` is True or 'norm', and goes without `output_gradients`. "
             f"Received: {shown(how)} and {shown(weights)}."
         )
-    recorded = self._hand_over(sys._getframe(2), "gradient")
+    recorded = self._snapshot(sys._getframe(2), "gradient")
     found = gradients_by_row(recorded, target, held, MEMORY_LIMIT)
     if how == "norm":
         return result(norms(found), target, UnconnectedGradients.ZERO)
@@ -290,3 +286,35 @@ def per_example_gradient(self, target: Any, sources: Any, weights: Any, how: boo
 def _silent_tape() -> GradientTape:
     """Returns a tape that records only what depends on the tensors it is told to watch."""
     return GradientTape(watch_accessed_variables=False)
+
+
+def _single(value: Any, what: str) -> Any:
+    """Returns the one tensor or variable that `value` is."""
+    held = source_of(value)
+    if held is None:
+        raise TypeError(
+            f"{what}() takes one tensor or variable here. Received: {shown(value)} of type "
+            f"{type(value).__name__!r}."
+        )
+    return held
+
+
+def _scalar(target: Any, what: str) -> Any:
+    """Returns `target` if it has one element."""
+    if target._array.size != 1:
+        raise ValueError(
+            f"{what}: the target must have one element. Received: shape {target._array.shape}. Use "
+            "tf.reduce_sum first, or the jacobian of a gradient."
+        )
+    return target
+
+
+def _path(name: str, where: Any) -> tuple:
+    """Returns the tensors to differentiate with respect to for a name like "xx"."""
+    sources = where if isinstance(where, (list, tuple)) else (where,) * len(name)
+    if not name or len(sources) != len(name):
+        raise ValueError(
+            f"derivatives: {name!r} asks for {len(name)} derivatives. Received: {len(sources)} "
+            "tensors to differentiate by. Expected one for each letter, or a single one for all."
+        )
+    return tuple(_single(x, "derivatives") for x in sources)

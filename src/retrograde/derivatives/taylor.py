@@ -20,7 +20,7 @@ from retrograde.core import indexed_slices
 from retrograde.core.batching import Batched, batching, of_all
 from retrograde.core.plans import Plan
 from retrograde.core.rules import ARRAY, Spec, passed_on, what_is_read
-from retrograde.core.tape_recorder import Recorded
+from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.derivatives.jacobian import nested, pull, pull_and_note
 from retrograde.ops import elementary, shaping
@@ -44,7 +44,7 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
     `tape` holds what was recorded, and goes on recording; `make_tape` makes empty ones.
     """
     found: dict[int, Tensor | None] = {}
-    recorded = Recorded(list(tape._entries), tape._roots, tape._is_heard())
+    recorded = TapeSnapshot(list(tape._entries), tape._roots, tape._is_observed())
     for source in {order[0]._id: order[0] for order in orders}.values():
         alone = [k for k, order in enumerate(orders) if all(x is source for x in order)]
         highest = max((len(orders[k]) for k in alone), default=0)
@@ -66,17 +66,17 @@ def _one_to_one(target: Any, source: Any) -> bool:
 
 
 def derivatives_by(
-    recorded: Recorded, target: Any, source: Any, order: int, make_tape: Callable
+    recorded: TapeSnapshot, target: Any, source: Any, order: int, make_tape: Callable
 ) -> list:
     """The first, second, … derivatives of `target` as all elements of `source` move alike."""
     if any(plan.user_code for plan, *_ in recorded.entries):
         raise NoSeries
     g = np.ones(target._array.shape, target._array.dtype)
-    _, shapes = pull_and_note(recorded._replace(boxed=False), target, g, [source])
+    _, shapes = pull_and_note(recorded._replace(on_tensors=False), target, g, [source])
     ones = np.ones(source._array.shape, source._array.dtype)
-    first = Tensor(ones) if recorded.boxed else ones
+    first = Tensor(ones) if recorded.on_tensors else ones
     moving: dict[int, Series] = {source._id: [first] + [None] * (order - 1)}
-    way = _WayForward(recorded.boxed, order, make_tape)
+    way = _WayForward(recorded.on_tensors, order, make_tape)
     for plan, ids, out, saved, attrs in recorded.entries:
         outs = dict(out) if type(out) is tuple else {out: shapes.get(out)}
         inputs = [moving.get(i) for i in ids]
@@ -92,8 +92,8 @@ def derivatives_by(
 class _WayForward:
     """Takes series through calls."""
 
-    def __init__(self, boxed: bool, order: int, make_tape: Callable) -> None:
-        self._boxed = boxed
+    def __init__(self, on_tensors: bool, order: int, make_tape: Callable) -> None:
+        self._on_tensors = on_tensors
         self._order = order
         self._make_tape = make_tape
 
@@ -106,7 +106,7 @@ class _WayForward:
         series = SERIES.get(plan.name)
         if series is None:
             raise NoSeries
-        values = saved if self._boxed else [x._array for x in saved]
+        values = saved if self._on_tensors else [x._array for x in saved]
         return [series(values, *([None] * self._order if s is None else s for s in inputs))]
 
     def _linear(
@@ -129,8 +129,8 @@ class _WayForward:
                 stacked = _stacked([inputs[i][k] for k in orders], x)
                 seed = Batched(stacked, level)
                 targets.append(x)
-                seeds.append(wrap(seed) if self._boxed else seed)
-            there = Recorded(tape._entries, tape._roots, self._boxed)
+                seeds.append(wrap(seed) if self._on_tensors else seed)
+            there = TapeSnapshot(tape._entries, tape._roots, self._on_tensors)
             found = pull(there, targets, seeds, zeros)
             broadcast_to = shaping.broadcast_to
             whole = [None if y is None else of_all(y, level, broadcast_to) for y in found]

@@ -1,4 +1,4 @@
-"""The walk back over a tape, with someone who looks at each step."""
+"""The backward pass over a tape, one call at a time."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from retrograde.core.indexed_slices import IndexedSlices
 Look = Callable[[tuple, tuple, Cotangents], None]
 
 
-def walk(
-    entries: list[tuple], cotangents: Cotangents, wanted: set[int], leads: set | None, look: Look
+def step_by_step(
+    entries: list[tuple], cotangents: Cotangents, wanted: set[int], needed: set | None, look: Look
 ) -> None:
-    """As `backward_pass`, step by step: `look(entry, gs, cotangents)` is called after each.
+    """Runs a `backward_pass` and calls `look(entry, gs, cotangents)` after each step.
 
     `gs` are the cotangents of the outputs as the step found them, `None` for those without.
     """
-    cotangents.alert = False  # each step is looked at here
+    cotangents.monitored = False  # each step is checked here
     while entries:
         entry = entries.pop()
         gs = tuple([cotangents.get(i) for i in outputs_of(entry)])
         if all(g is None for g in gs):
             continue
-        backward_pass([entry], cotangents, wanted, leads)
+        backward_pass([entry], cotangents, wanted, needed)
         look(entry, gs, cotangents)
 
 

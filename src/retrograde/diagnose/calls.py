@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from retrograde.core.apply import PRIMITIVES
 from retrograde.core.namespaces import namespace_of
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
-from retrograde.core.source_location import Place
-from retrograde.core.tape_arguments import Asked, flat
+from retrograde.core.tape_arguments import flat
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives.checkpointing import is_freed
 from retrograde.diagnose.backward_steps import outputs_of
+from retrograde.diagnose.tape_notes import LastGradient
+from retrograde.values.source_location import Place
 
 
 class Call(NamedTuple):
@@ -44,7 +44,7 @@ def calls_of(entries: list[tuple]) -> list[Call]:
 
 def _call(number: int, entry: tuple) -> Call:
     plan, ids, out, saved, attrs = entry
-    primitive = None if plan.user_code else PRIMITIVES.get(plan.name)
+    primitive = plan.primitive
     specs = dict(out) if type(out) is tuple else {}
     kept = {}
     for value, key in zip(saved, (None, *ids), strict=False):
@@ -157,9 +157,9 @@ def entries_of(tape: Any, what: str) -> list[tuple]:
     """What a tape recorded, also if it gave its gradients since; else an error."""
     if tape._entries is not None:
         return list(tape._entries)
-    if tape._asked is not None and tape._asked.spoilt is None:
-        return tape._asked.entries
-    where = ":".join(map(str, tape._spent_at))
+    if tape._last_gradient is not None and tape._last_gradient.nonfinite is None:
+        return tape._last_gradient.entries
+    where = ":".join(map(str, tape._used_at))
     raise RuntimeError(
         f"{what}: this tape let go of what it recorded in the walk back at {where}.\n"
         "To be able to ask, make the tape with persistent=True or lines=True, or ask before "
@@ -169,7 +169,7 @@ def entries_of(tape: Any, what: str) -> list[tuple]:
 
 def values_of(tape: Any, calls: list[Call], targets: list) -> Values:
     """What is known of the values that went through the calls of a tape."""
-    asked: Asked | None = tape._asked
+    asked: LastGradient | None = tape._last_gradient
     if asked is None:
         read = [v._current() for v in tape._variables.values()]
         return Values(calls, [*targets, *read])

@@ -50,12 +50,12 @@ _STYLES = (
 def _listing(tape: Any) -> tuple[str, list[tuple[str, ...]]]:
     """A headline, and a row for each call."""
     kind = "persistent GradientTape" if tape._persistent else "GradientTape"
-    entries, asked = tape._entries, tape._asked
-    if entries is None and asked is not None and asked.spoilt is None:
+    entries, asked = tape._entries, tape._last_gradient
+    if entries is None and asked is not None and asked.nonfinite is None:
         entries = asked.entries
     watched = f"{len(tape._roots)} watched"
     if entries is None:
-        where = ":".join(map(str, tape._spent_at))
+        where = ":".join(map(str, tape._used_at))
         return f"<{kind}, {watched}, which gave its gradients at {where}>", []
     calls = calls_of(entries)
     shapes = _shapes(calls, tape)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.backward import Cotangents, leading_to
+from retrograde.core.backward import Cotangents, depending_on
 from retrograde.core.recorders import alone
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.array_owners import held_alone
-from retrograde.diagnose.backward_steps import raw, walk
+from retrograde.diagnose.backward_steps import raw, step_by_step
 from retrograde.diagnose.calls import Call, calls_of
 from retrograde.diagnose.rendering import Told, bytes_in_words, line_of, table
 
@@ -36,7 +36,7 @@ def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
     >>> report.by_primitive
     {'exp': 4000}
     """
-    asked = tape._asked
+    asked = tape._last_gradient
     entries = list(tape._entries or (() if asked is None else asked.entries))
     holders = [] if asked is None else [*asked.targets, *asked.sources, *asked.read]
     unshared = held_alone(entries, holders)
@@ -113,11 +113,11 @@ def _peak(
         here = int(still[number[id(entry)]])
         most = max(most, here + _nbytes([*gs, *cotangents.values()]))
 
-    cotangents = Cotangents(boxed=False)
+    cotangents = Cotangents(on_tensors=False)
     for x in targets:
-        cotangents.deposit(x._id, seed(x, None, boxed=False))
+        cotangents.deposit(x._id, seed(x, None, on_tensors=False))
     with alone():
-        walk(list(entries), cotangents, wanted, leading_to(wanted, entries), look)
+        step_by_step(list(entries), cotangents, wanted, depending_on(wanted, entries), look)
     return most
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import MANY
-from retrograde.core.backward import Cotangents, backward_pass, leading_to
+from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.recorders import alone, thread
-from retrograde.core.source_location import Place
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.diagnose.calls import Call, Values, calls_between, values_of
 from retrograde.diagnose.rendering import Told, line_of, table
 from retrograde.values import dtypes
+from retrograde.values.source_location import Place
 
 _SHOWN = 12  # rows of each table
 
@@ -65,11 +65,11 @@ def _forwards(call: Call, values: Values, repeats: int) -> float | None:
 def _backwards(calls: list[Call], targets: list, wanted: set[int], repeats: int) -> list[float]:
     """The time that each call takes in a walk back, in the order of the calls."""
     entries = [call.entry for call in calls]
-    leads = leading_to(wanted, entries)
-    cotangents = Cotangents(boxed=False)
+    needed = depending_on(wanted, entries)
+    cotangents = Cotangents(on_tensors=False)
     for x in targets:
         if x._array.dtype in dtypes.INEXACT:
-            cotangents.deposit(x._id, seed(x, None, boxed=False))
+            cotangents.deposit(x._id, seed(x, None, on_tensors=False))
     times = []
     for entry in reversed(entries):
         tries = []
@@ -77,7 +77,7 @@ def _backwards(calls: list[Call], targets: list, wanted: set[int], repeats: int)
             # A step takes cotangents away and adds to others: all but the last try do it elsewhere.
             here = cotangents if last else _copied(cotangents)
             start = time.perf_counter()
-            backward_pass([entry], here, wanted, leads)
+            backward_pass([entry], here, wanted, needed)
             tries.append(time.perf_counter() - start)
         times.append(min(tries))
     return times[::-1]
@@ -85,7 +85,7 @@ def _backwards(calls: list[Call], targets: list, wanted: set[int], repeats: int)
 
 def _copied(cotangents: Cotangents) -> Cotangents:
     """The same cotangents, of which none may be written into."""
-    copied = Cotangents(boxed=False)
+    copied = Cotangents(on_tensors=False)
     copied.update(cotangents)
     return copied
 

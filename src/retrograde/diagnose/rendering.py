@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.source_location import Place
 from retrograde.values import dtypes
+from retrograde.values.source_location import Place
 
 _INDENT = {"head": 0, "line": 2, "fact": 2, "row": 2, "element": 4, "step": 4, "why": 2, "cure": 2}
 _CODE = "font-family:monospace;white-space:pre-wrap;overflow-wrap:anywhere"

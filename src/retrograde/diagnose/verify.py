@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import indexed_slices, random_state
+from retrograde.core import indexed_slices
 from retrograde.core.namespaces import namespace_of
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import passed_on
-from retrograde.core.source_location import Place
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.calls import Call, Values, calls_between, values_of
 from retrograde.diagnose.finite_differences import (
@@ -25,8 +24,10 @@ from retrograde.diagnose.finite_differences import (
     disagreements,
 )
 from retrograde.diagnose.rendering import Told, number, the_line
+from retrograde.ops import random_state
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import held_by
+from retrograde.values.source_location import Place
 
 
 def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Verification:

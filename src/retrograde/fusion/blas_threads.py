@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrograde.core.locks import fork_safe_lock
 from retrograde.fusion import blocks
+from retrograde.values.locks import fork_safe_lock
 
 SMALL = 1 << 18  # multiplications up to which OpenBLAS takes one thread anyway
 MEDIUM = 1 << 22  # and up to which a second one gains little even if it has a core of its own

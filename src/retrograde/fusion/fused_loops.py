@@ -12,9 +12,9 @@ import numpy as np
 
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-from retrograde.core.source import SourceWriter, literal
 from retrograde.fusion import blocks
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes
+from retrograde.values.source import SourceWriter, literal
 
 BLOCK = 1 << 17  # elements: with more calls in a block, threads wait less for each other
 _FEWEST = 128  # along the axes that are cut

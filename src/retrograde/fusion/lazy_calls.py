@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.lazy import Deferred, DeferredCalls, Materializer, is_uniform
+from retrograde.core.lazy import Materializer
 from retrograde.core.program import Call, evaluate, needed
 from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
-from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import Tensor
+from retrograde.fusion.deferred_calls import Deferred, DeferredCalls, is_uniform
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes, written_dtype
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
+from retrograde.values.source import SourceWriter
 
 LEAST = 3 << 18  # elements of an array from which on a call may wait
 _BEGIN = 1 << 20  # and from which on even plain arithmetic waits for what may follow

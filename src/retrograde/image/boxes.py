@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import taken
 from retrograde.math._inputs import accept
 from retrograde.ops.arithmetic import select
 from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.random import stateless_uniform, uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_int, shown

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image import _bmp, _gif, _jpeg, _png
 from retrograde.image._files import Unreadable
 from retrograde.image.colour import convert_image_dtype
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import InternalError, ResourceExhaustedError, invalid

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import taken
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.conversion import held_by

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.io._compressed import WINDOWS, decompressed
 from retrograde.ops.arguments import integer
+from retrograde.ops.hosted import hosted
 from retrograde.strings._mapping import each, strings_of
 from retrograde.toplevel.creating import convert_to_tensor
 from retrograde.values import dtypes

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.strings._mapping import strings_of
 from retrograde.strings._numbers import number_in
 from retrograde.values import dtypes

@@ -2,6 +2,7 @@
 
 from keras.src.backend.common.name_scope import name_scope
 
+from retrograde.core.tensor import add_attributes
 from retrograde.keras_backend import random
 from retrograde.keras_backend.ops import core, image, linalg, math, nn, numpy
 from retrograde.keras_backend.ops.core import (
@@ -29,6 +30,8 @@ from retrograde.keras_backend.rnn import (
     lstm,
     rnn,
 )
+
+add_attributes("_keras_mask", "_keras_logits")
 
 __all__ = [
     "IS_THREAD_SAFE",

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from retrograde.core import attribute_hooks
+from retrograde.train import _attribute_hooks as attribute_hooks
 
 NAME = "retrograde"
 _OURS = "retrograde.keras_backend"

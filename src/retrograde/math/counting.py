@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.apply import apply
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.recorders import changes
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
@@ -18,6 +17,7 @@ from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.ops.shaping import reshape, take_slice, transpose
 from retrograde.toplevel.picking import gather_batches

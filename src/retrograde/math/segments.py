@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import apply
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import dtype_name
 from retrograde.math.arithmetic import maximum, truediv, truncatediv
@@ -19,6 +18,7 @@ from retrograde.ops._arrays import HALF
 from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import scatter_add
 from retrograde.ops.shaping import reshape, take_slice
 from retrograde.values import dtypes

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import apply
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.ops import arithmetic as ar
@@ -17,6 +16,7 @@ from retrograde.ops._arrays import wide
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import gather_nd
 from retrograde.ops.lattice import NEVER, path_sums
 from retrograde.ops.shaping import broadcast_to, concat, reshape, stack, transpose

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.nn.ctc import blank_class
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import FailedPreconditionError, invalid

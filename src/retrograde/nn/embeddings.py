@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import apply
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.nn.lookups import embedding_lookup
 from retrograde.ops import arithmetic as ar
@@ -16,6 +15,7 @@ from retrograde.ops._arrays import wide
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import sqrt
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import scatter_add
 from retrograde.ops.shaping import reshape
 from retrograde.ragged.tensor import RaggedTensor

@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import random_state
 from retrograde.core.apply import apply
-from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
-from retrograde.ops import pooling
+from retrograde.ops import pooling, random_state
 from retrograde.ops._windows import Windows
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
+from retrograde.ops.random_state import Draw
 from retrograde.random._drawing import bits
 from retrograde.values.arguments import as_float, as_text
 from retrograde.values.errors import invalid, listed

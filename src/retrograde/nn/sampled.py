@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import apply
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.nn.lookups import embedding_lookup
 from retrograde.nn.losses import (
@@ -19,6 +18,7 @@ from retrograde.ops import reduction
 from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.ops.shaping import concat, reshape
 from retrograde.random.candidates import Sample, class_matrix, log_uniform_candidate_sampler
 from retrograde.values import dtypes

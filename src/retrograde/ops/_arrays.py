@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.core import rows
 from retrograde.core.rules import Spec
+from retrograde.ops import _rows as rows
 from retrograde.ops._callbacks import called_back
 from retrograde.ops._totals import total as total_of_floats
 from retrograde.values import dtypes

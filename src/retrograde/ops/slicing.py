@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.recorders import changes, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.casting import to_dtype
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import from_front, gather
 from retrograde.ops.shaping import key_of, reshape, take_slice
 from retrograde.values.arguments import shown

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.program.signature_text import told
@@ -16,6 +15,7 @@ from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import allocated
+from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 _OF_GRAPHS = ("captured_inputs", "function_def", "graph", "inputs", "outputs")
 _OPEN = 2  # elements along an axis of open length, where a tensor has to be made up

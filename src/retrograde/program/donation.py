@@ -14,12 +14,12 @@ from itertools import starmap
 import numpy as np
 
 from retrograde.core.lazy import LazyTensor
-from retrograde.core.locks import fork_safe_lock
-from retrograde.core.reference_counts import count, if_alone
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import VariableCell
 from retrograde.program.device_tensors import DeviceArray, on_device, required_jax
+from retrograde.values.locks import fork_safe_lock
+from retrograde.values.reference_counts import count, if_alone
 
 # Held while a program runs on donated buffers, and while a donation begins or ends. All donations
 # share it, because two programs may use each other's variables. A thread that holds it waits for

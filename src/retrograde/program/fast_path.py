@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.recorders import thread
-from retrograde.core.source import SourceWriter
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable_cell import commit
 from retrograde.program.device_tensors import (
@@ -22,6 +21,7 @@ from retrograde.program.device_tensors import (
     spec_of_argument,
 )
 from retrograde.program.donation import Donation
+from retrograde.values.source import SourceWriter
 
 if TYPE_CHECKING:
     from retrograde.program.traces import Trace

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.config._settings import settings
-from retrograde.core import namespaces, random_state
+from retrograde.core import namespaces
 from retrograde.core.lazy import LazyTensor
-from retrograde.core.locks import fork_safe_lock
 from retrograde.core.program import Guard
 from retrograde.core.recorders import Recorder, alone, thread
-from retrograde.core.source_location import here
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable_cell import commit
+from retrograde.ops import random_state
 from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummies
 from retrograde.program.device_tensors import required_jax, spec_of_argument
 from retrograde.program.interpreter import Divergence
@@ -38,6 +37,8 @@ from retrograde.program.tracing import Log, Tracer, restore
 from retrograde.toplevel.runtime import get_logger
 from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
+from retrograde.values.locks import fork_safe_lock
+from retrograde.values.source_location import here
 
 _NOBODY = Recorder()  # hears everything and does nothing
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-from retrograde.core.source import literal
 from retrograde.fusion.blas_threads import MEDIUM, SMALL, dot
 from retrograde.ops._totals import as_product, ones
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
+from retrograde.values.source import literal
 
 # What the code that is written here may name, besides its arrays.
 NAMES = {"np": np, "ones": ones, "dot": dot}

@@ -14,9 +14,9 @@ from retrograde.core.host_callbacks import Host, wrapped
 from retrograde.core.indexed_slices import whole
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import alone
-from retrograde.core.source_location import Place, Retold, locals_of, tell_again
 from retrograde.core.tensor import Tensor
 from retrograde.program.tracing import Log, Tracer, key_of, may_read_variables, to_variable
+from retrograde.values.source_location import Place, Retold, locals_of, tell_again
 
 
 class Divergence(NamedTuple):

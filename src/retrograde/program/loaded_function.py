@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retrograde.core.recorders import alone
-from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.program.concrete_function import VariableSpec, specs_in, unallocated, with_dummies
@@ -31,6 +30,7 @@ from retrograde.program.tracing import Log
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import DataLossError, OpError
+from retrograde.values.specs import TensorSpec
 
 
 def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) -> Function:

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import PRIMITIVES, Primitive
-from retrograde.core.host_callbacks import KNOWN, MAKERS
 from retrograde.core.program import Call, CustomGradient, Guard
 from retrograde.core.rules import Spec
-from retrograde.core.source import is_name
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
+from retrograde.ops.hosted import KNOWN, MAKERS
 from retrograde.program.saving_values import (
     boolean,
     decoded,
@@ -30,6 +29,7 @@ from retrograde.program.saving_values import (
 from retrograde.program.traces import ResultStructure, Trace
 from retrograde.program.tracing import Log, Tracer
 from retrograde.values.errors import DataLossError
+from retrograde.values.source import is_name
 
 # A file cannot make a long list by one large number: so many values may have no spec.
 _MOST_UNUSED = 1 << 20

@@ -12,12 +12,12 @@ from retrograde.core.apply import MANY, Primitive
 from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
 from retrograde.core.rules import Spec
-from retrograde.core.source import SourceWriter, is_literal, is_name, literal
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.program.inline_kernels import NAMES, written_out
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of
+from retrograde.values.source import SourceWriter, is_literal, is_name, literal
 
 _WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
 

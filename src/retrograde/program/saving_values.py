@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec
 from retrograde.program.concrete_function import VariableSpec
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
+from retrograde.values.specs import TensorSpec
 
 _OPS = "retrograde.ops."
 _MOST_AXES = 64  # NumPy's limit

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.lazy import LazyTensor
-from retrograde.core.spec import TensorSpec, TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.values import nest
@@ -22,6 +21,7 @@ from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, held_by
 from retrograde.values.dtypes import DType
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TensorSpec, TypeSpec
 
 _PLAIN = (bool, int, complex, str, bytes, type(None))
 _BY_VALUE = (DType, TensorShape, TypeSpec, enum.Enum, np.dtype, type, slice)

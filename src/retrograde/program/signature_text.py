@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from retrograde.core.spec import TypeSpec, spec_of
 from retrograde.core.variable import Variable
 from retrograde.program.traces import Trace
 from retrograde.values import nest
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
+from retrograde.values.specs import TypeSpec, spec_of
 
 
 def told(

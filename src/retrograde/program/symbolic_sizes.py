@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec
 from retrograde.program.saving_values import dtype_of, shape_of
 from retrograde.program.signature import tensors_reached
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import InvalidArgumentError
+from retrograde.values.specs import TensorSpec
 
 _FORMULA = "of sizes"
 _PRIMES = (7, 11, 13, 17, 19, 23, 29, 31)  # sizes that are hardly met by chance

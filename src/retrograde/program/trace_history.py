@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from retrograde.core.source_location import Place
 from retrograde.core.variable import Variable
 from retrograde.program.traces import Trace
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import held_by
+from retrograde.values.source_location import Place
 
 
 class TraceSummary(NamedTuple):

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.host_callbacks import Host
-from retrograde.core.locks import fork_safe_lock
 from retrograde.core.program import Call, Guard
 from retrograde.core.rules import Spec
-from retrograde.core.source import literal
-from retrograde.core.spec import TensorSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable_cell import commit
 from retrograde.program.device_tensors import on_device
@@ -29,6 +26,9 @@ from retrograde.program.xla import CompiledProgram
 from retrograde.values import dtypes, nest
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, held_by
+from retrograde.values.locks import fork_safe_lock
+from retrograde.values.source import literal
+from retrograde.values.specs import TensorSpec, spec_of
 
 
 class ResultStructure:

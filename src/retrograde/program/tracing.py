@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import random_state
 from retrograde.core.apply import apply
 from retrograde.core.backward import backward_pass
 from retrograde.core.batching import Batched
@@ -21,7 +20,12 @@ from retrograde.core.lazy import Materializer, make_lazy
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import Recorder, alone
 from retrograde.core.rules import Spec
-from retrograde.core.source_location import (
+from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.variable_cell import commit, writing
+from retrograde.ops import random_state
+from retrograde.values import dtypes
+from retrograde.values.conversion import held_by
+from retrograde.values.source_location import (
     Place,
     first_output,
     here,
@@ -30,10 +34,6 @@ from retrograde.core.source_location import (
     place_of,
     retold_in,
 )
-from retrograde.core.tensor import Tensor, next_id
-from retrograde.core.variable_cell import commit, writing
-from retrograde.values import dtypes
-from retrograde.values.conversion import held_by
 
 
 class Origin(NamedTuple):

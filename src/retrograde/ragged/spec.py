@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core.spec import TypeSpec
 from retrograde.ragged.partition import split_dtype
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect
 from retrograde.values.dtypes import DType
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TypeSpec
 
 
 class RaggedTensorSpec(TypeSpec):

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import apply
-from retrograde.core.host_callbacks import known
-from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
 from retrograde.ops import sampling
 from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.hosted import known
+from retrograde.ops.random_state import Draw
 from retrograde.random._drawing import anew, bits, drawn, full_range, unit_uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text

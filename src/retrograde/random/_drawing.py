@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.batching import Batched, CannotBatch
-from retrograde.core.host_callbacks import MAKERS, Host, Recipe, known, name_of, perform
-from retrograde.core.random_state import Draw
+from retrograde.core.host_callbacks import Host, Recipe, perform
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
+from retrograde.ops.hosted import MAKERS, known, name_of
 from retrograde.ops.random_numbers import STATELESS
+from retrograde.ops.random_state import Draw
 from retrograde.values import dtypes
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import allocated, invalid

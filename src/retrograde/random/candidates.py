@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import random_state
-from retrograde.core.host_callbacks import hosted
-from retrograde.core.locks import fork_safe_lock
-from retrograde.core.random_state import Draw
 from retrograde.core.tensor import Tensor
 from retrograde.io.files import as_tensorflow
+from retrograde.ops import random_state
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
+from retrograde.ops.random_state import Draw
 from retrograde.random._drawing import bits, words_of
 from retrograde.strings._numbers import number_in
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_text, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import NotFoundError, allocating, invalid, listed
+from retrograde.values.locks import fork_safe_lock
 
 _INT64 = dtypes.int64.numpy_dtype
 

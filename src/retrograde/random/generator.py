@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.batching import mapped
-from retrograde.core.host_callbacks import known
-from retrograde.core.locks import fork_safe_lock
-from retrograde.core.random_state import Draw, fork_word
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.arguments import integer, integer_array, shape_from
+from retrograde.ops.hosted import known
+from retrograde.ops.random_state import Draw, fork_word
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import (
     GENERATOR,
@@ -28,6 +27,7 @@ from retrograde.random._drawing import (
 )
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
+from retrograde.values.locks import fork_safe_lock
 
 
 class Generator:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core import random_state
 from retrograde.core.tensor import Tensor
-from retrograde.ops import casting, indexing
+from retrograde.ops import casting, indexing, random_state
 from retrograde.ops.arguments import shape_from
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions

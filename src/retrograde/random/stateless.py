@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograde.core.host_callbacks import known
-from retrograde.core.random_state import Draw
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import known
+from retrograde.ops.random_state import Draw
 from retrograde.random import _distributions as distributions
 from retrograde.random._drawing import (
     STATELESS,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.apply import boxed
-from retrograde.core.host_callbacks import hosted
+from retrograde.core.apply import tensor_of
 from retrograde.core.tensor import Tensor
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import shown
@@ -40,7 +40,7 @@ def shape_of(x: SparseTensor) -> tuple[int, ...]:
 
 def with_places(indices: Any, values: Tensor, shape: Any) -> SparseTensor:
     """A SparseTensor of values and of indices, an array or a tensor."""
-    return SparseTensor(boxed(indices), values, Tensor(np.array(shape, np.int64).reshape(-1)))
+    return SparseTensor(tensor_of(indices), values, Tensor(np.array(shape, np.int64).reshape(-1)))
 
 
 def order_of(indices: np.ndarray) -> np.ndarray:
@@ -121,12 +121,12 @@ def check_order(indices: np.ndarray, what: str) -> None:
 
 def picked(values: Tensor, which: Any) -> Tensor:
     """Elements of `values` by their numbers, with a gradient that is whole."""
-    return gather(values, boxed(which), axis=0, whole=True)
+    return gather(values, tensor_of(which), axis=0, whole=True)
 
 
 def summed(values: Tensor, which: Any, count: int) -> Tensor:
     """`count` sums, `which` saying to which of them each value goes."""
-    return scatter_add(values, boxed(which), shape=(count,))
+    return scatter_add(values, tensor_of(which), shape=(count,))
 
 
 def same_dtypes(what: str, *tensors: Tensor) -> None:

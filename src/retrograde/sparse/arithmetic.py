@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive, apply
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
@@ -18,6 +17,7 @@ from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.elementary import exp
+from retrograde.ops.hosted import hosted
 from retrograde.ops.operators import operand, true_divide
 from retrograde.ops.shaping import broadcast_to, reshape, transpose
 from retrograde.ops.sparse_products import sampled_matmul, sparse_matmul

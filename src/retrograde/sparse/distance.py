@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
+from retrograde.ops.hosted import hosted
 from retrograde.sparse._places import places, same_dtypes, shape_of
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import shown

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor, numpy_dtype
+from retrograde.ops.hosted import hosted
 from retrograde.ops.shaping import broadcast_to
 from retrograde.sparse._places import checked_places, shape_of, sparse, with_places
 from retrograde.sparse.tensor import SparseTensor

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import reshape
 from retrograde.ops.sparse_products import sparse_matmul

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import broadcast_to
 from retrograde.ops.shaping import concat as concat_tensors

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, count_dtype
 from retrograde.values import dtypes
@@ -17,6 +16,7 @@ from retrograde.values.arguments import expect, shown
 from retrograde.values.composites import CompositeTensor, replaced
 from retrograde.values.dtypes import DType
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TypeSpec
 
 _INT64 = np.dtype(np.int64)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
 from retrograde.ops.arguments import integer, integer_array, integers
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import hosted
 from retrograde.ragged.operations import elementwise
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.strings._mapping import (

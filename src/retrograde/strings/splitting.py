@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array, integers
+from retrograde.ops.hosted import hosted
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.strings._mapping import (

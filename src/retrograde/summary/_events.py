@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from retrograde.core.locks import fork_safe_lock
 from retrograde.files.atomic import full_disk_as_resource_exhausted
 from retrograde.io.files import tensorflow_errors
 from retrograde.summary._crc import masked_crc
 from retrograde.values import dtypes
+from retrograde.values.locks import fork_safe_lock
 
 # TensorFlow's numbers for the dtypes of tensors in files
 _DTYPES = {

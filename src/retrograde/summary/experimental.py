@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from retrograde._api.lazy import from_all
-from retrograde.core import variable_scopes
 from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.summary import _events, writer
 from retrograde.toplevel.scopes import name_scope
+from retrograde.values import variable_scopes
 from retrograde.values.arguments import shown
 
 __all__ = ["get_step", "set_step", "summary_scope", "write_raw_pb"]
@@ -40,7 +40,7 @@ def summary_scope(
     name = name or default_name
     if not isinstance(name, str):
         raise TypeError(f"The name of a summary must be a string. Received: {shown(name)}.")
-    tag = variable_scopes.thread.name_scopes[-1] + name
+    tag = variable_scopes.scopes.name_scopes[-1] + name
     kept = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "_.\\/-"))
     with name_scope(kept or default_name) as scope:
         yield tag, scope

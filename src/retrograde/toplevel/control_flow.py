@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from retrograde.core.spec import TensorSpec
 from retrograde.core.tensor import Tensor
 from retrograde.nest import assert_same_structure
 from retrograde.ops.conversion import as_tensor
@@ -18,6 +17,7 @@ from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.dtypes import as_dtype
 from retrograde.values.errors import OutOfRangeError, invalid
+from retrograde.values.specs import TensorSpec
 
 # Branches
 

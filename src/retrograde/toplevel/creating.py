@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.arguments import MOST_ELEMENTS, integer, integers, shape_from
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype
+from retrograde.ops.hosted import hosted
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, dispatched

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TensorSpec, TypeSpec, spec_of
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integers
 from retrograde.ops.casting import identity
@@ -19,6 +18,7 @@ from retrograde.values.composites import CompositeTensor, dispatched
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import invalid, listed
 from retrograde.values.shapes import TensorShape, broadcast
+from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 
 @dispatched

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from retrograde.core import attribute_hooks
 from retrograde.core.variable import Variable
 from retrograde.toplevel.scopes import name_scope
+from retrograde.train import _attribute_hooks as attribute_hooks
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by

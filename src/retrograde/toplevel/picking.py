@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.recorders import changes
-from retrograde.core.scattering import refuse_unordered
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, indexing, shaping, slicing
 from retrograde.ops.arguments import indices_from, integer, integer_array, integers, shape_from
 from retrograde.ops.checking import check_range
 from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
+from retrograde.ops.hosted import hosted
+from retrograde.ops.variable_scattering import refuse_unordered
 from retrograde.toplevel._bad_indices import are_ignored, gathered, left_out
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.custom_gradient import record_custom
-from retrograde.core.host_callbacks import Answer, Host, fresh, perform
+from retrograde.core.host_callbacks import Host, perform
 from retrograde.core.indexed_slices import whole
 from retrograde.core.recorders import thread
-from retrograde.core.spec import TensorSpec
 from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.hosted import Answer, fresh
 from retrograde.toplevel.creating import convert_to_tensor
 from retrograde.values import dtypes, errors, nest
 from retrograde.values.arguments import as_text
 from retrograde.values.dtypes import as_dtype
 from retrograde.values.errors import listed
+from retrograde.values.specs import TensorSpec
 
 
 def py_function(

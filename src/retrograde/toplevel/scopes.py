@@ -8,8 +8,8 @@ from typing import Any
 
 from retrograde.core import recorders
 from retrograde.core.recorders import alone
-from retrograde.core.variable_scopes import scope_named, thread
 from retrograde.values.arguments import shown
+from retrograde.values.variable_scopes import scope_named, scopes
 
 
 class name_scope:
@@ -35,16 +35,16 @@ class name_scope:
 
     def __enter__(self) -> str:
         scope = scope_named(self._name)
-        thread.name_scopes.append(scope)
+        scopes.name_scopes.append(scope)
         return scope
 
     def __exit__(self, *_: Any) -> None:
-        thread.name_scopes.pop()
+        scopes.name_scopes.pop()
 
 
 def get_current_name_scope() -> str:
     """The names of all name scopes that are open, outermost first."""
-    return thread.name_scopes[-1].removesuffix("/")
+    return scopes.name_scopes[-1].removesuffix("/")
 
 
 @contextlib.contextmanager
@@ -60,11 +60,11 @@ def variable_creator_scope(variable_creator: Callable) -> Iterator[None]:
     ...     print(tf.Variable(1.0).trainable)
     False
     """
-    thread.variable_creators.append(variable_creator)
+    scopes.variable_creators.append(variable_creator)
     try:
         yield
     finally:
-        thread.variable_creators.pop()
+        scopes.variable_creators.pop()
 
 
 @contextlib.contextmanager

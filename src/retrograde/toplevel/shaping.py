@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import hosted
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import changes, escape
 from retrograde.core.tensor import Tensor
@@ -20,6 +19,7 @@ from retrograde.ops.arguments import integer, integer_array, integers, shape_fro
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
+from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import gather
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.spec import TypeSpec
 from retrograde.core.tensor import Tensor
 from retrograde.ops import shaping
 from retrograde.ops.arguments import integers
@@ -19,6 +18,7 @@ from retrograde.values.arguments import shown
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import OutOfRangeError, allocated, invalid
 from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TypeSpec
 
 
 class TensorArray:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from retrograde.core import attribute_hooks
 from retrograde.core.recorders import alone
 from retrograde.toplevel.module import Module
+from retrograde.train import _attribute_hooks as attribute_hooks
 from retrograde.train._files import CheckpointReader
 from retrograde.train._objects import (
     graph_of,

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import attribute_hooks
 from retrograde.core.variable import Variable
 from retrograde.files.tensors import write_tensors
 from retrograde.io.files import tensorflow_errors
+from retrograde.train import _attribute_hooks as attribute_hooks
 from retrograde.train._files import KIND, CheckpointReader, file_of
 from retrograde.train._objects import (
     graph_of,

@@ -8,13 +8,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrograde.core.source_location import Place
 from retrograde.core.tape_arguments import flat
 from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.calls import Call, calls_of, entries_of
 from retrograde.diagnose.graph import drawing
 from retrograde.diagnose.rendering import bytes_in_words, described, shown
 from retrograde.values.arguments import brief
+from retrograde.values.source_location import Place
 
 _MANY = 60  # boxes above which lines are put together by the function they are in
 WAYS = ("call", "line", "function")

@@ -10,9 +10,10 @@ import ast
 import re
 
 from retrograde.core.apply import PRIMITIVES
-from retrograde.core.tape_notes import CustomName, Exit
-from retrograde.diagnose.missing_gradients.history import Call
+from retrograde.core.custom_gradient import CustomName
+from retrograde.diagnose.missing_gradients.history import ObservedCall
 from retrograde.diagnose.missing_gradients.source_code import Binding
+from retrograde.diagnose.tape_notes import Exit
 
 CONNECTED = "connected"
 
@@ -79,7 +80,7 @@ _STEP_CURES = {
 }
 
 
-def of_dead_end(call: Call, position: int) -> tuple[str, str, str]:
+def of_dead_end(call: ObservedCall, position: int) -> tuple[str, str, str]:
     """The cause, what it means and its cure, for a call that passes no gradient on."""
     name = str(call.name)
     if isinstance(call.name, CustomName):

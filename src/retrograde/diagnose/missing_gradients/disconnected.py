@@ -151,7 +151,7 @@ class Disconnected(Question):
         if isinstance(held, Tensor) or history.uses_of(held._id):
             return None
         used = history.ancestors(self.ids)
-        for key, moment in history.notes.made.items():
+        for key, moment in history.notes.created.items():
             other = history.variables.get(key)
             if key not in used or other is None or key == held._id:
                 continue

@@ -7,13 +7,13 @@ import warnings
 from types import FrameType
 from typing import Any
 
-from retrograde.core.source_location import users
-from retrograde.core.tape_diagnostics import last_silent
 from retrograde.diagnose.missing_gradients.findings import Explanation
 from retrograde.diagnose.missing_gradients.obstacles import Inquiry, alive
 from retrograde.diagnose.missing_gradients.questions import held_or_followed
 from retrograde.diagnose.missing_gradients.source_code import Program
+from retrograde.diagnose.tape_notes import last_without_gradient
 from retrograde.values import nest
+from retrograde.values.source_location import users
 
 
 def explain(tape: Any, target: Any, sources: Any) -> Explanation:
@@ -72,7 +72,7 @@ def reasons_for(variables: list, frame: FrameType | None) -> str:
 
     It is empty if no tape is left that could tell.
     """
-    tape = last_silent.tape and last_silent.tape()
+    tape = last_without_gradient.tape and last_without_gradient.tape()
     missing = None if tape is None or tape._notes is None else tape._notes.missing
     if missing is None:
         return ""

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from retrograde.core.apply import PRIMITIVES
-from retrograde.core.source_location import Place
-from retrograde.core.tape_notes import CustomName, Exit, Notes
+from retrograde.core.custom_gradient import CustomName
+from retrograde.diagnose.tape_notes import Exit, Notes
+from retrograde.values.source_location import Place
 
 # How long a stretch of a way is: a way that needs less of what is uncertain comes first.
 _CALL, _DEAD_END, _INTO_VARIABLE, _OUT, _BRANCH = 1e-6, 1.0, 1.0, 1.5, 2.5
@@ -18,8 +19,8 @@ _FOR_THE_EYE = frozenset({"print", "format"})  # such values do not come back
 _FEW = 64  # exits to think of for one constant
 
 
-class Call(NamedTuple):
-    """A call that the tape saw; `recorded` if a gradient can flow through it."""
+class ObservedCall(NamedTuple):
+    """A call that the tape observed; `recorded` if a gradient can flow through it."""
 
     name: str
     ids: tuple[int, ...]
@@ -44,7 +45,7 @@ class Stretch(NamedTuple):
 
     start: int
     end: int
-    call: Call | None
+    call: ObservedCall | None
     position: int
     exit: Exit | None
 
@@ -63,13 +64,13 @@ class History:
         self.ended: int | None = tape._ended if tape._began and not tape._recording else None
         self.variables: dict[int, Any] = tape._variables
         self._connected: dict[int, Any] = tape._connected
-        self.origins: dict[int, Call] = {}
+        self.origins: dict[int, ObservedCall] = {}
         places = tape._places or {}
         for name, ids, outputs in _recorded(tape):
             place = places.get(outputs[0]) or getattr(name, "place", None)
-            self.origins.update(dict.fromkeys(outputs, Call(name, ids, place, True)))
-        for name, ids, outputs, place in self.notes.passed:
-            self.origins.update(dict.fromkeys(outputs, Call(name, ids, place, False)))
+            self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, place, True)))
+        for name, ids, outputs, place in self.notes.unrecorded:
+            self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, place, False)))
         self._stores = [e for e in self.notes.exits if e.variable is not None]
         self._exits = [
             e for e in self.notes.exits if e.variable is None and e.how not in _FOR_THE_EYE
@@ -132,7 +133,7 @@ class History:
                 ahead += call.ids if call else ()
         return seen
 
-    def uses_of(self, node: int) -> list[Call]:
+    def uses_of(self, node: int) -> list[ObservedCall]:
         """The calls that took `node` as an input."""
         return [call for call in self.origins.values() if node in call.ids]
 

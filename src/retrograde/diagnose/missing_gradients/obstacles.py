@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.custom_gradient import CustomName
 from retrograde.core.recorders import alone
-from retrograde.core.source_location import Place
-from retrograde.core.tape_notes import CustomName
+from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor
-from retrograde.derivatives.jacobian import Recorded, pull
+from retrograde.derivatives.jacobian import pull
 from retrograde.diagnose.missing_gradients import causes
 from retrograde.diagnose.missing_gradients.disconnected import Disconnected
 from retrograde.diagnose.missing_gradients.findings import Finding
@@ -19,6 +19,7 @@ from retrograde.diagnose.missing_gradients.history import Stretch
 from retrograde.diagnose.missing_gradients.questions import Obstacle, Source, held_or_followed
 from retrograde.diagnose.missing_gradients.source_code import Line
 from retrograde.values import dtypes
+from retrograde.values.source_location import Place
 
 
 class Inquiry(Disconnected):
@@ -206,7 +207,7 @@ class Inquiry(Disconnected):
         inexact = [t for t in self.targets if t._array.dtype in dtypes.INEXACT]
         seeds = [np.ones(t._array.shape, t._array.dtype) for t in inexact]
         with alone():
-            pull(Recorded(list(tape._entries), tape._roots, False), inexact, seeds, [held])
+            pull(TapeSnapshot(list(tape._entries), tape._roots, False), inexact, seeds, [held])
 
 
 def alive(references: tuple) -> list:

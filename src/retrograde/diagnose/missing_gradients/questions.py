@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from retrograde.core.source_location import Place
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.missing_gradients.history import History
 from retrograde.diagnose.missing_gradients.source_code import Line, Program
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import source_of
+from retrograde.values.source_location import Place
 
 
 class Obstacle(NamedTuple):
@@ -105,3 +105,15 @@ def held_or_followed(leaf: Any) -> Any:
     if held is None and isinstance(leaf, CompositeTensor) and leaf._takes_gradients:
         return leaf._followed
     return held
+
+
+def advice_for(leaf: Any) -> str:
+    """Returns advice for users who passed a part of a model, as the end of a message."""
+    if hasattr(leaf, "_keras_history"):
+        return (
+            " It is symbolic, a place in a model without a value: watch a real tensor, call the "
+            "model on it, and take the gradient by that tensor, or by what the model returns."
+        )
+    if hasattr(leaf, "trainable_variables"):
+        return " Pass its variables, as its attribute `trainable_variables` has them."
+    return ""

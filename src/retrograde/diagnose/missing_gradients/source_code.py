@@ -12,8 +12,8 @@ import os
 from types import FrameType
 from typing import Any, NamedTuple
 
-from retrograde.core.source_location import Place
 from retrograde.values.holder import Holder
+from retrograde.values.source_location import Place
 
 
 class Line(NamedTuple):

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.source_location import Place
-from retrograde.core.tape_arguments import Asked
 from retrograde.diagnose.calls import Call, entries_of
 from retrograde.diagnose.nonfinite import fixes
 from retrograde.diagnose.nonfinite.likely_line import likely_line
@@ -24,6 +22,8 @@ from retrograde.diagnose.nonfinite.search import (
     first_nan,
 )
 from retrograde.diagnose.rendering import Told, line_of, number, path_from_here, shown, the_line
+from retrograde.diagnose.tape_notes import LastGradient
+from retrograde.values.source_location import Place
 
 _FEW = 3  # elements that are shown
 _WAY = 8  # steps of the way that are shown: the first and the last of them
@@ -39,8 +39,8 @@ def autopsy(tape: Any) -> Autopsy:
     attributes say the same. Lines are known to tapes made with `lines=True` or inside
     `tf.debugging.record_lines()`.
 
-    A tape that lets go of what it recorded while it walks back stops doing so where the first
-    gradient is spoilt, and if the loss was not finite.
+    A tape frees its entries in the backward pass, up to the call that produces the first NaN or
+    Inf. If the loss is not finite, it frees none.
 
     >>> x = tf.Variable([4.0, 0.0])
     >>> with tf.GradientTape() as tape:
@@ -51,9 +51,9 @@ def autopsy(tape: Any) -> Autopsy:
     >>> report.primitive, report.direction, report.elements[0].index
     ('sqrt', 'backwards', (1,))
     """
-    if tape._asked is None and tape._entries is None and tape._listened:
+    if tape._last_gradient is None and tape._entries is None and tape._monitored:
         return _nothing_heard(tape)
-    asked = tape._asked or _question(tape)
+    asked = tape._last_gradient or _question(tape)
     with np.errstate(all="ignore"):
         birth = Search(asked).run()
         found = report(birth, tape._places or {}, tape._variables)
@@ -65,18 +65,16 @@ def autopsy(tape: Any) -> Autopsy:
 
 def _likely_line(tape: Any, found: Autopsy) -> str:
     """The line that the program seems to have made the call in, in words."""
-    if tape._spent_at is None or found.primitive is None:
+    if tape._used_at is None or found.primitive is None:
         return ""
-    likely = likely_line(*tape._spent_at, found.primitive)
+    likely = likely_line(*tape._used_at, found.primitive)
     return (
-        f"most likely {path_from_here(tape._spent_at[0])}:{likely[0]}: {likely[1]}"
-        if likely
-        else ""
+        f"most likely {path_from_here(tape._used_at[0])}:{likely[0]}: {likely[1]}" if likely else ""
     )
 
 
 def _nothing_heard(tape: Any) -> Autopsy:
-    where = ":".join(map(str, tape._spent_at))
+    where = ":".join(map(str, tape._used_at))
     return Autopsy(
         what=f"No gradient was spoilt in the walk back at {where}, as far as NumPy can tell",
         note="What XLA or SciPy's special functions compute raises no alarm: if you see nan all "
@@ -84,9 +82,9 @@ def _nothing_heard(tape: Any) -> Autopsy:
     )
 
 
-def _question(tape: Any) -> Asked:
+def _question(tape: Any) -> LastGradient:
     """What to look at on a tape that was not asked yet: all that it recorded."""
-    return Asked(entries_of(tape, "autopsy"), [], [], [], [])
+    return LastGradient(entries_of(tape, "autopsy"), [], [], [], [])
 
 
 @dataclass(frozen=True)

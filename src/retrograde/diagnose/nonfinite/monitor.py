@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import source_location
 from retrograde.core.apply import PRIMITIVES
 from retrograde.core.backward import Cotangents
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.tensor import Tensor
-from retrograde.diagnose.backward_steps import is_finite, raw, walk
+from retrograde.diagnose.backward_steps import is_finite, raw, step_by_step
 from retrograde.diagnose.calls import Call, Values, calls_of
 from retrograde.diagnose.nonfinite.autopsy import Autopsy, inside_note, report
 from retrograde.diagnose.nonfinite.search import BACKWARDS, FORWARDS, GIVEN, Birth, Step
-from retrograde.values import dtypes
+from retrograde.values import dtypes, source_location
 from retrograde.values.errors import invalid
 
 MODES = ("raise", "warn", "explain")
@@ -119,10 +118,10 @@ class Watcher(Recorder):
 
     # Backwards
 
-    def walk(
-        self, entries: list[tuple], cotangents: Cotangents, wanted: set[int], leads: set | None
+    def backward_pass(
+        self, entries: list[tuple], cotangents: Cotangents, wanted: set[int], needed: set | None
     ) -> None:
-        """The walk back, with a look at each step."""
+        """Runs a backward pass and checks each step."""
         places = getattr(entries, "places", {})
         for g in cotangents.values():
             if not is_finite(g):
@@ -130,7 +129,7 @@ class Watcher(Recorder):
                 self._tell(Birth(Step(GIVEN, raw(g))), {}, head)
         before, self._walking = self._walking, True
         try:
-            walk(entries, cotangents, wanted, leads, functools.partial(self._look, places))
+            step_by_step(entries, cotangents, wanted, needed, functools.partial(self._look, places))
         finally:
             self._walking = before
 
@@ -220,7 +219,7 @@ def watch(new: Watcher | None) -> None:
     old = watcher()
     if old is not None:
         recorders.remove(old)
-    recorders.walk = None
+    recorders.backward_pass = None
     if new is not None:
         recorders.insert(0 if recorders.recording is None else 1, new)
-        recorders.walk = new.walk
+        recorders.backward_pass = new.backward_pass

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.backward import Cotangents, leading_to
+from retrograde.core.backward import Cotangents, depending_on
 from retrograde.core.recorders import alone
-from retrograde.core.tape_arguments import Asked, seed
+from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
-from retrograde.diagnose.backward_steps import is_finite, raw, walk
+from retrograde.diagnose.backward_steps import is_finite, raw, step_by_step
 from retrograde.diagnose.calls import Call, Values, calls_of, inside_of, values_inside
+from retrograde.diagnose.tape_notes import LastGradient
 from retrograde.values import dtypes
 
 FORWARDS, BACKWARDS, GIVEN, UNHEARD = "forwards", "backwards", "given", "unheard"
@@ -56,8 +57,8 @@ class Birth:
 class Search:
     """Looks for the birth of what is not finite in the answer to a question asked of a tape."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+    def __init__(self, asked: LastGradient) -> None:
+        self._last = asked
         self.calls = calls_of(asked.entries)
         # Variables may have changed since: `read` has what they were.
         sources = [x for x in asked.sources if isinstance(x, Tensor)]
@@ -79,24 +80,24 @@ class Search:
         return found
 
     def _found(self) -> Birth | None:
-        if not self._asked.targets:
+        if not self._last.targets:
             return self._anywhere()
-        if self._asked.spoilt is None:
+        if self._last.nonfinite is None:
             birth = self._before_the_walk()
             if birth is not None:
                 return birth
         self._walk()
-        for x in self._asked.sources:
+        for x in self._last.sources:
             if x._id in self._spoilt:
                 return self._backwards(x._id)
         return None
 
     def _before_the_walk(self) -> Birth | None:
-        for x in self._asked.targets:
+        for x in self._last.targets:
             if not is_finite(self.values.of(x._id)):
                 return _way_forwards(self.values, x._id, [])
-        for x, weight in zip(self._asked.targets, self._asked.weights, strict=True):
-            if weight is not None and not is_finite(seed(x, weight, boxed=False)):
+        for x, weight in zip(self._last.targets, self._last.weights, strict=True):
+            if weight is not None and not is_finite(seed(x, weight, on_tensors=False)):
                 return Birth(Step(GIVEN, raw(weight)))
         return None
 
@@ -110,20 +111,20 @@ class Search:
     # Backwards
 
     def _walk(self) -> None:
-        asked = self._asked
-        cotangents = Cotangents(boxed=False)
+        asked = self._last
+        cotangents = Cotangents(on_tensors=False)
         entries = list(asked.entries)
-        if asked.spoilt is not None:
-            cotangents.update(asked.spoilt.cotangents)
-            self._look(entries.pop(), asked.spoilt.g, cotangents)
+        if asked.nonfinite is not None:
+            cotangents.update(asked.nonfinite.cotangents)
+            self._look(entries.pop(), asked.nonfinite.g, cotangents)
         else:
             for x, weight in zip(asked.targets, asked.weights, strict=True):
                 if x._array.dtype in dtypes.INEXACT:
-                    cotangents.deposit(x._id, seed(x, weight, boxed=False))
+                    cotangents.deposit(x._id, seed(x, weight, on_tensors=False))
         wanted = {x._id for x in asked.sources}
-        leads = leading_to(wanted, asked.entries)
+        needed = depending_on(wanted, asked.entries)
         with alone():
-            walk(entries, cotangents, wanted, leads, self._look)
+            step_by_step(entries, cotangents, wanted, needed, self._look)
 
     def _look(self, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
         number = self._number[id(entry)]
@@ -141,7 +142,7 @@ class Search:
             way.append(Step(BACKWARDS, array, call, call.inputs.index(key)))
             if number in self._origins:
                 return self._born_backwards(call, way)
-            if self._asked.spoilt is not None and call.entry is self._asked.entries[-1]:
+            if self._last.nonfinite is not None and call.entry is self._last.entries[-1]:
                 return self._born_unheard(call, way)
             key = next(i for i in call.outputs if i in self._spoilt)
 
@@ -159,7 +160,7 @@ class Search:
 
     def _born_unheard(self, call: Call, way: list[Step]) -> Birth:
         """It was there when the walk came to `call`, and the calls behind are gone."""
-        gs = map(raw, self._asked.spoilt.g)
+        gs = map(raw, self._last.nonfinite.g)
         return Birth(Step(UNHEARD, next(g for g in gs if not is_finite(g)), call), way=way[::-1])
 
 

@@ -1,4 +1,4 @@
-"""What a block says about the variables made in it: their names, and who makes them."""
+"""Scopes of names and of functions that create variables, for each thread."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import threading
 from collections.abc import Callable
 
 
-class _Thread(threading.local):
+class _Scopes(threading.local):
     def __init__(self) -> None:
         self.name_scopes: list[str] = [""]  # each ends with a slash, but for the outermost
         self.variable_creators: list[Callable] = []
 
 
-thread = _Thread()
+scopes = _Scopes()
 
 
 def scope_named(name: str) -> str:
-    """The whole name of the scope that `name` opens here, with its slash.
+    """Returns the full name of the scope that `name` opens here, with its slash.
 
-    A name that ends with a slash is whole already; an empty one leads out of all scopes.
+    A name that ends with a slash is full already; an empty one leaves all scopes.
     """
     if not name or name.endswith("/"):
         return name
-    return f"{thread.name_scopes[-1]}{name}/"
+    return f"{scopes.name_scopes[-1]}{name}/"
 
 
 def variable_name(name: str | None) -> str:
-    """The whole name of a variable made here."""
+    """Returns the full name of a variable that is created here."""
     return scope_named("Variable" if name is None else name).removesuffix("/")

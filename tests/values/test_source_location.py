@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import source_location
-from retrograde.core.source_location import first_output
+from retrograde.values import source_location
+from retrograde.values.source_location import first_output
 
 
 def place_of_call(function, *args):

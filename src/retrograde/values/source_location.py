@@ -161,57 +161,6 @@ def _home_of(name: str) -> str | None:
     return module.__file__
 
 
-class Switch:
-    """Whether tapes keep the lines of all calls, where they are not told themselves."""
-
-    __slots__ = ("on",)
-
-    def __init__(self) -> None:
-        self.on = False
-
-
-switch = Switch()
-
-
-class LinedEntries(list):
-    """The entries of a tape that keeps lines: `places` has that of each call, by its output.
-
-    The switch costs nothing while it is off, because such a tape differs only in this list. A
-    call with several outputs goes by the first of them.
-    """
-
-    __slots__ = ("places",)
-
-    def __init__(self, places: dict[int, Place]) -> None:
-        super().__init__()
-        self.places = places
-
-    def copy(self) -> LinedEntries:
-        """The same entries in another list, which knows their places."""
-        copied = LinedEntries(self.places)
-        copied.extend(self)
-        return copied
-
-    def append(self, entry: tuple) -> None:
-        """Adds an entry, and the place that led to it."""
-        super().append(entry)
-        frame = sys._getframe(2)
-        place = place_of(frame)
-        if place is not None:
-            layer = _layer_of(frame) if "keras" in sys.modules else None
-            place = place if layer is None else place._replace(layer=layer)
-            self.places[first_output(entry[2])] = place
-
-
-def _layer_of(frame: FrameType | None) -> str | None:
-    """The name of the innermost Keras layer that is being called."""
-    while frame is not None:
-        if frame.f_code.co_qualname == "Layer.__call__":
-            return frame.f_locals["self"].name
-        frame = frame.f_back
-    return None
-
-
 def first_output(out: int | tuple) -> int:
     """The id of the output of an entry, or of the first of them."""
     return out[0][0] if type(out) is tuple else out

@@ -6,7 +6,6 @@ import abc
 from collections.abc import Sequence
 from typing import Any
 
-from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, expect
 from retrograde.values.conversion import held_by
@@ -92,6 +91,7 @@ class TensorSpec(TypeSpec):
     """
 
     __slots__ = ("_dtype", "_name", "_shape")
+    _tensor_class: type  # set where Tensor is defined
 
     def __init__(self, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> None:
         self._shape = TensorShape(shape)
@@ -130,7 +130,7 @@ class TensorSpec(TypeSpec):
     @property
     def value_type(self) -> type:
         """`tf.Tensor`."""
-        return Tensor
+        return self._tensor_class
 
     def most_specific_common_supertype(self, others: Sequence[TensorSpec]) -> TensorSpec | None:
         """The narrowest spec that this and all `others` fit, or `None` if their dtypes differ."""

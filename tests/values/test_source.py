@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
-from retrograde.core.source import SourceWriter, is_literal, is_name, literal, numbered
+from retrograde.values.source import SourceWriter, is_literal, is_name, literal, numbered
 
 LITERALS = [None, True, 3, -(10**30), "it's", (), (1,), (1, ("a", None))]
 OTHERS = [1.5, b"x", [1], {1: 2}, np.int64(3), np.True_, (1, [2]), slice(1), object()]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.forward_mode import push_forward
 from retrograde.core.recorders import Recorder, listening, thread
 from retrograde.core.tape_arguments import UnconnectedGradients, unconnected_from, warn_of_dtype
 from retrograde.core.tensor import Tensor
+from retrograde.derivatives.forward_mode import push_forward
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import as_array, held_by, refuse_dtype, source_of

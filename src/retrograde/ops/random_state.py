@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.batching import Level, mapped
-from retrograde.core.host_callbacks import MAKERS, Host, Recipe, known, name_of, perform
-from retrograde.core.locks import fork_safe_lock
+from retrograde.core.host_callbacks import Host, Recipe, perform
 from retrograde.core.recorders import thread
+from retrograde.ops.hosted import MAKERS, known, name_of
 from retrograde.values.arguments import as_int
+from retrograde.values.locks import fork_safe_lock
 
 _WORD = 1 << 64
 _UNSEEDED = 87654321  # stands for the global seed beside a seed given to one call alone

@@ -1,0 +1,186 @@
+"""What a tape notes besides recorded calls: where the path of a gradient ends, and why.
+
+These events are rare next to recorded calls, and the notes are bounded: a tape that runs for long
+keeps the newest. None of them holds an array. The functions at the end are methods of tapes, which
+`_api/hooks.py` registers.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections import deque
+from typing import Any, NamedTuple
+
+from retrograde.core.backward import Cotangents, NonFinite, is_finite
+from retrograde.core.hooks import hook
+from retrograde.core.recorders import next_id
+from retrograde.core.tape_arguments import UnconnectedGradients
+from retrograde.core.tensor import Tensor
+from retrograde.values.source_location import Place, here
+
+LIMIT = 1 << 15
+
+_INTO_VARIABLES = frozenset({"assign", "assign_add", "assign_sub", "scatter"})
+
+now = next_id  # the time: tensors with smaller ids were made before, those with larger ones after
+
+
+class Unrecorded(NamedTuple):
+    """A call that a tape observed and did not record.
+
+    Either none of its inputs was connected to what is watched, or no gradient flows through it.
+    """
+
+    name: str
+    ids: tuple[int, ...]
+    outputs: tuple[int, ...]
+    place: Place | None
+
+
+class Exit(NamedTuple):
+    """A value that was converted to Python or NumPy, or assigned to a variable."""
+
+    tensor: int
+    how: str
+    when: int
+    place: Place | None
+    variable: int | None = None
+
+
+class Moment(NamedTuple):
+    """When and where something happened."""
+
+    when: int
+    place: Place | None
+
+
+class Pause(NamedTuple):
+    """A time in which a tape did not record, or whose recording was discarded."""
+
+    why: str
+    start: int
+    end: int
+    place: Place | None
+
+
+class Missing(NamedTuple):
+    """The targets and sources of a gradient that was `None`, by weak references."""
+
+    targets: tuple
+    sources: tuple
+
+
+class LastGradient(NamedTuple):
+    """The last gradient that a tape computed, with the entries that it has kept.
+
+    `read` are the values that the watched variables had. If a cotangent was `nonfinite`, `entries`
+    are those that the pass had not reached, and the call that produced it.
+    """
+
+    entries: list[tuple]
+    targets: list
+    weights: list
+    sources: list
+    read: list[Tensor]
+    nonfinite: NonFinite | None = None
+
+
+class Notes:
+    """The notes of one tape."""
+
+    __slots__ = ("created", "exits", "missing", "pauses", "unrecorded", "watched")
+
+    def __init__(self) -> None:
+        self.unrecorded: deque[Unrecorded] = deque(maxlen=LIMIT)
+        self.exits: deque[Exit] = deque(maxlen=LIMIT)
+        self.pauses: deque[Pause] = deque(maxlen=LIMIT)
+        self.watched: dict[int, Moment] = {}  # by the id of what is watched
+        self.created: dict[int, Moment] = {}  # variables created in the block, by id
+        self.missing: Missing | None = None
+
+    def watch(self, key: int, when: int, place: Place | None) -> None:
+        """Notes that `key` is watched from now on."""
+        self.watched[key] = Moment(when, place)
+
+    def pause(self, why: str, start: int, place: Place | None = None) -> None:
+        """Notes that a pause has ended."""
+        self.pauses.append(Pause(why, start, now(), place))
+
+
+class _LastWithout(threading.local):
+    """The tape of this thread that returned `None` last, by a weak reference."""
+
+    tape: Any = None
+
+
+last_without_gradient = _LastWithout()
+
+
+# Methods of tapes
+
+
+def _note(tape: Any) -> Notes:
+    """Returns the notes of a tape."""
+    if tape._notes is None:
+        tape._notes = Notes()
+    return tape._notes
+
+
+def _skip(tape: Any, primitive: Any, ids: tuple, y: Any, is_dead_end: bool = False) -> None:
+    """Notes a call that is not recorded, with its place if no gradient flows through it."""
+    place = here() if is_dead_end or tape._places is not None else None
+    outputs = tuple([t._id for t in y]) if type(y) is tuple else (y._id,)
+    notes = tape._notes or _note(tape)
+    notes.unrecorded.append(Unrecorded(primitive.name, ids, outputs, place))
+
+
+def escape(tape: Any, tensor: Any, how: str) -> None:
+    """Notes where the value of `tensor` was converted to Python or NumPy."""
+    if how not in _INTO_VARIABLES:  # `store` notes these, with the variable
+        _note(tape).exits.append(Exit(tensor._id, how, now(), here()))
+
+
+def store(tape: Any, variable: Any, tensor: Any) -> None:
+    """Notes where the value of `tensor` was assigned to `variable`."""
+    _note(tape).exits.append(Exit(tensor._id, "assign", now(), here(), variable._id))
+
+
+def create(tape: Any, variable: Any) -> None:
+    """Notes where `variable` was created."""
+    _note(tape).created[variable._id] = Moment(now(), here())
+
+
+def _keep(tape: Any, entries: list[tuple], targets: list, weights: list, sources: list) -> None:
+    """Keeps the entries beyond the backward pass."""
+    read = [v._current() for v in tape._variables.values()]
+    tape._last_gradient = LastGradient(list(entries), targets, weights, sources, read)
+
+
+def _keep_nonfinite(
+    tape: Any, cotangents: Cotangents, targets: list, weights: list, sources: list
+) -> None:
+    """Keeps the entries that are left if a gradient is not finite."""
+    if not all(is_finite(cotangents.get(x._id)) for x in sources):
+        found = cotangents.nonfinite
+        _keep(tape, [*found.before, found.entry], targets, weights, sources)
+        tape._last_gradient = tape._last_gradient._replace(nonfinite=found)
+
+
+def _miss(
+    tape: Any, targets: list, missing: list, unconnected: UnconnectedGradients
+) -> UnconnectedGradients:
+    """Notes that `missing` have no gradient and responds as `on_none` says.
+
+    Returns what the user gets for them.
+    """
+    if tape._on_none == "zeros":
+        unconnected = UnconnectedGradients.ZERO
+    refer = weakref.ref
+    _note(tape).missing = Missing(tuple(map(refer, targets)), tuple(map(refer, missing)))
+    if unconnected is UnconnectedGradients.NONE:
+        last_without_gradient.tape = weakref.ref(tape)
+        if tape._on_none is not None:
+            hook("answer_none")(tape, targets, missing, sys._getframe(1))
+    return unconnected

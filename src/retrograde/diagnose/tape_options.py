@@ -1,0 +1,157 @@
+"""The options of a tape: source lines, a memory limit, and what happens if a gradient is `None`.
+
+A plain tape has none of this code. A tape that is created with options becomes an instance of a
+subclass, which overrides what the options change.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from retrograde.core.rules import Outputs
+from retrograde.core.tape import GradientTape, defaults
+from retrograde.derivatives.checkpointing import Ledger, LimitedEntries, bytes_from
+from retrograde.values.arguments import shown
+from retrograde.values.source_location import Place, first_output, place_of
+
+
+@dataclass(slots=True)
+class Extras:
+    """What a tape with options has besides."""
+
+    on_none: str | None = None
+    places: dict[int, Place] | None = None
+    memory_limit: int | None = None
+    ledger: Ledger | None = None
+
+
+class _WithOptions:
+    """Reads the extras of a tape."""
+
+    __slots__ = ()
+
+    _on_none = property(lambda self: self._extras.on_none)
+    _places = property(lambda self: self._extras.places)
+    _ledger = property(lambda self: self._extras.ledger)
+
+
+class _SavesAll(_WithOptions):
+    """Completes each entry of a tape by all inputs and outputs of the call."""
+
+    __slots__ = ()
+
+    defers = False  # large arrays are not evaluated lazily: their values are kept
+
+    def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
+        """Records a call as a plain tape does, then completes its entry."""
+        entries = self._entries
+        before = 0 if entries is None else len(entries)
+        super().record(primitive, inputs, attrs, y)
+        if entries is not None and len(entries) > before:
+            values = (Outputs(y) if type(y) is tuple else y, *inputs)
+            self._complete(entries, values, sys._getframe(1))
+
+
+class _KeepsLines(_SavesAll):
+    """A tape that keeps the place of each call, and all values, also after its backward pass."""
+
+    __slots__ = ()
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._extras.places = {}
+        self._entries = LocatedEntries(self._extras.places)
+
+    def _complete(self, entries: LocatedEntries, values: tuple, frame: FrameType) -> None:
+        plan, ids, out, _, attrs = entries[-1]
+        if not plan.user_code:
+            entries[-1] = (plan, ids, out, values, attrs)
+        place = place_of(frame)
+        if place is not None:
+            layer = _layer_of(frame) if "keras" in sys.modules else None
+            place = place if layer is None else place._replace(layer=layer)
+            entries.places[first_output(out)] = place
+
+    def _monitor(
+        self, _cotangents: Any, entries: list, targets: list, weights: list, sources: list, _: bool
+    ) -> None:
+        self._keep(entries, targets, weights, sources)
+
+
+class _LimitsMemory(_SavesAll):
+    """A tape that drops values to stay under its limit, and computes them again."""
+
+    __slots__ = ()
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._extras.ledger = Ledger(self._extras.memory_limit, self._variables)
+        self._entries = LimitedEntries(self._extras.ledger)
+
+    def _complete(self, entries: LimitedEntries, values: tuple, frame: FrameType) -> None:
+        entries.limit_last(values, place_of(frame))
+
+    def _monitor(self, *_: Any) -> None:
+        pass  # what autopsies need would have to be kept
+
+
+def set_options(tape: GradientTape, on_none: Any, lines: Any, memory_limit: Any) -> None:
+    """Gives `tape` the class that has these options."""
+    kind: type = _WithOptions
+    tape._extras = Extras(on_none and _checked(on_none))
+    if memory_limit is not None:
+        if lines:
+            raise ValueError("GradientTape: `lines` keep all values: no `memory_limit` then.")
+        tape._extras.memory_limit = bytes_from(memory_limit)
+        kind = _LimitsMemory
+    elif defaults.lines if lines is None else lines:
+        kind = _KeepsLines
+    tape.__class__ = _class_of(kind, type(tape))
+
+
+@functools.cache
+def _class_of(kind: type, tape_class: type) -> type:
+    namespace = {
+        "__slots__": (),
+        "__module__": tape_class.__module__,
+        "__doc__": tape_class.__doc__,
+    }
+    return type(tape_class.__name__, (kind, tape_class), namespace)
+
+
+def _checked(on_none: Any) -> str:
+    if on_none not in ("explain", "raise", "zeros"):
+        raise ValueError(
+            f"Unknown value for on_none: {shown(on_none)}. Expected 'explain', 'raise', 'zeros' or "
+            "None."
+        )
+    return on_none
+
+
+class LocatedEntries(list):
+    """The entries of a tape that keeps lines, with the `places` of calls by their first output."""
+
+    __slots__ = ("places",)
+
+    def __init__(self, places: dict[int, Place]) -> None:
+        super().__init__()
+        self.places = places
+
+    def copy(self) -> LocatedEntries:
+        """Returns the same entries in another list."""
+        copied = LocatedEntries(self.places)
+        copied.extend(self)
+        return copied
+
+
+def _layer_of(frame: FrameType | None) -> str | None:
+    """Returns the name of the innermost Keras layer that is being called."""
+    while frame is not None:
+        if frame.f_code.co_qualname == "Layer.__call__":
+            return frame.f_locals["self"].name
+        frame = frame.f_back
+    return None

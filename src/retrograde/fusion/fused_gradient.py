@@ -1,0 +1,67 @@
+"""Gradients of lazily evaluated targets, computed in the same fused loops as the targets."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+from retrograde.core.backward import Cotangents, backward_pass, depending_on, is_finite
+from retrograde.core.recorders import thread
+from retrograde.core.tape_arguments import seed
+from retrograde.core.tensor import Tensor
+from retrograde.fusion.deferred_calls import MOST, group_of, settle_only
+
+_CALLS_OF_A_RULE = 3  # as many, or fewer
+_SMALL = 1 << 14  # elements of a target up to which it is checked for NaN
+
+
+class _LazyCotangents(Cotangents):
+    """Cotangents of which none is to be computed before all calls are known."""
+
+    __slots__ = ("flagged",)
+
+    def __init__(self) -> None:
+        super().__init__(on_tensors=True)
+        self.flagged = False
+
+    def check(self, entry: tuple, g: Any, before: list[tuple]) -> int:
+        """Notes that a kernel that is not evaluated lazily produced NaN or Inf."""
+        self.flagged = self.flagged or not all(is_finite(self.get(i)) for i in entry[1])
+        return super().check(entry, g, before)
+
+
+def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) -> list | None:
+    """Computes the gradients together with their targets, which are not computed yet.
+
+    It does so only if all calls can be evaluated lazily and all numbers are finite. If not, it
+    returns `None`, and nothing has happened.
+    """
+    recorders, group = thread.recorders, group_of(targets)
+    if recorders or recorders.backward_pass is not None or tape._persistent or group is None:
+        return None
+    entries = tape._entries
+    if not _can_wait(entries, MOST - len(group.calls)):
+        return None
+    cotangents = _LazyCotangents()
+    for x in targets:
+        cotangents.deposit(x._id, seed(x, None, on_tensors=True))
+    wanted = {x._id for x in sources}
+    needed = None if tape._roots <= wanted else depending_on(wanted, entries)
+    backward_pass(entries.copy(), cotangents, wanted, needed)
+    found = [cotangents.get(x._id) for x in sources]
+    if cotangents.flagged or not all([isinstance(g, Tensor) for g in found]):
+        return None
+    flagged = settle_only([*targets, *found]) or group.alarmed
+    if flagged or not all([x._array.size > _SMALL or is_finite(x._array) for x in targets]):
+        return None
+    tape._use_up(frame)
+    tape._monitored = True
+    return found
+
+
+def _can_wait(entries: list[tuple], most: int) -> bool:
+    """Whether the rules of `entries` are at most `most` calls that may be evaluated lazily."""
+    if _CALLS_OF_A_RULE * len(entries) > most:
+        return False
+    primitives = [plan.primitive for plan, _, _, _, _ in entries]
+    return all([p is not None and p.put_off is not None for p in primitives])

@@ -1,0 +1,240 @@
+"""The methods of a variable that read and write at indices. They are imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.recorders import thread
+from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
+from retrograde.ops import _rows as rows
+from retrograde.ops import indexing
+from retrograde.values import dtypes
+from retrograde.values.arguments import shown
+from retrograde.values.conversion import as_array, held_by
+from retrograde.values.errors import invalid
+
+
+def sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:
+    """The rows at `indices`, as `tf.gather` gives them."""
+    return indexing.gather(self._read(), _index_tensor(indices), axis=0)
+
+
+def gather_nd(self: Variable, indices: Any, name: str | None = None) -> Tensor:
+    """The slices at `indices`, as `tf.gather_nd` gives them."""
+    return indexing.gather_nd(self._read(), _index_tensor(indices), batch_dims=0)
+
+
+def scatter_add(
+    self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
+) -> Variable:
+    """Adds rows given as IndexedSlices; repeated rows add up."""
+    return _scatter(self, rows.add_at, sparse_delta)
+
+
+def scatter_sub(
+    self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
+) -> Variable:
+    """Subtracts rows given as IndexedSlices; repeated rows add up."""
+    return _scatter(self, rows.subtract_at, sparse_delta)
+
+
+def scatter_mul(
+    self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
+) -> Variable:
+    """Multiplies by rows given as IndexedSlices."""
+    return _scatter(self, np.multiply.at, sparse_delta)
+
+
+def scatter_div(
+    self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
+) -> Variable:
+    """Divides by rows given as IndexedSlices."""
+    return _scatter(self, _divide_at, sparse_delta)
+
+
+def scatter_min(
+    self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
+) -> Variable:
+    """Lowers rows to those given as IndexedSlices."""
+    return _scatter(self, _lower_at, sparse_delta)
+
+
+def scatter_max(
+    self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
+) -> Variable:
+    """Raises rows to those given as IndexedSlices."""
+    return _scatter(self, _raise_at, sparse_delta)
+
+
+def scatter_update(
+    self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+) -> Variable:
+    """Replaces rows by those given as IndexedSlices."""
+    return _scatter(self, _put, sparse_delta)
+
+
+def batch_scatter_update(
+    self, sparse_delta: Any, use_locking: bool = False, name: Any = None
+) -> Variable:
+    """Replaces rows within each batch: `v[b, indices[b, i]] = values[b, i]`."""
+    if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):
+        return self._recorded(
+            lambda v, x, i: batch_scatter_update(v, IndexedSlices(x, i)),
+            "scatter",
+            sparse_delta.values,
+            sparse_delta.indices,
+        )
+    indices, values = _slices(self, sparse_delta)
+    batch = np.ix_(*map(range, indices.shape[:-1]))
+    key = (*(axis[..., None] for axis in batch), indices) if batch else indices
+    _check_range(self, indices, self._array.shape[indices.ndim - 1])
+    return _write_at(self, _put, key, values)
+
+
+def scatter_nd_add(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
+    """Adds `updates` at the positions `indices`, as `tf.tensor_scatter_nd_add`."""
+    return _scatter_nd(self, np.add.at, indices, updates)
+
+
+def scatter_nd_sub(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
+    """Subtracts `updates` at the positions `indices`."""
+    return _scatter_nd(self, np.subtract.at, indices, updates)
+
+
+def scatter_nd_update(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
+    """Replaces what is at the positions `indices` by `updates`."""
+    return _scatter_nd(self, _put, indices, updates)
+
+
+def scatter_nd_max(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
+    """Raises what is at the positions `indices` to `updates`."""
+    return _scatter_nd(self, _raise_at, indices, updates)
+
+
+def scatter_nd_min(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
+    """Lowers what is at the positions `indices` to `updates`."""
+    return _scatter_nd(self, _lower_at, indices, updates)
+
+
+def _slices(self: Variable, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
+    if not isinstance(sparse_delta, IndexedSlices):
+        raise TypeError(
+            "Argument `sparse_delta` must be a `tf.IndexedSlices`. Received: "
+            f"{shown(sparse_delta)}."
+        )
+    indices = _indices(sparse_delta.indices)
+    if not self._array.ndim:
+        raise invalid(f"scatter: variable '{self.name}' has no axes, so it has no rows.")
+    listed = sparse_delta._listed
+    values = sparse_delta.values if listed is None else listed
+    return indices, self._operand(values, "scatter")
+
+
+def _scatter(self: Variable, write_at: Callable, sparse_delta: Any) -> Variable:
+    if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):
+        return self._recorded(
+            lambda v, x, i: _scatter(v, write_at, IndexedSlices(x, i)),
+            "scatter",
+            sparse_delta.values,
+            sparse_delta.indices,
+        )
+    indices, values = _slices(self, sparse_delta)
+    _check_range(self, indices, self._array.shape[0])
+    return _write_at(self, write_at, indices, values)
+
+
+def _scatter_nd(self: Variable, write_at: Callable, indices: Any, updates: Any) -> Variable:
+    if thread.recorders.recording is not None:
+        return self._recorded(
+            lambda v, i, x: _scatter_nd(v, write_at, i, x), "scatter", indices, updates
+        )
+    indices = _indices(indices)
+    if not indices.ndim or indices.shape[-1] > self._array.ndim:
+        raise invalid(
+            f"scatter: indices of shape {indices.shape} do not point into variable "
+            f"'{self.name}' of shape {self._array.shape}. Expected a last axis of at most "
+            f"{self._array.ndim}."
+        )
+    for axis in range(indices.shape[-1]):
+        _check_range(self, indices[..., axis], self._array.shape[axis])
+    key = tuple(np.moveaxis(indices, -1, 0))
+    return _write_at(self, write_at, key, self._operand(updates, "scatter"))
+
+
+def _check_range(self: Variable, indices: np.ndarray, size: int) -> None:
+    wrong = np.flatnonzero((indices < 0) | (indices >= size))
+    if wrong.size:
+        raise invalid(
+            f"indices[{wrong[0]}] = {indices.ravel()[wrong[0]]} is not in [0, {size}), the "
+            f"rows of variable '{self.name}' of shape {self._array.shape}."
+        )
+
+
+def _write_at(self: Variable, write_at: Callable, key: Any, values: Any) -> Variable:
+    expected = np.broadcast_shapes(self._array[key].shape)
+    if values.shape != expected and values.shape != ():
+        raise invalid(
+            f"scatter: updates of shape {values.shape} do not fit. Expected {expected} for "
+            f"variable '{self.name}' of shape {self._array.shape}."
+        )
+
+    def write(old: Any, out: np.ndarray | None) -> np.ndarray:
+        array = np.array(old) if out is None else out
+        thread.recorders.quietly(write_at, array, key, values)
+        return array
+
+    self._write(write)
+    return self
+
+
+def _put(array: np.ndarray, key: Any, values: Any) -> None:
+    array[key] = values
+
+
+def _lower_at(array: np.ndarray, key: Any, values: Any) -> None:
+    refuse_unordered(array, "scatter_min")
+    np.minimum.at(array, key, values)
+
+
+def _raise_at(array: np.ndarray, key: Any, values: Any) -> None:
+    refuse_unordered(array, "scatter_max")
+    np.maximum.at(array, key, values)
+
+
+def refuse_unordered(array: Any, what: str) -> None:
+    """Refuses numbers of which none is the smaller or the larger one."""
+    if array.dtype not in dtypes.REAL:
+        name = dtypes.of(array.dtype).name
+        raise invalid(f"{what}: expected real numbers. Received: dtype {name}.")
+
+
+def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:
+    """Divides in place; integers towards zero, as TensorFlow does here."""
+    if not np.all(values):
+        raise invalid("scatter_div: the updates contain 0. Expected other numbers.")
+    if array.dtype.kind not in "iu":
+        np.divide.at(array, key, values)
+        return
+    signs, magnitudes = np.sign(array), np.abs(array)
+    np.multiply.at(signs, key, np.sign(values))
+    np.floor_divide.at(magnitudes, key, np.abs(values))
+    np.multiply(signs, magnitudes, array)
+
+
+def _indices(indices: Any) -> np.ndarray:
+    array = np.asarray(as_array(indices))
+    if array.dtype.kind not in "iu":
+        name = dtypes.of(array.dtype).name
+        raise invalid(f"Indices must be integers. Received: dtype {name}. Use tf.cast.")
+    return array
+
+
+def _index_tensor(indices: Any) -> Tensor:
+    held = held_by(indices)
+    array = _indices(indices)
+    return Tensor(array) if held is None else held._read()
