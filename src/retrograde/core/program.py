@@ -6,7 +6,7 @@ on programs. Only a tape keeps its calls as flat tuples, for speed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retrograde.core.rules import Spec
@@ -190,16 +190,21 @@ def _name(number: int) -> str:
 
 
 def needed(
-    steps: Sequence[Any], wanted: Iterable[int], known: Collection[int] | None = None
+    steps: Sequence[Any],
+    wanted: Iterable[int],
+    known: Container[int] | None = None,
+    end: int | None = None,
 ) -> list[Any]:
     """Returns the steps that lead to the values `wanted`, and those that have side effects.
 
     If the values of some numbers are `known`, these are not computed. Then side effects do not
-    count either, and the search ends as soon as everything is found.
+    count either, and the search ends as soon as everything is found. With `end`, only the steps
+    before that place count.
     """
     wanted = set(wanted)
     kept = []
-    for step in reversed(steps):
+    for place in reversed(range(len(steps) if end is None else end)):
+        step = steps[place]
         if known is not None and not wanted:
             break
         if (known is not None or not step.has_side_effects) and wanted.isdisjoint(step.outputs):

@@ -1,24 +1,23 @@
-"""A tape that stays under a limit of memory: it drops values, and computes them again when needed.
+"""Checkpointing: a tape with a memory limit frees values, and rematerializes them when needed.
 
-Kernels are functions of their inputs alone, and what comes from outside, random numbers and values
-of variables among it, is kept. So what was dropped comes back bit by bit as it was, and nothing
-happens twice but arithmetic.
+Kernels are functions of their inputs only. Values that come from outside, such as random numbers
+and the values of variables, are kept. So a rematerialized value is bit-for-bit identical, and
+nothing but arithmetic happens twice.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections import Counter
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import namespaces
-from retrograde.core.apply import MANY, Primitive
 from retrograde.core.lazy import LazyTensor, Materializer
+from retrograde.core.program import Call, evaluate, needed
 from retrograde.core.recorders import quiet_context
 from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tensor import Tensor
@@ -40,21 +39,6 @@ def bytes_from(limit: Any) -> int:
             f"'500MiB'. Received: {shown(limit)}."
         )
     return int(float(match[1]) * unit)
-
-
-class Recipe(NamedTuple):
-    """How to make the outputs of a call again.
-
-    `inputs` are tensors that came from outside, or the ids of what the tape saw being made. `work`
-    is a rough number of operations.
-    """
-
-    primitive: Primitive
-    inputs: tuple[Tensor | int, ...]
-    attrs: dict
-    outputs: tuple[int, ...]
-    number: int
-    work: float
 
 
 @dataclass
@@ -89,16 +73,21 @@ def is_freed(x: Any) -> bool:
     return type(x) is LazyTensor and type(x._spec) is Rematerialized
 
 
-def _made(recipe: Recipe) -> list[int]:
-    """The inputs that the tape saw being made."""
-    return [i for i in recipe.inputs if type(i) is int]
+class _Details(NamedTuple):
+    """The entry of a step, its work, and how many values from outside there were before it."""
+
+    entry: int
+    work: float
+    given: int
 
 
 class Ledger:
-    """What a tape holds, what it let go to stay under the `limit`, and what that costs.
+    """Accounts for the arrays of a tape: those that it holds, and those freed to meet the `limit`.
 
-    `held` are the bytes of all that it keeps but the values of `variables`; `dropped`, of what it
-    let go; `recomputed` is how many calls were run again, and `seconds` how long that took.
+    `held` are the bytes of all arrays that it keeps, without the values of `variables`. `dropped`
+    are the bytes that it freed, `recomputed` is the number of calls that ran again, and `seconds`
+    how long they took. Calls are the steps of a program, in which a value has the id of its tensor,
+    or a negative number if it came from outside: a variable has several values with one id.
     """
 
     def __init__(self, limit: int, variables: Mapping[int, Any]) -> None:
@@ -106,8 +95,12 @@ class Ledger:
         self._variables = variables
         self.held = self.dropped = self.recomputed = 0
         self.seconds = 0.0
-        self.recipes: dict[int, Recipe] = {}
-        self.places: dict[int, Place] = {}  # by the number of the call
+        self.places: dict[int, Place] = {}  # by the number of the entry
+        self._steps: list[Call] = []
+        self._details: list[_Details] = []  # of each step
+        self._makers: dict[int, int] = {}  # places of the steps that make values
+        self._given: dict[int, Tensor] = {}  # values from outside
+        self._numbers: dict[int, int] = {}  # of values from outside, by the id of the object
         self._holdings: dict[int, Holding] = {}  # by the id of the array that owns the memory
         self._live: dict[int, Tensor] = {}
         self._sizes: dict[int, int] = {}  # bytes of values that were dropped
@@ -115,23 +108,28 @@ class Ledger:
 
     # While the tape records
 
-    def enter(self, number: int, plan: Any, values: tuple, attrs: dict) -> tuple:
-        """What to save of a call; its recipe and what it keeps are written down."""
+    def enter(self, number: int, plan: Any, values: tuple, attrs: dict) -> None:
+        """Adds the call of entry `number`, and the arrays that it keeps."""
         y, *inputs = values
         outputs = y if isinstance(y, tuple) else (y,)
-        sources = tuple([x._id if x._id in self.recipes else x for x in inputs])
-        work = _work(plan.name, inputs, outputs)
+        self._details.append(_Details(number, _work(plan.name, inputs, outputs), len(self._given)))
+        sources = tuple([x._id if x._id in self._makers else self._number(x) for x in inputs])
         made = tuple([t._id for t in outputs])
-        recipe = Recipe(plan.primitive, sources, attrs, made, number, work)
-        self.recipes.update(dict.fromkeys(made, recipe))
-        saved = plan.save(values)
-        for value in (*saved, *sources):
+        self._makers.update(dict.fromkeys(made, len(self._steps)))
+        self._steps.append(Call(plan.primitive, sources, attrs, made))
+        given = [self._given[n] for n in sources if n < 0]
+        for value in (*plan.save(values), *given):
             if type(value) is Outputs:
                 for part in value:
                     self._keep(part, number, fixed=True)
             elif isinstance(value, Tensor) and value._id not in self._variables:
-                self._keep(value, number, fixed=value._id not in self.recipes)
-        return saved
+                self._keep(value, number, fixed=value._id not in self._makers)
+
+    def _number(self, x: Tensor) -> int:
+        """Returns the number of a value from outside."""
+        number = self._numbers.setdefault(id(x), -1 - len(self._given))
+        self._given[number] = x  # keeps it alive, so that its id stays its own
+        return number
 
     def _keep(self, tensor: Tensor, number: int, fixed: bool) -> None:
         owner = owner_of(tensor._array)
@@ -158,11 +156,12 @@ class Ledger:
             self._drop(self._holdings.pop(min(candidates)[1]), entries)
 
     def _work_again(self) -> dict[int, float]:
-        """How much work each value would be, from what is still there."""
+        """Returns how much work it would be to compute each value from those that are held."""
         work: dict[int, float] = {}
-        for key, recipe in self.recipes.items():  # in the order in which they were made
-            before = [i for i in _made(recipe) if i not in self._live]
-            work[key] = recipe.work + sum(work[i] for i in before)
+        for step, details in zip(self._steps, self._details, strict=True):
+            before = [n for n in step.inputs if n >= 0 and n not in self._live]
+            total = details.work + sum(work[n] for n in before)
+            work.update(dict.fromkeys(step.outputs, total))
         return work
 
     def _drop(self, holding: Holding, entries: list[tuple]) -> None:
@@ -184,8 +183,9 @@ class Ledger:
         lines = []
         for holding in sorted(self._holdings.values(), key=lambda h: -h.nbytes)[:5]:
             key, tensor = next(iter(holding.values.items()))
-            recipe = self.recipes.get(key)
-            who = "given from outside" if recipe is None else f"made by {recipe.primitive.name}"
+            place = self._makers.get(key)
+            made_by = "" if place is None else self._steps[place].primitive.name
+            who = f"made by {made_by}" if made_by else "given from outside"
             place = self.places.get(min(holding.calls))
             at = "" if place is None else f", at {place}"
             shape = list(tensor._array.shape)
@@ -196,90 +196,65 @@ class Ledger:
             + "\n".join(lines)
         )
 
-    # While a walk goes back
+    # In the backward pass
 
     def value(self, key: int) -> Any:
-        """The array of a value, computed again if it was let go."""
-        known = self._found(key)
-        if known is not None:
-            return known
+        """Returns the array of a value, computed again if it was freed."""
+        known = ChainMap(self._live, self._again)
+        if key in known:
+            return self._found(key)
         start = time.perf_counter()
-        order = self._needed(key)
-        chosen = self._chosen(order)
-        uses = Counter(i for recipe in order for i in set(_made(recipe)))
-        fresh: dict[int, Any] = {}
-        for recipe in order:
-            fresh.update(zip(recipe.outputs, self._run(recipe, fresh), strict=True))
-            for k in chosen.intersection(recipe.outputs):
-                self._again[k] = fresh[k]
-                self.held += owner_of(fresh[k]).nbytes
-            for i in set(_made(recipe)):
-                uses[i] -= 1
-            for i in [i for i in fresh if not uses[i] and i != key]:
-                del fresh[i]  # at the earliest moment: what is passed through is not kept
-        self.recomputed += len(order)
+        known = ChainMap(self._live, self._again, self._given)
+        calls = needed(self._steps, {key}, known, end=self._makers[key] + 1)
+        chosen = self._chosen(calls)
+        given = {n: self._found(n) for call in calls for n in call.inputs if n in known}
+        # The backward pass may run in the quiet context of the thread already.
+        found = quiet_context().run(evaluate, calls, given, {key, *chosen})
+        for n in chosen:
+            self._again[n] = found[n]
+            self.held += owner_of(found[n]).nbytes
+        self.recomputed += len(calls)
         self.seconds += time.perf_counter() - start
-        return fresh[key]
+        return found[key]
 
-    def _needed(self, key: int) -> list[Recipe]:
-        """What has to be done for a value, in order."""
-        found: dict[int, Recipe] = {}
-        pending = [key]
-        while pending:
-            recipe = self.recipes[pending.pop()]
-            if recipe.number not in found:
-                found[recipe.number] = recipe
-                pending += [i for i in _made(recipe) if self._found(i) is None]
-        return [found[number] for number in sorted(found)]
+    def _chosen(self, calls: list[Call]) -> list[int]:
+        """Chooses which of the values that are computed again to keep for other entries.
 
-    def _chosen(self, order: list[Recipe]) -> set[int]:
-        """Which of the values that are computed again to keep for calls yet to come.
-
-        Those that were dropped will be asked for again, the last of them first. If there is no room
+        The backward pass reads those that were freed, the last of them first. If there is no room
         for all, every second, third or further one is kept, to start from.
         """
-        again = [k for recipe in order for k in recipe.outputs if k in self._sizes]
-        room, total = self.limit - self.held, sum(self._sizes[k] for k in again)
+        again = [n for call in calls for n in call.outputs if n in self._sizes]
+        room, total = self.limit - self.held, sum(self._sizes[n] for n in again)
         if room <= 0:
-            return set()
-        chosen = set()
-        for k in again[:: -max(1, -(-total // room))]:
-            if self._sizes[k] <= room:
-                chosen.add(k)
-                room -= self._sizes[k]
+            return []
+        chosen = []
+        for n in again[:: -max(1, -(-total // room))]:
+            if self._sizes[n] <= room:
+                chosen.append(n)
+                room -= self._sizes[n]
         return chosen
 
-    def _found(self, key: int) -> Any:
-        if key in self._live:
-            return self._live[key]._array
-        return self._again.get(key)
-
-    def _run(self, recipe: Recipe, fresh: dict[int, Any]) -> list:
-        """Does what `apply` did."""
-        arrays = [
-            x._array if type(x) is not int else fresh[x] if x in fresh else self._found(x)
-            for x in recipe.inputs
-        ]
-        # The walk that asks may be in the quiet context of the thread already.
-        primitive, quietly = recipe.primitive, quiet_context().run
-        xp = namespaces.namespace_of(arrays)
-        if xp is np:
-            kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
-            y = quietly(kernel, *arrays, **recipe.attrs)
-        else:
-            y = quietly(primitive.kernel, xp, *arrays, **recipe.attrs)
-        return list(y) if primitive.outputs else [y]
+    def _found(self, n: int) -> Any:
+        """Returns the array of a value that is held or came from outside."""
+        if n in self._again:
+            return self._again[n]
+        return (self._live[n] if n in self._live else self._given[n])._array
 
     def leave(self, number: int) -> None:
-        """Lets go of what no call before the one of this number reads."""
-        for key in [k for k in self._again if self.recipes[k].number >= number]:
-            self.held -= owner_of(self._again.pop(key)).nbytes
+        """Frees what no entry before `number` reads."""
+        for n in [n for n in self._again if self._details[self._makers[n]].entry >= number]:
+            self.held -= owner_of(self._again.pop(n)).nbytes
 
-    def leave_for_good(self, number: int, outputs: tuple[int, ...]) -> None:
-        """As `leave`; and of what the tape itself kept for the call, which is gone now."""
+    def leave_for_good(self, number: int) -> None:
+        """Does the same, and frees what the tape kept for entry `number`, which is gone now."""
         self.leave(number)
-        for key in outputs:
-            self.recipes.pop(key, None)
+        while self._details and self._details[-1].entry >= number:
+            for n in self._steps.pop().outputs:
+                del self._makers[n]
+            given = self._details.pop().given
+            while len(self._given) > given:
+                _, x = self._given.popitem()
+                del self._numbers[id(x)]
         for owner in [o for o, h in self._holdings.items() if min(h.calls) >= number]:
             holding = self._holdings.pop(owner)
             self.held -= holding.nbytes
@@ -327,8 +302,7 @@ class LimitedEntries(list):
         if self._copied:
             self.ledger.leave(len(self))
         else:
-            made = tuple([i for i, _ in out]) if type(out) is tuple else (out,)
-            self.ledger.leave_for_good(len(self), made)
+            self.ledger.leave_for_good(len(self))
         return plan, ids, out, saved, attrs
 
 
