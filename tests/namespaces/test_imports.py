@@ -55,6 +55,7 @@ BELOW = {
     "fusion": {"core", "values"},
     "ops": {"core", "fusion", "values"},
     "derivatives": {"core", "fusion", "ops", "values"},
+    "numpy_functions": {"core", "linalg", "math", "ops", "values"},
 }
 
 
