@@ -208,7 +208,7 @@ ERRORS = {
     "axis": (
         lambda: backend.sum(np.ones(2), axis=3),
         ValueError,
-        "sum: axis 3 is out of range for a tensor of 1 axes.",
+        "sum: axis 3 is out of range for a tensor of 1 axes. Expected -1 <= axis < 1.",
     ),
     "expand_dims": (
         lambda: backend.expand_dims(np.ones(2), (0, 0)),
@@ -228,7 +228,7 @@ ERRORS = {
     "moveaxis": (
         lambda: backend.moveaxis(np.ones((1, 2)), (0, 1), 0),
         ValueError,
-        "moveaxis: (0, 1) and 0 do not name as many axes as each other.",
+        "moveaxis: 2 sources, (0, 1), and 1 destinations, (0,). Expected the same number.",
     ),
     "split": (
         lambda: backend.split(np.ones(5), 2),
@@ -259,17 +259,18 @@ ERRORS = {
     "tril": (
         lambda: backend.tril(np.ones(2)),
         ValueError,
-        "Expected a matrix, or more axes. Received: shape (2,).",
+        "tril: expected a matrix, or more axes. Received: shape (2,).",
     ),
     "take_along_axis": (
         lambda: backend.take_along_axis(np.ones((2, 2)), [0], axis=1),
         ValueError,
-        "take_along_axis: x has shape (2, 2), the indices have (1,). Expected as many axes.",
+        "take_along_axis: the array has shape (2, 2), the indices have shape (1,). Expected the "
+        "same number of axes.",
     ),
     "take_along_axis_sizes": (
         lambda: backend.take_along_axis(np.ones((2, 2)), [[0], [0], [1]], axis=1),
         ValueError,
-        "take_along_axis: shapes (2, 2) and (3, 1) do not fit together.",
+        "take_along_axis: shapes (2, 2) and (3, 1) cannot be broadcast, except along the axis.",
     ),
     "searchsorted": (
         lambda: backend.searchsorted(np.ones((2, 2)), 1.0),

@@ -292,7 +292,7 @@ MISTAKES = [
     (
         lambda: tnp.tril([1]),
         ValueError,
-        "tril: expected a matrix, or more axes. Received: (1,).",
+        "tril: expected a matrix, or more axes. Received: shape (1,).",
     ),
     (
         lambda: tnp.diag([[[1]]]),
@@ -383,7 +383,12 @@ MISTAKES = [
     (
         lambda: tnp.moveaxis([[1]], (0, 1), (0,)),
         ValueError,
-        "moveaxis: expected as many sources as destinations. Received: (0, 1) and (0,).",
+        "moveaxis: 2 sources, (0, 1), and 1 destinations, (0,). Expected the same number.",
+    ),
+    (
+        lambda: tnp.moveaxis([[1]], (0, -2), (0, 1)),
+        tf.errors.InvalidArgumentError,
+        "moveaxis: an axis is named twice in (0, 0).",
     ),
     (
         lambda: tnp.concatenate([]),
@@ -429,7 +434,8 @@ MISTAKES = [
     (
         lambda: tnp.take_along_axis([[1]], [0], 0),
         ValueError,
-        "take_along_axis: the array has 2 axes, the indices have 1. Expected as many.",
+        "take_along_axis: the array has shape (1, 1), the indices have shape (1,). Expected the "
+        "same number of axes.",
     ),
     (
         lambda: tnp.compress([[True]], [1]),

@@ -57,12 +57,9 @@ def _model_saver(save):
             with _hdf5_in_memory(model, place):
                 save(model, place, weights_format, zipped)
 
-        if not _is_local(filepath) or zipped != str(filepath).endswith(".keras"):
-            save_at(filepath)  # a stream, a remote path, or an error that Keras reports
-        elif zipped:
-            replace_or_write(str(filepath), save_at)
-        else:
-            _replace_parts(str(filepath), save_at)
+        replace = replace_or_write if zipped else _replace_parts
+        misnamed = zipped != str(filepath).endswith(".keras")  # which Keras reports
+        _write(filepath, save_at, replace, directly=misnamed)
 
     return save_model
 
@@ -77,12 +74,8 @@ def _weights_saver(save):
                     with h5py.File(images.get(place, place), "a") as file:
                         file.attrs[_TRAINING] = json.dumps(_training.get())
 
-        if not _is_local(filepath) or not model.built:
-            save_at(filepath)
-        elif max_shard_size is not None:
-            _replace_shards(str(filepath), save_at)
-        else:
-            replace_or_write(str(filepath), save_at)
+        replace = replace_or_write if max_shard_size is None else _replace_shards
+        _write(filepath, save_at, replace, directly=not model.built)
 
     return save_weights_only
 
@@ -177,6 +170,14 @@ def _is_local(filepath):
     if isinstance(filepath, io.IOBase) or not isinstance(filepath, (str, os.PathLike)):
         return False
     return not file_utils.is_remote_path(str(filepath))
+
+
+def _write(filepath, save_at, replace, directly):
+    """Saves in a temporary place and replaces the file; or directly, as into streams."""
+    if directly or not _is_local(filepath):
+        save_at(filepath)
+    else:
+        replace(str(filepath), save_at)
 
 
 def _replace_shards(path, save_at):

@@ -1,4 +1,4 @@
-"""What the functions make of their arguments: tensors, of a dtype in which they can meet."""
+"""Conversion of arguments: to tensors, of the dtype to which NumPy promotes them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy.dtypes import common_dtype
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor
-from retrograde.ops.shaping import broadcast_to, stack, transpose
+from retrograde.ops.shaping import stack
 from retrograde.values import dtypes
 from retrograde.values.conversion import held_by
-from retrograde.values.shapes import broadcast, normalise_axis
 
 FLOAT = np.dtype(np.float64)
 
@@ -64,7 +63,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _with_numbers(value: Any) -> Any:
-    """Nested lists where truth values are numbers, so that they can stand beside numbers."""
+    """Nested lists where booleans are numbers, so that they can stand beside numbers."""
     if isinstance(value, (list, tuple)):
         return [_with_numbers(element) for element in value]
     return int(value) if isinstance(value, bool) else value
@@ -79,7 +78,7 @@ def promoted(*values: Any) -> list[Tensor]:
 
 
 def inexact(value: Any) -> Tensor:
-    """`value` as a tensor of floats or complex numbers; integers and truth values as float64."""
+    """`value` as a tensor of floats or complex numbers; integers and booleans as float64."""
     x = tensor_of(value)
     return x if x._array.dtype in dtypes.INEXACT else to_dtype(x, FLOAT)
 
@@ -87,22 +86,6 @@ def inexact(value: Any) -> Tensor:
 def promoted_inexact(*values: Any) -> list[Tensor]:
     """Tensors of `values`, all of one dtype, which is one of floats or complex numbers."""
     return [inexact(x) for x in promoted(*values)]
-
-
-def broadcast_all(xs: list[Tensor]) -> list[Tensor]:
-    """`xs`, all of the shape in which they meet."""
-    shapes = [x._array.shape for x in xs]
-    shape = broadcast(*shapes)
-    if shape is None:
-        raise ValueError(f"Shapes {', '.join(map(str, shapes))} cannot be broadcast to one.")
-    return [x if x._array.shape == shape else broadcast_to(x, shape=shape) for x in xs]
-
-
-def axis_to_end(x: Tensor, axis: int, what: str) -> Tensor:
-    """`x` with one axis behind all others."""
-    axis = normalise_axis(axis, x.ndim, what)
-    others = [i for i in range(x.ndim) if i != axis]
-    return x if axis == x.ndim - 1 else transpose(x, perm=(*others, axis))
 
 
 def refuse(argument: str, what: str) -> ValueError:

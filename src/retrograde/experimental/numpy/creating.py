@@ -12,6 +12,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import FLOAT, array_of, refuse, tensor_of
 from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
+from retrograde.numpy_functions import shaping as shared
 from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.casting import to_dtype
 from retrograde.values.arguments import as_text
@@ -250,23 +251,14 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     return Tensor(below.astype(wanted_dtype(dtype) or FLOAT))
 
 
-def _triangle(m: Any, k: int, what: str) -> tuple[Tensor, Tensor]:
-    x = tensor_of(m)
-    if x.ndim < 2:
-        raise ValueError(f"{what}: expected a matrix, or more axes. Received: {x._array.shape}.")
-    return x, tri(*x._array.shape[-2:], k=k, dtype=bool)
-
-
 def tril(m: Any, k: int = 0) -> Tensor:
     """Matrices with zeros above diagonal `k`."""
-    x, below = _triangle(m, k, "tril")
-    return tf.where(below, x, tf.zeros((), x.dtype))
+    return shared.tril(tensor_of(m), integer(k, "tril: k"))
 
 
 def triu(m: Any, k: int = 0) -> Tensor:
     """Matrices with zeros below diagonal `k`."""
-    x, below = _triangle(m, integer(k, "triu: k") - 1, "triu")
-    return tf.where(below, tf.zeros((), x.dtype), x)
+    return shared.triu(tensor_of(m), integer(k, "triu: k"))
 
 
 def diag(v: Any, k: int = 0) -> Tensor:
@@ -314,14 +306,11 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     array([[4, 2, 1],
            [9, 3, 1]])
     """
-    x = tensor_of(x)
-    if x.ndim != 1:
-        raise ValueError(f"vander: expected a vector. Received: shape {x._array.shape}.")
-    columns = x._array.shape[0] if N is None else integer(N, "vander: N")
-    if columns < 0:
-        raise ValueError(f"vander: `N` must not be negative. Received: {columns}.")
-    powers = np.arange(columns)[:: 1 if increasing else -1]
-    return math.pow(tf.expand_dims(x, -1), Tensor(powers.astype(x._array.dtype)))
+    if N is not None:
+        N = integer(N, "vander: N")
+        if N < 0:
+            raise ValueError(f"vander: `N` must not be negative. Received: {N}.")
+    return shared.vander(tensor_of(x), N, increasing)
 
 
 # Of places
@@ -341,7 +330,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
 def ix_(*args: Any) -> list[Tensor]:
     """Each of some vectors of indices along an axis of its own, so that they span a grid.
 
-    Truth values stand for the places where they are true.
+    Booleans stand for the places where they are true.
     """
     grid = []
     for place, arg in enumerate(args):

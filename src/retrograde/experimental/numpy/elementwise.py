@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 
 import retrograde as tf
-from retrograde import bitwise, math, nn
+from retrograde import math, nn
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import (
     FLOAT,
     array_of,
-    broadcast_all,
     inexact,
     promoted,
     promoted_inexact,
     refuse,
     tensor_of,
 )
-from retrograde.ops import arithmetic
+from retrograde.numpy_functions import elementwise as shared
+from retrograde.numpy_functions.elementwise import is_bool, numeric_or_logical
+from retrograde.numpy_functions.shaping import broadcast_all
+from retrograde.ops import arithmetic as ar
 from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.toplevel import clipping
 from retrograde.values import dtypes
-from retrograde.values.arguments import as_text, brief
-from retrograde.values.shapes import normalise_axis
 
 pi = np.pi
 e = np.e
@@ -35,24 +35,18 @@ inf = np.inf
 newaxis = None
 
 _INT8 = np.dtype(np.int8)
-_MOST_DECIMALS = 308  # 10 to the power of one more is no float64
-
-
-def _is_bool(x: Tensor) -> bool:
-    return x._array.dtype.kind == "b"
 
 
 # Arithmetic
 
 
 def add(x1: Any, x2: Any) -> Tensor:
-    """`x1 + x2`; of truth values, whether one is true.
+    """`x1 + x2`; of booleans, whether one is true.
 
     >>> tf.experimental.numpy.add(tf.constant([1, 2]), 0.5).numpy()
     array([1.5, 2.5])
     """
-    x1, x2 = promoted(x1, x2)
-    return math.logical_or(x1, x2) if _is_bool(x1) else math.add(x1, x2)
+    return numeric_or_logical(ar.add, *promoted(x1, x2))
 
 
 def subtract(x1: Any, x2: Any) -> Tensor:
@@ -61,27 +55,26 @@ def subtract(x1: Any, x2: Any) -> Tensor:
 
 
 def multiply(x1: Any, x2: Any) -> Tensor:
-    """`x1 * x2`; of truth values, whether both are true."""
-    x1, x2 = promoted(x1, x2)
-    return math.logical_and(x1, x2) if _is_bool(x1) else math.multiply(x1, x2)
+    """`x1 * x2`; of booleans, whether both are true."""
+    return numeric_or_logical(ar.multiply, *promoted(x1, x2))
 
 
 def true_divide(x1: Any, x2: Any) -> Tensor:
-    """`x1 / x2`; integers and truth values become floats."""
+    """`x1 / x2`; integers and booleans become floats."""
     x1, x2 = promoted(x1, x2)
-    if _is_bool(x1):
+    if is_bool(x1):
         x1, x2 = to_dtype(x1, FLOAT), to_dtype(x2, FLOAT)
     return math.truediv(x1, x2)
 
 
 def divide(x1: Any, x2: Any) -> Tensor:
-    """`x1 / x2`; integers and truth values become floats."""
+    """`x1 / x2`; integers and booleans become floats."""
     return true_divide(x1, x2)
 
 
 def _divisible(x1: Any, x2: Any) -> list[Tensor]:
-    """Both, of one dtype; truth values as int8."""
-    return [to_dtype(x, _INT8) if _is_bool(x) else x for x in promoted(x1, x2)]
+    """Both, of one dtype; booleans as int8."""
+    return [to_dtype(x, _INT8) if is_bool(x) else x for x in promoted(x1, x2)]
 
 
 def floor_divide(x1: Any, x2: Any) -> Tensor:
@@ -125,12 +118,12 @@ def gcd(x1: Any, x2: Any) -> Tensor:
     >>> tf.experimental.numpy.gcd([12, 0], [18, 5]).numpy()
     array([6, 5])
     """
-    return apply(arithmetic.gcd, _integers(x1, x2, "gcd"))
+    return apply(ar.gcd, _integers(x1, x2, "gcd"))
 
 
 def lcm(x1: Any, x2: Any) -> Tensor:
     """The least common multiple."""
-    return apply(arithmetic.lcm, _integers(x1, x2, "lcm"))
+    return apply(ar.lcm, _integers(x1, x2, "lcm"))
 
 
 def _integers(x1: Any, x2: Any, what: str) -> tuple[Tensor, ...]:
@@ -142,44 +135,38 @@ def _integers(x1: Any, x2: Any, what: str) -> tuple[Tensor, ...]:
 
 def bitwise_and(x1: Any, x2: Any) -> Tensor:
     """The bits that are set in both."""
-    x1, x2 = promoted(x1, x2)
-    return (math.logical_and if _is_bool(x1) else bitwise.bitwise_and)(x1, x2)
+    return numeric_or_logical(ar.bitwise_and, *promoted(x1, x2))
 
 
 def bitwise_or(x1: Any, x2: Any) -> Tensor:
     """The bits that are set in one of them, or in both."""
-    x1, x2 = promoted(x1, x2)
-    return (math.logical_or if _is_bool(x1) else bitwise.bitwise_or)(x1, x2)
+    return numeric_or_logical(ar.bitwise_or, *promoted(x1, x2))
 
 
 def bitwise_xor(x1: Any, x2: Any) -> Tensor:
     """The bits that are set in just one of them."""
-    x1, x2 = promoted(x1, x2)
-    return (math.logical_xor if _is_bool(x1) else bitwise.bitwise_xor)(x1, x2)
+    return numeric_or_logical(ar.bitwise_xor, *promoted(x1, x2))
 
 
 def bitwise_not(x: Any) -> Tensor:
     """The bits that are not set."""
-    x = tensor_of(x)
-    return (math.logical_not if _is_bool(x) else bitwise.invert)(x)
+    return numeric_or_logical(ar.invert, tensor_of(x))
 
 
 # Order and rounding
 
 
 def maximum(x1: Any, x2: Any) -> Tensor:
-    """The greater of the two; of truth values, whether one is true."""
+    """The greater of the two; of booleans, whether one is true."""
     number = isinstance(x2, numbers.Real) and not isinstance(x2, bool)
-    if number and x2 == 0 and isinstance(x1, Tensor) and not _is_bool(x1):
+    if number and x2 == 0 and isinstance(x1, Tensor) and not is_bool(x1):
         return nn.relu(x1)  # whose dtype is that of x1, and whose derivative at 0 is 0
-    x1, x2 = promoted(x1, x2)
-    return math.logical_or(x1, x2) if _is_bool(x1) else math.maximum(x1, x2)
+    return numeric_or_logical(ar.maximum, *promoted(x1, x2))
 
 
 def minimum(x1: Any, x2: Any) -> Tensor:
-    """The lesser of the two; of truth values, whether both are true."""
-    x1, x2 = promoted(x1, x2)
-    return math.logical_and(x1, x2) if _is_bool(x1) else math.minimum(x1, x2)
+    """The lesser of the two; of booleans, whether both are true."""
+    return numeric_or_logical(ar.minimum, *promoted(x1, x2))
 
 
 def clip(a: Any, a_min: Any, a_max: Any) -> Tensor:
@@ -219,14 +206,12 @@ def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Tensor:
 def signbit(x: Any) -> Tensor:
     """Whether `x` is less than zero."""
     x = tensor_of(x)
-    return tf.zeros_like(x) if _is_bool(x) else x < 0
+    return tf.zeros_like(x) if is_bool(x) else x < 0
 
 
 def heaviside(x1: Any, x2: Any) -> Tensor:
     """0 where `x1` is negative, 1 where it is positive, `x2` where it is zero."""
-    x1, x2 = promoted_inexact(x1, x2)
-    positive_or_zero = tf.where(x1 > 0, tf.ones((), x2.dtype), x2)
-    return tf.where(x1 < 0, tf.zeros((), x2.dtype), positive_or_zero)
+    return shared.heaviside(*promoted_inexact(x1, x2))
 
 
 def ceil(x: Any) -> Tensor:
@@ -241,8 +226,7 @@ def floor(x: Any) -> Tensor:
 
 def fix(x: Any) -> Tensor:
     """`x`, rounded towards zero."""
-    x = inexact(x)
-    return tf.where(x < 0, math.ceil(x), math.floor(x))
+    return shared.trunc(inexact(x))
 
 
 def around(a: Any, decimals: int = 0) -> Tensor:
@@ -251,16 +235,8 @@ def around(a: Any, decimals: int = 0) -> Tensor:
     >>> tf.experimental.numpy.around([1.25, 2.37], 1).numpy()
     array([1.2, 2.4])
     """
-    own, decimals = tensor_of(a), integer(decimals, "around: decimals")
-    places = max(decimals, -decimals)  # `abs` is another function here
-    if places > _MOST_DECIMALS:
-        raise ValueError(
-            f"around: `decimals` must be from {-_MOST_DECIMALS} to {_MOST_DECIMALS}. Received: "
-            f"{brief(decimals)}."
-        )
-    x, factor = inexact(own), 10.0**places
-    y = math.round(x * factor) / factor if decimals >= 0 else math.round(x / factor) * factor
-    return to_dtype(y, own._array.dtype)
+    own = tensor_of(a)
+    return to_dtype(shared.around(inexact(own), decimals), own._array.dtype)
 
 
 def round(a: Any, decimals: int = 0) -> Tensor:
@@ -279,16 +255,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     >>> tf.experimental.numpy.diff([1, 3, 7]).numpy()
     array([2, 4])
     """
-    x, n = array_of(a), integer(n, "diff: n")
-    if n < 0:
-        raise ValueError(f"diff: `n` must not be negative. Received: {n}.")
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"diff: there is no axis {as_text(axis)} in shape {x._array.shape}.")
-    front = (slice(None),) * normalise_axis(axis, x.ndim, "diff")
-    difference = math.not_equal if _is_bool(x) else math.subtract
-    for _ in range(n):
-        x = difference(x[(*front, slice(1, None))], x[(*front, slice(None, -1))])
-    return x
+    return shared.diff(array_of(a), integer(n, "diff: n"), axis)
 
 
 # Powers, exponentials and logarithms
@@ -368,25 +335,12 @@ def logaddexp(x1: Any, x2: Any) -> Tensor:
     >>> tf.experimental.numpy.logaddexp(1000.0, 1000.0).numpy().round(3)
     np.float64(1000.693)
     """
-    return _log_of_sum(x1, x2, 1.0)
+    return shared.logaddexp(*promoted_inexact(x1, x2))
 
 
 def logaddexp2(x1: Any, x2: Any) -> Tensor:
     """`log2(2**x1 + 2**x2)`, without overflow."""
-    return _log_of_sum(x1, x2, float(np.log(2)))
-
-
-def _log_of_sum(x1: Any, x2: Any, unit: float) -> Tensor:
-    """The logarithm of a sum, to the base whose natural logarithm is `unit`.
-
-    Which of two equal numbers counts as the larger does not matter: each has half of the gradient.
-    """
-    x1, x2 = promoted_inexact(x1, x2)
-    larger = tf.where(x1 >= x2, x1, x2)
-    smaller = tf.where(x1 >= x2, x2, x1)
-    difference = smaller - larger
-    y = larger + math.softplus(difference * unit) / unit
-    return tf.where(math.is_nan(difference), x1 + x2, y)  # infinities of one sign, or nan
+    return shared.logaddexp2(*promoted_inexact(x1, x2))
 
 
 # Angles and hyperbolic functions
@@ -463,9 +417,7 @@ def arctanh(x: Any) -> Tensor:
 
 def sinc(x: Any) -> Tensor:
     """`sin(pi * x) / (pi * x)`, which is 1 at zero."""
-    angle = inexact(x) * float(np.pi)
-    near_zero = 1.0 - math.square(angle) / 6.0  # so that derivatives are right there too
-    return tf.where(angle == 0.0, near_zero, math.sin(angle) / angle)
+    return shared.sinc(inexact(x))
 
 
 def deg2rad(x: Any) -> Tensor:

@@ -8,8 +8,9 @@ import numpy as np
 
 import retrograde as tf
 from retrograde.core.tensor import Tensor
-from retrograde.experimental.numpy._inputs import broadcast_all, tensor_of
+from retrograde.experimental.numpy._inputs import tensor_of
 from retrograde.experimental.numpy.shaping import moveaxis, ravel
+from retrograde.numpy_functions.shaping import broadcast_all
 from retrograde.ops import slicing
 from retrograde.ops.casting import to_dtype
 from retrograde.values.arguments import shown
@@ -52,7 +53,7 @@ def _is_nested(k: Any) -> bool:
 
 
 def _element(k: Any) -> Any:
-    """One element of a key; arrays of indices as tensors, and truth values as their places."""
+    """One element of a key; arrays of indices as tensors, and booleans as their places."""
     if k is None or k is Ellipsis or isinstance(k, slice):
         return k
     if isinstance(k, (int, np.integer)) and not isinstance(k, bool):

@@ -31,7 +31,7 @@ def not_equal(x1: Any, x2: Any) -> Tensor:
 
 
 def _ordered(x1: Any, x2: Any) -> list[Tensor]:
-    """Both, of one dtype; truth values as integers, which have an order."""
+    """Both, of one dtype; booleans as integers, which have an order."""
     return [to_dtype(x, _INT32) if x._array.dtype == _BOOL else x for x in promoted(x1, x2)]
 
 
@@ -85,7 +85,7 @@ def allclose(
     return math.reduce_all(isclose(a, b, rtol, atol, equal_nan))
 
 
-# Truth values
+# Booleans
 
 
 def logical_and(x1: Any, x2: Any) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any
 import retrograde as tf
 from retrograde import linalg, math
 from retrograde.core.tensor import Tensor
-from retrograde.experimental.numpy._inputs import axis_to_end, broadcast_all, promoted, tensor_of
-from retrograde.experimental.numpy.shaping import moveaxis, ravel
+from retrograde.experimental.numpy._inputs import promoted, tensor_of
+from retrograde.experimental.numpy.shaping import ravel
+from retrograde.numpy_functions import products as shared
 from retrograde.values.arguments import shown
-from retrograde.values.errors import FailedPreconditionError, InvalidArgumentError
 
 
 def matmul(x1: Any, x2: Any) -> Tensor:
@@ -19,46 +19,27 @@ def matmul(x1: Any, x2: Any) -> Tensor:
     >>> tf.experimental.numpy.matmul([[1, 2], [3, 4]], [0.5, 1.0]).numpy()
     array([2.5, 5.5])
     """
-    x1, x2 = promoted(x1, x2)
-    if not (x1.ndim and x2.ndim):
-        raise ValueError(
-            f"matmul: expected vectors or matrices. Received: shapes {x1._array.shape} and "
-            f"{x2._array.shape}."
-        )
-    try:
-        if x2.ndim == 1:
-            return linalg.tensordot(x1, x2, 1)
-        return linalg.tensordot(x1, x2, [[0], [-2]]) if x1.ndim == 1 else linalg.matmul(x1, x2)
-    except InvalidArgumentError as error:
-        raise ValueError(str(error)) from None
+    return shared.matmul(*promoted(x1, x2))
 
 
 def dot(a: Any, b: Any) -> Tensor:
     """The sum over the last axis of `a` and the last but one of `b`; of scalars, the product."""
-    a, b = promoted(a, b)
-    if not (a.ndim and b.ndim):
-        return math.multiply(a, b)
-    return linalg.tensordot(a, b, [[-1], [-1 if b.ndim == 1 else -2]])
+    return shared.dot(*promoted(a, b))
 
 
 def inner(a: Any, b: Any) -> Tensor:
     """The sum over the last axes of `a` and `b`; of scalars, the product."""
-    a, b = promoted(a, b)
-    if not (a.ndim and b.ndim):
-        return math.multiply(a, b)
-    return linalg.tensordot(a, b, [[-1], [-1]])
+    return shared.inner(*promoted(a, b))
 
 
 def outer(a: Any, b: Any) -> Tensor:
     """The products of each element of `a` with each of `b`."""
-    a, b = promoted(a, b)
-    return math.multiply(tf.reshape(a, [-1, 1]), tf.reshape(b, [1, -1]))
+    return shared.outer(*promoted(a, b))
 
 
 def vdot(a: Any, b: Any) -> Tensor:
     """The sum of the products of all elements; those of `a` are conjugated."""
-    a, b = promoted(a, b)
-    return dot(ravel(math.conj(a)), ravel(b))
+    return shared.vdot(*promoted(a, b))
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
@@ -74,24 +55,7 @@ def cross(
     >>> tf.experimental.numpy.cross([1, 0, 0], [0, 1, 0]).numpy()
     array([0, 0, 1])
     """
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    a, b = promoted(a, b)
-    a, b = axis_to_end(a, axisa, "cross"), axis_to_end(b, axisb, "cross")
-    lengths = a._array.shape[-1], b._array.shape[-1]
-    if not set(lengths) <= {2, 3}:
-        raise FailedPreconditionError(
-            message=f"cross: expected vectors of length 2 or 3. Received: lengths {lengths}."
-        )
-    c = linalg.cross(*broadcast_all([_of_length_3(a), _of_length_3(b)]))
-    return c[..., 2] if lengths == (2, 2) else moveaxis(c, -1, axisc)
-
-
-def _of_length_3(x: Tensor) -> Tensor:
-    """Vectors with a third component of zero, if they have only two."""
-    if x._array.shape[-1] == 3:
-        return x
-    return tf.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, 1]])
+    return shared.cross(*promoted(a, b), axisa, axisb, axisc, axis)
 
 
 def kron(a: Any, b: Any) -> Tensor:
@@ -100,13 +64,7 @@ def kron(a: Any, b: Any) -> Tensor:
     >>> tf.experimental.numpy.kron([1, 2], [1, 10]).numpy()
     array([ 1, 10,  2, 20])
     """
-    a, b = promoted(a, b)
-    count = max(a.ndim, b.ndim)
-    sizes_a, sizes_b = ((1,) * (count - x.ndim) + x._array.shape for x in (a, b))
-    apart_a = [size for n in sizes_a for size in (n, 1)]
-    apart_b = [size for n in sizes_b for size in (1, n)]
-    y = math.multiply(tf.reshape(a, apart_a), tf.reshape(b, apart_b))
-    return tf.reshape(y, [n * m for n, m in zip(sizes_a, sizes_b, strict=True)])
+    return shared.kron(*promoted(a, b))
 
 
 def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:

@@ -14,6 +14,7 @@ from retrograde.experimental.numpy._inputs import inexact, refuse, tensor_of
 from retrograde.experimental.numpy.creating import diagonal
 from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import atleast_1d, ravel
+from retrograde.numpy_functions.elementwise import without_nan
 from retrograde.ops.casting import to_dtype
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
@@ -25,23 +26,23 @@ _WIDE = {"b": np.dtype(np.int64), "i": np.dtype(np.int64), "u": np.dtype(np.uint
 
 
 def _widened(x: Tensor) -> Tensor:
-    """`x`; integers and truth values in 64 bits, where sums of them rarely overflow."""
+    """`x`; integers and booleans in 64 bits, where sums of them rarely overflow."""
     dtype = x._array.dtype
     return to_dtype(x, _WIDE.get(dtype.kind, dtype))
 
 
 def _combined(
-    reduce: Callable, of_truths: Callable, a: Any, axis: Any, dtype: Any, keepdims: bool | None
+    reduce: Callable, of_booleans: Callable, a: Any, axis: Any, dtype: Any, keepdims: bool | None
 ) -> Tensor:
     wanted = wanted_dtype(dtype)
     x = tensor_of(a, wanted)
     if wanted == _BOOL:
-        return of_truths(x, axis, bool(keepdims))
+        return of_booleans(x, axis, bool(keepdims))
     return reduce(_widened(x) if wanted is None else x, axis, bool(keepdims))
 
 
 def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Tensor:
-    """The sum over `axis`; of integers and truth values in 64 bits.
+    """The sum over `axis`; of integers and booleans in 64 bits.
 
     >>> tf.experimental.numpy.sum([True, True, False])
     <tf.Tensor: shape=(), dtype=int64, numpy=2>
@@ -50,14 +51,14 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = Non
 
 
 def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Tensor:
-    """The product over `axis`; of integers and truth values in 64 bits."""
+    """The product over `axis`; of integers and booleans in 64 bits."""
     return _combined(math.reduce_prod, math.reduce_all, a, axis, dtype, keepdims)
 
 
 def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool | None = None
 ) -> Tensor:
-    """The mean over `axis`; of integers and truth values as float64."""
+    """The mean over `axis`; of integers and booleans as float64."""
     if out is not None:
         raise refuse("out", "mean")
     x = inexact(a) if dtype is None else tensor_of(a, wanted_dtype(dtype))
@@ -135,10 +136,10 @@ def std(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
 
 
 def _extreme(
-    reduce: Callable, of_truths: Callable, a: Any, axis: Any, keepdims: bool | None
+    reduce: Callable, of_booleans: Callable, a: Any, axis: Any, keepdims: bool | None
 ) -> Tensor:
     x = tensor_of(a)
-    return (of_truths if x._array.dtype == _BOOL else reduce)(x, axis, bool(keepdims))
+    return (of_booleans if x._array.dtype == _BOOL else reduce)(x, axis, bool(keepdims))
 
 
 def amax(a: Any, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
@@ -212,21 +213,14 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     return _running(math.cumprod, a, axis, dtype)
 
 
-def _without_nan(a: Any, instead: int) -> Tensor:
-    x = tensor_of(a)
-    if x._array.dtype not in dtypes.INEXACT:
-        return x
-    return tf.where(math.is_nan(x), tensor_of(instead, x._array.dtype), x)
-
-
 def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis` of what is not nan."""
-    return sum(_without_nan(a, 0), axis, dtype, keepdims)
+    return sum(without_nan(tensor_of(a), 0)[0], axis, dtype, keepdims)
 
 
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product over `axis` of what is not nan."""
-    return prod(_without_nan(a, 1), axis, dtype, keepdims)
+    return prod(without_nan(tensor_of(a), 1)[0], axis, dtype, keepdims)
 
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Tensor:

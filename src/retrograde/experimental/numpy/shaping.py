@@ -13,12 +13,11 @@ from retrograde import math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import (
     array_of,
-    axis_to_end,
-    broadcast_all,
     promoted,
     refuse,
     tensor_of,
 )
+from retrograde.numpy_functions import shaping as shared
 from retrograde.ops.arguments import integer, integers
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.toplevel.clipping import clip_by_value
@@ -101,11 +100,7 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     """`a` with two axes interchanged."""
-    x = tensor_of(a)
-    one, other = (normalise_axis(axis, x.ndim, "swapaxes") for axis in (axis1, axis2))
-    order = list(range(x.ndim))
-    order[one], order[other] = other, one
-    return tf.transpose(x, order)
+    return shared.swapaxes(tensor_of(a), axis1, axis2)
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
@@ -114,42 +109,28 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     >>> tf.experimental.numpy.moveaxis(tf.zeros([2, 3, 4]), 0, -1).shape
     TensorShape([3, 4, 2])
     """
-    x = tensor_of(a)
-    before, after = (
-        [normalise_axis(axis, x.ndim, "moveaxis") for axis in integers(axes, "moveaxis")]
-        for axes in (source, destination)
-    )
-    if len(before) != len(after):
-        raise ValueError(
-            f"moveaxis: expected as many sources as destinations. Received: {as_text(source)} and "
-            f"{as_text(destination)}."
-        )
-    order = [axis for axis in range(x.ndim) if axis not in before]
-    for place, axis in sorted(zip(after, before, strict=True)):
-        order.insert(place, axis)
-    return tf.transpose(x, order)
+    source, destination = (integers(axes, "moveaxis") for axes in (source, destination))
+    return shared.moveaxis(tensor_of(a), source, destination)
 
 
-def _at_least(count: int, arys: Sequence[Any], grow: Any) -> Tensor | list[Tensor]:
-    """Each of `arys` with at least `count` axes; `grow` gives the new shape for an old one."""
-    xs = [array_of(a) for a in arys]
-    xs = [x if x.ndim >= count else tf.reshape(x, grow(x._array.shape)) for x in xs]
+def _at_least(count: int, arys: Sequence[Any]) -> Tensor | list[Tensor]:
+    xs = [shared.at_least(count, array_of(a)) for a in arys]
     return xs[0] if len(xs) == 1 else xs
 
 
 def atleast_1d(*arys: Any) -> Tensor | list[Tensor]:
     """Each argument with at least one axis."""
-    return _at_least(1, arys, lambda _: (1,))
+    return _at_least(1, arys)
 
 
 def atleast_2d(*arys: Any) -> Tensor | list[Tensor]:
     """Each argument with at least two axes; a vector becomes a row."""
-    return _at_least(2, arys, lambda old: (1,) * (2 - len(old)) + old)
+    return _at_least(2, arys)
 
 
 def atleast_3d(*arys: Any) -> Tensor | list[Tensor]:
     """Each argument with at least three axes; those of a matrix come first."""
-    return _at_least(3, arys, lambda old: (*((1,) * (2 - len(old)) + old), 1))
+    return _at_least(3, arys)
 
 
 def broadcast_to(array: Any, shape: Any) -> Tensor:
@@ -163,7 +144,7 @@ def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Tensor]:
         raise refuse("subok", "broadcast_arrays")
     if kwargs:
         raise refuse(next(iter(kwargs)), "broadcast_arrays")
-    return broadcast_all([array_of(arg) for arg in args])
+    return shared.broadcast_all([array_of(arg) for arg in args])
 
 
 # Joining and cutting
@@ -268,10 +249,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
 
 def tile(a: Any, reps: Any) -> Tensor:
     """`a`, repeated as a whole along each axis; it gets as many axes as `reps` asks for."""
-    x, times = tensor_of(a), integers(reps, "tile")
-    count = max(x.ndim, len(times))
-    x = tf.reshape(x, (1,) * (count - x.ndim) + x._array.shape)
-    return tf.tile(x, (1,) * (count - len(times)) + times)
+    return shared.tile(tensor_of(a), integers(reps, "tile"))
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
@@ -322,14 +300,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     """`m` turned `k` times by 90 degrees, from the first of two axes towards the second."""
     x = tensor_of(m)
     one, other = (normalise_axis(axis, x.ndim, "rot90") for axis in axes)
-    turns = integer(k, "rot90: k") % 4
-    if turns == 0:
-        return identity(x)
-    if turns == 2:
-        return tf.reverse(x, [one, other])
-    if turns == 1:
-        return swapaxes(flip(x, other), one, other)
-    return flip(swapaxes(x, one, other), other)
+    return shared.rot90(x, integer(k, "rot90: k"), (one, other))
 
 
 # Picking and sorting
@@ -367,19 +338,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
     x, places = tensor_of(arr), tensor_of(indices)
     if axis is None:
         return take_along_axis(ravel(x), places, 0)
-    axis = normalise_axis(axis, x.ndim, "take_along_axis")
-    if places.ndim != x.ndim:
-        raise ValueError(
-            f"take_along_axis: the array has {x.ndim} axes, the indices have {places.ndim}. "
-            "Expected as many."
-        )
-    moved = [axis_to_end(t, axis, "take_along_axis") for t in (x, places)]
-    fronts = broadcast_all([tf.zeros(t._array.shape[:-1], bool) for t in moved])
-    front = fronts[0]._array.shape
-    x, places = (tf.broadcast_to(t, (*front, t._array.shape[-1])) for t in moved)
-    count = x._array.shape[-1]
-    places = tf.where(places < 0, places + count, places)
-    return moveaxis(tf.gather(x, places, batch_dims=len(front)), -1, axis)
+    return shared.take_along_axis(x, places, axis)
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
@@ -432,9 +391,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     if not len(condlist):
         raise ValueError("select: expected at least one condition.")
     result, *choices = promoted(default, *choicelist)
-    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        result = where(condition, choice, result)
-    return result
+    conditions = [tensor_of(condition, np.dtype(bool)) for condition in condlist]
+    return shared.select(conditions, choices, result)
 
 
 def sort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the functions make of their arguments: tensors, of the dtype that Keras's rules give."""
+"""Conversion of arguments: to tensors, of the dtype that Keras's rules give."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
 from retrograde.ops.casting import to_dtype
 from retrograde.values import dtypes
+from retrograde.values.shapes import normalise_axis
 
 BOOL = np.dtype(bool)
 INT32 = np.dtype(np.int32)
@@ -50,7 +51,7 @@ def common_dtype(*kinds: Any) -> np.dtype:
 
 
 def summed_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype in which Keras adds up: at least 32 bits for integers and truth values."""
+    """The dtype in which Keras adds up: at least 32 bits for integers and booleans."""
     return _SHORT[dtype.kind] if dtype.kind in _SHORT and dtype.itemsize < 4 else dtype
 
 
@@ -107,7 +108,7 @@ def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 
 
 def inexact(x: Any) -> Tensor:
-    """`x` as a tensor of floats or complex numbers; integers and truth values as `floatx`."""
+    """`x` as a tensor of floats or complex numbers; integers and booleans as `floatx`."""
     x = tensor(x)
     return x if x._array.dtype in dtypes.INEXACT else to_dtype(x, floatx())
 
@@ -119,21 +120,26 @@ def inexact_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 
 
 def numbers(x: Any) -> Tensor:
-    """`x` as a tensor of numbers; truth values as int32."""
+    """`x` as a tensor of numbers; booleans as int32."""
     x = tensor(x)
     return to_dtype(x, INT32) if x._array.dtype.kind == "b" else x
 
 
 def number_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """Two values as tensors of one dtype of numbers; truth values as int32."""
+    """Two values as tensors of one dtype of numbers; booleans as int32."""
     x1, x2 = pair(x1, x2)
     return numbers(x1), numbers(x2)
 
 
-def truths(x: Any) -> Tensor:
-    """`x` as truth values: numbers are true unless they are zero."""
+def booleans(x: Any) -> Tensor:
+    """`x` as booleans: numbers are true unless they are zero."""
     x = tensor(x)
     return x if x._array.dtype.kind == "b" else to_dtype(x, BOOL)
+
+
+def boolean_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Two values as booleans."""
+    return booleans(x1), booleans(x2)
 
 
 def single(x: Tensor) -> Tensor:
@@ -161,10 +167,7 @@ def wholes(value: Any) -> tuple[int, ...]:
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:
     """One axis, counted from the front."""
-    axis = whole(axis)
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"{what}: axis {axis} is out of range for a tensor of {ndim} axes.")
-    return axis % ndim
+    return normalise_axis(axis, ndim, what, ValueError)
 
 
 def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
+from retrograde.keras_backend.ops._functions import unary
 from retrograde.keras_backend.ops._inputs import (
     FLOAT32,
     FLOAT64,
@@ -114,6 +115,11 @@ def logsumexp(x, axis=None, keepdims=False):
 
 # Distances and functions of each element
 
+rsqrt = unary(el.rsqrt)
+erf = unary(el.erf)
+erfc = unary(el.erfc)
+erfinv = unary(special.erfinv)
+
 
 def cdist(x, y):
     """The distances of each row of x from each row of y. Where it is 0, so is its gradient."""
@@ -126,22 +132,6 @@ def cdist(x, y):
     squares = sum(difference * difference, -1)
     apart = squares > 0
     return ar.mask(el.sqrt(ar.select(apart, squares, ones_like(squares))), apart)
-
-
-def rsqrt(x):
-    return apply(el.rsqrt, (inexact(x),))
-
-
-def erf(x):
-    return apply(el.erf, (inexact(x),))
-
-
-def erfc(x):
-    return apply(el.erfc, (inexact(x),))
-
-
-def erfinv(x):
-    return apply(special.erfinv, (inexact(x),))
 
 
 def logdet(x):

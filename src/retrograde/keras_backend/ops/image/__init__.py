@@ -17,23 +17,3 @@ from retrograde.keras_backend.ops.image.transforming import (
     elastic_transform,
     perspective_transform,
 )
-
-__all__ = [
-    "AFFINE_TRANSFORM_FILL_MODES",
-    "AFFINE_TRANSFORM_INTERPOLATIONS",
-    "MAP_COORDINATES_FILL_MODES",
-    "RESIZE_INTERPOLATIONS",
-    "SCALE_AND_TRANSLATE_METHODS",
-    "affine_transform",
-    "compute_homography_matrix",
-    "elastic_transform",
-    "gaussian_blur",
-    "hsv_to_rgb",
-    "map_coordinates",
-    "perspective_transform",
-    "resize",
-    "rgb_to_grayscale",
-    "rgb_to_hsv",
-    "scale_and_translate",
-    "sobel_edges",
-]

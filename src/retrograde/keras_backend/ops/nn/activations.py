@@ -2,56 +2,26 @@
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
+from retrograde.keras_backend.ops._functions import unary
 from retrograde.keras_backend.ops._inputs import axis_of, inexact
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import normalising
 from retrograde.ops.shaping import reshape, split
 
-
-def relu(x):
-    """`max(x, 0)`; the gradient at 0 is 0."""
-    return apply(el.relu, (convert_to_tensor(x),))
-
-
-def relu6(x):
-    """`min(max(x, 0), 6)`; the gradient at both corners is 0."""
-    return apply(el.relu6, (convert_to_tensor(x),))
-
-
-def sigmoid(x):
-    """`1 / (1 + exp(-x))`."""
-    return apply(el.sigmoid, (inexact(x),))
-
-
-def tanh(x):
-    """The hyperbolic tangent."""
-    return apply(el.tanh, (inexact(x),))
-
-
-def softplus(x):
-    """`log(1 + exp(x))`."""
-    return apply(el.softplus, (inexact(x),))
-
-
-def softsign(x):
-    """`x / (1 + |x|)`."""
-    return apply(el.softsign, (inexact(x),))
-
-
-def silu(x):
-    """`x * sigmoid(x)`."""
-    return apply(el.silu, (inexact(x),))
+relu = unary(el.relu, convert_to_tensor)  # max(x, 0); the gradient at 0 is 0
+relu6 = unary(el.relu6, convert_to_tensor)  # min(max(x, 0), 6); the gradient at both corners is 0
+sigmoid = unary(el.sigmoid)  # 1 / (1 + exp(-x))
+tanh = unary(el.tanh)
+softplus = unary(el.softplus)  # log(1 + exp(x))
+softsign = unary(el.softsign)  # x / (1 + |x|)
+silu = unary(el.silu)  # x * sigmoid(x)
+selu = unary(el.selu)  # elu, scaled so that it keeps mean 0 and variance 1
 
 
 def gelu(x, approximate=True):
     """`x` times the probability that a normal variate is below it, by a tanh if `approximate`."""
     return apply(el.gelu, (inexact(x),), {"approximate": bool(approximate)})
-
-
-def selu(x):
-    """`elu`, scaled so that it keeps mean 0 and variance 1."""
-    return apply(el.selu, (inexact(x),))
 
 
 def leaky_relu(x, negative_slope=0.2):

@@ -43,8 +43,7 @@ def ones(shape, dtype=None):
     return Tensor(np.ones(wholes(shape), numpy_dtype(dtype)))
 
 
-def empty(shape, dtype=None):
-    return zeros(shape, dtype)
+empty = zeros
 
 
 def full(shape, fill_value, dtype=None):
@@ -66,8 +65,7 @@ def ones_like(x, dtype=None):
     return tf.ones_like(x, _own_or(dtype, x))
 
 
-def empty_like(x, dtype=None):
-    return zeros_like(x, dtype)
+empty_like = zeros_like
 
 
 def full_like(x, fill_value, dtype=None):
@@ -147,42 +145,37 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 # Of diagonals and triangles
 
 
-def eye(N, M=None, k=0, dtype=None):
-    columns = None if M is None else whole(M)
-    return Tensor(np.eye(whole(N), columns, whole(k), dtype=bool).astype(numpy_dtype(dtype)))
+def _matrix(make):
+    """Returns the function of sizes, a diagonal and a dtype that makes a matrix of 0 and 1."""
+
+    def function(N, M=None, k=0, dtype=None):
+        columns = None if M is None else whole(M)
+        return Tensor(make(whole(N), columns, whole(k), dtype=bool).astype(numpy_dtype(dtype)))
+
+    return function
+
+
+eye = _matrix(np.eye)
+tri = _matrix(np.tri)
 
 
 def identity(n, dtype=None):
     return eye(n, dtype=dtype)
 
 
-def tri(N, M=None, k=0, dtype=None):
-    columns = None if M is None else whole(M)
-    return Tensor(np.tri(whole(N), columns, whole(k), dtype=bool).astype(numpy_dtype(dtype)))
-
-
 # Windows
 
 
-def _window(make, length, *arguments):
-    return Tensor(make(int(_number(length)), *arguments).astype(floatx()))
+def _window(make):
+    """Returns the function that makes a window of so many numbers."""
+    return lambda x: Tensor(make(int(_number(x))).astype(floatx()))
 
 
-def bartlett(x):
-    return _window(np.bartlett, x)
-
-
-def blackman(x):
-    return _window(np.blackman, x)
-
-
-def hamming(x):
-    return _window(np.hamming, x)
-
-
-def hanning(x):
-    return _window(np.hanning, x)
+bartlett = _window(np.bartlett)
+blackman = _window(np.blackman)
+hamming = _window(np.hamming)
+hanning = _window(np.hanning)
 
 
 def kaiser(x, beta):
-    return _window(np.kaiser, x, _number(beta))
+    return _window(lambda length: np.kaiser(length, _number(beta)))(x)

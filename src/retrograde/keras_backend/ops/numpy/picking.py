@@ -14,6 +14,7 @@ from retrograde.keras_backend.ops._inputs import (
     INT32,
     INT64,
     axis_of,
+    booleans,
     inexact,
     number_pair,
     numbers,
@@ -23,28 +24,25 @@ from retrograde.keras_backend.ops._inputs import (
     shape_of,
     single,
     tensor,
-    truths,
     whole,
     wholes,
 )
 from retrograde.keras_backend.ops.numpy.reductions import all, any, max, min, sum
 from retrograde.keras_backend.ops.numpy.shaping import axes_to_end, moveaxis, ravel
+from retrograde.numpy_functions import shaping as shared
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, shaping, sorting
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import ceil, floor, rint
 from retrograde.values.arguments import shown
-from retrograde.values.shapes import broadcast
 
 # By place
 
 
-def _places(indices, count):
-    """Indices as integers that count from the front."""
+def _integer(indices):
+    """Indices of a dtype that can index."""
     i = tensor(indices)
-    if i._array.dtype not in (INT32, INT64):
-        i = to_dtype(i, INT32)
-    return apply(indexing.from_front, (i,), {"size": count})
+    return i if i._array.dtype in (INT32, INT64) else to_dtype(i, INT32)
 
 
 def take(x, indices, axis=None):
@@ -52,38 +50,15 @@ def take(x, indices, axis=None):
     if axis is None:
         x, axis = ravel(x), 0
     at = axis_of(axis, x.ndim, "take")
-    return indexing.gather(x, _places(indices, x._array.shape[at]), axis=at)
+    places = indexing.from_front(_integer(indices), size=x._array.shape[at])
+    return indexing.gather(x, places, axis=at)
 
 
 def take_along_axis(x, indices, axis=None):
     x, i = tensor(x), tensor(indices)
     if axis is None:
         x, axis = ravel(x), 0
-    at, last = axis_of(axis, x.ndim, "take_along_axis"), x.ndim - 1
-    if i.ndim != x.ndim:
-        raise ValueError(
-            f"take_along_axis: x has shape {shape_of(x)}, the indices have {shape_of(i)}. "
-            "Expected as many axes."
-        )
-    i = _places(i, x._array.shape[at])
-    return moveaxis(_along_last(moveaxis(x, at, last), moveaxis(i, at, last)), last, at)
-
-
-def _along_last(x, places):
-    """The elements at `places` along the last axis; all other axes broadcast."""
-    front = broadcast(x._array.shape[:-1], places._array.shape[:-1])
-    if front is None:
-        raise ValueError(
-            f"take_along_axis: shapes {shape_of(x)} and {shape_of(places)} do not fit together."
-        )
-    x, places = (
-        v if v._array.shape[:-1] == front else shaping.broadcast_to(v, shape=(*front, v.shape[-1]))
-        for v in (x, places)
-    )
-    if not front:
-        return indexing.gather(x, places, axis=0, whole=True)
-    last = shaping.reshape(places, shape=(*places._array.shape, 1))
-    return indexing.gather_nd(x, last, batch_dims=len(front))
+    return shared.take_along_axis(x, _integer(i), axis, ValueError)
 
 
 def unravel_index(indices, shape):
@@ -104,11 +79,11 @@ def where(condition, x1=None, x2=None):
     if x1 is None or x2 is None:
         return nonzero(condition)
     x1, x2 = pair(x1, x2)
-    return apply(ar.select, (truths(condition), x1, x2))
+    return apply(ar.select, (booleans(condition), x1, x2))
 
 
 def nonzero(x):
-    places = tf.where(truths(x))
+    places = tf.where(booleans(x))
     return tuple(shaping.unstack(to_dtype(places, INT32), axis=1))
 
 
@@ -251,34 +226,30 @@ def histogram(x, bins=10, range=None):
 # Quantiles
 
 
-def quantile(x, q, axis=None, method="linear", keepdims=False):
-    return _quantile(x, q, axis, method, keepdims, False)
+def _quantiles(past_nan, of):
+    return lambda x, q, axis=None, method="linear", keepdims=False: _quantile(
+        x, q, axis, method, keepdims, past_nan, of
+    )
 
 
-def percentile(x, q, axis=None, method="linear", keepdims=False):
-    return _quantile(x, q, axis, method, keepdims, False, 100)
+quantile = _quantiles(past_nan=False, of=1)
+percentile = _quantiles(past_nan=False, of=100)
+nanquantile = _quantiles(past_nan=True, of=1)
+nanpercentile = _quantiles(past_nan=True, of=100)
 
 
 def median(x, axis=None, keepdims=False):
-    return _quantile(x, 0.5, axis, "linear", keepdims, False)
-
-
-def nanquantile(x, q, axis=None, method="linear", keepdims=False):
-    return _quantile(x, q, axis, method, keepdims, True)
-
-
-def nanpercentile(x, q, axis=None, method="linear", keepdims=False):
-    return _quantile(x, q, axis, method, keepdims, True, 100)
+    return quantile(x, 0.5, axis, "linear", keepdims)
 
 
 def nanmedian(x, axis=None, keepdims=False):
-    return _quantile(x, 0.5, axis, "linear", keepdims, True)
+    return nanquantile(x, 0.5, axis, "linear", keepdims)
 
 
-def _quantile(x, q, axis, method, keepdims, past_nan, of=1):
+def _quantile(x, q, axis, method, keepdims, past_nan, of):
     """The elements at the shares `q / of` of the way from the least to the greatest.
 
-    A nan is the greatest of all; it makes all else nan too, unless `past_nan` leaves it out.
+    A NaN is the greatest of all; it makes all else NaN too, unless `past_nan` leaves it out.
     """
     own = inexact(x)
     x, over = axes_to_end(single(own), axis, "quantile")
@@ -327,4 +298,4 @@ def _at(x, position):
     place = to_dtype(position, INT32)
     if place.ndim < x.ndim:
         place = shaping.reshape(place, shape=(1,) * (x.ndim - place.ndim) + shape_of(place))
-    return _along_last(x, place)
+    return shared.take_along_last(x, place)

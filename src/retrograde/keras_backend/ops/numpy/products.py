@@ -7,8 +7,6 @@ import numpy as np
 from retrograde import linalg
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.experimental.numpy import products as ours
-from retrograde.experimental.numpy.elementwise import diff as differences
 from retrograde.keras_backend.ops._inputs import (
     BOOL,
     FLOAT32,
@@ -21,20 +19,21 @@ from retrograde.keras_backend.ops._inputs import (
     of_dtype,
     pair,
     promoted,
-    shape_of,
     single,
     tensor,
     whole,
 )
 from retrograde.keras_backend.ops.numpy.reductions import mean, sum
 from retrograde.keras_backend.ops.numpy.shaping import flip, moveaxis, pad, ravel, reshape
+from retrograde.numpy_functions import products as shared
+from retrograde.numpy_functions.elementwise import diff as shared_diff
+from retrograde.numpy_functions.elementwise import neighbors
+from retrograde.numpy_functions.shaping import vander as shared_vander
 from retrograde.ops import framing
 from retrograde.ops._families import conj
-from retrograde.ops.arithmetic import power
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.contraction import matmul as product
 from retrograde.ops.elementary import sqrt
-from retrograde.ops.shaping import take_slice
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 
@@ -57,48 +56,32 @@ def matmul(x1, x2):
     if a._array.ndim >= 2 <= b._array.ndim and a._array.dtype in dtypes.INEXACT:
         return apply(product, (a, b))
     (x1, x2), dtype = _factors(x1, x2)
-    return to_dtype(ours.matmul(x1, x2), dtype)
+    return to_dtype(shared.matmul(x1, x2), dtype)
 
 
-def dot(x1, x2):
-    (x1, x2), dtype = _factors_alike(x1, x2)
-    return to_dtype(ours.dot(x1, x2), dtype)
-
-
-def _factors_alike(x1, x2):
-    """As `_factors`; the result has the dtype in which they meet, int8 too."""
+def _multiplied(function, x1, x2, *args):
+    """The product of values of one dtype, which it has, too; int8 as well."""
     x1, x2 = pair(x1, x2)
-    return (numbers(x1), numbers(x2)), x1._array.dtype
+    return to_dtype(function(numbers(x1), numbers(x2), *args), x1._array.dtype)
 
 
-def inner(x1, x2):
-    (x1, x2), dtype = _factors_alike(x1, x2)
-    return to_dtype(ours.inner(x1, x2), dtype)
+def _product(function):
+    return lambda x1, x2: _multiplied(function, x1, x2)
 
 
-def outer(x1, x2):
-    (x1, x2), dtype = _factors_alike(x1, x2)
-    return to_dtype(ours.outer(x1, x2), dtype)
-
-
-def vdot(x1, x2):
-    (x1, x2), dtype = _factors_alike(x1, x2)
-    return to_dtype(ours.vdot(x1, x2), dtype)
+dot = _product(shared.dot)
+inner = _product(shared.inner)
+outer = _product(shared.outer)
+vdot = _product(shared.vdot)
+kron = _product(shared.kron)
 
 
 def tensordot(x1, x2, axes=2):
-    (x1, x2), dtype = _factors_alike(x1, x2)
-    return to_dtype(linalg.tensordot(x1, x2, axes), dtype)
-
-
-def kron(x1, x2):
-    (x1, x2), dtype = _factors_alike(x1, x2)
-    return to_dtype(ours.kron(x1, x2), dtype)
+    return _multiplied(linalg.tensordot, x1, x2, axes)
 
 
 def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    (x1, x2), dtype = _factors_alike(x1, x2)
-    return to_dtype(ours.cross(x1, x2, axisa, axisb, axisc, axis), dtype)
+    return _multiplied(shared.cross, x1, x2, axisa, axisb, axisc, axis)
 
 
 def einsum(subscripts, *operands, **kwargs):
@@ -147,7 +130,7 @@ def corrcoef(x):
 
 
 def diff(a, n=1, axis=-1):
-    return differences(tensor(a), whole(n), whole(axis))
+    return shared_diff(tensor(a), whole(n), whole(axis))
 
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
@@ -155,29 +138,19 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = inexact(y)
     at = axis_of(axis, y.ndim, "trapezoid")
     y = moveaxis(y, at, -1)
-    count = y._array.shape[-1]
     if x is None:
         width = of_dtype(dx, y._array.dtype)
     else:
         x = of_dtype(x, y._array.dtype)
-        width = differences(x if x.ndim == 1 else moveaxis(x, at, -1))
-    whole_axes = tuple((0, n, 1) for n in y._array.shape[:-1])
-    left, right = (
-        take_slice(y, where=(*whole_axes, ends))
-        for ends in ((0, max(count - 1, 0), 1), (min(1, count), count, 1))
-    )
+        width = shared_diff(x if x.ndim == 1 else moveaxis(x, at, -1))
+    left, right = neighbors(y, y.ndim - 1)
     return sum((left + right) * width, -1) * Tensor(y._array.dtype.type(0.5))
 
 
 def vander(x, N=None, increasing=False):
     """The powers of the elements, those of each in a row, the highest first."""
     own = tensor(x)
-    x = inexact(own)
-    if x.ndim != 1:
-        raise ValueError(f"vander: expected a vector. Received: shape {shape_of(x)}.")
-    count = x._array.shape[0] if N is None else whole(N)
-    exponents = np.arange(count)[:: 1 if increasing else -1].astype(x._array.dtype)
-    y = power(reshape(x, (-1, 1)), Tensor(exponents))
+    y = shared_vander(inexact(own), None if N is None else whole(N), increasing)
     return to_dtype(y, own._array.dtype)
 
 

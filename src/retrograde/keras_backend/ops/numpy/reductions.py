@@ -13,6 +13,7 @@ from retrograde.keras_backend.ops._inputs import (
     INT32,
     axes_of,
     axis_of,
+    booleans,
     inexact,
     numbers,
     numpy_dtype,
@@ -22,26 +23,31 @@ from retrograde.keras_backend.ops._inputs import (
     single,
     summed_dtype,
     tensor,
-    truths,
 )
 from retrograde.keras_backend.ops.numpy.elementwise import isclose, maximum, minimum
 from retrograde.keras_backend.ops.numpy.shaping import broadcast_to, expand_dims, ravel, reshape
+from retrograde.numpy_functions.elementwise import OF_BOOLEANS, is_bool, without_nan
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import reduction, scan
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import sqrt
 from retrograde.values import dtypes
 
-# What is most often asked for, all axes, is not worked out anew each time.
+# The most common attributes, for all axes, are made once.
 _ALL_AXES = [{"axis": tuple(range(ndim)), "keepdims": False} for ndim in range(8)]
 
 
-def _reduced(primitive, x, axis, keepdims, what):
+def _reduced(primitive, x, axis, keepdims):
     ndim = x._array.ndim
     if axis is None and not keepdims and ndim < len(_ALL_AXES):
         return apply(primitive, (x,), _ALL_AXES[ndim])
-    attrs = {"axis": axes_of(axis, ndim, what), "keepdims": bool(keepdims)}
+    attrs = {"axis": axes_of(axis, ndim, primitive.name), "keepdims": bool(keepdims)}
     return apply(primitive, (x,), attrs)
+
+
+def _reduction(primitive, convert):
+    """Returns the function that reduces its argument, converted."""
+    return lambda x, axis=None, keepdims=False: _reduced(primitive, convert(x), axis, keepdims)
 
 
 # Sums and products
@@ -52,25 +58,19 @@ def _to_add_up(x):
     return to_dtype(x, summed_dtype(x._array.dtype))
 
 
-def sum(x, axis=None, keepdims=False):
-    return _reduced(reduction.sum, _to_add_up(x), axis, keepdims, "sum")
+sum = _reduction(reduction.sum, _to_add_up)
+mean = _reduction(reduction.mean, inexact)
+any = _reduction(reduction.any, booleans)
+all = _reduction(reduction.all, booleans)
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
     x = _to_add_up(x) if dtype is None else of_dtype(x, numpy_dtype(dtype))
-    return _reduced(reduction.prod, x, axis, keepdims, "prod")
+    return _reduced(reduction.prod, x, axis, keepdims)
 
 
 def count_nonzero(x, axis=None):
-    return sum(to_dtype(truths(x), INT32), axis)
-
-
-def any(x, axis=None, keepdims=False):
-    return _reduced(reduction.any, truths(x), axis, keepdims, "any")
-
-
-def all(x, axis=None, keepdims=False):
-    return _reduced(reduction.all, truths(x), axis, keepdims, "all")
+    return sum(to_dtype(booleans(x), INT32), axis)
 
 
 def allclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
@@ -78,10 +78,6 @@ def allclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 # Means
-
-
-def mean(x, axis=None, keepdims=False):
-    return _reduced(reduction.mean, inexact(x), axis, keepdims, "mean")
 
 
 def var(x, axis=None, keepdims=False):
@@ -117,14 +113,14 @@ def ptp(x, axis=None, keepdims=False):
 
 
 def max(x, axis=None, keepdims=False, initial=None):
-    return _extreme(reduction.max, reduction.any, maximum, x, axis, keepdims, initial)
+    return _extreme(reduction.max, maximum, x, axis, keepdims, initial)
 
 
 def min(x, axis=None, keepdims=False, initial=None):
-    return _extreme(reduction.min, reduction.all, minimum, x, axis, keepdims, initial)
+    return _extreme(reduction.min, minimum, x, axis, keepdims, initial)
 
 
-def _extreme(primitive, of_truths, of_two, x, axis, keepdims, initial):
+def _extreme(primitive, of_two, x, axis, keepdims, initial):
     x = tensor(x)
     over = axes_of(axis, x.ndim, primitive.name)
     if initial is None and not numbers_math.prod(x._array.shape[a] for a in over):
@@ -132,8 +128,7 @@ def _extreme(primitive, of_truths, of_two, x, axis, keepdims, initial):
             f"{primitive.name}: there are no elements to choose from in shape {shape_of(x)}, and "
             "no `initial` value."
         )
-    chosen = of_truths if x._array.dtype.kind == "b" else primitive
-    y = _reduced(chosen, x, over, keepdims, primitive.name)
+    y = _reduced(OF_BOOLEANS[primitive] if is_bool(x) else primitive, x, over, keepdims)
     return y if initial is None else of_two(y, of_dtype(initial, y._array.dtype))
 
 
@@ -164,29 +159,19 @@ def _place(primitive, x, axis, keepdims):
     return expand_dims(y, axis) if y.ndim else reshape(y, (1,) * ndim)
 
 
-# Past nan
-
-
-def _without_nan(x, instead):
-    """`x` with a value in the place of each nan; and where these are, if there can be any."""
-    x = tensor(x)
-    dtype = x._array.dtype
-    if dtype not in dtypes.INEXACT:
-        return x, None
-    missing = ar.is_nan(x)
-    return ar.select(missing, Tensor(dtype.type(instead)), x), missing
+# Without NaN
 
 
 def nansum(x, axis=None, keepdims=False):
-    return sum(_without_nan(x, 0)[0], axis, keepdims)
+    return sum(without_nan(tensor(x), 0)[0], axis, keepdims)
 
 
 def nanprod(x, axis=None, keepdims=False):
-    return prod(_without_nan(x, 1)[0], axis, keepdims)
+    return prod(without_nan(tensor(x), 1)[0], axis, keepdims)
 
 
 def nanmean(x, axis=None, keepdims=False):
-    y, missing = _without_nan(x, 0)
+    y, missing = without_nan(tensor(x), 0)
     if missing is None:
         return mean(y, axis, keepdims)
     return sum(y, axis, keepdims) / _count(y, missing, axis, keepdims)
@@ -200,7 +185,7 @@ def _count(x, missing, axis, keepdims):
 
 def nanvar(x, axis=None, keepdims=False):
     x = inexact(x)
-    y, missing = _without_nan(single(x), 0)
+    y, missing = without_nan(single(x), 0)
     count = _count(y, missing, axis, True)
     distance = y - sum(y, axis, True) / count
     squares = ar.mask(distance * distance, ar.logical_not(missing))
@@ -223,7 +208,7 @@ def nanmin(x, axis=None, keepdims=False):
 
 
 def _nan_extreme(extreme, worst, x, axis, keepdims):
-    y, missing = _without_nan(x, worst)
+    y, missing = without_nan(tensor(x), worst)
     result = extreme(y, axis, keepdims)
     if missing is None:
         return result
@@ -240,7 +225,7 @@ def nanargmin(x, axis=None, keepdims=False):
 
 
 def _nan_place(place, x, axis, keepdims):
-    """The place of an extreme, for which nan never counts; -1 where there is nothing else."""
+    """The place of an extreme, for which NaN never counts; -1 where there is nothing else."""
     x = tensor(x)
     y = place(x, axis, keepdims)
     if x._array.dtype not in dtypes.INEXACT:
@@ -267,8 +252,8 @@ def cumprod(x, axis=None, dtype=None):
 
 
 def nancumsum(x, axis=None, dtype=None):
-    return cumsum(_without_nan(x, 0)[0], axis, dtype)
+    return cumsum(without_nan(tensor(x), 0)[0], axis, dtype)
 
 
 def nancumprod(x, axis=None, dtype=None):
-    return cumprod(_without_nan(x, 1)[0], axis, dtype)
+    return cumprod(without_nan(tensor(x), 1)[0], axis, dtype)

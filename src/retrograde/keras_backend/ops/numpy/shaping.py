@@ -24,7 +24,7 @@ from retrograde.keras_backend.ops._inputs import (
     whole,
     wholes,
 )
-from retrograde.ops import arithmetic as ar
+from retrograde.numpy_functions import shaping as shared
 from retrograde.ops import matrices, reduction, shaping
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.indexing import gather
@@ -102,25 +102,11 @@ def transpose(x, axes=None):
 
 
 def swapaxes(x, axis1, axis2):
-    x = tensor(x)
-    one, other = (axis_of(a, x.ndim, "swapaxes") for a in (axis1, axis2))
-    perm = tuple({one: other, other: one}.get(i, i) for i in range(x.ndim))
-    return shaping.transpose(x, perm=perm)
+    return shared.swapaxes(tensor(x), axis1, axis2, ValueError)
 
 
 def moveaxis(x, source, destination):
-    x = tensor(x)
-    before, after = (
-        [axis_of(a, x.ndim, "moveaxis") for a in wholes(axes)] for axes in (source, destination)
-    )
-    if len(before) != len(after):
-        raise ValueError(
-            f"moveaxis: {source} and {destination} do not name as many axes as each other."
-        )
-    perm = [axis for axis in range(x.ndim) if axis not in before]
-    for place, axis in sorted(zip(after, before, strict=True)):
-        perm.insert(place, axis)
-    return shaping.transpose(x, perm=tuple(perm))
+    return shared.moveaxis(tensor(x), wholes(source), wholes(destination), ValueError)
 
 
 def axes_to_end(x, axis, what):
@@ -184,27 +170,17 @@ def stack(x, axis=0):
     return shaping.stack(*xs, axis=axis_of(axis, xs[0].ndim + 1, "stack"))
 
 
-def _at_least(count, x):
-    """`x` with at least so many axes: those of a vector or a matrix stand as NumPy puts them."""
-    x = tensor(x)
-    shape = x._array.shape
-    if x.ndim >= count:
-        return x
-    shape = (1,) * (min(count, 2) - len(shape)) + tuple(shape)
-    return shaping.reshape(x, shape=shape + (1,) * (count - len(shape)))
-
-
 def hstack(xs):
-    xs = [_at_least(1, x) for x in xs]
+    xs = [shared.at_least(1, tensor(x)) for x in xs]
     return concatenate(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 def vstack(xs):
-    return concatenate([_at_least(2, x) for x in xs], 0)
+    return concatenate([shared.at_least(2, tensor(x)) for x in xs], 0)
 
 
 def dstack(xs):
-    return concatenate([_at_least(3, x) for x in xs], 2)
+    return concatenate([shared.at_least(3, tensor(x)) for x in xs], 2)
 
 
 # Cutting
@@ -260,10 +236,7 @@ def dsplit(x, indices_or_sections):
 
 
 def tile(x, repeats):
-    x, times = tensor(x), wholes(repeats)
-    count = max(x.ndim, len(times))
-    x = shaping.reshape(x, shape=(1,) * (count - x.ndim) + shape_of(x))
-    return tf.tile(x, (1,) * (count - len(times)) + times)
+    return shared.tile(tensor(x), wholes(repeats))
 
 
 def repeat(x, repeats, axis=None):
@@ -332,14 +305,7 @@ def rot90(array, k=1, axes=(0, 1)):
         )
     if len(axes) != 2 or axes[0] == axes[1]:
         raise ValueError(f"Invalid axes: {axes}. Axes must be a tuple of two different dimensions.")
-    turns = whole(k) % 4
-    if turns == 0:
-        return identity(x)
-    if turns == 2:
-        return flip(x, axes)
-    if turns == 1:
-        return swapaxes(flip(x, axes[1]), *axes)
-    return flip(swapaxes(x, *axes), axes[1])
+    return shared.rot90(x, whole(k), (axis_of(a, x.ndim, "rot90") for a in axes))
 
 
 # Diagonals and triangles
@@ -371,21 +337,12 @@ def trace(x, offset=0, axis1=0, axis2=1):
     return reduction.sum(d, axis=(d.ndim - 1,), keepdims=False)
 
 
-def _triangle(x, k, upper):
-    x = tensor(x)
-    if x.ndim < 2:
-        raise ValueError(f"Expected a matrix, or more axes. Received: shape {shape_of(x)}.")
-    rows, columns = x._array.shape[-2:]
-    low, high = (whole(k), columns) if upper else (-rows, whole(k))
-    return ar.mask(x, Tensor(matrices.within(rows, columns, low, high)))
-
-
 def tril(x, k=0):
-    return _triangle(x, k, upper=False)
+    return shared.tril(tensor(x), whole(k))
 
 
 def triu(x, k=0):
-    return _triangle(x, k, upper=True)
+    return shared.triu(tensor(x), whole(k))
 
 
 # A function of one element, run on all

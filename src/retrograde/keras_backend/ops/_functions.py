@@ -1,0 +1,23 @@
+"""Functions that convert their arguments and apply one primitive."""
+
+from retrograde.core.apply import apply
+from retrograde.keras_backend.ops._inputs import inexact, pair
+from retrograde.numpy_functions.elementwise import OF_BOOLEANS
+
+
+def unary(primitive, convert=inexact):
+    """Returns the function of one argument that applies `primitive` to it, converted."""
+    return lambda x: apply(primitive, (convert(x),))
+
+
+def binary(primitive, convert=pair):
+    """Returns the function of two arguments that applies `primitive` to them, converted."""
+    of_booleans = OF_BOOLEANS.get(primitive)
+    if of_booleans is None:
+        return lambda x1, x2: apply(primitive, convert(x1, x2))
+
+    def function(x1, x2):
+        xs = convert(x1, x2)
+        return apply(of_booleans if xs[0]._array.dtype.kind == "b" else primitive, xs)
+
+    return function

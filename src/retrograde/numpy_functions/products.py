@@ -1,0 +1,90 @@
+"""Products of vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import retrograde as tf
+from retrograde import linalg, math
+from retrograde.core.tensor import Tensor
+from retrograde.numpy_functions.shaping import axis_to_end, broadcast_all, moveaxis
+from retrograde.ops import arithmetic as ar
+from retrograde.ops.shaping import reshape
+from retrograde.values.errors import FailedPreconditionError, InvalidArgumentError
+from retrograde.values.shapes import normalise_axis
+
+
+def matmul(x1: Tensor, x2: Tensor) -> Tensor:
+    """Multiplies matrices in the last two axes; vectors lose their axis."""
+    if not (x1.ndim and x2.ndim):
+        raise ValueError(
+            f"matmul: expected vectors or matrices. Received: shapes {x1._array.shape} and "
+            f"{x2._array.shape}."
+        )
+    try:
+        if x2.ndim == 1:
+            return linalg.tensordot(x1, x2, 1)
+        return linalg.tensordot(x1, x2, [[0], [-2]]) if x1.ndim == 1 else linalg.matmul(x1, x2)
+    except InvalidArgumentError as error:
+        raise ValueError(str(error)) from None
+
+
+def dot(x1: Tensor, x2: Tensor) -> Tensor:
+    """Sums over the last axis of `x1` and the last but one of `x2`; multiplies scalars."""
+    return _contracted(x1, x2, -1 if x2.ndim == 1 else -2)
+
+
+def inner(x1: Tensor, x2: Tensor) -> Tensor:
+    """Sums over the last axes of `x1` and `x2`; multiplies scalars."""
+    return _contracted(x1, x2, -1)
+
+
+def _contracted(x1: Tensor, x2: Tensor, axis: int) -> Tensor:
+    if not (x1.ndim and x2.ndim):
+        return ar.multiply(x1, x2)
+    return linalg.tensordot(x1, x2, [[-1], [axis]])
+
+
+def outer(x1: Tensor, x2: Tensor) -> Tensor:
+    """Multiplies each element of `x1` by each of `x2`."""
+    return ar.multiply(tf.reshape(x1, [-1, 1]), tf.reshape(x2, [1, -1]))
+
+
+def vdot(x1: Tensor, x2: Tensor) -> Tensor:
+    """Sums the products of all elements; those of `x1` are conjugated."""
+    return dot(tf.reshape(math.conj(x1), [-1]), tf.reshape(x2, [-1]))
+
+
+def kron(x1: Tensor, x2: Tensor) -> Tensor:
+    """Repeats `x2` once for each element of `x1`, multiplied by it."""
+    count = max(x1.ndim, x2.ndim)
+    sizes1, sizes2 = ((1,) * (count - x.ndim) + x._array.shape for x in (x1, x2))
+    apart1 = tuple(size for n in sizes1 for size in (n, 1))
+    apart2 = tuple(size for n in sizes2 for size in (1, n))
+    y = ar.multiply(reshape(x1, shape=apart1), reshape(x2, shape=apart2))
+    return reshape(y, shape=tuple(n * m for n, m in zip(sizes1, sizes2, strict=True)))
+
+
+def cross(
+    x1: Tensor, x2: Tensor, axis1: int = -1, axis2: int = -1, axis3: int = -1, axis: Any = None
+) -> Tensor:
+    """Computes the vector product, along `axis3`; of vectors of length 2, its third component."""
+    if axis is not None:
+        axis1 = axis2 = axis3 = axis
+    x1, x2 = (
+        axis_to_end(x, normalise_axis(at, x.ndim, "cross")) for x, at in ((x1, axis1), (x2, axis2))
+    )
+    lengths = x1._array.shape[-1], x2._array.shape[-1]
+    if not set(lengths) <= {2, 3}:
+        raise FailedPreconditionError(
+            message=f"cross: expected vectors of length 2 or 3. Received: lengths {lengths}."
+        )
+    y = linalg.cross(*broadcast_all([_of_length_3(x1), _of_length_3(x2)]))
+    return y[..., 2] if lengths == (2, 2) else moveaxis(y, (-1,), (axis3,))
+
+
+def _of_length_3(x: Tensor) -> Tensor:
+    """Appends a third component of zero to vectors of two."""
+    if x._array.shape[-1] == 3:
+        return x
+    return tf.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, 1]])

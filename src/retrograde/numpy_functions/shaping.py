@@ -1,0 +1,161 @@
+"""Orders of axes, repetition, rotation, triangles, and elements picked along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+import retrograde as tf
+from retrograde.core.tensor import Tensor
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, matrices, shaping
+from retrograde.ops.arguments import indices_from
+from retrograde.ops.casting import identity
+from retrograde.values.errors import invalid
+from retrograde.values.shapes import broadcast, normalise_axis
+
+# `wrong` makes the error for an axis that does not exist: TensorFlow's class, or Keras's.
+
+
+def swapaxes(x: Tensor, axis1: Any, axis2: Any, wrong: Callable = invalid) -> Tensor:
+    """Returns `x` with two axes interchanged."""
+    one, other = (normalise_axis(axis, x.ndim, "swapaxes", wrong) for axis in (axis1, axis2))
+    perm = list(range(x.ndim))
+    perm[one], perm[other] = other, one
+    return shaping.transpose(x, perm=tuple(perm))
+
+
+def moveaxis(
+    x: Tensor, source: Sequence[int], destination: Sequence[int], wrong: Callable = invalid
+) -> Tensor:
+    """Returns `x` with the axes `source` at `destination`; the others keep their order."""
+    before, after = (
+        [normalise_axis(axis, x.ndim, "moveaxis", wrong) for axis in axes]
+        for axes in (source, destination)
+    )
+    if len(before) != len(after):
+        raise ValueError(
+            f"moveaxis: {len(before)} sources, {tuple(source)}, and {len(after)} "
+            f"destinations, {tuple(destination)}. Expected the same number."
+        )
+    for axes in (before, after):
+        if len(set(axes)) != len(axes):
+            raise invalid(f"moveaxis: an axis is named twice in {tuple(axes)}.")
+    perm = [axis for axis in range(x.ndim) if axis not in before]
+    for place, axis in sorted(zip(after, before, strict=True)):
+        perm.insert(place, axis)
+    return shaping.transpose(x, perm=tuple(perm))
+
+
+def axis_to_end(x: Tensor, axis: int) -> Tensor:
+    """Returns `x` with one axis after all others."""
+    others = [i for i in range(x.ndim) if i != axis]
+    return x if axis == x.ndim - 1 else shaping.transpose(x, perm=(*others, axis))
+
+
+def broadcast_all(xs: Sequence[Tensor]) -> list[Tensor]:
+    """Broadcasts tensors against each other."""
+    shapes = [x._array.shape for x in xs]
+    shape = broadcast(*shapes)
+    if shape is None:
+        raise ValueError(f"Shapes {', '.join(map(str, shapes))} cannot be broadcast to one.")
+    return [x if x._array.shape == shape else shaping.broadcast_to(x, shape=shape) for x in xs]
+
+
+def at_least(count: int, x: Tensor) -> Tensor:
+    """Returns `x` with at least `count` axes: a vector becomes a row, a matrix comes first."""
+    shape = x._array.shape
+    if len(shape) >= count:
+        return x
+    shape = (1,) * (min(count, 2) - len(shape)) + shape
+    return shaping.reshape(x, shape=shape + (1,) * (count - len(shape)))
+
+
+def tile(x: Tensor, times: tuple[int, ...]) -> Tensor:
+    """Repeats `x` as a whole along each axis; it gets as many axes as `times` has numbers."""
+    count = max(x.ndim, len(times))
+    x = shaping.reshape(x, shape=(1,) * (count - x.ndim) + x._array.shape)
+    return tf.tile(x, (1,) * (count - len(times)) + times)
+
+
+def rot90(x: Tensor, turns: int, axes: Iterable[int]) -> Tensor:
+    """Rotates `x` by 90 degrees so many times, from the first of two axes towards the second."""
+    turns %= 4
+    if turns == 0:
+        return identity(x)
+    one, other = axes
+    if turns == 2:
+        return shaping.reverse(x, axis=tuple(sorted((one, other))))
+    if turns == 1:
+        return swapaxes(shaping.reverse(x, axis=(other,)), one, other)
+    return shaping.reverse(swapaxes(x, one, other), axis=(other,))
+
+
+def tril(x: Tensor, k: int) -> Tensor:
+    """Returns matrices with zeros above diagonal `k`."""
+    return _banded(x, "tril", lambda rows, _: (-rows, k))
+
+
+def triu(x: Tensor, k: int) -> Tensor:
+    """Returns matrices with zeros below diagonal `k`."""
+    return _banded(x, "triu", lambda _, columns: (k, columns))
+
+
+def _banded(x: Tensor, what: str, band: Callable[[int, int], tuple[int, int]]) -> Tensor:
+    shape = x._array.shape
+    if len(shape) < 2:
+        raise ValueError(f"{what}: expected a matrix, or more axes. Received: shape {shape}.")
+    rows, columns = shape[-2:]
+    inside = Tensor(matrices.within(rows, columns, *band(rows, columns)))
+    return ar.select(inside, x, tf.zeros((), x.dtype))
+
+
+def vander(x: Tensor, count: int | None, increasing: bool) -> Tensor:
+    """Returns the powers of each element in a row, by default as many as elements."""
+    if x.ndim != 1:
+        raise ValueError(f"vander: expected a vector. Received: shape {x._array.shape}.")
+    exponents = np.arange(x._array.shape[0] if count is None else count)
+    exponents = exponents[:: 1 if increasing else -1].astype(x._array.dtype)
+    return ar.power(shaping.reshape(x, shape=(x._array.size, 1)), Tensor(exponents))
+
+
+def take_along_axis(x: Tensor, indices: Tensor, axis: Any, wrong: Callable = invalid) -> Tensor:
+    """Returns the elements at `indices` along `axis`; the other axes broadcast."""
+    at, last = normalise_axis(axis, x.ndim, "take_along_axis", wrong), x.ndim - 1
+    if indices.ndim != x.ndim:
+        raise ValueError(
+            f"take_along_axis: the array has shape {x._array.shape}, the indices have shape "
+            f"{indices._array.shape}. Expected the same number of axes."
+        )
+    indices = indices_from(indices, "take_along_axis")
+    places = indexing.from_front(indices, size=x._array.shape[at])
+    y = take_along_last(axis_to_end(x, at), axis_to_end(places, at))
+    return moveaxis(y, (last,), (at,))
+
+
+def take_along_last(x: Tensor, places: Tensor) -> Tensor:
+    """Returns the elements at `places` along the last axis; the other axes broadcast."""
+    front = broadcast(x._array.shape[:-1], places._array.shape[:-1])
+    if front is None:
+        raise ValueError(
+            f"take_along_axis: shapes {x._array.shape} and {places._array.shape} cannot be "
+            "broadcast, except along the axis."
+        )
+    x, places = (
+        v if v._array.shape[:-1] == front else shaping.broadcast_to(v, shape=(*front, v.shape[-1]))
+        for v in (x, places)
+    )
+    if not front:
+        return indexing.gather(x, places, axis=0, whole=True)
+    last = shaping.reshape(places, shape=(*places._array.shape, 1))
+    return indexing.gather_nd(x, last, batch_dims=len(front))
+
+
+def select(conditions: Sequence[Tensor], choices: Sequence[Tensor], default: Tensor) -> Tensor:
+    """Returns, for each element, the choice whose condition is the first to be true."""
+    y = default
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        y = ar.select(condition, choice, y)
+    return y
