@@ -1,11 +1,11 @@
-"""What a tape wrote down, read as calls with the values that went in and came out."""
+"""The entries of a tape as the calls of a program, and the values that they read and made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from retrograde.core.namespaces import namespace_of
+from retrograde.core.program import depending_on, needed
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tape_arguments import flat
@@ -16,13 +16,12 @@ from retrograde.diagnose.tape_notes import LastGradient
 from retrograde.values.source_location import Place
 
 
-class Call(NamedTuple):
-    """One call on a tape.
+class RecordedCall(NamedTuple):
+    """A call on a tape, as a step of a program whose values have the ids of tensors.
 
-    `primitive` is `None` for a `custom_gradient`. `inputs` and `outputs` are ids. `saved` are the
-    tensors that the tape kept, by id; `specs`, the shapes and dtypes of inputs whose values it let
-    go. `entry` is what the tape itself has, if the call is on one. `place` is that of a call inside
-    of a function.
+    `primitive` is `None` for a `custom_gradient`. `saved` are the tensors that the tape kept, by
+    id; `specs` are the shapes and dtypes of inputs whose values it freed. `entry` is the entry of
+    the tape, if there is one. `place` is the place of a call inside a function.
     """
 
     number: int
@@ -36,13 +35,15 @@ class Call(NamedTuple):
     entry: tuple | None = None
     place: Place | None = None
 
+    has_side_effects = False
 
-def calls_of(entries: list[tuple]) -> list[Call]:
-    """The entries of a tape as calls."""
+
+def calls_of(entries: list[tuple]) -> list[RecordedCall]:
+    """Returns the entries of a tape as calls."""
     return [_call(number, entry) for number, entry in enumerate(entries)]
 
 
-def _call(number: int, entry: tuple) -> Call:
+def _call(number: int, entry: tuple) -> RecordedCall:
     plan, ids, out, saved, attrs = entry
     primitive = plan.primitive
     specs = dict(out) if type(out) is tuple else {}
@@ -56,7 +57,7 @@ def _call(number: int, entry: tuple) -> Call:
             elif isinstance(part, Spec) and key is not None:
                 specs[key] = part
     outputs = outputs_of(entry)
-    return Call(number, plan.name, primitive, ids, outputs, attrs, kept, specs, entry)
+    return RecordedCall(number, plan.name, primitive, ids, outputs, attrs, kept, specs, entry)
 
 
 class Values:
@@ -67,7 +68,7 @@ class Values:
     """
 
     def __init__(
-        self, calls: list[Call], given: list, arrays: Mapping[int, Any] | None = None
+        self, calls: list[RecordedCall], given: list, arrays: Mapping[int, Any] | None = None
     ) -> None:
         self._calls = calls
         self.producer = {i: call for call in calls for i in call.outputs}
@@ -76,7 +77,7 @@ class Values:
             for key, tensor in call.saved.items():
                 self._known.setdefault(key, tensor._array)
 
-    def of(self, key: int, call: Call | None = None) -> Any:
+    def of(self, key: int, call: RecordedCall | None = None) -> Any:
         """The value of an id; as `call` saw it, for variables that were assigned to meanwhile."""
         if call is not None and key in call.saved:
             return call.saved[key]._array
@@ -88,51 +89,41 @@ class Values:
         """Takes over the value of an id that was found out elsewhere."""
         self._known[key] = array
 
-    def inputs(self, call: Call) -> list:
+    def inputs(self, call: RecordedCall) -> list:
         """The inputs of a call."""
         return [self.of(i, call) for i in call.inputs]
 
-    def outputs(self, call: Call) -> list:
+    def outputs(self, call: RecordedCall) -> list:
         """The outputs of a call."""
         return [self.of(i, call) for i in call.outputs]
 
     def _compute(self, key: int) -> None:
-        """Runs again what leads to `key`, without recursion: a tape may be long."""
-        pending = [key]
-        while pending:
-            key = pending[-1]
-            call = self.producer.get(key)
-            if key in self._known:
-                pending.pop()
-                continue
-            if call is None or call.primitive is None:
-                self._know_results(key, call)
-                continue
-            missing = [i for i in call.inputs if i not in call.saved and i not in self._known]
-            if missing:
-                pending += missing
-                continue
-            self._known.update(zip(call.outputs, self._run(call), strict=True))
+        """Runs the calls again that lead to `key`."""
+        for call in needed(self._calls, {key}, self._known):
+            if call.primitive is None:
+                self._know_results(call)
+            else:
+                self._known.update(zip(call.outputs, self._run(call), strict=True))
+        self._known.setdefault(key, None)
 
-    def _know_results(self, key: int, call: Call | None) -> None:
-        """What is known of a value that no primitive made: it may come out of a function."""
-        self._known[key] = None
-        inside = None if call is None else inside_of(call)
+    def _know_results(self, call: RecordedCall) -> None:
+        """Finds the results of a call that is not of a primitive: it may be of a function."""
+        self._known.update(dict.fromkeys(call.outputs))
+        inside = inside_of(call)
         if inside is not None:
             values = values_inside(inside)
-            found = [values.of(n) for n in inside.results]
+            found = [values.of(n) for n in inside.program.results]
             self._known.update(zip(call.outputs, found, strict=True))
 
-    def _run(self, call: Call) -> list:
+    def _run(self, call: RecordedCall) -> list:
         inputs = [self.of(i, call) for i in call.inputs]
         if any(x is None for x in inputs):
             return [None] * len(call.outputs)
-        run = call.primitive.kernel
-        y = thread.recorders.quietly(run, namespace_of(inputs), *inputs, **call.attrs)
+        y = thread.recorders.quietly(call.primitive.run, inputs, call.attrs)
         return list(y) if call.primitive.outputs else [y]
 
 
-def inside_of(call: Call, cotangents: tuple = ()) -> Any | None:
+def inside_of(call: RecordedCall, cotangents: tuple = ()) -> Any | None:
     """What happened inside of a call of a function, as far as that was recorded; else `None`."""
     if call.entry is None:
         return None
@@ -143,11 +134,13 @@ def inside_of(call: Call, cotangents: tuple = ()) -> Any | None:
 def values_inside(inside: Any) -> Values:
     """The values that went through a function."""
     calls = []
-    for number, (primitive, inputs, attrs, outputs) in enumerate(inside.calls):
+    for number, (primitive, inputs, attrs, outputs) in enumerate(inside.program.steps):
         origin = inside.origins.get(outputs[0])
         named = (number, primitive.name, primitive)
-        calls.append(Call(*named, inputs, outputs, attrs, {}, {}, None, origin and origin.place))
-    return Values(calls, [], inside.given)
+        calls.append(
+            RecordedCall(*named, inputs, outputs, attrs, {}, {}, None, origin and origin.place)
+        )
+    return Values(calls, [], inside.program.constants)
 
 
 # What a tape still has to be asked about
@@ -167,7 +160,7 @@ def entries_of(tape: Any, what: str) -> list[tuple]:
     )
 
 
-def values_of(tape: Any, calls: list[Call], targets: list) -> Values:
+def values_of(tape: Any, calls: list[RecordedCall], targets: list) -> Values:
     """What is known of the values that went through the calls of a tape."""
     asked: LastGradient | None = tape._last_gradient
     if asked is None:
@@ -176,19 +169,13 @@ def values_of(tape: Any, calls: list[Call], targets: list) -> Values:
     return Values(calls, [*asked.targets, *asked.read, *targets])
 
 
-def calls_between(tape: Any, what: str, target: Any, sources: Any) -> tuple[list[Call], list]:
+def calls_between(
+    tape: Any, what: str, target: Any, sources: Any
+) -> tuple[list[RecordedCall], list]:
     """The calls on the way from `sources`, or all that is watched, to `target`; and the targets."""
     calls = calls_of(entries_of(tape, what))
     targets, _ = flat(target, "target")
     wanted = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
-    ahead = set(wanted)
-    for call in calls:
-        if not ahead.isdisjoint(call.inputs):
-            ahead.update(call.outputs)
-    behind = {x._id for x in targets}
-    chosen = []
-    for call in reversed(calls):
-        if not behind.isdisjoint(call.outputs) and not ahead.isdisjoint(call.inputs):
-            behind.update(call.inputs)
-            chosen.append(call)
-    return chosen[::-1], targets
+    depending = depending_on(calls, wanted)
+    leading = needed(calls, [x._id for x in targets])
+    return [call for call in leading if not depending.isdisjoint(call.inputs)], targets

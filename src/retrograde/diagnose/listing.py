@@ -6,7 +6,7 @@ import html
 from typing import Any
 
 from retrograde.derivatives.checkpointing import owner_of
-from retrograde.diagnose.calls import Call, calls_of
+from retrograde.diagnose.calls import RecordedCall, calls_of
 from retrograde.diagnose.rendering import bytes_in_words, described, shown, table
 
 _SHOWN = 40  # calls that are listed: half of them from the start, half from the end
@@ -71,7 +71,7 @@ def _listing(tape: Any) -> tuple[str, list[tuple[str, ...]]]:
     return f"<{kind}, {watched}, {len(calls)} calls {state}>", rows
 
 
-def _shapes(calls: list[Call], tape: Any) -> dict[int, str]:
+def _shapes(calls: list[RecordedCall], tape: Any) -> dict[int, str]:
     """What is known of the values, by id."""
     found = {}
     for call in calls:
@@ -82,7 +82,7 @@ def _shapes(calls: list[Call], tape: Any) -> dict[int, str]:
     return found
 
 
-def _row(call: Call, shapes: dict[int, str], tape: Any, kept: int) -> tuple[str, ...]:
+def _row(call: RecordedCall, shapes: dict[int, str], tape: Any, kept: int) -> tuple[str, ...]:
     inputs, outputs = (
         ", ".join(shapes.get(i, "?") for i in ids) for ids in (call.inputs, call.outputs)
     )
@@ -92,7 +92,7 @@ def _row(call: Call, shapes: dict[int, str], tape: Any, kept: int) -> tuple[str,
     return str(call.number), call.name, inputs, outputs, words, line
 
 
-def _kept(call: Call, counted: set[int]) -> int:
+def _kept(call: RecordedCall, counted: set[int]) -> int:
     """The bytes that this call keeps and none before it did."""
     total = 0
     for tensor in call.saved.values():

@@ -15,7 +15,7 @@ from retrograde.core.tape_arguments import flat, seed
 from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.array_owners import held_alone
 from retrograde.diagnose.backward_steps import raw, step_by_step
-from retrograde.diagnose.calls import Call, calls_of
+from retrograde.diagnose.calls import RecordedCall, calls_of
 from retrograde.diagnose.rendering import Told, bytes_in_words, line_of, table
 
 _SHOWN = 10  # rows of each table
@@ -73,11 +73,11 @@ class Item:
     nbytes: int
     first: int
     alone: bool
-    maker: Call | None = None
+    maker: RecordedCall | None = None
     variable: bool = False
 
 
-def _items(calls: list[Call], unshared: set[int], variables: dict) -> list[Item]:
+def _items(calls: list[RecordedCall], unshared: set[int], variables: dict) -> list[Item]:
     """The distinct arrays that are kept. A view counts as the whole that it is a part of."""
     makers = {i: call for call in calls for i in call.outputs}
     items: dict[int, Item] = {}
@@ -187,7 +187,7 @@ class Memory(Told):
 
 
 def _report(
-    calls: list[Call], items: list[Item], places: dict, peak: int | None, keeps: bool
+    calls: list[RecordedCall], items: list[Item], places: dict, peak: int | None, keeps: bool
 ) -> Memory:
     made = [item for item in items if item.maker is not None]
     variables = sum(item.nbytes for item in items if item.variable and item.maker is None)

@@ -14,7 +14,7 @@ from retrograde.core.apply import MANY
 from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.recorders import alone, thread
 from retrograde.core.tape_arguments import flat, seed
-from retrograde.diagnose.calls import Call, Values, calls_between, values_of
+from retrograde.diagnose.calls import RecordedCall, Values, calls_between, values_of
 from retrograde.diagnose.rendering import Told, line_of, table
 from retrograde.values import dtypes
 from retrograde.values.source_location import Place
@@ -53,7 +53,7 @@ def profile(tape: Any, target: Any, sources: Any = None, repeats: int = 3) -> Pr
     )
 
 
-def _forwards(call: Call, values: Values, repeats: int) -> float | None:
+def _forwards(call: RecordedCall, values: Values, repeats: int) -> float | None:
     inputs = values.inputs(call)
     if call.primitive is None or not all(isinstance(x, (np.ndarray, np.generic)) for x in inputs):
         return None
@@ -62,7 +62,9 @@ def _forwards(call: Call, values: Values, repeats: int) -> float | None:
     return _shortest(lambda: quietly(kernel, *inputs, **call.attrs), repeats)
 
 
-def _backwards(calls: list[Call], targets: list, wanted: set[int], repeats: int) -> list[float]:
+def _backwards(
+    calls: list[RecordedCall], targets: list, wanted: set[int], repeats: int
+) -> list[float]:
     """The time that each call takes in a walk back, in the order of the calls."""
     entries = [call.entry for call in calls]
     needed = depending_on(wanted, entries)

@@ -14,7 +14,7 @@ from retrograde.core.namespaces import namespace_of
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import passed_on
 from retrograde.core.tensor import Tensor
-from retrograde.diagnose.calls import Call, Values, calls_between, values_of
+from retrograde.diagnose.calls import RecordedCall, Values, calls_between, values_of
 from retrograde.diagnose.finite_differences import (
     DOUBLE,
     SINGLE,
@@ -129,7 +129,7 @@ class Verification(Told):
 
 
 def _wrong(
-    call: Call,
+    call: RecordedCall,
     place: Place | None,
     position: int,
     found: Disagreement,
@@ -209,7 +209,7 @@ def _cotangent(y: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
 # Trials of primitives
 
 
-def _trial(call: Call, values: Values) -> Trial | None:
+def _trial(call: RecordedCall, values: Values) -> Trial | None:
     if call.entry[0].user_code:
         return _trial_of_custom(call)
     inputs = [_double(x) for x in _inputs(call, values)]
@@ -236,7 +236,7 @@ def _trial(call: Call, values: Values) -> Trial | None:
 _DOUBLES = ("float64", "complex128")
 
 
-def _inputs(call: Call, values: Values) -> list:
+def _inputs(call: RecordedCall, values: Values) -> list:
     """The inputs of a call; where the tape let one go that no rule reads, another of its shape."""
     rng = np.random.default_rng(2)
     found = []
@@ -259,7 +259,7 @@ def _double(x: Any) -> Any:
     return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
-def _pulled(call: Call, inputs: list, outputs: list, gs: list) -> dict[int, Any]:
+def _pulled(call: RecordedCall, inputs: list, outputs: list, gs: list) -> dict[int, Any]:
     """What the rules of a primitive make of `gs`, by the position of the input."""
     plan = call.entry[0]
     run = thread.recorders.quietly
@@ -283,7 +283,7 @@ def _pulled(call: Call, inputs: list, outputs: list, gs: list) -> dict[int, Any]
 # Trials of custom_gradient
 
 
-def _trial_of_custom(call: Call) -> Trial | None:
+def _trial_of_custom(call: RecordedCall) -> Trial | None:
     """The user's function, in double precision if it can be had, else as it was called."""
     made = getattr(call.entry[0].joint, "of", None)
     if made is None:

@@ -106,16 +106,13 @@ class Slices(NamedTuple):
 class CallDetails(NamedTuple):
     """The operations inside one call of a function, for diagnostics.
 
-    `calls` are those of the forward and the backward pass, `given` the arrays that they start from
-    by number, and `origins` their places. `arguments`, `results` and `gradients` are the numbers of
-    the values that tapes see.
+    `program` has the calls of the forward and the backward pass, and among its constants all arrays
+    that they start from. `origins` are the places of calls, by first output, and `gradients` the
+    numbers of the cotangents of its arguments.
     """
 
-    calls: list[Call]
-    given: dict[int, np.ndarray]
+    program: Program
     origins: dict[int, Origin]
-    arguments: list[int]
-    results: list[int]
     gradients: list[int | None]
 
 
@@ -215,13 +212,14 @@ class Derivative:
 
     def inside(self, kept: dict[int, Tensor], cotangents: tuple) -> CallDetails:
         """Returns the operations of the call that kept this, and of its backward pass."""
+        specs = self.tracer.specs
         given = dict(self.constants) | {n: np.asarray(x._array) for n, x in kept.items()}
         for n, g in zip(self.cotangents, cotangents, strict=False):
-            given[n] = np.zeros(*self.tracer.specs[n]) if g is None else g
+            given[n] = np.zeros(*specs[n]) if g is None else g
         results = [n for n, r in zip(self._results, self._reached, strict=True) if r]
+        program = Program(self.calls, specs, given, self.arguments, results, {})
         gradients = [g.values if type(g) is Slices else g for g in self._gradients]
-        origins = self.tracer.origins
-        return CallDetails(self.calls, given, origins, self.arguments, results, gradients)
+        return CallDetails(program, self.tracer.origins, gradients)
 
 
 class _Backward:

@@ -10,7 +10,7 @@ from typing import Any
 
 from retrograde.core.tape_arguments import flat
 from retrograde.derivatives.checkpointing import owner_of
-from retrograde.diagnose.calls import Call, calls_of, entries_of
+from retrograde.diagnose.calls import RecordedCall, calls_of, entries_of
 from retrograde.diagnose.graph import drawing
 from retrograde.diagnose.rendering import bytes_in_words, described, shown
 from retrograde.values.arguments import brief
@@ -92,7 +92,7 @@ class Graph:
 class _Builder:
     """Puts calls into boxes."""
 
-    def __init__(self, tape: Any, calls: list[Call], targets: list, held: list) -> None:
+    def __init__(self, tape: Any, calls: list[RecordedCall], targets: list, held: list) -> None:
         self._tape = tape
         self._targets = targets
         self._places = tape._places or {}
@@ -165,7 +165,7 @@ class _Builder:
 
     # Groups of calls
 
-    def _grouped(self, by: str | None) -> dict[int, list[Call]]:
+    def _grouped(self, by: str | None) -> dict[int, list[RecordedCall]]:
         """Calls by the number of the first of their group: each group is a run of the recording.
 
         So arrows never lead back. What leads to the target and what does not are kept apart.
@@ -177,8 +177,8 @@ class _Builder:
         groups = self._runs(_KEYS["line"])
         return groups if len(groups) <= _MANY else self._runs(_KEYS["function"])
 
-    def _runs(self, key_of: Callable) -> dict[int, list[Call]]:
-        groups: dict[int, list[Call]] = {}
+    def _runs(self, key_of: Callable) -> dict[int, list[RecordedCall]]:
+        groups: dict[int, list[RecordedCall]] = {}
         last: Any = None
         line = 0
         for call in self._calls:
@@ -191,7 +191,7 @@ class _Builder:
             last, line = key, now
         return groups
 
-    def _uses(self, groups: dict[int, list[Call]]) -> dict[int, set[int]]:
+    def _uses(self, groups: dict[int, list[RecordedCall]]) -> dict[int, set[int]]:
         """The groups that each root is used by, in order."""
         uses: dict[int, set[int]] = {}
         for key, group in groups.items():
@@ -203,7 +203,7 @@ class _Builder:
 
     # Words
 
-    def _box(self, group: list[Call], variables: list[int]) -> Box:
+    def _box(self, group: list[RecordedCall], variables: list[int]) -> Box:
         place = self._places.get(group[0].outputs[0])
         names = [call.name for call in group]
         rows = []
@@ -237,7 +237,7 @@ _KEYS: dict[str, Callable] = {
 }
 
 
-def _known(calls: list[Call], *holders: list) -> dict[int, Any]:
+def _known(calls: list[RecordedCall], *holders: list) -> dict[int, Any]:
     """The arrays of values, or their shapes and dtypes, by id."""
     found: dict[int, Any] = {}
     for call in calls:
@@ -255,7 +255,7 @@ def _nbytes(array: Any) -> int:
     return size
 
 
-def _owners(group: list[Call]) -> list:
+def _owners(group: list[RecordedCall]) -> list:
     made = {i for call in group for i in call.outputs}
     return [
         owner_of(tensor._array)

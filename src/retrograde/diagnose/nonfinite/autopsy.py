@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.diagnose.calls import Call, entries_of
+from retrograde.diagnose.calls import RecordedCall, entries_of
 from retrograde.diagnose.nonfinite import fixes
 from retrograde.diagnose.nonfinite.likely_line import likely_line
 from retrograde.diagnose.nonfinite.search import (
@@ -233,11 +233,11 @@ def _holder(key: int | None, variables: Mapping) -> str:
     return "An input"
 
 
-def _first_reader(birth: Birth) -> Call | None:
+def _first_reader(birth: Birth) -> RecordedCall | None:
     return birth.way[0].call if birth.way else None
 
 
-def _place(call: Call | None, places: Mapping) -> Place | None:
+def _place(call: RecordedCall | None, places: Mapping) -> Place | None:
     return None if call is None else call.place or places.get(call.outputs[0])
 
 

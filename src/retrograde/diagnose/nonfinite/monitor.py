@@ -18,7 +18,7 @@ from retrograde.core.backward import Cotangents
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.backward_steps import is_finite, raw, step_by_step
-from retrograde.diagnose.calls import Call, Values, calls_of
+from retrograde.diagnose.calls import RecordedCall, Values, calls_of
 from retrograde.diagnose.nonfinite.autopsy import Autopsy, inside_note, report
 from retrograde.diagnose.nonfinite.search import BACKWARDS, FORWARDS, GIVEN, Birth, Step
 from retrograde.values import dtypes, source_location
@@ -91,7 +91,7 @@ class Watcher(Recorder):
         ids = tuple([x._id for x in inputs])
         known_as = PRIMITIVES.get(primitive.name)
         out = outputs[place]._id
-        call = Call(0, primitive.name, known_as, ids, (out,), attrs, {}, {})
+        call = RecordedCall(0, primitive.name, known_as, ids, (out,), attrs, {}, {})
         step = Step(FORWARDS, raw(outputs[place]), call)
         if spoilt and self._told:
             return  # what was told of has spread, by gradients and assignments
@@ -195,7 +195,7 @@ def _of_a_rule(array: np.ndarray, place: source_location.Place) -> Birth | None:
         return None
     primitive, inputs, outputs = derived
     ids = (tuple([x._id for x in tensors]) for tensors in (inputs, outputs))
-    call = Call(0, primitive.name, primitive, *ids, {}, {}, {}, None, place)
+    call = RecordedCall(0, primitive.name, primitive, *ids, {}, {}, {}, None, place)
     y = raw(outputs[0]) if len(outputs) == 1 else None
     return Birth(Step(BACKWARDS, array, call), [raw(x) for x in inputs], y)
 

@@ -12,7 +12,7 @@ from retrograde.core.recorders import alone
 from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.backward_steps import is_finite, raw, step_by_step
-from retrograde.diagnose.calls import Call, Values, calls_of, inside_of, values_inside
+from retrograde.diagnose.calls import RecordedCall, Values, calls_of, inside_of, values_inside
 from retrograde.diagnose.tape_notes import LastGradient
 from retrograde.values import dtypes
 
@@ -31,7 +31,7 @@ class Step:
 
     direction: str
     array: Any
-    call: Call | None = None
+    call: RecordedCall | None = None
     position: int = 0
     key: int | None = None
 
@@ -51,7 +51,7 @@ class Birth:
     g: Any = None
     way: list[Step] = field(default_factory=list)
     sums: str | None = None
-    function: Call | None = None
+    function: RecordedCall | None = None
 
 
 class Search:
@@ -146,7 +146,7 @@ class Search:
                 return self._born_unheard(call, way)
             key = next(i for i in call.outputs if i in self._spoilt)
 
-    def _born_backwards(self, call: Call, way: list[Step]) -> Birth:
+    def _born_backwards(self, call: RecordedCall, way: list[Step]) -> Birth:
         """The rule of `call` made it; unless the rule was given values that were not finite."""
         inputs, outputs = self.values.inputs(call), self.values.outputs(call)
         for key, value in zip(call.outputs + call.inputs, outputs + inputs, strict=True):
@@ -158,13 +158,15 @@ class Search:
         y = outputs[0] if len(outputs) == 1 else None
         return Birth(step, inputs, y, g, after[::-1], _summed_in(self.values, call))
 
-    def _born_unheard(self, call: Call, way: list[Step]) -> Birth:
+    def _born_unheard(self, call: RecordedCall, way: list[Step]) -> Birth:
         """It was there when the walk came to `call`, and the calls behind are gone."""
         gs = map(raw, self._last.nonfinite.g)
         return Birth(Step(UNHEARD, next(g for g in gs if not is_finite(g)), call), way=way[::-1])
 
 
-def _way_forwards(values: Values, key: int, after: list[Step], reader: Call | None = None) -> Birth:
+def _way_forwards(
+    values: Values, key: int, after: list[Step], reader: RecordedCall | None = None
+) -> Birth:
     """The call that made the value of `key`, which is not finite, or what led to it."""
     way = []
     while True:
@@ -183,7 +185,7 @@ def _way_forwards(values: Values, key: int, after: list[Step], reader: Call | No
         key, reader = min(bad, key=lambda i: _age(values, i)), call
 
 
-def _bad_further_back(values: Values, call: Call) -> list[int]:
+def _bad_further_back(values: Values, call: RecordedCall) -> list[int]:
     """Values that are not finite, behind inputs of `call` that are not known any more."""
     bad: list[int] = []
     pending, seen = list(call.inputs), set()
@@ -205,7 +207,7 @@ def _age(values: Values, key: int) -> int:
     return -1 if call is None else call.number
 
 
-def _summed_in(values: Values, call: Call) -> str | None:
+def _summed_in(values: Values, call: RecordedCall) -> str | None:
     """What the input of `call` is a sum or mean of."""
     total = values.producer.get(call.inputs[0])
     if total is None or total.name not in ("sum", "mean"):
@@ -230,12 +232,12 @@ def _look_inside(birth: Birth, gs: tuple) -> Birth:
     if step.direction == BACKWARDS:
         key = inside.gradients[step.position]
     else:
-        key = inside.results[outer.outputs.index(step.key)]
+        key = inside.program.results[outer.outputs.index(step.key)]
     if is_finite(values.of(key)):
         return birth  # as it may be if XLA computed it otherwise
     found = _way_forwards(values, key, [step, *birth.way])
     if found.step.call is None:
-        named = dict(zip(inside.arguments, outer.inputs, strict=True))
+        named = dict(zip(inside.program.arguments, outer.inputs, strict=True))
         found.step.key = named.get(found.step.key, -1)
         return found
     origin = inside.origins.get(found.step.call.outputs[0])
