@@ -16,7 +16,12 @@ from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, W
 from retrograde.core.recorders import alone
 from retrograde.core.tensor import Tensor
 from retrograde.program.tracing import Log, Tracer, key_of, may_read_variables, to_variable
-from retrograde.values.source_location import Place, Retold, locals_of, tell_again
+from retrograde.values.source_location import (
+    InterpreterFrames,
+    Place,
+    locals_of,
+    register_interpreter,
+)
 
 
 class Divergence(NamedTuple):
@@ -94,7 +99,7 @@ def _call_behind_step(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
     return call.primitive, tuple(inputs), tuple(outputs)
 
 
-tell_again(Retold(interpret.__code__, _place_of_step, _call_behind_step))
+register_interpreter(InterpreterFrames(interpret.__code__, _place_of_step, _call_behind_step))
 
 
 def _host(host: Host, inputs: tuple, log: Log) -> Any:

@@ -29,10 +29,8 @@ from retrograde.values.source_location import (
     Place,
     first_output,
     here,
-    is_users,
     locals_of,
-    place_of,
-    retold_in,
+    place_and_callers,
 )
 
 
@@ -293,16 +291,14 @@ class Tracer(Recorder):
 
     def _origin(self, frame: FrameType | None) -> Origin:
         """Where the call comes from that `frame` makes."""
-        caller = frame
-        while caller is not None and not (is_users(caller) or retold_in(caller)):
-            if caller.f_code is backward_pass.__code__:
-                plan, out = locals_of(caller, "plan", "out")
-                of = self._numbers.get(first_output(out))
-                before = self.origins.get(of)
-                if before is not None and before.place is not None:
-                    return Origin(before.place._replace(rule=plan.name), of)
-            caller = caller.f_back
-        return Origin(place_of(frame))
+        place, passes = place_and_callers(frame, backward_pass.__code__)
+        for backward in passes:
+            plan, out = locals_of(backward, "plan", "out")
+            of = self._numbers.get(first_output(out))
+            before = self.origins.get(of)
+            if before is not None and before.place is not None:
+                return Origin(before.place._replace(rule=plan.name), of)
+        return Origin(place)
 
     def tie(self, call: CustomCall, inputs: tuple, leaves: list, outputs: list) -> None:
         """Hears of the call of a `custom_gradient`: `outputs` are new handles on `leaves`."""

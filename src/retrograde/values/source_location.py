@@ -82,11 +82,12 @@ def is_users(frame: FrameType) -> bool:
     return not library
 
 
-class Retold(NamedTuple):
-    """What `code`, which does again what a program did before, can tell of that from its frame.
+class InterpreterFrames(NamedTuple):
+    """Locates the steps that an interpreter of traces, with this `code`, runs, from its frame.
 
-    `place` is where in the program that was. If it was part of a rule, `derived` is the call that
-    the rule is of, if it is at hand: the primitive, its inputs and its outputs.
+    `place` returns the place in the user's program where the step was traced. If the step is part
+    of a gradient, `derived` returns the call that it is the gradient of, if it is available: the
+    primitive, its inputs and its outputs.
     """
 
     code: CodeType
@@ -94,21 +95,25 @@ class Retold(NamedTuple):
     derived: Callable[[FrameType], tuple[Any, tuple, tuple] | None]
 
 
-def tell_again(retold: Retold) -> None:
-    """Has `place_of` ask `retold`; one for each file."""
-    _IS_LIBRARY[retold.code.co_filename] = retold
+def register_interpreter(interpreter: InterpreterFrames) -> None:
+    """Makes `place_of` use `interpreter`, of which a file can have one."""
+    _IS_LIBRARY[interpreter.code.co_filename] = interpreter
 
 
-def retold_in(frame: FrameType) -> Retold | None:
-    """What tells of the program in place of `frame`, if something does."""
-    retold = _IS_LIBRARY.get(frame.f_code.co_filename)
-    return retold if isinstance(retold, Retold) and retold.code is frame.f_code else None
+def interpreter_of(frame: FrameType) -> InterpreterFrames | None:
+    """Returns the interpreter that runs in `frame`, if one does."""
+    interpreter = _IS_LIBRARY.get(frame.f_code.co_filename)
+    return (
+        interpreter
+        if isinstance(interpreter, InterpreterFrames) and interpreter.code is frame.f_code
+        else None
+    )
 
 
 def place_of(frame: FrameType | None) -> Place | None:
     """The place where `frame`, or the first of its callers that is the user's own, is now.
 
-    If a recording is being played, it is the place where that was recorded.
+    If a trace is being interpreted, it is the place where the step was traced.
     """
     while frame is not None:
         filename = frame.f_code.co_filename
@@ -125,6 +130,32 @@ def place_of(frame: FrameType | None) -> Place | None:
     return None
 
 
+def place_and_callers(
+    frame: FrameType | None, code: CodeType
+) -> tuple[Place | None, list[FrameType]]:
+    """Returns `place_of(frame)`, and the frames between it and the user's own that run `code`.
+
+    Traces do this for every call, so it is one loop without calls.
+    """
+    running: list[FrameType] = []
+    searches = True
+    while frame is not None:
+        found = frame.f_code
+        library = _IS_LIBRARY.get(found.co_filename)
+        if library is None:
+            library = _IS_LIBRARY[found.co_filename] = _is_library(found.co_filename)
+        if not library:
+            return _make(Place, (found, frame.f_lasti, None, None)), running
+        if library is not True and library.code is found:
+            searches, place = False, library.place(frame)
+            if place is not None:
+                return place, running
+        elif searches and found is code:
+            running.append(frame)
+        frame = frame.f_back
+    return None, running
+
+
 def locals_of(frame: FrameType, *names: str) -> list:
     """Local variables of a function that is running; `None` for those that have no value yet."""
     found = frame.f_locals
@@ -139,7 +170,7 @@ def here() -> Place | None:
     return place_of(sys._getframe(1))
 
 
-_IS_LIBRARY: dict[str, bool | Retold] = {}  # by the name of the file
+_IS_LIBRARY: dict[str, bool | InterpreterFrames] = {}  # by the name of the file
 
 # Packages through which a call may pass on its way from the user to us.
 _LIBRARIES = ("retrograde", "keras", "numpy", "scipy", "jax", "optree", "contextlib", "functools")

@@ -176,7 +176,7 @@ class Watcher(Recorder):
 def _being_played() -> FrameType | None:
     """The frame that does again what a function did, if one does."""
     frame = sys._getframe(1)
-    while frame is not None and source_location.retold_in(frame) is None:
+    while frame is not None and source_location.interpreter_of(frame) is None:
         frame = frame.f_back
     return frame
 
@@ -190,7 +190,7 @@ def _note() -> str:
 def _of_a_rule(array: np.ndarray, place: source_location.Place) -> Birth | None:
     """What was born in the rule of a call inside of a function that is being replayed."""
     frame = _being_played()
-    derived = source_location.retold_in(frame).derived(frame)
+    derived = source_location.interpreter_of(frame).derived(frame)
     if derived is None:
         return None
     primitive, inputs, outputs = derived
