@@ -233,7 +233,7 @@ def test_no_more_than_a_few_arrays_are_held():
 
 
 def test_fewer_arrays_are_held_the_larger_they_are(monkeypatch):
-    monkeypatch.setattr(lazy, "_BYTES", 1)
+    monkeypatch.setattr(deferred_calls, "_BYTES", 1)
     y = tf.sin(tf.constant(numbers(4)))
     for seed in range(5):
         y = y + tf.constant(numbers(4, seed=seed))
