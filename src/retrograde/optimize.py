@@ -166,8 +166,8 @@ class _Parameters:
             raise ValueError(f"{what}: there are no variables to change.")
         if len({id(v) for v in self.variables}) < len(self.variables):
             raise ValueError(f"{what}: a variable is listed twice. Expected each variable once.")
-        self._shapes = [v._array.shape for v in self.variables]
-        self._ends = np.cumsum([v._array.size for v in self.variables])
+        self._shapes = [v._spec.shape for v in self.variables]
+        self._ends = np.cumsum([v._spec.size for v in self.variables])
 
     def values(self) -> np.ndarray:
         """The vector."""
@@ -182,7 +182,7 @@ class _Parameters:
         """The parts of a vector, in the shapes and dtypes of the variables."""
         parts = np.split(vector, self._ends[:-1])
         return [
-            part.reshape(shape).astype(v._array.dtype)
+            part.reshape(shape).astype(v._spec.dtype)
             for part, shape, v in zip(parts, self._shapes, self.variables, strict=True)
         ]
 
@@ -237,7 +237,7 @@ def _variable(leaf: Any, what: str) -> Variable:
             f"{what}: expected variables to change. Received: {shown(leaf)} of type "
             f"{type(leaf).__name__!r}."
         )
-    if held._array.dtype not in dtypes.FLOATING:
+    if held._spec.dtype not in dtypes.FLOATING:
         raise TypeError(
             f"{what}: variable '{held.name}' has dtype {held.dtype.name}. Expected a float dtype."
         )
@@ -333,12 +333,12 @@ class _Problem:
 
     def _scalar(self, y: Any) -> Tensor:
         y = as_tensor(y)
-        if y._array.size != 1:
+        if y._spec.size != 1:
             raise ValueError(
-                f"The loss must be a scalar. Received: shape {y._array.shape}. Use tf.reduce_mean "
+                f"The loss must be a scalar. Received: shape {y._spec.shape}. Use tf.reduce_mean "
                 "or tf.reduce_sum."
             )
-        return reshape(y, shape=()) if y._array.ndim else y
+        return reshape(y, shape=()) if y._spec.ndim else y
 
 
 def _soft_l1(z: np.ndarray) -> tuple:
@@ -400,18 +400,18 @@ class _Residuals:
             tape.watch(variables)
             r = self._flat()
         cost, weights = self._cost(np.asarray(r._array, np.float64))
-        gradients = tape.gradient(r, variables, Tensor(weights.astype(r._array.dtype)))
+        gradients = tape.gradient(r, variables, Tensor(weights.astype(r._spec.dtype)))
         if all(g is None for g in gradients):
             raise ValueError(
                 "The residuals do not depend on any of the variables: all gradients are None. "
                 "Compute them inside the function, with tf operations."
             )
         self.at = _Evaluated(vector.copy(), cost, self._parameters.joined(gradients))
-        large = r._array.size * len(vector) > _DENSE
+        large = r._spec.size * len(vector) > _DENSE
         if large if self._free is None else self._free:
             return self._operator(tape, r, len(vector))
         blocks = tape.jacobian(r, variables, unconnected_gradients="zero")
-        rows = [np.reshape(block._array, (r._array.size, -1)) for block in blocks]
+        rows = [np.reshape(block._array, (r._spec.size, -1)) for block in blocks]
         return np.concatenate(rows, axis=1).astype(np.float64)
 
     def _operator(self, tape: GradientTape, r: Tensor, size: int) -> Any:
@@ -424,18 +424,18 @@ class _Residuals:
             return tape.jvp(r, variables, tangents, unconnected_gradients="zero").numpy()
 
         def backwards(vector: np.ndarray) -> np.ndarray:
-            g = Tensor(vector.ravel().astype(r._array.dtype))
+            g = Tensor(vector.ravel().astype(r._spec.dtype))
             found = tape.gradient(r, variables, g, unconnected_gradients="zero")
             return self._parameters.joined([as_tensor(x) for x in found])
 
-        shape = (r._array.size, size)
+        shape = (r._spec.size, size)
         return LinearOperator(shape, matvec=forwards, rmatvec=backwards, dtype=np.float64)
 
     def _flat(self) -> Tensor:
         parts = [as_tensor(leaf) for leaf in nest.flatten(self._f())]
         if not parts:
             raise ValueError("least_squares: the residuals are an empty structure.")
-        flat = [reshape(part, shape=(part._array.size,)) for part in parts]
+        flat = [reshape(part, shape=(part._spec.size,)) for part in parts]
         return flat[0] if len(flat) == 1 else concat(*flat, axis=0)
 
 

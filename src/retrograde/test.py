@@ -70,7 +70,7 @@ def compute_gradient(
         )
     xs = [Tensor(as_tensor(value)._array) for value in x]
     for place, tensor in enumerate(xs):
-        if tensor._array.dtype not in dtypes.INEXACT:
+        if tensor._spec.dtype not in dtypes.INEXACT:
             raise ValueError(
                 f"compute_gradient: argument {place} has dtype {tensor.dtype.name}. Expected a "
                 "floating-point or complex dtype."

@@ -73,7 +73,7 @@ def _flat(f: Callable) -> Callable:
 
     def flat(*xs: Tensor) -> list[Tensor]:
         leaves = [held_by(y) for y in nest.flatten(f(*xs))]
-        return [y._read() for y in leaves if y is not None and y._array.dtype in dtypes.INEXACT]
+        return [y._read() for y in leaves if y is not None and y._spec.dtype in dtypes.INEXACT]
 
     return flat
 
@@ -89,7 +89,7 @@ def _check(
     rng: np.random.Generator,
 ) -> None:
     weights = [_random_like(rng, y) for y in f(*xs)]
-    for place in [i for i, x in enumerate(xs) if x._array.dtype in dtypes.INEXACT]:
+    for place in [i for i, x in enumerate(xs) if x._spec.dtype in dtypes.INEXACT]:
         direction = _random_like(rng, xs[place])
         expected = _difference(f, xs, place, direction, weights)
         for mode in modes:
@@ -105,11 +105,11 @@ def _check(
 
 def _random_like(rng: np.random.Generator, x: Tensor) -> Tensor:
     """Numbers of either sign, none small: a zero could hide a mistake."""
-    shape = x._array.shape
+    shape = x._spec.shape
     values = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
-    if x._array.dtype.kind == "c":
+    if x._spec.dtype.kind == "c":
         values = values * np.exp(1j * rng.uniform(0, np.pi, shape))
-    return Tensor(np.asarray(values).astype(x._array.dtype))
+    return Tensor(np.asarray(values).astype(x._spec.dtype))
 
 
 def _product(xs: Sequence[Tensor], ys: Sequence[Tensor]) -> float:
@@ -146,7 +146,7 @@ def _gradient_of(f: Callable, count: int) -> Callable:
 
     def gradient(*values: Tensor) -> list[Tensor]:
         xs, weights = values[:count], values[count:]
-        sources = [x for x in xs if x._array.dtype in dtypes.INEXACT]
+        sources = [x for x in xs if x._spec.dtype in dtypes.INEXACT]
         return [g for g in _gradients(f, xs, sources, weights) if g is not None]
 
     return gradient

@@ -178,7 +178,7 @@ def _tensor(g: Any, x: Any) -> Any:
     held, of = held_by(g), held_by(x)
     if held is not None:
         return held._read()
-    return Tensor(as_array(g, hint=None if of is None else of._array.dtype))
+    return Tensor(as_array(g, hint=None if of is None else of._spec.dtype))
 
 
 def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
@@ -186,7 +186,7 @@ def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
     leaves, pack = nest.flatten_with_pack(result)
     outputs = [Tensor(as_array(leaf)) for leaf in leaves]
     recording = thread.recorders.recording
-    inexact = any(y._array.dtype in dtypes.INEXACT for y in outputs)
+    inexact = any(y._spec.dtype in dtypes.INEXACT for y in outputs)
     if recording is not None:
         held = [held_by(leaf) for leaf in leaves]
         values = [y if x is None else x._read() for x, y in zip(held, outputs, strict=True)]
@@ -238,7 +238,7 @@ def _for_all(rule: Callable, level: Level, flags: list[bool]) -> Callable:
     def _gathered(x: Any, batched: bool) -> Tensor:
         x = indexed_slices.whole(x)
         value = tensor_of(of_all(x, level, required.broadcast_to))
-        return value if batched else required.sum_to(value, shape=value._array.shape[1:])
+        return value if batched else required.sum_to(value, shape=value._spec.shape[1:])
 
     return whole_rule
 

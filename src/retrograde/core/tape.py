@@ -225,7 +225,7 @@ class GradientTape(Recorder):
         tensor = variable._tensor
         if tensor is None:  # another thread writes into it
             tensor = variable._current()
-        if tensor._array.dtype in dtypes.INEXACT:
+        if tensor._spec.dtype in dtypes.INEXACT:
             self._connected[key] = None
             self._roots.add(key)
             self._variables[key] = variable
@@ -367,7 +367,7 @@ class GradientTape(Recorder):
         """Returns the results for sources some of which have no gradient."""
         for x, weight in zip(targets, weights, strict=True):
             # No gradient flows from an integer target, but it may be a source itself.
-            if x._array.dtype not in dtypes.INEXACT and x._array.dtype.kind != "O":
+            if x._spec.dtype not in dtypes.INEXACT and x._spec.dtype.kind != "O":
                 cotangents.deposit(x._id, seed(x, weight, cotangents.on_tensors))
         missing = [x for x in sources if cotangents.get(x._id) is None]
         if missing:

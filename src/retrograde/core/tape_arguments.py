@@ -137,15 +137,15 @@ def seed(target: Any, weight: Any, on_tensors: bool) -> Any:
         weight = _followed(weight, "output gradient")
     held = held_by(weight)
     g = held._read() if held is not None else Tensor(as_array(weight, hint=dtype))
-    if g._array.dtype != dtype:
+    if g._spec.dtype != dtype:
         raise invalid(
             f"gradient: an output gradient has dtype {g.dtype.name}, its target "
             f"{target.dtype.name}. Expected the same dtype: use tf.cast."
         )
-    if g._array.shape != shape:
-        if broadcast(g._array.shape, shape) != shape:
+    if g._spec.shape != shape:
+        if broadcast(g._spec.shape, shape) != shape:
             raise invalid(
-                f"gradient: incompatible shapes: an output gradient has shape {g._array.shape}, "
+                f"gradient: incompatible shapes: an output gradient has shape {g._spec.shape}, "
                 f"its target {shape}. Expected the same shape."
             )
         g = required.broadcast_to(g, shape=shape)
@@ -168,8 +168,8 @@ def result(
     if g is None:
         if unconnected is UnconnectedGradients.NONE:
             return None
-        shape = source._array.shape if shape is None else shape
-        return Tensor(np.zeros((*before, *shape), source._array.dtype))
+        shape = source._spec.shape if shape is None else shape
+        return Tensor(np.zeros((*before, *shape), source._spec.dtype))
     if isinstance(g, Tensor):
         return g
     return indexed_slices.for_user(g) if isinstance(g, IndexedSlices) else wrap(g)

@@ -151,18 +151,18 @@ class Tensor(Holder):
         return self._spec.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self._array.ndim:
+        if not self._spec.ndim:
             raise TypeError("Cannot iterate over a scalar tensor.")
-        return (self[i] for i in range(self._array.shape[0]))
+        return (self[i] for i in range(self._spec.shape[0]))
 
     def __bool__(self) -> bool:
         escape(self, "bool")
-        if self._array.size > 1:
+        if self._spec.size > 1:
             raise ValueError(
-                f"The truth value of a tensor of shape {self._array.shape} is ambiguous. "
+                f"The truth value of a tensor of shape {self._spec.shape} is ambiguous. "
                 "Expected one element: use tf.reduce_any or tf.reduce_all first."
             )
-        return bool(self._array.size and self._array.reshape(-1)[0])
+        return bool(self._spec.size and self._array.reshape(-1)[0])
 
     def __int__(self) -> int:
         return int(self._scalar("int"))
@@ -174,7 +174,7 @@ class Tensor(Holder):
         return complex(self._scalar("complex"))
 
     def __index__(self) -> int:
-        if self._array.dtype.kind not in "iu":
+        if self._spec.dtype.kind not in "iu":
             raise TypeError(
                 f"Only integer tensors can be used as an index. Received: dtype {self.dtype.name}."
             )
@@ -183,27 +183,27 @@ class Tensor(Holder):
     def _scalar(self, what: str) -> Any:
         """The one value of a tensor without axes, on its way out to Python."""
         escape(self, what)
-        if self._array.ndim:
+        if self._spec.ndim:
             raise TypeError(
                 f"Only tensors without axes can be converted to Python scalars. "
-                f"Received: shape {self._array.shape}. Index one element first."
+                f"Received: shape {self._spec.shape}. Index one element first."
             )
         return self._array.item()
 
     def __format__(self, spec: str) -> str:
         escape(self, "format")
-        return format(self._array if self._array.ndim else self._array.item(), spec)
+        return format(self._array if self._spec.ndim else self._array.item(), spec)
 
     def __repr__(self) -> str:
         return (
-            f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, "
+            f"<tf.Tensor: shape={self._spec.shape}, dtype={self.dtype.name}, "
             f"numpy={representation(self._array)}>"
         )
 
     def __str__(self) -> str:
         values = _printed(self._array, lambda array: str(array[()]))
         start = "\n" if "\n" in values else ""
-        return f"tf.Tensor({start}{values}, shape={self._array.shape}, dtype={self.dtype.name})"
+        return f"tf.Tensor({start}{values}, shape={self._spec.shape}, dtype={self.dtype.name})"
 
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")

@@ -293,7 +293,7 @@ class Variable(VariableCell, metaclass=_Creating):
         array([3., 4.], dtype=float32)
         """
         array = self._operand(value, "assign")
-        if self._shape is None and array.shape != self._array.shape:
+        if self._shape is None and array.shape != self._spec.shape:
             raise ValueError(self._shape_message(array.shape))
         if self._shape is not None and not self._shape.is_compatible_with(array.shape):
             raise ValueError(self._shape_message(array.shape))
@@ -341,7 +341,7 @@ class Variable(VariableCell, metaclass=_Creating):
             escape(tensor, how)
             for recorder in thread.recorders:
                 recorder.store(self, tensor)
-        return as_array(value, self._array.dtype)
+        return as_array(value, self._spec.dtype)
 
     def _shape_message(self, shape: tuple) -> str:
         return (

@@ -93,7 +93,7 @@ def _fill(fill: Any, dtype: np.dtype, leaf: Tensor) -> Any:
     if fill is None:
         return b"" if dtype.kind == "O" else np.zeros((), dtype)
     value = as_tensor(fill)
-    if value._array.dtype != dtype:
+    if value._spec.dtype != dtype:
         raise TypeError(
             f"Invalid `padding_values`. `padding_values` values type {value.dtype!r} does not "
             f"match type {leaf.dtype!r} of the corresponding input component."

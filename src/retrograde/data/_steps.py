@@ -32,7 +32,7 @@ def on_element(function: Callable) -> Callable:
 def truth(predicate: Callable, element: Any) -> bool:
     """Whether `predicate` holds for an element."""
     result = from_function(call(predicate, element))
-    if type(result) is not Tensor or result._array.dtype != bool or result._array.ndim:
+    if type(result) is not Tensor or result._spec.dtype != bool or result._spec.ndim:
         raise ValueError(
             "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its "
             f"return type is {spec_of_element(result)}."

@@ -273,7 +273,7 @@ def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any], ragged:
         return stack_ragged(leaves, 0)
     if isinstance(first, CompositeTensor):
         raise TypeError(f"Elements of type {type(first).__name__} cannot be batched.")
-    other = next((i for i, x in enumerate(leaves) if x._array.shape != first._array.shape), None)
+    other = next((i for i, x in enumerate(leaves) if x._spec.shape != first._spec.shape), None)
     if ragged or other is not None:
         leaf = nest.flatten(spec())[place]
         if isinstance(leaf, RaggedTensorSpec):
@@ -281,8 +281,8 @@ def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any], ragged:
     if other is not None:
         raise invalid(
             f"Cannot batch tensors with different shapes in component {place}. First element "
-            f"had shape {list(first._array.shape)} and element {other} had shape "
-            f"{list(leaves[other]._array.shape)}. Use padded_batch for such elements."
+            f"had shape {list(first._spec.shape)} and element {other} had shape "
+            f"{list(leaves[other]._spec.shape)}. Use padded_batch for such elements."
         )
     return wrap(stacked_arrays([leaf._array for leaf in leaves]))
 

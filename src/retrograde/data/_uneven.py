@@ -174,7 +174,7 @@ def resampled(
 
 
 def _class_number(label: Any, count: int) -> int:
-    if type(label) is not Tensor or label._array.dtype.kind not in "iu" or label._array.ndim:
+    if type(label) is not Tensor or label._spec.dtype.kind not in "iu" or label._spec.ndim:
         raise TypeError(f"`class_func` must return a scalar integer. Received: {shown(label)}.")
     if not 0 <= int(label._array) < count:
         raise invalid(

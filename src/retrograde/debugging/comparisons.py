@@ -145,7 +145,7 @@ def assert_near(
     >>> tf.debugging.assert_near(1.0, 1.0 + 1e-7)
     """
     x = as_tensor(x)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype not in dtypes.INEXACT:
         raise ValueError(
             f"assert_near: `x` has dtype {x.dtype.name}. Expected a floating-point or complex "
@@ -200,7 +200,7 @@ def _compare_with_zero(
     holds: Callable, sign: str, x: Any, message: str | None, summarize: int | None
 ) -> None:
     x = as_tensor(x)
-    zero = as_tensor(0, x._array.dtype)
+    zero = as_tensor(0, x._spec.dtype)
     if not reduce_all(holds(x, zero)):
         words = [f"{as_text(message)}.  "] if message else []
         words += [f"Condition x {sign} 0 did not hold element-wise:", _shown("x", x, summarize)]

@@ -22,7 +22,7 @@ def is_numeric_tensor(tensor: Any) -> bool:
     >>> tf.debugging.is_numeric_tensor(tf.constant(1)), tf.debugging.is_numeric_tensor(1)
     (True, False)
     """
-    return isinstance(tensor, Tensor) and tensor._array.dtype in dtypes.NUMERIC
+    return isinstance(tensor, Tensor) and tensor._spec.dtype in dtypes.NUMERIC
 
 
 # The dtype
@@ -127,7 +127,7 @@ def _rank(value: Any) -> int:
 def _shape(x: Any) -> tuple[int, ...]:
     """The shape of `x`; that is no use of its value."""
     held = held_by(x)
-    return (as_tensor(x) if held is None else held)._array.shape
+    return (as_tensor(x) if held is None else held)._spec.shape
 
 
 def _axes(x: Any) -> int:

@@ -188,7 +188,7 @@ class Ledger:
             who = f"made by {made_by}" if made_by else "given from outside"
             place = self.places.get(min(holding.calls))
             at = "" if place is None else f", at {place}"
-            shape = list(tensor._array.shape)
+            shape = list(tensor._spec.shape)
             lines.append(f"  {holding.nbytes} bytes: {tensor.dtype.name}{shape}, {who}{at}")
         return (
             f"GradientTape: the memory_limit of {self.limit} bytes cannot be met. The tape holds "
@@ -318,7 +318,7 @@ _PRODUCTS = frozenset(("matmul", "convolve", "convolve_transposed", "convolve_fi
 
 def _work(name: str, inputs: list, outputs: tuple) -> float:
     """A rough number of operations: one for each element, and for products one for each term."""
-    sizes = [x._array.size for x in (*inputs, *outputs)]
+    sizes = [x._spec.size for x in (*inputs, *outputs)]
     if name in _PRODUCTS:
         return float(np.prod([max(size, 1) for size in sizes], dtype=float) ** 0.5)
     return float(sum(sizes))

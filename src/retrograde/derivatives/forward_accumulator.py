@@ -111,7 +111,7 @@ class ForwardAccumulator(Recorder):
             )
         t = self._tangents.get(held._id)
         if t is None and unconnected is UnconnectedGradients.ZERO:
-            return Tensor(np.zeros(held._array.shape, held._array.dtype))
+            return Tensor(np.zeros(held._spec.shape, held._spec.dtype))
         return t
 
     def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:

@@ -43,7 +43,7 @@ def push_forward(
 
 def _is_real(*tensors: Tensor) -> bool:
     """Whether none is complex: of the partials of those, some are not multiplications."""
-    return all(x._array.dtype.kind != "c" for x in tensors)
+    return all(x._spec.dtype.kind != "c" for x in tensors)
 
 
 def _tangent_or_zeros(tangent: Tensor | None, x: Tensor) -> Tensor:
@@ -60,11 +60,11 @@ def _by_partials(
     if not plan:
         return None
     saved = plan.save((y, *inputs))
-    shape = y._array.shape
+    shape = y._spec.shape
     total = None
     for position, rule in plan.rules:
         t = tangents[position]
-        if t._array.shape != shape:
+        if t._spec.shape != shape:
             t = required.broadcast_to(t, shape=shape)
         part = rule(t, *saved, **attrs)
         total = part if total is None else total + part
@@ -85,7 +85,7 @@ def _by_transposing(
     cotangents = [_zeros_like(output) for output in (y if several else (y,))]
     saved = plan.save((y, *inputs))
     with GradientTape(watch_accessed_variables=False) as tape:
-        tape.watch([g for g in cotangents if g._array.dtype in dtypes.INEXACT])
+        tape.watch([g for g in cotangents if g._spec.dtype in dtypes.INEXACT])
         pulled = _pull_back(plan, tuple(cotangents) if several else cotangents[0], saved, attrs)
     pairs = [(x, tangents[i]) for i, x in pulled if x is not None and tangents[i] is not None]
     found = tape.gradient([x for x, _ in pairs], cotangents, [t for _, t in pairs])

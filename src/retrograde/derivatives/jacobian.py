@@ -71,10 +71,10 @@ class Seeds(NamedTuple):
 
 def one_at_a_time(x: Any) -> Seeds:
     """For each element of `x`, 1 there and 0 elsewhere."""
-    shape, size = x._array.shape, x._array.size
+    shape, size = x._spec.shape, x._spec.size
 
     def make(start: int, stop: int) -> np.ndarray:
-        seeds = allocated("jacobian", np.zeros, (stop - start, size), x._array.dtype)
+        seeds = allocated("jacobian", np.zeros, (stop - start, size), x._spec.dtype)
         seeds[np.arange(stop - start), np.arange(start, stop)] = 1
         return seeds.reshape(stop - start, *shape)
 
@@ -83,12 +83,12 @@ def one_at_a_time(x: Any) -> Seeds:
 
 def one_in_each_row(x: Any) -> Seeds:
     """For each element of a row of `x`, 1 there in all rows and 0 elsewhere."""
-    rows, *row = x._array.shape
+    rows, *row = x._spec.shape
     size = int(np.prod(row))
 
     def make(start: int, stop: int) -> np.ndarray:
         shape = (stop - start, rows, size)
-        seeds = allocated("jacobian", np.zeros, shape, x._array.dtype)
+        seeds = allocated("jacobian", np.zeros, shape, x._spec.dtype)
         seeds[np.arange(stop - start), :, np.arange(start, stop)] = 1
         return seeds.reshape(stop - start, rows, *row)
 
@@ -156,7 +156,7 @@ def push_many(
     The way back is linear in the cotangent it begins with. It is walked once, with zeros, while
     `tape` records; the way back over that is the way forward.
     """
-    zeros = Tensor(np.zeros(target._array.shape, target._array.dtype))
+    zeros = Tensor(np.zeros(target._spec.shape, target._spec.dtype))
     with tape:
         tape.watch(zeros)
         pulled = pull(recorded._replace(on_tensors=True), [target], [zeros], held)
@@ -165,15 +165,15 @@ def push_many(
     for x, family in zip(pulled, seeds, strict=True):
         pushed = None if x is None else pull_many(there, x, family, [zeros], limit)[0]
         if x is not None and pushed is None:  # a way is there, but all that goes along it is 0
-            pushed = np.zeros((family.count, *zeros._array.shape), zeros._array.dtype)
+            pushed = np.zeros((family.count, *zeros._spec.shape), zeros._spec.dtype)
         results.append(pushed)
     return results
 
 
 def _forward_is_shorter(target: Any, count: int, held: list, sizes: list[int]) -> bool:
     """Whether to go forwards: real numbers of one dtype, and far more targets than sources."""
-    dtype = target._array.dtype
-    alike = dtype.kind != "c" and all(x._array.dtype == dtype for x in held)
+    dtype = target._spec.dtype
+    alike = dtype.kind != "c" and all(x._spec.dtype == dtype for x in held)
     return alike and count > _FEW and 2 * sum(sizes) <= count
 
 
@@ -182,18 +182,18 @@ def jacobian(recorded: TapeSnapshot, target: Any, held: list, limit: int, tape: 
 
     `tape` is an empty one, for the way forward.
     """
-    shape = target._array.shape
-    sizes = [x._array.size for x in held]
-    if target._array.size == 1:
-        one = np.ones(shape, target._array.dtype)
+    shape = target._spec.shape
+    sizes = [x._spec.size for x in held]
+    if target._spec.size == 1:
+        one = np.ones(shape, target._spec.dtype)
         found = pull(recorded, [target], [Tensor(one) if recorded.on_tensors else one], held)
-    elif _forward_is_shorter(target, target._array.size, held, sizes):
+    elif _forward_is_shorter(target, target._spec.size, held, sizes):
         found = push_many(recorded, target, [*map(one_at_a_time, held)], held, limit, tape)
         found = [_last_axis_first(x) for x in found]
     else:
         found = pull_many(recorded, target, one_at_a_time(target), held, limit)
     return [
-        None if y is None else shaping.reshape(y, shape=(*shape, *x._array.shape))
+        None if y is None else shaping.reshape(y, shape=(*shape, *x._spec.shape))
         for x, y in zip(held, found, strict=True)
     ]
 
@@ -207,9 +207,9 @@ def jacobian_by_loop(recorded: TapeSnapshot, target: Any, held: list) -> list:
     """The same as `jacobian`, one row after the other."""
     seeds = one_at_a_time(target)
     rows = [_pull_one(recorded, target, seeds.make(i, i + 1)[0], held) for i in range(seeds.count)]
-    shape = target._array.shape
+    shape = target._spec.shape
     return [
-        None if y is None else shaping.reshape(y, shape=(*shape, *x._array.shape))
+        None if y is None else shaping.reshape(y, shape=(*shape, *x._spec.shape))
         for x, y in zip(held, map(_stacked, zip(*rows, strict=True)), strict=True)
     ]
 
@@ -218,7 +218,7 @@ def batch_jacobian(
     recorded: TapeSnapshot, target: Any, source: Any, limit: int, tape: Any
 ) -> Any | None:
     """The Jacobian of each row of `target` by the same row of `source`."""
-    rows, *row = target._array.shape
+    rows, *row = target._spec.shape
     wide, narrow = one_in_each_row(target), one_in_each_row(source)
     if _forward_is_shorter(target, wide.count, [source], [narrow.count]):
         (found,) = push_many(recorded, target, [narrow], [source], limit, tape)
@@ -230,7 +230,7 @@ def batch_jacobian(
         if found is None:
             return None
         perm = (1, 0, *range(2, found.ndim))
-    shape = (rows, *row, *source._array.shape[1:])
+    shape = (rows, *row, *source._spec.shape[1:])
     return shaping.reshape(shaping.transpose(found, perm=perm), shape=shape)
 
 
@@ -239,14 +239,14 @@ def batch_jacobian(
 
 def first(tape: Any, target: Any, held: list) -> list[Tensor | None]:
     """The gradients of the sum of `target`, which `tape` records."""
-    ones = Tensor(np.ones(target._array.shape, target._array.dtype))
+    ones = Tensor(np.ones(target._spec.shape, target._spec.dtype))
     with tape:
         return pull(TapeSnapshot(tape._entries, tape._roots, True), [target], [ones], held)
 
 
 def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
     """The sum of the second derivatives of `target` by each element of a row of `source`."""
-    shape = target._array.shape
+    shape = target._spec.shape
     (gradient,) = first(tape, target, [source])
     if gradient is None:
         return None

@@ -63,8 +63,8 @@ def _squares_of_rows(x: Any) -> Any:
 
 
 def _random_weights(target: Any) -> np.ndarray:
-    rng = np.random.default_rng(target._array.size)
-    return rng.uniform(0.5, 1.5, target._array.shape).astype(target._array.dtype)
+    rng = np.random.default_rng(target._spec.size)
+    return rng.uniform(0.5, 1.5, target._spec.shape).astype(target._spec.dtype)
 
 
 def _adds_up(found: list, weights: np.ndarray, expected: list) -> bool:
@@ -90,7 +90,7 @@ class _RowByRow:
         self._entries, _, self._on_tensors = recorded
         self._target = target
         self._held = held
-        self._size = target._array.size
+        self._size = target._spec.size
         self._needed = depending_on({x._id for x in held}, self._entries)
         self._shared = _shared(self._entries, held, self._size, specs)
         self._run = _run if self._on_tensors else thread.recorders.quietly
@@ -99,7 +99,7 @@ class _RowByRow:
         """The cotangents of the sources, with the examples in front."""
         wanted = {x._id for x in self._held}
         cotangents = Cotangents(self._on_tensors)
-        ones = np.ones(self._target._array.shape, self._target._array.dtype)
+        ones = np.ones(self._target._spec.shape, self._target._spec.dtype)
         cotangents.deposit(self._target._id, Tensor(ones) if self._on_tensors else ones)
         with batching(self._size) as level:
             for plan, ids, out, saved, attrs in reversed(self._entries):
@@ -173,7 +173,7 @@ class _RowByRow:
             return None
         if isinstance(x, IndexedSlices):
             x = self._run(indexed_slices.dense, x)
-        if tuple(x.shape) != source._array.shape:
+        if tuple(x.shape) != source._spec.shape:
             raise _CannotTell
         return of_all(x, level, shaping.broadcast_to)
 

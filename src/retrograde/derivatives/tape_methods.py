@@ -60,7 +60,7 @@ def jacobian(
     held, pack = flat(sources, "source")
     row_by_row = not experimental_use_pfor
     recorded = self._snapshot(sys._getframe(1), "jacobian", row_by_row)
-    if target._array.dtype not in dtypes.INEXACT:
+    if target._spec.dtype not in dtypes.INEXACT:
         found = [None] * len(held)
     elif row_by_row:
         found = jacobians.jacobian_by_loop(recorded, target, held)
@@ -69,7 +69,7 @@ def jacobian(
     missing = [x for g, x in zip(found, held, strict=True) if g is None]
     if missing:
         unconnected = self._miss([target], missing, unconnected)
-    shape = target._array.shape
+    shape = target._spec.shape
     found = [result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)]
     if slices is not None:
         found = [g if g is None else indexed_slices.of_whole(g, slices) for g in found]
@@ -101,7 +101,7 @@ def batch_jacobian(
     """
     unconnected_from(unconnected_gradients)
     target, source = (_single(x, "batch_jacobian") for x in (target, source))
-    shapes = target._array.shape, source._array.shape
+    shapes = target._spec.shape, source._spec.shape
     for shape in shapes:
         if len(shape) < 2:
             raise ValueError(
@@ -116,7 +116,7 @@ def batch_jacobian(
     row_by_row = not experimental_use_pfor
     recorded = self._snapshot(sys._getframe(1), "batch_jacobian", row_by_row)
     found = None
-    if target._array.dtype in dtypes.INEXACT:
+    if target._spec.dtype in dtypes.INEXACT:
         limit = 1 if row_by_row else memory_limit
         found = jacobians.batch_jacobian(recorded, target, source, limit, _silent_tape())
     zero = UnconnectedGradients.ZERO
@@ -144,7 +144,7 @@ def hessian(
     rows = []
     for x, g in zip(held, jacobians.first(tape, target, held), strict=True):
         if g is None:
-            shape = x._array.shape
+            shape = x._spec.shape
             row = [result(None, y, UnconnectedGradients.ZERO, shape) for y in held]
         else:
             row = tape.jacobian(g, held, UnconnectedGradients.ZERO, memory_limit=memory_limit)
@@ -197,15 +197,15 @@ def jvp(
     held, _ = flat(sources, "source")
     weights = weights_for(tangents, sources, len(held))
     recorded = self._snapshot(sys._getframe(1), "jvp")
-    moving = [y for y in targets if y._array.dtype in dtypes.INEXACT]
-    zeros = [Tensor(np.zeros(y._array.shape, y._array.dtype)) for y in moving]
+    moving = [y for y in targets if y._spec.dtype in dtypes.INEXACT]
+    zeros = [Tensor(np.zeros(y._spec.shape, y._spec.dtype)) for y in moving]
     with _silent_tape() as tape:
         tape.watch(zeros)
         pulled = jacobians.pull(recorded._replace(on_tensors=True), moving, zeros, held)
     pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, held, weights, strict=True)]
     pairs = [(g, w) for g, w in pairs if g is not None]
     moved = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
-    found = [next(moved) if y._array.dtype in dtypes.INEXACT else None for y in targets]
+    found = [next(moved) if y._spec.dtype in dtypes.INEXACT else None for y in targets]
     return pack([result(t, y, unconnected) for t, y in zip(found, targets, strict=True)])
 
 
@@ -225,8 +225,8 @@ def laplacian(
     array([18., 42.], dtype=float32)
     """
     target, source = (_single(x, "laplacian") for x in (target, source))
-    shape, of_source = target._array.shape, source._array.shape
-    if shape and not (shape[0] == target._array.size and of_source[:1] == shape[:1]):
+    shape, of_source = target._spec.shape, source._spec.shape
+    if shape and not (shape[0] == target._spec.size and of_source[:1] == shape[:1]):
         raise ValueError(
             f"laplacian: expected one value for each row of the source, of shape {of_source}. "
             f"Received: a target of shape {shape}."
@@ -264,8 +264,8 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
 def per_example_gradient(self, target: Any, sources: Any, weights: Any, how: bool | str) -> Any:
     target = _single(target, "gradient")
     held, pack = flat(sources, "source")
-    shape = target._array.shape
-    if not shape or target._array.size != shape[0] or target._array.dtype not in dtypes.INEXACT:
+    shape = target._spec.shape
+    if not shape or target._spec.size != shape[0] or target._spec.dtype not in dtypes.INEXACT:
         raise ValueError(
             "gradient: with `per_example`, the target must hold one loss for each example. "
             f"Received: shape {shape}, dtype {target.dtype.name}."
@@ -301,9 +301,9 @@ def _single(value: Any, what: str) -> Any:
 
 def _scalar(target: Any, what: str) -> Any:
     """Returns `target` if it has one element."""
-    if target._array.size != 1:
+    if target._spec.size != 1:
         raise ValueError(
-            f"{what}: the target must have one element. Received: shape {target._array.shape}. Use "
+            f"{what}: the target must have one element. Received: shape {target._spec.shape}. Use "
             "tf.reduce_sum first, or the jacobian of a gradient."
         )
     return target

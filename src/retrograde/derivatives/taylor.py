@@ -61,8 +61,8 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
 
 def _one_to_one(target: Any, source: Any) -> bool:
     """Whether both have as many elements, which are real."""
-    real = all(x._array.dtype in dtypes.FLOATING for x in (target, source))
-    return real and target._array.size == source._array.size
+    real = all(x._spec.dtype in dtypes.FLOATING for x in (target, source))
+    return real and target._spec.size == source._spec.size
 
 
 def derivatives_by(
@@ -71,9 +71,9 @@ def derivatives_by(
     """The first, second, … derivatives of `target` as all elements of `source` move alike."""
     if any(plan.user_code for plan, *_ in recorded.entries):
         raise NoSeries
-    g = np.ones(target._array.shape, target._array.dtype)
+    g = np.ones(target._spec.shape, target._spec.dtype)
     _, shapes = pull_and_note(recorded._replace(on_tensors=False), target, g, [source])
-    ones = np.ones(source._array.shape, source._array.dtype)
+    ones = np.ones(source._spec.shape, source._spec.dtype)
     first = Tensor(ones) if recorded.on_tensors else ones
     moving: dict[int, Series] = {source._id: [first] + [None] * (order - 1)}
     way = _WayForward(recorded.on_tensors, order, make_tape)
@@ -85,7 +85,7 @@ def derivatives_by(
             moving.update((i, y) for i, y in zip(outs, results, strict=True) if y is not None)
     series = moving.get(target._id, [None] * order)
     scaled = [_times(math.factorial(k), c) for k, c in enumerate(series, 1)]
-    shape = source._array.shape
+    shape = source._spec.shape
     return [None if d is None else shaping.reshape(d, shape=shape) for d in scaled]
 
 
@@ -120,7 +120,7 @@ class _WayForward:
         orders = [k for k in range(self._order) if any(inputs[i][k] is not None for i in places)]
         zeros = [Tensor(np.zeros(spec.shape, spec.dtype)) for spec in specs]
         with self._make_tape() as tape:
-            tape.watch([g for g in zeros if g._array.dtype in dtypes.INEXACT])
+            tape.watch([g for g in zeros if g._spec.dtype in dtypes.INEXACT])
             g = zeros[0] if len(zeros) == 1 else tuple(zeros)
             pulled = _pulled(plan, places, g, saved, attrs)
         targets, seeds = [], []

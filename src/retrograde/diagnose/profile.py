@@ -70,7 +70,7 @@ def _backwards(
     needed = depending_on(wanted, entries)
     cotangents = Cotangents(on_tensors=False)
     for x in targets:
-        if x._array.dtype in dtypes.INEXACT:
+        if x._spec.dtype in dtypes.INEXACT:
             cotangents.deposit(x._id, seed(x, None, on_tensors=False))
     times = []
     for entry in reversed(entries):

@@ -334,7 +334,7 @@ class _Again:
         """What the user's gradient function makes of `gs`."""
         with self._holding(self.inputs):
             outputs, grad_fn = self._call(self.inputs)
-            zeros = [np.zeros(y._array.shape, y._array.dtype) for y in outputs]
+            zeros = [np.zeros(y._spec.shape, y._spec.dtype) for y in outputs]
             upstream = [Tensor(z if g is None else g) for g, z in zip(gs, zeros, strict=True)]
             if self._variables:
                 found, of_variables = grad_fn(*upstream, variables=self._variables)

@@ -52,7 +52,7 @@ def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) ->
     if cotangents.flagged or not all([isinstance(g, Tensor) for g in found]):
         return None
     flagged = settle_only([*targets, *found]) or group.alarmed
-    if flagged or not all([x._array.size > _SMALL or is_finite(x._array) for x in targets]):
+    if flagged or not all([x._spec.size > _SMALL or is_finite(x._array) for x in targets]):
         return None
     tape._use_up(frame)
     tape._monitored = True

@@ -15,7 +15,7 @@ from retrograde.values.errors import invalid
 def image_of(value: Any, what: str) -> Tensor:
     """`value` as a tensor whose last three axes are the height, width and channels of an image."""
     x = as_tensor(value)
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) < 3:
         raise ValueError(
             f"{what}: `image` has shape {shape}. Expected at least three axes: height, width, "
@@ -38,9 +38,9 @@ def image_or_batch(value: Any, what: str) -> Tensor:
 
 def refuse_other_ranks(x: Tensor, what: str, argument: str = "image") -> None:
     """Refuses all but an image and a batch of images."""
-    if x._array.ndim not in (3, 4):
+    if x._spec.ndim not in (3, 4):
         raise ValueError(
-            f"{what}: `{argument}` has shape {x._array.shape}. Expected three axes, or four for a "
+            f"{what}: `{argument}` has shape {x._spec.shape}. Expected three axes, or four for a "
             "batch of images."
         )
 

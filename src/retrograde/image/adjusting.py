@@ -64,9 +64,9 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         rows = reduce_mean(x, axis=-3, keepdims=True)  # whole rows first, which is far quicker
         mean = reduce_mean(rows, axis=-2, keepdims=True)
         # Rows laid flat, with a row of means: NumPy is slow at loops as short as the channels.
-        shape, mean = x._array.shape, broadcast_to(mean, shape=rows._array.shape)
+        shape, mean = x._spec.shape, broadcast_to(mean, shape=rows._spec.shape)
         line = shape[-2] * shape[-1]
-        x, mean = (reshape(a, shape=(*a._array.shape[:-2], line)) for a in (x, mean))
+        x, mean = (reshape(a, shape=(*a._spec.shape[:-2], line)) for a in (x, mean))
         return reshape((x - mean) * factor + mean, shape=shape)
 
     return _adjusted(images, adjust)
@@ -101,7 +101,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
         hue, smallest, largest = hue_of(x)
         hue = ar.mod(hue + turn, Tensor(np.float32(1)))
         channels = (smallest + (largest - smallest) * shade for shade in shades_of(hue))
-        return stack(*channels, axis=hue._array.ndim)
+        return stack(*channels, axis=hue._spec.ndim)
 
     return _adjusted(image, adjust, saturate=False)
 
@@ -128,25 +128,25 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
 
 def _factor(value: Any, argument: str, what: str) -> Tensor:
     x = as_tensor(value, None if held_by(value) is not None else _FLOAT32)
-    if x._array.dtype != _FLOAT32 or x._array.ndim:
+    if x._spec.dtype != _FLOAT32 or x._spec.ndim:
         raise invalid(
             f"{what}: {argument} must be a scalar of dtype float32. Received: shape "
-            f"{x._array.shape}, {x.dtype.name}."
+            f"{x._spec.shape}, {x.dtype.name}."
         )
     return x
 
 
 def _refuse_flat(x: Tensor, what: str) -> None:
-    if x._array.ndim < 3:
+    if x._spec.ndim < 3:
         raise invalid(
-            f"{what}: images have shape {x._array.shape}. Expected at least three axes: height, "
+            f"{what}: images have shape {x._spec.shape}. Expected at least three axes: height, "
             "width, channels."
         )
 
 
 def _refuse_other_channels(x: Tensor, what: str) -> None:
-    if x._array.shape[-1] != 3:
-        raise invalid(f"{what}: images have shape {x._array.shape}. Expected 3 channels.")
+    if x._spec.shape[-1] != 3:
+        raise invalid(f"{what}: images have shape {x._spec.shape}. Expected 3 channels.")
 
 
 def per_image_standardization(image: Any) -> Tensor:
@@ -156,6 +156,6 @@ def per_image_standardization(image: Any) -> Tensor:
     """
     x = to_dtype(image_of(image, "per_image_standardization"), _FLOAT32)
     axes = [-3, -2, -1]
-    least = np.float32(1) / np.sqrt(np.float32(np.prod(x._array.shape[-3:])))
+    least = np.float32(1) / np.sqrt(np.float32(np.prod(x._spec.shape[-3:])))
     deviation = ar.maximum(reduce_std(x, axes, keepdims=True), Tensor(least))
     return (x - reduce_mean(x, axes, keepdims=True)) / deviation

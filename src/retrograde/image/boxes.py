@@ -53,9 +53,9 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     x = taken(images, _FLOAT32)
     accept(x, ("float16", "float32"), "images", "draw_bounding_boxes")
     where = as_tensor(boxes, _FLOAT32)
-    _check_drawing(x._array.shape, where._array.shape)
-    paint, drawn = _painted(where, colors, x._array.shape)
-    return select(drawn, to_dtype(paint, x._array.dtype), stop_gradient(x))
+    _check_drawing(x._spec.shape, where._spec.shape)
+    paint, drawn = _painted(where, colors, x._spec.shape)
+    return select(drawn, to_dtype(paint, x._spec.dtype), stop_gradient(x))
 
 
 @hosted
@@ -219,12 +219,12 @@ def _sampled(
 ) -> DistortedBoundingBox:
     objects, size = _objects(np.asarray(boxes), use_image), as_tensor(image_size)
     accept(size, ("uint8", "int8", "int16", "int32", "int64"), "image_size", _WHAT)
-    if size._array.shape != (3,):
+    if size._spec.shape != (3,):
         raise invalid(
-            f"{_WHAT}: `image_size` has shape {size._array.shape}. Expected (3,): height, width, "
+            f"{_WHAT}: `image_size` has shape {size._spec.shape}. Expected (3,): height, width, "
             "channels."
         )
-    dtype, (height, width, _) = size._array.dtype, np.asarray(size).tolist()
+    dtype, (height, width, _) = size._spec.dtype, np.asarray(size).tolist()
     pixels = objects * np.array([height, width] * 2, np.float32)
     candidates = (_candidate(height, width, ranges, numbers) for numbers in np.asarray(draws))
     fitting = (part for part in candidates if part and _covers(part, pixels, ranges.covered))

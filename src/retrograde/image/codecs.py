@@ -30,8 +30,8 @@ _DAMAGED = (  # what the readers stumble over
 def file_bytes(contents: Any, what: str) -> bytes:
     """The contents of one file."""
     x = as_tensor(contents, _STRING)
-    if x._array.ndim:
-        raise invalid(f"{what}: `contents` has shape {x._array.shape}. Expected a scalar.")
+    if x._spec.ndim:
+        raise invalid(f"{what}: `contents` has shape {x._spec.shape}. Expected a scalar.")
     return x.numpy()
 
 
@@ -190,7 +190,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     what = "encode_png"
     x = as_tensor(image)
     accept(x, ("uint8", "uint16"), "image", what)
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) < 3 or shape[-1] not in (1, 2, 3, 4):
         raise invalid(
             f"{what}: `image` has shape {shape}. Expected (..., height, width, channels), 1 to 4 "

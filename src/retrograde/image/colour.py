@@ -63,13 +63,13 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """
     x = as_tensor(images)
     grey = tensordot(convert_image_dtype(x, _FLOAT32), _GREY_WEIGHTS, [-1, -1])
-    return convert_image_dtype(reshape(grey, shape=(*grey._array.shape, 1)), x.dtype)
+    return convert_image_dtype(reshape(grey, shape=(*grey._spec.shape, 1)), x.dtype)
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Images whose one channel stands in all of three."""
     x = as_tensor(images)
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) < 2:
         raise ValueError(
             f"grayscale_to_rgb: `images` has shape {shape}. Expected at least two axes."
@@ -107,7 +107,7 @@ _YUV_TO_RGB = (
 
 def _by_matrix(images: Any, matrix: tuple) -> Tensor:
     x = as_tensor(images)
-    return tensordot(x, as_tensor(matrix, x._array.dtype), [[x._array.ndim - 1], [0]])
+    return tensordot(x, as_tensor(matrix, x._spec.dtype), [[x._spec.ndim - 1], [0]])
 
 
 def rgb_to_yiq(images: Any) -> Tensor:
@@ -142,7 +142,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     x = _colours(images, "rgb_to_hsv")
     hue, smallest, largest = hue_of(x)
     channels = hue, saturation_of(smallest, largest), largest
-    return to_dtype(stack(*channels, axis=hue._array.ndim), x._array.dtype)
+    return to_dtype(stack(*channels, axis=hue._spec.ndim), x._spec.dtype)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
@@ -152,14 +152,14 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     array([0.5, 0. , 0. ], dtype=float32)
     """
     x = _colours(images, "hsv_to_rgb")
-    hue, saturation, value = unstack(wide(x), axis=x._array.ndim - 1)
-    return to_dtype(from_hsv(hue, saturation, value), x._array.dtype)
+    hue, saturation, value = unstack(wide(x), axis=x._spec.ndim - 1)
+    return to_dtype(from_hsv(hue, saturation, value), x._spec.dtype)
 
 
 def _colours(images: Any, what: str) -> Tensor:
     x = as_tensor(images)
     accept(x, ("float16", "bfloat16", "float32", "float64"), "images", what)
-    shape = x._array.shape
+    shape = x._spec.shape
     if not shape:
         raise invalid(f"{what}: `images` is a scalar. Expected at least one axis, the channels.")
     if shape[-1] != 3:
@@ -170,7 +170,7 @@ def _colours(images: Any, what: str) -> Tensor:
 
 def wide(x: Tensor) -> Tensor:
     """`x`, in float32 if it is in half precision."""
-    return to_dtype(x, _FLOAT32) if x._array.dtype in HALF else x
+    return to_dtype(x, _FLOAT32) if x._spec.dtype in HALF else x
 
 
 def hue_of(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -178,7 +178,7 @@ def hue_of(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
     Of channels that are equally large the first counts as the largest, the last as the smallest.
     """
-    red, green, blue = unstack(wide(x), axis=x._array.ndim - 1)
+    red, green, blue = unstack(wide(x), axis=x._spec.ndim - 1)
     is_red, is_green = (red >= green) & (red >= blue), green >= blue
     largest = _choose(is_red, red, is_green, green, blue)
     not_red, not_green = (red < green) & (red < blue), (green <= red) & (green < blue)
@@ -195,7 +195,7 @@ def _choose(first: Tensor, a: Tensor, second: Tensor, b: Tensor, c: Tensor) -> T
 
 
 def _numbers(like: Tensor, *values: float) -> tuple[Tensor, ...]:
-    return tuple(Tensor(like._array.dtype.type(value)) for value in values)
+    return tuple(Tensor(like._spec.dtype.type(value)) for value in values)
 
 
 def saturation_of(smallest: Tensor, largest: Tensor) -> Tensor:
@@ -220,4 +220,4 @@ def from_hsv(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
     """Colours in RGB."""
     white = 1.0 - saturation
     channels = ((white + saturation * shade) * value for shade in shades_of(hue))
-    return stack(*channels, axis=hue._array.ndim)
+    return stack(*channels, axis=hue._spec.ndim)

@@ -52,15 +52,15 @@ def crop_and_resize(
     accept(x, _CROPPED_DTYPES, "image", "crop_and_resize")
     where, which = as_tensor(boxes, _FLOAT32), as_tensor(box_indices, _INT32)
     size = np.asarray(as_tensor(crop_size, _INT32))
-    _check_crops(x._array.shape, where._array.shape, which._array, size)
+    _check_crops(x._spec.shape, where._spec.shape, which._array, size)
     if method not in ("bilinear", "nearest"):
         raise invalid(
             f"crop_and_resize: method {shown(method)} is not known. Expected 'bilinear' or "
             "'nearest'."
         )
     beyond = as_float(extrapolation_value, "crop_and_resize: extrapolation_value")
-    crops = _Crops(where, which, x._array.shape[1:3], size.tolist(), beyond)
-    batch, height, width, channels = x._array.shape
+    crops = _Crops(where, which, x._spec.shape[1:3], size.tolist(), beyond)
+    batch, height, width, channels = x._spec.shape
     x = reshape(to_dtype(x, _FLOAT32), shape=(batch * height * width, channels))
     if method == "bilinear":
         return crops.bilinear(x)
@@ -108,30 +108,30 @@ class _Crops:
     def bilinear(self, x: Tensor) -> Tensor:
         """The pixels `x` around each place, weighed by its distance."""
         (top, bottom, down), (left, right, across) = map(_around, (self.rows, self.columns))
-        down = reshape(down, shape=(*down._array.shape, 1))
-        across = _for_channels(across, x._array.shape[1])
+        down = reshape(down, shape=(*down._spec.shape, 1))
+        across = _for_channels(across, x._spec.shape[1])
         above, below = self._at(x, top, left), self._at(x, bottom, left)
         above = above + (self._at(x, top, right) - above) * across
         below = below + (self._at(x, bottom, right) - below) * across
-        return self._within(above + (below - above) * down, x._array.shape[1])
+        return self._within(above + (below - above) * down, x._spec.shape[1])
 
     def nearest(self, x: Tensor) -> Tensor:
         """The pixels of `x` that are nearest; of two, the one further from the first pixel."""
         y = self._at(x, floor(self.rows + 0.5), floor(self.columns + 0.5))
-        return self._within(y, x._array.shape[1])
+        return self._within(y, x._spec.shape[1])
 
     def _at(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         """The pixels `x` in these rows and columns; those beyond the edge are on it.
 
         Their rows are laid flat, with the channels: NumPy is slow at loops as short as these.
         """
-        number, height = rows._array.shape
+        number, height = rows._spec.shape
         rows = reshape(_kept_inside(rows, self.pixels[0]), shape=(number, height, 1))
-        width = columns._array.shape[1]
+        width = columns._spec.shape[1]
         columns = reshape(_kept_inside(columns, self.pixels[1]), shape=(number, 1, width))
         rows = reshape(self.which, shape=(number, 1, 1)) * self.pixels[0] + rows
         y = gather(x, rows * self.pixels[1] + columns, axis=0)
-        return reshape(y, shape=(number, height, width * x._array.shape[1]))
+        return reshape(y, shape=(number, height, width * x._spec.shape[1]))
 
     def _within(self, y: Tensor, channels: int) -> Tensor:
         """`y` where it was looked for within the images, in rows that are no longer flat."""
@@ -139,14 +139,14 @@ class _Crops:
             (position >= 0.0) & (position <= float(last - 1))
             for position, last in zip((self.rows, self.columns), self.pixels, strict=True)
         )
-        inside = reshape(rows, shape=(*rows._array.shape, 1)) & _for_channels(columns, channels)
-        shape = (*rows._array.shape, columns._array.shape[1], channels)
+        inside = reshape(rows, shape=(*rows._spec.shape, 1)) & _for_channels(columns, channels)
+        shape = (*rows._spec.shape, columns._spec.shape[1], channels)
         return reshape(ar.select(inside, y, self.beyond), shape=shape)
 
 
 def _for_channels(columns: Tensor, channels: int) -> Tensor:
     """What holds for each column, for each of its channels, in a row laid flat."""
-    number, width = columns._array.shape
+    number, width = columns._spec.shape
     repeated = broadcast_to(
         reshape(columns, shape=(number, width, 1)), shape=(number, width, channels)
     )
@@ -156,7 +156,7 @@ def _for_channels(columns: Tensor, channels: int) -> Tensor:
 @allocating("crop_and_resize")
 def _positions(start: Tensor, stop: Tensor, pixels: int, count: int) -> Tensor:
     """`count` positions from `start` to `stop`, measured in pixels from the centre of the first."""
-    shape, last = (start._array.shape[0], 1), float(pixels - 1)
+    shape, last = (start._spec.shape[0], 1), float(pixels - 1)
     start, stop = (reshape(end, shape=shape) for end in (start, stop))
     if count == 1:
         return (start + stop) * 0.5 * last
@@ -199,16 +199,16 @@ def extract_glimpse(
     """
     x, where = as_tensor(input, _FLOAT32), as_tensor(offsets, _FLOAT32)
     window = np.asarray(as_tensor(size, _INT32))
-    _check_glimpses(x._array.shape, window, where._array.shape, noise)
-    starts = _starts(where, np.array(x._array.shape[1:3]), window, centered, normalized)
-    batch, height, width = x._array.shape[0], *window.tolist()
+    _check_glimpses(x._spec.shape, window, where._spec.shape, noise)
+    starts = _starts(where, np.array(x._spec.shape[1:3]), window, centered, normalized)
+    batch, height, width = x._spec.shape[0], *window.tolist()
     rows = reshape(starts[0], shape=(batch, 1, 1)) + np.arange(height, dtype=np.int32)[:, None]
     columns = reshape(starts[1], shape=(batch, 1, 1)) + np.arange(width, dtype=np.int32)
-    inside = _is_inside(rows, x._array.shape[1]) & _is_inside(columns, x._array.shape[2])
+    inside = _is_inside(rows, x._spec.shape[1]) & _is_inside(columns, x._spec.shape[2])
     places = stack(
         *(
             broadcast_to(_kept_inside(part, pixels), shape=(batch, height, width))
-            for part, pixels in zip((rows, columns), x._array.shape[1:3], strict=True)
+            for part, pixels in zip((rows, columns), x._spec.shape[1:3], strict=True)
         ),
         axis=3,
     )
@@ -258,7 +258,7 @@ def _is_inside(position: Tensor, pixels: int) -> Tensor:
 
 def _noise(x: Tensor, y: Tensor, kind: str) -> Tensor:
     """What fills `y` beyond the edge of the images `x`: within the range of each image."""
-    shape = y._array.shape
+    shape = y._spec.shape
     if kind == "zero":
         return Tensor(np.float32(0))
     x = stop_gradient(x)

@@ -91,7 +91,7 @@ def decode_and_crop_jpeg(
         dct_method,
     )  # fmt: skip
     window = integers(crop_window, what)
-    rows, columns, _ = image._array.shape
+    rows, columns, _ = image._spec.shape
     top, left, height, width = window if len(window) == 4 else (0, 0, 0, 0)
     inside = 0 <= top < top + height <= rows and 0 <= left < left + width <= columns
     if not inside:
@@ -156,7 +156,7 @@ def _encoded(
     text: bytes = b"",
 ) -> Tensor:
     x = as_tensor(image, _UINT8)
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) != 3 or shape[2] not in channels:
         raise invalid(
             f"{what}: `image` has shape {shape}. Expected (height, width, "
@@ -209,7 +209,7 @@ def adjust_jpeg_quality(
     x = as_tensor(image)
     quality = int(as_tensor(jpeg_quality, _INT32))
     file = _encoded(convert_image_dtype(x, _UINT8, saturate=True), quality, (1, 3), what)
-    y = decode_jpeg(file, x._array.shape[-1], dct_method=dct_method)
+    y = decode_jpeg(file, x._spec.shape[-1], dct_method=dct_method)
     return convert_image_dtype(y, x.dtype, saturate=True)
 
 

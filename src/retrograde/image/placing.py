@@ -32,7 +32,7 @@ def flip_up_down(image: Any) -> Tensor:
 
 def flipped(x: Tensor, *axes: int) -> Tensor:
     """`x` in reverse order along axes that are counted from the end."""
-    return reverse(x, axis=tuple(x._array.ndim + axis for axis in axes))
+    return reverse(x, axis=tuple(x._spec.ndim + axis for axis in axes))
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
@@ -41,7 +41,7 @@ def transpose(image: Any, name: str | None = None) -> Tensor:
 
 
 def _transposed(x: Tensor) -> Tensor:
-    return permute(x, perm=(1, 0, 2) if x._array.ndim == 3 else (0, 2, 1, 3))
+    return permute(x, perm=(1, 0, 2) if x._spec.ndim == 3 else (0, 2, 1, 3))
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
@@ -52,7 +52,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """
     x = image_or_batch(image, "rot90")
     turns = as_tensor(k, dtypes.int32.numpy_dtype)
-    if turns._array.ndim:
+    if turns._spec.ndim:
         raise ValueError(f"rot90: `k` must be one integer. Received: {shown(k)}.")
     match int(turns) % 4:
         case 1:
@@ -80,14 +80,14 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     if fraction == 1:
         return identity(x)
     x = image_or_batch(x, "central_crop")
-    height, width = x._array.shape[-3:-1]
+    height, width = x._spec.shape[-3:-1]
     top, left = (int((size - size * fraction) / 2) for size in (height, width))
     return _cut(x, top, left, height - 2 * top, width - 2 * left)
 
 
 def _window(x: Tensor, top: int, left: int, height: int, width: int) -> tuple:
     """The triples, for `take_slice` and `put_slice`, of a window within images."""
-    *lead, channels = ((0, size, 1) for size in (*x._array.shape[:-3], x._array.shape[-1]))
+    *lead, channels = ((0, size, 1) for size in (*x._spec.shape[:-3], x._spec.shape[-1]))
     return (*lead, (top, top + height, 1), (left, left + width, 1), channels)
 
 
@@ -106,8 +106,8 @@ def crop_to_bounding_box(
     refuse_negative(what, offset_width=offset_width, offset_height=offset_height)
     refuse_nothing(what, target_width=target_width, target_height=target_height)
     for size, offset, target, kind, given in (
-        (x._array.shape[_WIDTH], left, width, "width", (offset_width, target_width)),
-        (x._array.shape[_HEIGHT], top, height, "height", (offset_height, target_height)),
+        (x._spec.shape[_WIDTH], left, width, "width", (offset_width, target_width)),
+        (x._spec.shape[_HEIGHT], top, height, "height", (offset_height, target_height)),
     ):
         require(
             offset + target <= size,
@@ -131,7 +131,7 @@ def pad_to_bounding_box(
     x = image_or_batch(image, what)
     top, left, height, width = (integer(value, what) for value in arguments)
     refuse_negative(what, offset_height=offset_height, offset_width=offset_width)
-    old_height, old_width = x._array.shape[-3:-1]
+    old_height, old_width = x._spec.shape[-3:-1]
     for size, offset, target, kind, given in (
         (old_width, left, width, "width", (offset_width, target_width)),
         (old_height, top, height, "height", (offset_height, target_height)),
@@ -142,7 +142,7 @@ def pad_to_bounding_box(
             f"offset {offset}.",
             *given,
         )
-    shape = (*x._array.shape[:-3], height, width, x._array.shape[-1])
+    shape = (*x._spec.shape[:-3], height, width, x._spec.shape[-1])
     return put_slice(x, shape=shape, where=_window(x, top, left, old_height, old_width))
 
 
@@ -170,7 +170,7 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     x = image_or_batch(image, what)
     refuse_nothing(what, target_width=target_width, target_height=target_height)
     target = np.array([integer(target_height, what), integer(target_width, what)])
-    old = np.array(x._array.shape[-3:-1])
+    old = np.array(x._spec.shape[-3:-1])
     cut = np.maximum((old - target) // 2, 0).tolist()
     margin = np.maximum((target - old) // 2, 0).tolist()
     part = _cut(x, *cut, *np.minimum(old, target).tolist())

@@ -34,7 +34,7 @@ _SIGNED = tuple(d.name for d in dtypes.ALL if d.numpy_dtype in dtypes.SIGNED)
 
 def _blurred(x: Tensor, weights: Callable) -> Tensor:
     """`x` with `weights(size)` applied along its height and its width."""
-    shape = x._array.shape
+    shape = x._spec.shape
     for axis in (len(shape) + _HEIGHT, len(shape) + _WIDTH):
         x = resample(x, axis=axis, weights=weights(shape[axis]))
     return x
@@ -60,12 +60,12 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 def _brightest(max_val: Any, like: Tensor) -> Tensor:
     if like.dtype.name == "string":
         raise TypeError("Expected images of numbers. Received: dtype string.")
-    return convert_image_dtype(to_dtype(as_tensor(max_val), like._array.dtype), _FLOAT32)
+    return convert_image_dtype(to_dtype(as_tensor(max_val), like._spec.dtype), _FLOAT32)
 
 
 def _refuse_unlike(x1: Tensor, x2: Tensor, what: str) -> None:
     """Refuses images of different sizes, and batches of them that do not broadcast."""
-    a, b = x1._array.shape, x2._array.shape
+    a, b = x1._spec.shape, x2._spec.shape
     if min(len(a), len(b)) < 3:
         raise ValueError(
             f"{what}: images have shapes {a} and {b}. Expected at least three axes: height, width, "
@@ -130,9 +130,9 @@ def _similarity(
     x1: Tensor, x2: Tensor, brightest: Tensor, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Tensor, Tensor]:
     """How alike two images are in luminance, and in contrast and structure, for each window."""
-    if min(x1._array.shape[_HEIGHT], x1._array.shape[_WIDTH]) < size:
+    if min(x1._spec.shape[_HEIGHT], x1._spec.shape[_WIDTH]) < size:
         raise invalid(
-            f"ssim: images have shape {x1._array.shape}. Expected at least filter_size={size} "
+            f"ssim: images have shape {x1._spec.shape}. Expected at least filter_size={size} "
             "pixels along height and width."
         )
     window = functools.partial(gaussian, size=size, sigma=sigma)
@@ -175,7 +175,7 @@ def ssim_multiscale(
         last = scale == len(powers) - 1
         index = luminance * contrast if last else contrast
         factors.append(relu(reduce_mean(index, [_HEIGHT, _WIDTH])))
-    scales = stack(*factors, axis=x1._array.ndim - 2)
+    scales = stack(*factors, axis=x1._spec.ndim - 2)
     return reduce_mean(reduce_prod(scales ** np.array(powers, np.float32), -1), -1)
 
 
@@ -197,7 +197,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 def _steps(x: Tensor, axis: int) -> Tensor:
     """What each pixel has more than the one before it along `axis`."""
-    shape = x._array.shape
+    shape = x._spec.shape
     whole = [(0, size, 1) for size in shape]
     after, before = list(whole), list(whole)
     after[axis], before[axis] = (1, shape[axis], 1), (0, shape[axis] - 1, 1)
@@ -212,7 +212,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     (array([[6, 6], [0, 0]], dtype=int32), array([[2, 0], [2, 0]], dtype=int32))
     """
     x = as_tensor(image)
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) != 4:
         raise ValueError(
             f"image_gradients: `image` has shape {shape}. Expected four axes: batch, height, "
@@ -221,7 +221,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     accept(x, _NUMBERS, "image", "image_gradients")
     steps = (_steps(x, axis) for axis in (_HEIGHT, _WIDTH))
     return tuple(
-        put_slice(step, shape=shape, where=tuple((0, size, 1) for size in step._array.shape))
+        put_slice(step, shape=shape, where=tuple((0, size, 1) for size in step._spec.shape))
         for step in steps
     )
 
@@ -235,7 +235,7 @@ def sobel_edges(image: Any) -> Tensor:
     """
     x = as_tensor(image)
     accept(x, ("float16", "bfloat16", "float32", "float64"), "image", "sobel_edges")
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) != 4 or min(shape[1:3]) < 2 or not shape[0]:
         raise invalid(
             f"sobel_edges: `image` has shape {shape}. Expected four axes (batch, height, width, "

@@ -59,20 +59,20 @@ def resize(
     """
     x = as_tensor(images)
     refuse_other_ranks(x, "resize", "images")
-    height, width = _new_size(size, x._array.shape[-3:-1], preserve_aspect_ratio)
+    height, width = _new_size(size, x._spec.shape[-3:-1], preserve_aspect_ratio)
     if method not in METHODS:
         raise ValueError(
             f"resize: method {shown(method)} is not known. Expected one of {', '.join(METHODS)}."
         )
     accept(x, _IMAGE_DTYPES, "images", "resize")
-    _refuse_empty(x._array.shape, height, width)
+    _refuse_empty(x._spec.shape, height, width)
     y = x if method == "nearest" else to_dtype(x, _FLOAT32)
     sizes = [(-3, height), (-2, width)]
-    if height > x._array.shape[-3]:  # columns cost more than rows: they come while rows are few
+    if height > x._spec.shape[-3]:  # columns cost more than rows: they come while rows are few
         sizes.reverse()
     for axis, new in sizes:
-        weights = resizing(x._array.shape[axis], new, method, bool(antialias))
-        y = resample(y, axis=x._array.ndim + axis, weights=weights)
+        weights = resizing(x._spec.shape[axis], new, method, bool(antialias))
+        y = resample(y, axis=x._spec.ndim + axis, weights=weights)
     return y
 
 
@@ -125,7 +125,7 @@ def resize_with_pad(
     x = image_or_batch(image, what)
     refuse_nothing(what, target_width=target_width, target_height=target_height)
     target = np.array([integer(target_height, what), integer(target_width, what)], np.float32)
-    old = np.array(x._array.shape[-3:-1], np.float32)
+    old = np.array(x._spec.shape[-3:-1], np.float32)
     new = old / np.max(old / target)
     offset = np.maximum(np.floor((target - new) / 2), 0).astype(int).tolist()
     y = resize(x, np.floor(new).astype(np.int32), method, antialias=antialias)

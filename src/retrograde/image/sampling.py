@@ -66,7 +66,7 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
 
 def _flipped(image: Any, axis: int, draw: Callable, what: str) -> Tensor:
     x = image_or_batch(image, what)
-    batch = x._array.shape[:-3]
+    batch = x._spec.shape[:-3]
     chosen = reshape(draw(batch) < 0.5, shape=(*batch, 1, 1, 1))
     return select(chosen, flipped(x, axis), x)
 
@@ -91,7 +91,7 @@ def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = N
 def _cropped(value: Any, size: Any, draw: Callable) -> Tensor:
     x = as_tensor(value)
     wanted = np.asarray(as_tensor(size, dtypes.int32.numpy_dtype))
-    shape = np.array(x._array.shape, np.int32)
+    shape = np.array(x._spec.shape, np.int32)
     if wanted.shape != shape.shape or (wanted > shape).any():
         raise invalid(
             f"random_crop: size {wanted.tolist()} does not fit into shape {shape.tolist()}. "

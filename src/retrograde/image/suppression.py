@@ -107,7 +107,7 @@ def non_max_suppression_overlaps(
 
 def _boxes_and_scores(boxes: Any, scores: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
     given = [held for held in map(held_by, (boxes, scores)) if held is not None]
-    dtype = given[0]._array.dtype if given else _FLOAT32
+    dtype = given[0]._spec.dtype if given else _FLOAT32
     where, values = taken(boxes, dtype), taken(scores, dtype)
     accept(where, ("float16", "float32"), "boxes", what)
     accept(values, (where.dtype.name,), "scores", what)
@@ -135,7 +135,7 @@ def _limits(
 def _most(value: Any, argument: str, what: str, least: int = 0) -> int:
     number = taken(value, _INT32)
     accept(number, ("int32",), argument, what)
-    if number._array.ndim or int(number) < least:
+    if number._spec.ndim or int(number) < least:
         raise invalid(
             f"{what}: {argument} must be one number >= {least}. Received: {as_text(value)}."
         )
@@ -144,7 +144,7 @@ def _most(value: Any, argument: str, what: str, least: int = 0) -> int:
 
 def _scalar(value: Any, argument: str, what: str) -> float:
     number = taken(value, _FLOAT32)
-    if number._array.ndim:
+    if number._spec.ndim:
         raise invalid(f"{what}: {argument} must be one number. Received: {as_text(value)}.")
     return float(number)
 

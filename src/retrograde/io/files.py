@@ -50,8 +50,8 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
     b'Hello'
     """
     path, data = _path(filename, "write_file"), as_tensor(contents, _STRING)
-    if data._array.ndim:
-        raise invalid(f"write_file: `contents` has shape {data._array.shape}. Expected a scalar.")
+    if data._spec.ndim:
+        raise invalid(f"write_file: `contents` has shape {data._spec.shape}. Expected a scalar.")
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         replace_or_write(path, lambda name: _write(name, data.numpy()), flush=False)
@@ -88,8 +88,8 @@ def matching(pattern: str) -> list[str]:
 
 def _path(filename: Any, what: str) -> str:
     x = as_tensor(filename, _STRING)
-    if x._array.ndim:
-        raise invalid(f"{what}: `filename` has shape {x._array.shape}. Expected a scalar.")
+    if x._spec.ndim:
+        raise invalid(f"{what}: `filename` has shape {x._spec.shape}. Expected a scalar.")
     return x.numpy().decode()
 
 

@@ -45,7 +45,7 @@ def cast(x, dtype):
 
 
 def _cast(x, dtype):
-    own = x._array.dtype
+    own = x._spec.dtype
     if own == dtype:
         return x
     if dtype.kind in "iu" and dtype.itemsize < 4 and own in dtypes.FLOATING:
@@ -55,9 +55,9 @@ def _cast(x, dtype):
 
 def _within(x, bounds):
     """Floats that small integers can hold, as XLA casts them; Keras's quantizers rely on that."""
-    if x._array.dtype.itemsize < 4:  # half precision does not have all bounds
+    if x._spec.dtype.itemsize < 4:  # half precision does not have all bounds
         x = casting.cast(x, dtype=_NUMPY_DTYPES["float32"])
-    own = x._array.dtype.type
+    own = x._spec.dtype.type
     x = apply(arithmetic.maximum, (x, wrap(own(bounds.min))))
     return apply(arithmetic.minimum, (x, wrap(own(bounds.max))))
 

@@ -87,7 +87,7 @@ def categorical(logits, num_samples, dtype="int64", seed=None):
     """
     x = convert_to_tensor(logits)
     x = cast(x, "float64" if x.dtype.name == "float64" else "float32")
-    rows, classes = x._array.shape
+    rows, classes = x._spec.shape
     p = apply(normalising.softmax, (x,), {"axis": 1})
     ends = apply(scan.cumsum, (p,), {"axis": 1, "exclusive": False, "reverse": False})
     u = _drawn(rn.random_uniform, seed, (rows, num_samples), x.dtype.name)
@@ -106,7 +106,7 @@ def dropout(inputs, rate, noise_shape=None, seed=None):
         return zeros_like(x)
     if rate == 0.0:
         return identity(x)
-    shape = x._array.shape
+    shape = x._spec.shape
     if noise_shape is not None:
         pairs = zip(shape, noise_shape, strict=True)
         shape = tuple(n if wanted is None else int(wanted) for n, wanted in pairs)

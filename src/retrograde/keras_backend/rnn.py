@@ -62,7 +62,7 @@ def _masks(mask, axis):
     """For each time whether it counts, `(batch, 1)`."""
     mask = cast(mask, "bool")
     if mask.ndim == 2:
-        mask = reshape(mask, shape=(*mask._array.shape, 1))
+        mask = reshape(mask, shape=(*mask._spec.shape, 1))
     elif mask.shape[-1] != 1:
         mask = apply(reduction.any, (mask,), {"axis": (mask.ndim - 1,), "keepdims": True})
     return unstack(mask, axis=axis)

@@ -83,8 +83,8 @@ class Variable(KerasVariable):
         return (
             isinstance(value, Tensor)
             and _scope("stateless_scope") is None
-            and value._array.shape == self._shape
-            and value._array.dtype is self._value._array.dtype
+            and value._spec.shape == self._shape
+            and value._spec.dtype is self._value._spec.dtype
         )
 
     @property

@@ -14,16 +14,16 @@ def matrices_of(value: Any, what: str) -> Tensor:
     """`value` as a tensor with matrices in its last two axes."""
     x = as_tensor(value)
     if x.ndim < 2:
-        raise invalid(f"{what}: input must be at least 2-dim. Received: shape {x._array.shape}.")
+        raise invalid(f"{what}: input must be at least 2-dim. Received: shape {x._spec.shape}.")
     return x
 
 
 def squares_of(value: Any, what: str) -> Tensor:
     """`value` as a tensor with square matrices in its last two axes."""
     x = matrices_of(value, what)
-    rows, columns = x._array.shape[-2:]
+    rows, columns = x._spec.shape[-2:]
     if rows != columns:
-        raise invalid(f"{what}: the matrices must be square. Received: shape {x._array.shape}.")
+        raise invalid(f"{what}: the matrices must be square. Received: shape {x._spec.shape}.")
     return x
 
 
@@ -36,7 +36,7 @@ def equations_of(matrix: Any, rhs: Any, what: str) -> tuple[Tensor, Tensor]:
 
 def fitting(a: Tensor, b: Tensor, what: str) -> tuple[Tensor, Tensor]:
     """Both, if they have as many rows and axes in front of them that broadcast."""
-    of_a, of_b = a._array.shape, b._array.shape
+    of_a, of_b = a._spec.shape, b._spec.shape
     if of_a[-2] != of_b[-2] or broadcast(of_a[:-2], of_b[:-2]) is None:
         raise invalid(
             f"{what}: matrices of shape {of_a} and right-hand sides of shape {of_b} do not fit. "

@@ -38,7 +38,7 @@ def banded_triangular_solve(
     what = "banded_triangular_solve"
     d, b = same_dtype(bands, rhs)
     d, b = matrices_of(d, what), matrices_of(b, what)
-    of_d, of_b = d._array.shape, b._array.shape
+    of_d, of_b = d._spec.shape, b._spec.shape
     batch = broadcast(of_d[:-2], of_b[:-2])
     if not of_d[-2] or of_d[-1] != of_b[-2] or batch is None:
         raise invalid(
@@ -46,7 +46,7 @@ def banded_triangular_solve(
             "Expected at least one band, as many columns in the bands as rows in the right-hand "
             "sides, and leading axes that broadcast."
         )
-    d, b = (broadcast_to(x, shape=(*batch, *x._array.shape[-2:])) for x in (d, b))
+    d, b = (broadcast_to(x, shape=(*batch, *x._spec.shape[-2:])) for x in (d, b))
     return apply(banded.banded_solve, (d, b), {"lower": bool(lower), "adjoint": bool(adjoint)})
 
 
@@ -81,32 +81,32 @@ def tridiagonal_solve(
             None, None, "tridiagonal_solve: singular matrices cannot be perturbed here."
         )
     d = _compact(diagonals, diagonals_format, "tridiagonal_solve")
-    b = as_tensor(rhs, d._array.dtype)
+    b = as_tensor(rhs, d._spec.dtype)
     _check_batch(d, b)
     vector = b.ndim == d.ndim - 1
     if transpose_rhs and not vector:
         b = matrices.transposed(b)
     b = conj(b) if conjugate_rhs else b
-    columns = reshape(b, shape=(*b._array.shape, 1)) if vector else b
-    if columns._array.shape[-2] != d._array.shape[-1]:
+    columns = reshape(b, shape=(*b._spec.shape, 1)) if vector else b
+    if columns._spec.shape[-2] != d._spec.shape[-1]:
         raise ValueError(
-            f"tridiagonal_solve: matrices with {d._array.shape[-1]} rows and right-hand sides with "
-            f"{columns._array.shape[-2]} do not fit."
+            f"tridiagonal_solve: matrices with {d._spec.shape[-1]} rows and right-hand sides with "
+            f"{columns._spec.shape[-2]} do not fit."
         )
     y = apply(banded.tridiagonal_solve, (d, columns))
-    return reshape(y, shape=b._array.shape) if vector else y
+    return reshape(y, shape=b._spec.shape) if vector else y
 
 
 def _check_batch(d: Tensor, b: Tensor) -> None:
     if b.ndim not in (d.ndim, d.ndim - 1):
         raise ValueError(
             f"tridiagonal_solve: `rhs` has {b.ndim} axes. Expected {d.ndim - 1} or {d.ndim}, for "
-            f"diagonals of shape {d._array.shape}."
+            f"diagonals of shape {d._spec.shape}."
         )
-    batch = d._array.shape[:-2]
-    if b._array.shape[: d.ndim - 2] != batch:
+    batch = d._spec.shape[:-2]
+    if b._spec.shape[: d.ndim - 2] != batch:
         raise ValueError(
-            f"tridiagonal_solve: `rhs` has shape {b._array.shape}. Expected leading axes {batch}."
+            f"tridiagonal_solve: `rhs` has shape {b._spec.shape}. Expected leading axes {batch}."
         )
 
 
@@ -121,8 +121,8 @@ def tridiagonal_matmul(
            [10.]], dtype=float32)
     """
     d = _compact(diagonals, diagonals_format, "tridiagonal_matmul")
-    x = as_tensor(rhs, d._array.dtype)
-    (*batch, _, n), shape = d._array.shape, x._array.shape
+    x = as_tensor(rhs, d._spec.dtype)
+    (*batch, _, n), shape = d._spec.shape, x._spec.shape
     if x.ndim != d.ndim or shape[:-1] != (*batch, n):
         raise invalid(
             f"tridiagonal_matmul: `rhs` has shape {shape}. Expected {(*batch, n)} and one axis "
@@ -144,9 +144,9 @@ def _compact(diagonals: Any, form: str, what: str) -> Tensor:
     """The three diagonals as rows of equal length, each element in the column of its row."""
     if form == "compact":
         d = as_tensor(diagonals)
-        if d.ndim < 2 or d._array.shape[-2] != 3:
+        if d.ndim < 2 or d._spec.shape[-2] != 3:
             raise ValueError(
-                f"{what}: expected 3 rows of diagonals. Received: shape {d._array.shape}."
+                f"{what}: expected 3 rows of diagonals. Received: shape {d._spec.shape}."
             )
         return d
     if form == "sequence":
@@ -162,16 +162,16 @@ def _compact(diagonals: Any, form: str, what: str) -> Tensor:
             f"Received: {shown(form)}."
         )
     x = as_tensor(diagonals)
-    if x.ndim < 2 or x._array.shape[-1] != x._array.shape[-2]:
-        raise ValueError(f"{what}: the matrices must be square. Received: shape {x._array.shape}.")
+    if x.ndim < 2 or x._spec.shape[-1] != x._spec.shape[-2]:
+        raise ValueError(f"{what}: the matrices must be square. Received: shape {x._spec.shape}.")
     return _stacked(*(matrices.diagonal(x, k) for k in (1, 0, -1)), what)
 
 
 def _stacked(above: Tensor, main: Tensor, below: Tensor, what: str) -> Tensor:
     if not main.ndim:
         raise ValueError(f"{what}: the main diagonal must have an axis. Received: a scalar.")
-    *batch, n = main._array.shape
-    shapes = [x._array.shape for x in (above, main, below)]
+    *batch, n = main._spec.shape
+    shapes = [x._spec.shape for x in (above, main, below)]
     full, short = (*batch, n), (*batch, max(n - 1, 0))
     if shapes[0] not in (full, short) or shapes[2] not in (full, short):
         raise ValueError(
@@ -209,12 +209,12 @@ def eigh_tridiagonal(
     array([1., 3.], dtype=float32)
     """
     a, b = _both_diagonals(alpha, beta)
-    if eigvals_only and a._array.dtype == np.float16:
+    if eigvals_only and a._spec.dtype == np.float16:
         wide = (to_dtype(x, np.dtype(np.float32)) for x in (a, b))
         values = eigh_tridiagonal(*wide, True, select, select_range)
-        return to_dtype(values, a._array.dtype)
+        return to_dtype(values, a._spec.dtype)
     phases = None
-    if b._array.dtype.kind == "c":
+    if b._spec.dtype.kind == "c":
         phases = _phases(b)
         a, b = real(a), complex_abs(b)
     if eigvals_only:
@@ -223,26 +223,26 @@ def eigh_tridiagonal(
         e, v = apply(banded.eigh_tridiagonal, (a, b))
     start, stop = _selected(e, select, select_range)
     last = (start, stop, 1)
-    chosen = take_slice(e, where=(*((0, n, 1) for n in e._array.shape[:-1]), last))
+    chosen = take_slice(e, where=(*((0, n, 1) for n in e._spec.shape[:-1]), last))
     if v is None:
         return chosen
     v = matrices.block(v, columns=(start, stop))
     if phases is not None:
-        v = matrices.rows_times(to_dtype(v, phases._array.dtype), phases)
+        v = matrices.rows_times(to_dtype(v, phases._spec.dtype), phases)
     return chosen, v
 
 
 def _both_diagonals(alpha: Any, beta: Any) -> tuple[Tensor, Tensor]:
     a, b = same_dtype(alpha, beta)
-    if a._array.dtype != b._array.dtype:
+    if a._spec.dtype != b._spec.dtype:
         raise ValueError(
             f"eigh_tridiagonal: `alpha` has dtype {a.dtype.name} and `beta` {b.dtype.name}. "
             "Expected the same."
         )
-    (*batch, n), shape = a._array.shape or (-1,), b._array.shape
+    (*batch, n), shape = a._spec.shape or (-1,), b._spec.shape
     if shape != (*batch, max(n - 1, 0)):
         raise invalid(
-            f"eigh_tridiagonal: diagonals of shapes {a._array.shape} and {shape} do not fit. "
+            f"eigh_tridiagonal: diagonals of shapes {a._spec.shape} and {shape} do not fit. "
             "Expected the second to be shorter by one."
         )
     return a, b
@@ -252,14 +252,14 @@ def _phases(beta: Tensor) -> Tensor:
     """What to multiply the rows of eigenvectors with, if they were found with real `beta`."""
     one = ones_like(beta)
     signs = apply(ar.select, (apply(ar.equal, (beta, zeros_like(beta))), one, ar.sign(beta)))
-    first = Tensor(np.ones((*beta._array.shape[:-1], 1), beta._array.dtype))
+    first = Tensor(np.ones((*beta._spec.shape[:-1], 1), beta._spec.dtype))
     steps = concat(first, conj(signs), axis=beta.ndim - 1)
     return apply(cumprod, (steps,), {"axis": beta.ndim - 1})
 
 
 def _selected(e: Tensor, select: str, select_range: Any) -> tuple[int, int]:
     """From which eigenvalue to before which."""
-    n = e._array.shape[-1]
+    n = e._spec.shape[-1]
     if select == "a":
         return 0, n
     if select not in ("i", "v"):

@@ -65,7 +65,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     array([[-5.]], dtype=float32)
     """
     x = matrices_of(input, "qr")
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype == np.float16:
         x = to_dtype(x, np.dtype(np.float32))
     parts = apply(dc.qr, (x,), {"full": bool(full_matrices)})
@@ -171,7 +171,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     np.float32(0.0)
     """
     d = matrices.diagonal(cholesky(matrix))
-    logarithms = log(real(d) if d._array.dtype.kind == "c" else d)
+    logarithms = log(real(d) if d._spec.dtype.kind == "c" else d)
     return 2.0 * apply(reduction.sum, (logarithms,), {"axis": (d.ndim - 1,), "keepdims": False})
 
 
@@ -191,9 +191,9 @@ def matrix_rank(
     last = s.ndim - 1
     if tol is None:
         largest = apply(reduction.max, (s,), {"axis": (last,), "keepdims": True})
-        limit = largest * float(max(x._array.shape[-2:]) * np.finfo(s._array.dtype).eps)
+        limit = largest * float(max(x._spec.shape[-2:]) * np.finfo(s._spec.dtype).eps)
     else:
-        limit = as_tensor(tol, s._array.dtype)
+        limit = as_tensor(tol, s._spec.dtype)
     counted = to_dtype(s > limit, np.dtype(np.int32))
     return apply(reduction.sum, (counted,), {"axis": (last,), "keepdims": False})
 
@@ -201,7 +201,7 @@ def matrix_rank(
 def inexact_matrices(value: Any, what: str) -> Tensor:
     """Matrices of floating or complex numbers, with the errors of `pinv` and `matrix_rank`."""
     x = as_tensor(value)
-    if x._array.dtype.kind not in "fc":
+    if x._spec.dtype.kind not in "fc":
         raise TypeError(
             f"{what}: `a` must have a floating or complex dtype. Received: {dtype_name(x)}."
         )

@@ -32,7 +32,7 @@ def matrix_transpose(
     x = as_tensor(a)
     if x.ndim < 2:
         raise ValueError(
-            f"matrix_transpose: expected a matrix, or more axes. Received: shape {x._array.shape}."
+            f"matrix_transpose: expected a matrix, or more axes. Received: shape {x._spec.shape}."
         )
     y = matrices.transposed(x)
     return conj(y) if conjugate else y
@@ -92,7 +92,7 @@ def diag_part(
     """
     x = matrices_of(input, "diag_part")
     low, high = _band(k, "diag_part")
-    rows, columns = x._array.shape[-2:]
+    rows, columns = x._spec.shape[-2:]
     for bound in (low, high):
         if bound and not -rows < bound < columns:
             raise invalid(
@@ -102,7 +102,7 @@ def diag_part(
     if low == high:
         return matrices.diagonal(x, low)
     longest = max(matrices.length_of_diagonal(rows, columns, i) for i in range(low, high + 1))
-    filler = as_tensor(padding_value, x._array.dtype)
+    filler = as_tensor(padding_value, x._spec.dtype)
     parts = [
         _padded(matrices.diagonal(x, i), i, longest, filler, align)
         for i in range(high, low - 1, -1)
@@ -111,10 +111,10 @@ def diag_part(
 
 
 def _padded(d: Tensor, k: int, length: int, filler: Tensor, align: str) -> Tensor:
-    *batch, n = d._array.shape
+    *batch, n = d._spec.shape
     sizes = _padding(align, k, length - n)
     before, after = (
-        Tensor(np.full((*batch, size), filler._array, d._array.dtype)) for size in sizes
+        Tensor(np.full((*batch, size), filler._array, d._spec.dtype)) for size in sizes
     )
     return concat(before, d, after, axis=d.ndim - 1)
 
@@ -142,12 +142,12 @@ def diag(
     d = as_tensor(diagonal)
     low, high = _band(k, "diag")
     needed = 1 if low == high else 2
-    if d.ndim < needed or (needed == 2 and d._array.shape[-2] != high - low + 1):
+    if d.ndim < needed or (needed == 2 and d._spec.shape[-2] != high - low + 1):
         raise invalid(
-            f"diag: shape {d._array.shape} does not hold diagonals {low} to {high}. Expected at "
+            f"diag: shape {d._spec.shape} does not hold diagonals {low} to {high}. Expected at "
             f"least {needed} axes, the second to last with one place for each of several."
         )
-    rows, columns = _extent(d._array.shape[-1], low, high, num_rows, num_cols)
+    rows, columns = _extent(d._spec.shape[-1], low, high, num_rows, num_cols)
     y = None
     for i, row in _rows(d, low, high, rows, columns, align):
         part = matrices.on_diagonal(row, i, rows, columns)
@@ -156,7 +156,7 @@ def diag(
         padding_value = listed("diag", padding_value)
     if not np.any(np.asarray(padding_value)):
         return y
-    filler = as_tensor(padding_value, d._array.dtype)
+    filler = as_tensor(padding_value, d._spec.dtype)
     return _either(y, filler, low, high, rows, columns)
 
 
@@ -167,7 +167,7 @@ def _rows(
     if low == high:
         yield low, d
         return
-    *batch, _, longest = d._array.shape
+    *batch, _, longest = d._spec.shape
     whole = tuple((0, n, 1) for n in batch)
     for k in range(low, high + 1):
         length = matrices.length_of_diagonal(rows, columns, k)
@@ -214,13 +214,13 @@ def set_diag(
     x, d = same_dtype(input, diagonal)
     x = matrices_of(x, "set_diag")
     low, high = _band(k, "set_diag")
-    *batch, rows, columns = x._array.shape
+    *batch, rows, columns = x._spec.shape
     longest = max(matrices.length_of_diagonal(rows, columns, i) for i in range(low, high + 1))
     expected = (*batch, longest) if low == high else (*batch, high - low + 1, longest)
-    if d._array.shape != expected or d._array.dtype != x._array.dtype:
+    if d._spec.shape != expected or d._spec.dtype != x._spec.dtype:
         raise invalid(
-            f"set_diag: the diagonal has shape {d._array.shape} and dtype {d.dtype.name}. Expected "
-            f"{expected} and {x.dtype.name} for matrices of shape {x._array.shape}."
+            f"set_diag: the diagonal has shape {d._spec.shape} and dtype {d.dtype.name}. Expected "
+            f"{expected} and {x.dtype.name} for matrices of shape {x._spec.shape}."
         )
     for i, row in _rows(d, low, high, rows, columns, align):
         x = _either(matrices.on_diagonal(row, i, rows, columns), x, i, i, rows, columns)
@@ -237,7 +237,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
            [3, 4]], dtype=int32)
     """
     x = matrices_of(input, "band_part")
-    rows, columns = x._array.shape[-2:]
+    rows, columns = x._spec.shape[-2:]
     lower = _reach(num_lower, rows, "num_lower")
     upper = _reach(num_upper, columns, "num_upper")
     return matrices.band(x, -lower, upper)
@@ -263,19 +263,19 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     d = as_tensor(diagonal)
     if not d.ndim:
         raise invalid("tensor_diag: input must have at least one axis. Received: a scalar.")
-    size = math.prod(d._array.shape)
+    size = math.prod(d._spec.shape)
     matrix = matrices.on_diagonal(reshape(d, shape=(size,)), 0, size, size)
-    return reshape(matrix, shape=d._array.shape * 2)
+    return reshape(matrix, shape=d._spec.shape * 2)
 
 
 def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     """The elements where both halves of an index agree: what `tensor_diag` spreads out."""
     x = as_tensor(input)
     half = x.ndim // 2
-    shape = x._array.shape[:half]
-    if x._array.shape != shape * 2:
+    shape = x._spec.shape[:half]
+    if x._spec.shape != shape * 2:
         raise invalid(
-            f"tensor_diag_part: both halves of the shape must be equal. Received: {x._array.shape}."
+            f"tensor_diag_part: both halves of the shape must be equal. Received: {x._spec.shape}."
         )
     size = math.prod(shape)
     return reshape(matrices.diagonal(reshape(x, shape=(size, size)), 0), shape=shape)

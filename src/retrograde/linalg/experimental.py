@@ -60,16 +60,16 @@ def conjugate_gradient(
     if not (operator.is_self_adjoint and operator.is_positive_definite):
         raise ValueError("Expected a self-adjoint, positive definite operator.")
     b = as_tensor(rhs)
-    if not b.ndim or b._array.dtype not in dtypes.INEXACT:
+    if not b.ndim or b._spec.dtype not in dtypes.INEXACT:
         raise invalid(
             "conjugate_gradient: expected vectors of floating-point or complex numbers. Received: "
-            f"shape {b._array.shape}, dtype {b.dtype.name}."
+            f"shape {b._spec.shape}, dtype {b.dtype.name}."
         )
     limits = tol * _lengths(b)
     if x is None:
         x, r = zeros_like(b), b
     else:
-        x = as_tensor(x, b._array.dtype)
+        x = as_tensor(x, b._spec.dtype)
         r = b - operator.matvec(x)
     precondition = (lambda r: r) if preconditioner is None else preconditioner.matvec
     q = p = precondition(r)
@@ -99,4 +99,4 @@ def _inner(x1: Tensor, x2: Tensor) -> Tensor:
 
 def _each(weights: Tensor) -> Tensor:
     """One number for each vector, to multiply it with."""
-    return reshape(weights, shape=(*weights._array.shape, 1))
+    return reshape(weights, shape=(*weights._spec.shape, 1))

@@ -70,7 +70,7 @@ def _operator_norm(sizes: Tensor, ord: float, axis: Any, keepdims: Any) -> Tenso
     if keepdims:
         return y
     gone = {rows, columns}
-    return reshape(y, shape=tuple(n for i, n in enumerate(y._array.shape) if i not in gone))
+    return reshape(y, shape=tuple(n for i, n in enumerate(y._spec.shape) if i not in gone))
 
 
 def _spectral_norm(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
@@ -81,7 +81,7 @@ def _spectral_norm(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
     y = _reduce(reduction.max, s, (s.ndim - 1,), False)
     if not keepdims:
         return y
-    return reshape(y, shape=tuple(1 if i in pair else n for i, n in enumerate(x._array.shape)))
+    return reshape(y, shape=tuple(1 if i in pair else n for i, n in enumerate(x._spec.shape)))
 
 
 def _reduce(primitive: Any, x: Tensor, over: tuple[int, ...], keepdims: Any) -> Tensor:
@@ -122,4 +122,4 @@ def normalize(
     """
     x = as_tensor(tensor)
     length = norm(x, ord, axis, keepdims=True)
-    return x / to_dtype(length, x._array.dtype), length
+    return x / to_dtype(length, x._spec.dtype), length

@@ -84,9 +84,9 @@ def matvec(
     a, b = same_dtype(a, b)
     if not b.ndim:
         raise invalid("matvec: b must have at least one axis. Received: a scalar.")
-    column = reshape(b, shape=(*b._array.shape, 1))
+    column = reshape(b, shape=(*b._spec.shape, 1))
     y = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
-    return reshape(y, shape=y._array.shape[:-1])
+    return reshape(y, shape=y._spec.shape[:-1])
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
@@ -102,8 +102,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     of_a, of_b = _contracted(axes, a, b)
     if _sizes(a, of_a) != _sizes(b, of_b):
         raise invalid(
-            f"tensordot: axes {shown(list(of_a))} of shape {a._array.shape} and "
-            f"{shown(list(of_b))} of {b._array.shape} differ in size. Expected the same."
+            f"tensordot: axes {shown(list(of_a))} of shape {a._spec.shape} and "
+            f"{shown(list(of_b))} of {b._spec.shape} differ in size. Expected the same."
         )
     free_a = tuple(i for i in range(a.ndim) if i not in of_a)
     free_b = tuple(i for i in range(b.ndim) if i not in of_b)
@@ -113,7 +113,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def _sizes(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(x._array.shape[i] for i in axes)
+    return tuple(x._spec.shape[i] for i in axes)
 
 
 def _matrix(x: Tensor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Tensor:
@@ -133,7 +133,7 @@ def _contracted(axes: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple
             if n > x.ndim:
                 raise ValueError(
                     f"tensordot: `axes` must not be larger than the number of axes of either "
-                    f"tensor. Received: {n} for shape {x._array.shape}."
+                    f"tensor. Received: {n} for shape {x._spec.shape}."
                 )
         return tuple(range(a.ndim - n, a.ndim)), tuple(range(n))
     if held_by(axes) is not None:
@@ -167,16 +167,16 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     array([0., 0., 1.], dtype=float32)
     """
     a, b = one_dtype((a, b))
-    if a._array.shape != b._array.shape or not a.ndim:
+    if a._spec.shape != b._spec.shape or not a.ndim:
         raise invalid(
             "cross: both inputs must have the same shape, with at least one axis. Received: "
-            f"{a._array.shape} and {b._array.shape}."
+            f"{a._spec.shape} and {b._spec.shape}."
         )
-    if a._array.shape[-1] != 3:
+    if a._spec.shape[-1] != 3:
         raise FailedPreconditionError(
             None,
             None,
-            f"cross: expected vectors of length 3. Received: shape {a._array.shape}.",
+            f"cross: expected vectors of length 3. Received: shape {a._spec.shape}.",
         )
     ahead, behind = (Tensor(np.array(order, np.int32)) for order in ([1, 2, 0], [2, 0, 1]))
     at = {"axis": a.ndim - 1, "whole": True}

@@ -39,9 +39,9 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
            [3.]], dtype=float32)
     """
     a, b = equations_of(matrix, rhs, "solve")
-    if a._array.shape[:-2] != b._array.shape[:-2]:
+    if a._spec.shape[:-2] != b._spec.shape[:-2]:
         raise invalid(
-            f"solve: leading axes differ in shapes {a._array.shape} and {b._array.shape}. Expected "
+            f"solve: leading axes differ in shapes {a._spec.shape} and {b._spec.shape}. Expected "
             "the same."
         )
     return apply(solving.solve, (a, b), {"adjoint": bool(adjoint)})
@@ -89,12 +89,12 @@ def lu_solve(
            [3.]], dtype=float32)
     """
     lu, order = _lu_of(lower_upper, perm, "lu_solve")
-    b = as_tensor(rhs, lu._array.dtype)
+    b = as_tensor(rhs, lu._spec.dtype)
     if b.ndim < 2:
         raise ValueError(f"lu_solve: `rhs` must have at least 2 axes. Received: {b.ndim}.")
-    if b._array.shape[-2] != lu._array.shape[-1]:
+    if b._spec.shape[-2] != lu._spec.shape[-1]:
         raise ValueError(
-            f"lu_solve: `rhs` has {b._array.shape[-2]} rows. Expected {lu._array.shape[-1]}."
+            f"lu_solve: `rhs` has {b._spec.shape[-2]} rows. Expected {lu._spec.shape[-1]}."
         )
     lu, b = fitting(lu, b, "lu_solve")
     half = _triangular(decomposition.unit_lower_triangle(lu), _reordered(b, order), True)
@@ -117,19 +117,19 @@ def lu_matrix_inverse(
 ) -> Tensor:
     """The inverses of the matrices of which `lower_upper` and `perm` are the decomposition."""
     lu, order = _lu_of(lower_upper, perm, "lu_matrix_inverse")
-    unit = np.eye(lu._array.shape[-1], dtype=lu._array.dtype)
-    return lu_solve(lu, order, Tensor(np.broadcast_to(unit, lu._array.shape)))
+    unit = np.eye(lu._spec.shape[-1], dtype=lu._spec.dtype)
+    return lu_solve(lu, order, Tensor(np.broadcast_to(unit, lu._spec.shape)))
 
 
 def _lu_of(lower_upper: Any, perm: Any, what: str) -> tuple[Tensor, Tensor]:
     lu, order = as_tensor(lower_upper), as_tensor(perm)
-    shape = lu._array.shape
+    shape = lu._spec.shape
     if lu.ndim < 2 or shape[-2] != shape[-1]:
         raise ValueError(f"{what}: `lower_upper` must be square. Received: shape {shape}.")
-    if order._array.dtype.kind != "i" or order._array.shape[-1:] != shape[-1:]:
+    if order._spec.dtype.kind != "i" or order._spec.shape[-1:] != shape[-1:]:
         raise invalid(
             f"{what}: `perm` must be integers, one for each row. Received: shape "
-            f"{order._array.shape} of dtype {order.dtype.name}."
+            f"{order._spec.shape} of dtype {order.dtype.name}."
         )
     return lu, order
 
@@ -139,10 +139,10 @@ def _reordered(x: Tensor, order: Tensor) -> Tensor:
     if order.ndim == 1:
         x = apply(identity, (x,))  # so that the gradient is whole, not one of rows
         return apply(gather, (x, order), {"axis": x.ndim - 2, "whole": True})
-    *batch, rows = np.broadcast_shapes(x._array.shape[:-1], order._array.shape)
-    x = broadcast_to(x, shape=(*batch, *x._array.shape[-2:]))
+    *batch, rows = np.broadcast_shapes(x._spec.shape[:-1], order._spec.shape)
+    x = broadcast_to(x, shape=(*batch, *x._spec.shape[-2:]))
     order = broadcast_to(order, shape=(*batch, rows))
-    places = reshape(order, shape=(*order._array.shape, 1))
+    places = reshape(order, shape=(*order._spec.shape, 1))
     return apply(gather_nd, (x, places), {"batch_dims": x.ndim - 2})
 
 
@@ -169,7 +169,7 @@ def lstsq(
     a, b = fitting(matrices_of(a, "lstsq"), matrices_of(b, "lstsq"), "lstsq")
     if not fast:
         return matrices.product(pinv(a), b)
-    rows, columns = a._array.shape[-2:]
+    rows, columns = a._spec.shape[-2:]
     tall = rows >= columns
     gram = matrices.product(a, a, adjoint_a=tall, adjoint_b=not tall)
     chol = cholesky(_regularized(gram, l2_regularizer))
@@ -181,9 +181,9 @@ def lstsq(
 def _regularized(gram: Tensor, regularizer: Any) -> Tensor:
     if type(regularizer) is float and not regularizer:
         return gram
-    dtype = gram._array.dtype
+    dtype = gram._spec.dtype
     weight = to_dtype(as_tensor(regularizer, dtype.type(0).real.dtype), dtype)
-    return gram + weight * Tensor(np.eye(gram._array.shape[-1], dtype=dtype))
+    return gram + weight * Tensor(np.eye(gram._spec.shape[-1], dtype=dtype))
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
@@ -197,8 +197,8 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
            [0.  , 0.  , 0.25]], dtype=float32)
     """
     x = inexact_matrices(a, "pinv")
-    *batch, rows, columns = x._array.shape
-    dtype = x._array.dtype
+    *batch, rows, columns = x._spec.shape
+    dtype = x._spec.dtype
     cuts = rcond is not None
     if not cuts:
         rcond = 10.0 * max(rows, columns) * float(np.finfo(dtype).eps)

@@ -60,7 +60,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     if optimize not in _PATHS:
         raise KeyError(f"einsum: `optimize` must be one of {', '.join(map(repr, _PATHS))}.")
     tensors = same_dtype(*inputs)
-    shapes = tuple(x._array.shape for x in tensors)
+    shapes = tuple(x._spec.shape for x in tensors)
     operands = list(tensors)
     for places, step in _program(terms, output, shapes, _PATHS[optimize]):
         parts = [operands.pop(place) for place in places]
@@ -251,7 +251,7 @@ def _pair(left: tuple, right: tuple, needed: set, sizes: dict) -> tuple[tuple, C
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         y = apply(contraction.matmul, (first(a), second(b)), flags)
-        return y if y._array.shape == shape else reshape(y, shape=shape)
+        return y if y._spec.shape == shape else reshape(y, shape=shape)
 
     return names, run
 
@@ -264,7 +264,7 @@ def _spread(names: tuple, whole: tuple, sizes: dict) -> Callable:
 
     def run(x: Tensor) -> Tensor:
         x = arrange(x)
-        return x if x._array.shape == shape else reshape(x, shape=shape)
+        return x if x._spec.shape == shape else reshape(x, shape=shape)
 
     return run
 
@@ -284,6 +284,6 @@ def _as_matrices(
 
     def run(x: Tensor) -> Tensor:
         x = arrange(x)
-        return x if x._array.shape == shape else reshape(x, shape=shape)
+        return x if x._spec.shape == shape else reshape(x, shape=shape)
 
     return flip, run

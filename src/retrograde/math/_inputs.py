@@ -92,7 +92,7 @@ def _axes_in(axis: Any, what: str, count: int | None = None) -> list[int]:
 
 def dtype_name(x: Tensor) -> str:
     """The name of the dtype of `x`, for messages."""
-    return dtypes.of(x._array.dtype).name
+    return dtypes.of(x._spec.dtype).name
 
 
 def accept(x: Tensor, allowed: tuple[str, ...], argument: str, what: str) -> None:

@@ -61,7 +61,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 def _inexact(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
     """`x` and `y` as tensors of one float or complex dtype."""
     x1, x2 = tensors = pair(x, y)
-    if x1._array.dtype != x2._array.dtype or x1._array.dtype not in dtypes.INEXACT:
+    if x1._spec.dtype != x2._spec.dtype or x1._spec.dtype not in dtypes.INEXACT:
         raise invalid(
             f"{what}: x and y must have the same dtype, float or complex. Received: "
             f"{dtype_name(x1)} and {dtype_name(x2)}. Use tf.cast."
@@ -101,8 +101,8 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     array([0., 2.], dtype=float32)
     """
     x1, x2 = _divisible(x, y, "divide_no_nan")
-    if x1._array.dtype.kind in "iu":
-        wide = np.dtype(np.float32 if x1._array.dtype.itemsize < 4 else np.float64)
+    if x1._spec.dtype.kind in "iu":
+        wide = np.dtype(np.float32 if x1._spec.dtype.itemsize < 4 else np.float64)
         x1, x2 = to_dtype(x1, wide), to_dtype(x2, wide)
     return apply(ar.divide_no_nan, (x1, x2))
 
@@ -113,7 +113,7 @@ def _divisible(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
     message = unlike_dtypes(what, x1, x2)
     if message is not None:
         raise TypeError(message)
-    if x1._array.dtype not in dtypes.NUMERIC:
+    if x1._spec.dtype not in dtypes.NUMERIC:
         raise TypeError(f"{what}: dtype {dtype_name(x1)} cannot be divided. Expected numbers.")
     return tensors
 
@@ -201,7 +201,7 @@ def _where_nonzero(x: Any, y: Any, otherwise: int, what: str) -> tuple[Tensor, T
     """`x`; `y` where `x` is not 0, else `otherwise`; and where that is."""
     x1, x2 = _inexact(x, y, what)
     nonzero = apply(ar.not_equal, (x1, zeros_like(x1)))
-    stand_in = Tensor(x2._array.dtype.type(otherwise))
+    stand_in = Tensor(x2._spec.dtype.type(otherwise))
     return x1, apply(ar.select, (nonzero, x2, stand_in)), nonzero
 
 
@@ -226,10 +226,10 @@ def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
     if not others:
         return total if total is values[0] else apply(identity, (total,))
     for other in others:
-        if other._array.shape != total._array.shape:
+        if other._spec.shape != total._spec.shape:
             raise invalid(
-                f"add_n: inputs must have the same shape. Received: {total._array.shape} and "
-                f"{other._array.shape}."
+                f"add_n: inputs must have the same shape. Received: {total._spec.shape} and "
+                f"{other._spec.shape}."
             )
         total = apply(ar.add, (total, other))
     return total
@@ -260,7 +260,7 @@ def _unlike(inputs: list | tuple) -> bool:
     """Whether some of `inputs` are no tensors or have different dtypes."""
     if any(value is None or isinstance(value, IndexedSlices) for value in inputs):
         return True
-    return len({as_tensor(value)._array.dtype for value in inputs}) > 1
+    return len({as_tensor(value)._spec.dtype for value in inputs}) > 1
 
 
 @dispatched
@@ -273,10 +273,10 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | Indexed
     if isinstance(x, IndexedSlices):
         return IndexedSlices(scalar_mul(scalar, x.values), x.indices, x.dense_shape)
     tensor = as_tensor(x)
-    factor = as_tensor(scalar, tensor._array.dtype)
+    factor = as_tensor(scalar, tensor._spec.dtype)
     if factor.ndim:
         raise ValueError(
-            f"scalar_mul: the scalar must have no axes. Received: shape {factor._array.shape}."
+            f"scalar_mul: the scalar must have no axes. Received: shape {factor._spec.shape}."
         )
     return apply(ar.multiply, (factor, tensor))
 

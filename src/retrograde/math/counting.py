@@ -80,9 +80,9 @@ def top_k(
 def _check_count(x: Tensor, count: int, what: str) -> None:
     if not x.ndim:
         raise invalid(f"{what}: expected at least one axis. Received: shape ().")
-    if not 0 <= count <= x._array.shape[-1]:
+    if not 0 <= count <= x._spec.shape[-1]:
         raise invalid(
-            f"{what}: expected 0 <= k <= {x._array.shape[-1]}, the size of the axis. "
+            f"{what}: expected 0 <= k <= {x._spec.shape[-1]}, the size of the axis. "
             f"Received: k = {count}."
         )
 
@@ -158,7 +158,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     """
     predictions, targets = as_tensor(predictions, np.dtype(np.float32)), as_tensor(targets)
     accept(targets, ("int32", "int64"), "targets", "in_top_k")
-    rows, classes = targets._array.shape, predictions._array.shape
+    rows, classes = targets._spec.shape, predictions._spec.shape
     if len(rows) != 1 or len(classes) != 2 or rows != classes[:1]:
         raise invalid(
             "in_top_k: expected one target for each row of predictions. Received: targets of "
@@ -176,7 +176,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     x = as_tensor(x)
     accept(x, ("int32", "int64"), "x", "invert_permutation")
     if x.ndim != 1:
-        raise invalid(f"invert_permutation: expected one axis. Received: shape {x._array.shape}.")
+        raise invalid(f"invert_permutation: expected one axis. Received: shape {x._spec.shape}.")
     return apply(sorting.invert_permutation, (x,))
 
 
@@ -211,10 +211,10 @@ def bincount(
     weights = _weights(weights, numbers, numpy_dtype(dtype))
     together = axis != -1 or numbers.ndim < 2
     if together:
-        one_row = (1, numbers._array.size)
+        one_row = (1, numbers._spec.size)
         numbers, weights = reshape(numbers, shape=one_row), reshape(weights, shape=one_row)
     y = _counted(numbers, weights, _length(numbers, minlength, maxlength))
-    y = reshape(y, shape=y._array.shape[1:]) if together else y
+    y = reshape(y, shape=y._spec.shape[1:]) if together else y
     return minimum(y, 1) if binary_output else y
 
 
@@ -222,7 +222,7 @@ def _numbers(arr: Any) -> Tensor:
     x = as_tensor(arr)
     accept(x, ("int32", "int64", "float32", "float64"), "arr", "bincount")
     if x.ndim > 2:
-        raise invalid(f"bincount: expected at most two axes. Received: shape {x._array.shape}.")
+        raise invalid(f"bincount: expected at most two axes. Received: shape {x._spec.shape}.")
     return _in_range(to_dtype(x, _INT64), None, "bincount: expected numbers")
 
 
@@ -232,13 +232,13 @@ def _in_range(x: Tensor, high: int | None, what: str) -> Tensor:
 
 def _weights(weights: Any, numbers: Tensor, dtype: np.dtype) -> Tensor:
     if weights is None:
-        return Tensor(np.ones(numbers._array.shape, dtype))
+        return Tensor(np.ones(numbers._spec.shape, dtype))
     w = as_tensor(weights)
     accept(w, ("int32", "int64", "float32", "float64"), "weights", "bincount")
-    if w._array.shape != numbers._array.shape:
+    if w._spec.shape != numbers._spec.shape:
         raise invalid(
-            f"bincount: expected weights of shape {numbers._array.shape}, that of arr. "
-            f"Received: shape {w._array.shape}."
+            f"bincount: expected weights of shape {numbers._spec.shape}, that of arr. "
+            f"Received: shape {w._spec.shape}."
         )
     return w
 
@@ -248,7 +248,7 @@ def _length(numbers: Tensor, minlength: Any, maxlength: Any) -> int:
     most = None if maxlength is None else integer(maxlength, "bincount: maxlength")
     if least is not None and least == most:
         return least  # whatever the numbers are
-    return _classes_in((numbers,), least or 0, most)._array.size
+    return _classes_in((numbers,), least or 0, most)._spec.size
 
 
 @hosted(open_shapes=True)
@@ -260,7 +260,7 @@ def _classes_in(numbers: Sequence[Tensor], least: int, most: int | None) -> Tens
 
 def _counted(numbers: Tensor, weights: Tensor, length: int) -> Tensor:
     """The sums of weights in each row, by number; what does not fit is put last and cut off."""
-    rows, columns = numbers._array.shape
+    rows, columns = numbers._spec.shape
     width = length + 1
     starts = Tensor((np.arange(rows) * width).reshape(rows, 1))
     places = reshape(minimum(numbers, length) + starts, shape=(rows * columns,))
@@ -284,21 +284,21 @@ def confusion_matrix(
            [1, 1]], dtype=int32)
     """
     x, y = _squeezed(as_tensor(labels), as_tensor(predictions))
-    if x.ndim != 1 or x._array.shape != y._array.shape:
+    if x.ndim != 1 or x._spec.shape != y._spec.shape:
         raise invalid(
             "confusion_matrix: expected labels and predictions along one axis, of the same length. "
-            f"Received: shapes {x._array.shape} and {y._array.shape}."
+            f"Received: shapes {x._spec.shape} and {y._spec.shape}."
         )
     x, y = to_dtype(x, _INT64), to_dtype(y, _INT64)
     size = _classes(x, y, num_classes)
     x = _in_range(x, size, "confusion_matrix: expected labels")
     y = _in_range(y, size, "confusion_matrix: expected predictions")
     wanted = numpy_dtype(dtype)
-    w = Tensor(np.ones(x._array.shape, wanted)) if weights is None else as_tensor(weights)
-    if w._array.shape != x._array.shape:
+    w = Tensor(np.ones(x._spec.shape, wanted)) if weights is None else as_tensor(weights)
+    if w._spec.shape != x._spec.shape:
         raise ValueError(
-            f"confusion_matrix: expected weights of shape {x._array.shape}, that of labels. "
-            f"Received: shape {w._array.shape}."
+            f"confusion_matrix: expected weights of shape {x._spec.shape}, that of labels. "
+            f"Received: shape {w._spec.shape}."
         )
     flat = scatter_add(to_dtype(w, wanted), x * size + y, shape=(size * size,))
     return reshape(flat, shape=(size, size))
@@ -306,19 +306,19 @@ def confusion_matrix(
 
 def _squeezed(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The one that has an axis of size 1 more than the other, without it."""
-    if x.ndim == y.ndim + 1 and x._array.shape[-1] == 1:
-        x = reshape(x, shape=x._array.shape[:-1])
-    elif y.ndim == x.ndim + 1 and y._array.shape[-1] == 1:
-        y = reshape(y, shape=y._array.shape[:-1])
+    if x.ndim == y.ndim + 1 and x._spec.shape[-1] == 1:
+        x = reshape(x, shape=x._spec.shape[:-1])
+    elif y.ndim == x.ndim + 1 and y._spec.shape[-1] == 1:
+        y = reshape(y, shape=y._spec.shape[:-1])
     return x, y
 
 
 def _classes(labels: Tensor, predictions: Tensor, num_classes: Any) -> int:
     if num_classes is not None:
         return integer(num_classes, "confusion_matrix: num_classes")
-    if not labels._array.size:
+    if not labels._spec.size:
         raise invalid("confusion_matrix: there are no labels. Pass num_classes.")
-    return _classes_in((labels, predictions), 0, None)._array.size
+    return _classes_in((labels, predictions), 0, None)._spec.size
 
 
 def histogram_fixed_width_bins(
@@ -382,8 +382,8 @@ def _histogram(values: Any, value_range: Any, nbins: Any, kind: np.dtype) -> Ten
         )
     x = as_tensor(values)
     accept(x, ("int32", "int64", "float32", "float64"), "values", "histogram_fixed_width")
-    places = reshape(_bins(x, low, high, count, True), shape=(x._array.size,))
-    return scatter_add(Tensor(np.ones(x._array.size, kind)), places, shape=(count,))
+    places = reshape(_bins(x, low, high, count, True), shape=(x._spec.size,))
+    return scatter_add(Tensor(np.ones(x._spec.size, kind)), places, shape=(count,))
 
 
 _hosted_histogram = hosted(_histogram, open_shapes=True)

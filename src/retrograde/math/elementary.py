@@ -223,7 +223,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
     array([0., 2., 2.], dtype=float32)
     """
     x = as_tensor(x)
-    return apply(identity if x._array.dtype.kind in "iu" else el.round_, (x,))
+    return apply(identity if x._spec.dtype.kind in "iu" else el.round_, (x,))
 
 
 def rint(x: Any, name: str | None = None) -> Tensor:
@@ -257,7 +257,7 @@ def is_finite(x: Any, name: str | None = None) -> Tensor:
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; of real numbers, they themselves."""
     x = as_tensor(input)
-    return apply(cx.real if x._array.dtype.kind == "c" else identity, (_numeric(x, "real"),))
+    return apply(cx.real if x._spec.dtype.kind == "c" else identity, (_numeric(x, "real"),))
 
 
 @dispatched
@@ -268,14 +268,14 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     array([ 2., -4.])
     """
     x = as_tensor(input)
-    return apply(cx.imag if x._array.dtype.kind == "c" else zeros_like, (x,))
+    return apply(cx.imag if x._spec.dtype.kind == "c" else zeros_like, (x,))
 
 
 @dispatched
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; of real numbers, they themselves."""
     x = as_tensor(x)
-    return apply(conjugate if x._array.dtype.kind == "c" else identity, (_numeric(x, "conj"),))
+    return apply(conjugate if x._spec.dtype.kind == "c" else identity, (_numeric(x, "conj"),))
 
 
 @dispatched
@@ -286,7 +286,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     array([0.78539816, 3.14159265])
     """
     x = as_tensor(input)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype.kind == "c":
         return apply(el.atan2, (apply(cx.imag, (x,)), apply(cx.real, (x,))))
     if dtype not in dtypes.FLOATING:
@@ -296,6 +296,6 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 
 def _numeric(x: Tensor, what: str) -> Tensor:
-    if x._array.dtype not in dtypes.NUMERIC:
+    if x._spec.dtype not in dtypes.NUMERIC:
         raise TypeError(f"{what}: expected a numeric tensor. Received: dtype {dtype_name(x)}.")
     return x

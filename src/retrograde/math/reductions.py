@@ -117,7 +117,7 @@ def reduce_variance(
     """
     x = as_tensor(input_tensor)
     mean = _reduced(reduction.mean, x, axis, True, "reduce_variance")
-    if x._array.dtype not in dtypes.INEXACT:
+    if x._spec.dtype not in dtypes.INEXACT:
         raise TypeError(
             f"reduce_variance: input must be real or complex. Received: dtype {dtype_name(x)}. "
             "Use tf.cast to make it float."
@@ -127,7 +127,7 @@ def reduce_variance(
 
 def _power(x: Tensor) -> Tensor:
     """|x| squared."""
-    if x._array.dtype.kind != "c":
+    if x._spec.dtype.kind != "c":
         return apply(ar.square, (x,))
     parts = (apply(part, (x,)) for part in (cx.real, cx.imag))
     return apply(ar.add, tuple(apply(ar.square, (part,)) for part in parts))
@@ -151,7 +151,7 @@ def reduce_euclidean_norm(
     array([ 5., 10.], dtype=float32)
     """
     x = as_tensor(input_tensor)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     total = _reduced(reduction.sum, _power(x), axis, keepdims, "reduce_euclidean_norm")
     if dtype in dtypes.INTEGER:
         total = to_dtype(total, np.dtype(np.float64))
@@ -210,7 +210,7 @@ def count_nonzero(
 def _zero_of(x: Tensor) -> Tensor:
     if x.dtype is dtypes.string:
         return Tensor(np.array(b"", object))
-    return Tensor(np.zeros((), x._array.dtype))
+    return Tensor(np.zeros((), x._spec.dtype))
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
@@ -220,7 +220,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     np.float32(0.5)
     """
     x = as_tensor(value)
-    size = math.prod(x._array.shape)
+    size = math.prod(x._spec.shape)
     nonzero = count_nonzero(x, dtype=dtypes.int64)
     zeros = to_dtype(Tensor(np.int64(size)) - nonzero, np.dtype(np.float32))
     return zeros / float(size)
@@ -242,9 +242,9 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
 
 def _ordered(comparison: Primitive, x: Any, what: str) -> Tensor:
     x = as_tensor(x)
-    if x._array.dtype not in dtypes.NUMERIC:
+    if x._spec.dtype not in dtypes.NUMERIC:
         raise TypeError(f"{what}: expected numbers. Received: dtype {dtype_name(x)}.")
-    size = math.prod(x._array.shape)
+    size = math.prod(x._spec.shape)
     flat = reshape(x, shape=(size,))
     earlier = take_slice(flat, where=((0, max(size - 1, 0), 1),))
     later = take_slice(flat, where=((min(1, size), size, 1),))
@@ -341,6 +341,6 @@ def l2_normalize(
     x = as_tensor(x)
     axis = dim if axis is None else axis
     total = _reduced(reduction.sum, _power(x), axis, True, "l2_normalize")
-    floor = as_tensor(epsilon, total._array.dtype)
+    floor = as_tensor(epsilon, total._spec.dtype)
     scale = apply(el.rsqrt, (apply(ar.maximum, (total, floor)),))
-    return x * to_dtype(scale, x._array.dtype)
+    return x * to_dtype(scale, x._spec.dtype)

@@ -45,7 +45,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Means of the rows that have the same id; 0 where there are none. `segment_ids` are sorted."""
     rows, *segmentation = _sorted(data, segment_ids, dtypes.NUMERIC, "segment_mean")
-    if rows._array.dtype.kind in "iu":
+    if rows._spec.dtype.kind in "iu":
         return truncatediv(_sum((rows, *segmentation)), _count(rows, *segmentation))
     return _average(truediv, rows, *segmentation)
 
@@ -141,10 +141,10 @@ def unsorted_segment_min(
 
 def _checked(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> tuple[Tensor, Tensor]:
     x, ids = as_tensor(data), as_tensor(segment_ids)
-    if x._array.dtype not in allowed:
+    if x._spec.dtype not in allowed:
         names = ", ".join(d.name for d in dtypes.ALL if d.numpy_dtype in allowed)
         raise invalid(f"{what}: dtype {dtype_name(x)} is not supported. Expected one of {names}.")
-    if ids._array.dtype not in _ID_DTYPES:
+    if ids._spec.dtype not in _ID_DTYPES:
         raise invalid(
             f"{what}: expected segment_ids of dtype int32 or int64. Received: {dtype_name(ids)}."
         )
@@ -156,9 +156,9 @@ def _sorted(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> _Segm
     if ids.ndim != 1 or not x.ndim or ids.shape[0] != x.shape[0]:
         raise invalid(
             f"{what}: expected one id for each row of data. Received: segment_ids of shape "
-            f"{ids._array.shape} for data of shape {x._array.shape}."
+            f"{ids._spec.shape} for data of shape {x._spec.shape}."
         )
-    return x, ids, _in_order(ids, what)._array.size, False
+    return x, ids, _in_order(ids, what)._spec.size, False
 
 
 @hosted(open_shapes=True)
@@ -181,24 +181,24 @@ def _unsorted(
     data: Any, segment_ids: Any, num_segments: Any, allowed: frozenset, what: str
 ) -> _Segmentation:
     x, ids = _checked(data, segment_ids, allowed, what)
-    count, shape = integer(num_segments, f"{what}: num_segments", TypeError), ids._array.shape
+    count, shape = integer(num_segments, f"{what}: num_segments", TypeError), ids._spec.shape
     if count < 0:
         raise invalid(f"{what}: expected num_segments >= 0. Received: {count}.")
-    if x._array.shape[: len(shape)] != shape:
+    if x._spec.shape[: len(shape)] != shape:
         raise invalid(
             f"{what}: expected data whose shape starts with that of segment_ids. Received: data of "
-            f"shape {x._array.shape}, segment_ids of shape {shape}."
+            f"shape {x._spec.shape}, segment_ids of shape {shape}."
         )
     size = math.prod(shape)
     ids = apply(segments.segment_rows, (ids,), {"num_segments": count})
-    rows = reshape(x, shape=(size, *x._array.shape[len(shape) :]))
+    rows = reshape(x, shape=(size, *x._spec.shape[len(shape) :]))
     return rows, reshape(ids, shape=(size,)), count + 1, True
 
 
 def _without_rest(y: Tensor, rest: bool) -> Tensor:
     if not rest:
         return y
-    first, *others = y._array.shape
+    first, *others = y._spec.shape
     return take_slice(y, where=((0, first - 1, 1), *((0, n, 1) for n in others)))
 
 
@@ -210,21 +210,21 @@ def _reduced(primitive: Any, segmentation: _Segmentation, **attrs: Any) -> Tenso
 
 def _sum(segmentation: _Segmentation) -> Tensor:
     rows, ids, count, rest = segmentation
-    y = apply(scatter_add, (rows, ids), {"shape": (count, *rows._array.shape[1:])})
+    y = apply(scatter_add, (rows, ids), {"shape": (count, *rows._spec.shape[1:])})
     return _without_rest(y, rest)
 
 
 def _count(rows: Tensor, ids: Tensor, count: int, rest: bool) -> Tensor:
     """How many rows each segment has, at least 1, in a shape that fits them."""
-    dtype = rows._array.dtype
-    ones = Tensor(np.ones(ids._array.shape, dtypes.of(dtype).real_dtype.numpy_dtype))
+    dtype = rows._spec.dtype
+    ones = Tensor(np.ones(ids._spec.shape, dtypes.of(dtype).real_dtype.numpy_dtype))
     sizes = to_dtype(maximum(_sum((ones, ids, count, rest)), 1), dtype)
-    return reshape(sizes, shape=(sizes._array.shape[0],) + (1,) * (rows.ndim - 1))
+    return reshape(sizes, shape=(sizes._spec.shape[0],) + (1,) * (rows.ndim - 1))
 
 
 def _average(divide: Callable, rows: Tensor, *segmentation: Any) -> Tensor:
     """`divide(sum, count)`; in half precision by way of float32, for sums soon overflow."""
-    dtype = rows._array.dtype
+    dtype = rows._spec.dtype
     if dtype in HALF:
         rows = to_dtype(rows, np.dtype(np.float32))
     y = divide(_sum((rows, *segmentation)), _count(rows, *segmentation))

@@ -128,7 +128,7 @@ class Layout(NamedTuple):
 
     def over_batch(self, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """`f`, which takes one batch axis and channels last, of `x` with any number of them."""
-        shape = x._array.shape
+        shape = x._spec.shape
         batch = shape[: max(0, x.ndim - self.ndim - 1)]
         if not batch:
             raise invalid(
@@ -139,7 +139,7 @@ class Layout(NamedTuple):
             count = int(np.prod(batch))
             x = reshape(x, shape=(count, *shape[len(batch) :]))
         y = self.from_last(f(self.to_last(x)))
-        return reshape(y, shape=(*batch, *y._array.shape[1:])) if len(batch) > 1 else y
+        return reshape(y, shape=(*batch, *y._spec.shape[1:])) if len(batch) > 1 else y
 
     def to_last(self, x: Tensor) -> Tensor:
         """`x` in this layout, with the channels moved to the end."""

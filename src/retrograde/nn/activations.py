@@ -46,7 +46,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     if not isinstance(alpha, numbers.Real):
         raise TypeError(f"leaky_relu: alpha must be a Python number. Received: {shown(alpha)}.")
     x = as_tensor(features)
-    if x._array.dtype in dtypes.INTEGER:
+    if x._spec.dtype in dtypes.INTEGER:
         x = to_dtype(x, _FLOAT32)
     return apply(el.leaky_relu, (x,), {"alpha": as_float(alpha, "leaky_relu: alpha")})
 
@@ -71,7 +71,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     array([-0.159,  0.   ,  0.841], dtype=float32)
     """
     x = as_tensor(features)
-    if x._array.dtype not in dtypes.FLOATING:
+    if x._spec.dtype not in dtypes.FLOATING:
         raise ValueError(
             f"gelu: features must be a floating point tensor. Received: dtype {dtype_name(x)}."
         )
@@ -86,7 +86,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
     array([-0.269,  0.   ,  0.731], dtype=float32)
     """
     x = as_tensor(features)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype not in dtypes.INEXACT:
         return apply(el.sigmoid, (x,))  # which says what it works with
     slope = to_dtype(as_tensor(beta, hint=dtype), dtype)

@@ -35,16 +35,16 @@ def compute_average_loss(
             "compute_average_loss: expected a loss for each example, with at least one axis. "
             f"Received: {losses}."
         )
-    dtype = losses._array.dtype
+    dtype = losses._spec.dtype
     if sample_weight is not None:
         losses = losses * _aligned(to_dtype(as_tensor(sample_weight), dtype), losses)
-    size = losses._array.shape[0] if global_batch_size is None else global_batch_size
+    size = losses._spec.shape[0] if global_batch_size is None else global_batch_size
     return apply(ar.divide_no_nan, (_sum(losses), to_dtype(_batch_size(size), dtype)))
 
 
 def _aligned(weights: Tensor, losses: Tensor) -> Tensor:
     """Weights with one axis more or less at the end, if it takes that to fit."""
-    shape = weights._array.shape
+    shape = weights._spec.shape
     if weights.ndim == losses.ndim + 1 and shape[-1] == 1:
         return reshape(weights, shape=shape[:-1])
     if weights.ndim and weights.ndim == losses.ndim - 1:
@@ -54,7 +54,7 @@ def _aligned(weights: Tensor, losses: Tensor) -> Tensor:
 
 def _batch_size(value: Any) -> Tensor:
     size = as_tensor(value)
-    if size._array.dtype not in dtypes.INTEGER:
+    if size._spec.dtype not in dtypes.INTEGER:
         raise TypeError(
             "compute_average_loss: global_batch_size must be an integer. Received: dtype "
             f"{dtype_name(size)}."
@@ -62,7 +62,7 @@ def _batch_size(value: Any) -> Tensor:
     if size.ndim:
         raise ValueError(
             "compute_average_loss: global_batch_size must be a scalar. Received: shape "
-            f"{size._array.shape}."
+            f"{size._spec.shape}."
         )
     if size < 0:
         raise invalid(
@@ -84,7 +84,7 @@ def scale_regularization_loss(regularization_loss: Any) -> Tensor:
 def _floats(value: Any) -> Tensor:
     """`value` as a tensor; integers become float64, as when they are divided."""
     x = as_tensor(value)
-    return to_dtype(x, np.dtype(np.float64)) if x._array.dtype in dtypes.INTEGER else x
+    return to_dtype(x, np.dtype(np.float64)) if x._spec.dtype in dtypes.INTEGER else x
 
 
 def _sum(x: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ def _space_to_batch(input: Any, block_shape: Any, paddings: Any, what: str) -> T
     blocks = integers(block_shape, f"{what}: block_shape", ndim=1)
     pairs = _pairs(paddings, blocks, x, "paddings", what)
     x = _padded(x, pairs)
-    batch, *rest = x._array.shape
+    batch, *rest = x._spec.shape
     space, tail = rest[: len(blocks)], rest[len(blocks) :]
     for n, b in zip(space, blocks, strict=True):
         if n % b:
@@ -68,7 +68,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
         block_shape = [block_shape] * 2
     blocks = integers(block_shape, f"{what}: block_shape", ndim=1)
     pairs = _pairs(crops, blocks, x, "crops", what)
-    count, *rest = x._array.shape
+    count, *rest = x._spec.shape
     space, tail = rest[: len(blocks)], rest[len(blocks) :]
     if count % math.prod(blocks):
         raise invalid(
@@ -103,7 +103,7 @@ def _pairs(
         )
     if x.ndim < len(blocks) + 1:
         raise invalid(
-            f"{what}: a block of {len(blocks)} axes in a tensor of shape {x._array.shape}. "
+            f"{what}: a block of {len(blocks)} axes in a tensor of shape {x._spec.shape}. "
             f"Expected {len(blocks) + 1} axes or more."
         )
     if min(blocks, default=1) < 1:
@@ -117,7 +117,7 @@ def _padded(x: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
     """`x` with zeros around the axes behind the first."""
     if not any(map(any, pairs)):
         return x
-    shape = x._array.shape
+    shape = x._spec.shape
     pairs = [(0, 0), *pairs, *[(0, 0)] * (x.ndim - 1 - len(pairs))]
     return put_slice(
         x,
@@ -191,12 +191,12 @@ def with_space_to_batch(
         raise ValueError(f"{what}: spatial_dims must increase from 1 on. Received: {axes}.")
     if axes[-1] >= x.ndim:
         raise ValueError(
-            f"{what}: spatial_dims {axes} are beyond the axes of shape {x._array.shape}."
+            f"{what}: spatial_dims {axes} are beyond the axes of shape {x._spec.shape}."
         )
     if (rates == 1).all():
         return op(x, len(rates), padding)
     base = _base_paddings(padding, filter_shape, rates, what)
-    space = [x._array.shape[axis] for axis in axes]
+    space = [x._spec.shape[axis] for axis in axes]
     paddings, crops = required_space_to_batch_paddings(space, rates, base)
     places = [axis - 1 for axis in axes]
     blocks = np.ones(axes[-1], np.int64)
@@ -228,7 +228,7 @@ def space_to_depth(
     array([[[[0., 1., 2., 3.]]]], dtype=float32)
     """
     layout, x, block = _depth_arguments(input, block_size, data_format, "space_to_depth")
-    batch, height, width, channels = x._array.shape
+    batch, height, width, channels = x._spec.shape
     if height % block or width % block:
         raise invalid(
             f"space_to_depth: {height} by {width} cells cannot be cut into blocks of {block}."
@@ -244,7 +244,7 @@ def depth_to_space(
 ) -> Tensor:
     """The inverse of `space_to_depth`: the channels of a cell spread over a block of cells."""
     layout, x, block = _depth_arguments(input, block_size, data_format, "depth_to_space")
-    batch, rows, columns, channels = x._array.shape
+    batch, rows, columns, channels = x._spec.shape
     if channels % (block * block):
         raise invalid(
             f"depth_to_space: {channels} channels cannot be spread over blocks of {block} by "
@@ -262,7 +262,7 @@ def _depth_arguments(
     layout = Layout.of(data_format, 2, what)
     x, block = as_tensor(input), integer(block_size, f"{what}: block_size")
     if x.ndim != 4:
-        raise invalid(f"{what}: expected 4 axes. Received: shape {x._array.shape}.")
+        raise invalid(f"{what}: expected 4 axes. Received: shape {x._spec.shape}.")
     if block < 2:
         raise invalid(f"{what}: block_size must be at least 2. Received: {block}.")
     return layout, layout.to_last(x), block

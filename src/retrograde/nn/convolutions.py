@@ -96,7 +96,7 @@ def convolution(
 def _space_axes(filters: Tensor, what: str) -> int:
     if filters.ndim not in (3, 4, 5):
         raise ValueError(
-            f"{what}: filters must have 3, 4 or 5 axes. Received: shape {filters._array.shape}."
+            f"{what}: filters must have 3, 4 or 5 axes. Received: shape {filters._spec.shape}."
         )
     return filters.ndim - 2
 
@@ -116,7 +116,7 @@ def _convolve(
     taps = check_filters(w, layout)
 
     def convolved(x: Tensor) -> Tensor:
-        space, channels = x._array.shape[1:-1], x._array.shape[-1]
+        space, channels = x._spec.shape[1:-1], x._spec.shape[-1]
         windows = layout.windows(padding, space, taps, strides, dilations, explicit)
         groups = _groups(channels, w, layout.what)
         return apply(ops.convolve, (x, w), {"windows": windows, "groups": groups})
@@ -126,7 +126,7 @@ def _convolve(
 
 def check_filters(w: Tensor, layout: Layout) -> tuple[int, ...]:
     """The sizes of the windows, once `w` proves to be a filter."""
-    shape = w._array.shape
+    shape = w._spec.shape
     if w.ndim != layout.ndim + 2:
         raise invalid(
             f"{layout.what}: filters must have {layout.ndim + 2} axes. Received: shape {shape}."
@@ -137,7 +137,7 @@ def check_filters(w: Tensor, layout: Layout) -> tuple[int, ...]:
 
 
 def _groups(channels: int, w: Tensor, what: str) -> int:
-    inner, results = w._array.shape[-2:]
+    inner, results = w._spec.shape[-2:]
     if channels % inner or not channels:
         raise invalid(
             f"{what}: the input has {channels} channels, the filters have {inner}. Expected as "
@@ -255,11 +255,11 @@ def _transpose(
     windows = layout.windows(padding, space, taps, strides, dilations, explicit)
     groups = _groups(channels, w, layout.what)
     g = layout.to_last(g)
-    results = (shape[0], *windows.positions(space), w._array.shape[-1])
-    if g._array.shape != results:
+    results = (shape[0], *windows.positions(space), w._spec.shape[-1])
+    if g._spec.shape != results:
         raise invalid(
             f"{layout.what}: with channels last, an output of {shown(list(shape))} belongs to an "
-            f"input of shape {results}. Received: {g._array.shape}."
+            f"input of shape {results}. Received: {g._spec.shape}."
         )
     attrs = {"windows": windows, "groups": groups, "space": tuple(space)}
     return layout.from_last(apply(ops.convolve_transposed, (g, w), attrs))
@@ -270,7 +270,7 @@ def _output_shape(sizes: Sequence[int], g: Tensor, w: Tensor, layout: Layout) ->
     if g.ndim != layout.ndim + 2:
         raise invalid(
             f"{layout.what}: the input must have {layout.ndim + 2} axes. Received: shape "
-            f"{g._array.shape}."
+            f"{g._spec.shape}."
         )
     if any(n < 0 for n in sizes):
         raise invalid(f"{layout.what}: dimensions must be >= 0. Received: {shown(list(sizes))}.")
@@ -281,7 +281,7 @@ def _output_shape(sizes: Sequence[int], g: Tensor, w: Tensor, layout: Layout) ->
             f"{layout.what}: output_shape must have {layout.ndim + 2} elements. Received: "
             f"{shown(list(sizes))}."
         )
-    batch, channels = g._array.shape[0], w._array.shape[-2]
+    batch, channels = g._spec.shape[0], w._spec.shape[-2]
     return (batch, channels, *sizes) if layout.channels_first else (batch, *sizes, channels)
 
 
@@ -325,23 +325,23 @@ def conv(
     if ndim not in (2, 3):
         raise invalid(
             f"conv: expected 2 or 3 axes between batch and channels. Received: shape "
-            f"{x._array.shape} with batch_dims={as_text(batch_dims)}."
+            f"{x._spec.shape} with batch_dims={as_text(batch_dims)}."
         )
     layout = Layout(ndim, data_format == "CHANNELS_FIRST", "conv")
-    channels = x._array.shape[batch_dims if layout.channels_first else -1]
-    if w.ndim == ndim + 2 and w._array.shape[-2] * groups != channels:
+    channels = x._spec.shape[batch_dims if layout.channels_first else -1]
+    if w.ndim == ndim + 2 and w._spec.shape[-2] * groups != channels:
         raise invalid(
-            f"conv: the filter has {w._array.shape[-2]} channels in {as_text(groups)} groups, the "
+            f"conv: the filter has {w._spec.shape[-2]} channels in {as_text(groups)} groups, the "
             f"input {channels}. Expected as many."
         )
     if padding == "EXPLICIT":
         padding = pairs_of(explicit_paddings)
     if batch_dims == 0:
         y = _convolve(
-            reshape(x, shape=(1, *x._array.shape)),
+            reshape(x, shape=(1, *x._spec.shape)),
             w, strides, padding, layout, dilations or None, explicit=True,
         )  # fmt: skip
-        return reshape(y, shape=y._array.shape[1:])
+        return reshape(y, shape=y._spec.shape[1:])
     return _convolve(x, w, strides, padding, layout, dilations or None, explicit=True)
 
 

@@ -55,39 +55,39 @@ def ctc_loss(
     x = as_tensor(logits)
     accept(x, _FLOATS, "logits", "ctc_loss")
     if x.ndim != 3:
-        raise invalid(f"ctc_loss: logits must have 3 axes. Received: shape {x._array.shape}.")
+        raise invalid(f"ctc_loss: logits must have 3 axes. Received: shape {x._spec.shape}.")
     times = as_tensor(logit_length)
     if isinstance(labels, SparseTensor):
         if blank_index is None:
             raise ValueError("ctc_loss: `blank_index` must be given if labels are a SparseTensor.")
-        labels, label_length = _rows(labels, x._array.shape[1 if logits_time_major else 0])
+        labels, label_length = _rows(labels, x._spec.shape[1 if logits_time_major else 0])
     else:
         labels, label_length = as_tensor(labels), as_tensor(label_length)
-        limit = as_tensor(x._array.shape[0 if logits_time_major else 1], times._array.dtype)
+        limit = as_tensor(x._spec.shape[0 if logits_time_major else 1], times._spec.dtype)
         times = apply(ar.minimum, (times, limit))
-    logs = normalising.log_softmax(to_dtype(x, wide(x._array.dtype)), axis=2)
+    logs = normalising.log_softmax(to_dtype(x, wide(x._spec.dtype)), axis=2)
     logs = transpose(logs, perm=(1, 2, 0) if logits_time_major else (0, 2, 1))
     _check_labels(labels, label_length, times, logs)
-    blank = blank_class(blank_index or 0, logs._array.shape[1], "ctc_loss")
+    blank = blank_class(blank_index or 0, logs._spec.shape[1], "ctc_loss")
     lengths = [to_dtype(n, _INT64) for n in (label_length, times)]
     total = _log_probability(to_dtype(labels, _INT64), logs, *lengths, blank)
-    impossible = apply(ar.less, (total, as_tensor(NEVER / 2, total._array.dtype)))
-    loss = apply(ar.select, (impossible, as_tensor(math.inf, total._array.dtype), -total))
-    return to_dtype(loss, x._array.dtype)
+    impossible = apply(ar.less, (total, as_tensor(NEVER / 2, total._spec.dtype)))
+    loss = apply(ar.select, (impossible, as_tensor(math.inf, total._spec.dtype), -total))
+    return to_dtype(loss, x._spec.dtype)
 
 
 def _check_labels(labels: Tensor, label_length: Tensor, times: Tensor, logs: Tensor) -> None:
-    batch = logs._array.shape[0]
-    if labels._array.ndim != 2 or labels._array.shape[0] != batch:
+    batch = logs._spec.shape[0]
+    if labels._spec.ndim != 2 or labels._spec.shape[0] != batch:
         raise invalid(
             f"ctc_loss: expected labels with one row for each of the {batch} in the batch. "
-            f"Received: shape {labels._array.shape}."
+            f"Received: shape {labels._spec.shape}."
         )
     for argument, lengths in (("label_length", label_length), ("logit_length", times)):
-        if lengths._array.shape != (batch,):
+        if lengths._spec.shape != (batch,):
             raise invalid(
                 f"ctc_loss: expected `{argument}` of shape ({batch},). Received: shape "
-                f"{lengths._array.shape}."
+                f"{lengths._spec.shape}."
             )
         accept(lengths, ("int32", "int64"), argument, "ctc_loss")
     accept(labels, ("int32", "int64"), "labels", "ctc_loss")
@@ -124,29 +124,29 @@ def _log_probability(
     A path goes through the labels with a blank before, between and behind them, and may leave out a
     blank between different labels.
     """
-    batch, count = labels._array.shape
+    batch, count = labels._spec.shape
     used = apply(ar.less, (Tensor(np.arange(count)), reshape(label_length, shape=(batch, 1))))
     labels = apply(ar.select, (used, labels, as_tensor(blank, _INT64)))
     states = _between_blanks(labels, blank)
-    indices = reshape(states, shape=(*states._array.shape, 1))
+    indices = reshape(states, shape=(*states._spec.shape, 1))
     seen = apply(gather_nd, (logs, indices), {"batch_dims": 1})
     seen = transpose(seen, perm=(2, 0, 1))
-    seen = apply(ar.maximum, (seen, as_tensor(NEVER, seen._array.dtype)))
-    sums = apply(path_sums, (seen, _penalties(labels, seen._array.dtype)))
+    seen = apply(ar.maximum, (seen, as_tensor(NEVER, seen._spec.dtype)))
+    sums = apply(path_sums, (seen, _penalties(labels, seen._spec.dtype)))
     return _at_the_end(sums, label_length, times)
 
 
 def _between_blanks(labels: Tensor, blank: Any) -> Tensor:
     """`labels` with `blank` before each and at the end."""
-    batch, count = labels._array.shape
-    blanks = broadcast_to(as_tensor(blank, labels._array.dtype), shape=(batch, count + 1))
+    batch, count = labels._spec.shape
+    blanks = broadcast_to(as_tensor(blank, labels._spec.dtype), shape=(batch, count + 1))
     pairs = stack(blanks[:, :count], labels, axis=2)
     return concat(reshape(pairs, shape=(batch, 2 * count)), blanks[:, :1], axis=1)
 
 
 def _penalties(labels: Tensor, dtype: np.dtype) -> Tensor:
     """By state, for steps of 0, 1 and 2 places: `NEVER` for those that no path takes."""
-    batch, count = labels._array.shape
+    batch, count = labels._spec.shape
     zeros = np.zeros((batch, 2 * count + 1), dtype)
     beyond = np.where(np.arange(2 * count + 1) < 1, NEVER, zeros).astype(dtype)
     never = as_tensor(NEVER, dtype)
@@ -159,8 +159,8 @@ def _penalties(labels: Tensor, dtype: np.dtype) -> Tensor:
 
 def _at_the_end(sums: Tensor, label_length: Tensor, times: Tensor) -> Tensor:
     """The logarithm of the sum over paths that end in the last label or the blank behind it."""
-    _, batch, states = sums._array.shape
-    dtype = sums._array.dtype
+    _, batch, states = sums._spec.shape
+    dtype = sums._spec.dtype
     start = np.where(np.arange(states) > 0, NEVER, 0).astype(dtype)
     start = np.broadcast_to(start, (1, batch, states))
     sums = transpose(concat(Tensor(start), sums, axis=0), perm=(1, 0, 2))
@@ -211,14 +211,14 @@ def collapse_repeated(
     x = np.asarray(tensor)
     if x.ndim != 2:
         raise invalid(f"collapse_repeated: labels must be a matrix. Received: shape {x.shape}.")
-    if length._array.shape != x.shape[:1]:
+    if length._spec.shape != x.shape[:1]:
         raise invalid(
             f"collapse_repeated: expected seq_length to have shape {x.shape[:1]}. Received: "
-            f"{length._array.shape}."
+            f"{length._spec.shape}."
         )
     keep = np.arange(x.shape[1]) < np.asarray(length)[:, None]
     keep[:, 1:] &= x[:, 1:] != x[:, :-1]
     lengths = keep.sum(1)
     merged = np.zeros((len(x), lengths.max(initial=0)), x.dtype)
     merged[np.arange(merged.shape[1]) < lengths[:, None]] = x[keep]
-    return Tensor(merged), Tensor(lengths.astype(length._array.dtype))
+    return Tensor(merged), Tensor(lengths.astype(length._spec.dtype))

@@ -41,12 +41,12 @@ def depthwise_conv2d(
     taps = check_filters(w, layout)
     _check_axes(x, layout)
     x = layout.to_last(x)
-    space, channels = x._array.shape[1:-1], x._array.shape[-1]
+    space, channels = x._spec.shape[1:-1], x._spec.shape[-1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
-    if channels != w._array.shape[2]:
+    if channels != w._spec.shape[2]:
         raise invalid(
             f"depthwise_conv2d: the input has {channels} channels, the filter "
-            f"{w._array.shape[2]}. Expected as many."
+            f"{w._spec.shape[2]}. Expected as many."
         )
     attrs = {"windows": windows, "groups": channels}
     return layout.from_last(apply(ops.convolve, (x, _in_groups(w)), attrs))
@@ -54,7 +54,7 @@ def depthwise_conv2d(
 
 def _check_axes(x: Tensor, layout: Layout) -> None:
     if x.ndim != 4:
-        raise invalid(f"{layout.what}: expected 4 axes. Received: shape {x._array.shape}.")
+        raise invalid(f"{layout.what}: expected 4 axes. Received: shape {x._spec.shape}.")
 
 
 def _windows(
@@ -67,7 +67,7 @@ def _windows(
 
 def _in_groups(w: Tensor) -> Tensor:
     """A filter `(height, width, channels, multiplier)`, with a group for each channel."""
-    height, width, channels, multiplier = w._array.shape
+    height, width, channels, multiplier = w._spec.shape
     return reshape(w, shape=(height, width, 1, channels * multiplier))
 
 
@@ -94,12 +94,12 @@ def depthwise_conv2d_backprop_input(
     space, channels = layout.space_of(shape), shape[1 if layout.channels_first else -1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
     g = layout.to_last(g)
-    results = w._array.shape[2] * w._array.shape[3]
+    results = w._spec.shape[2] * w._spec.shape[3]
     _check_results(g, (shape[0], *windows.positions(space), results), layout)
-    if channels != w._array.shape[2]:
+    if channels != w._spec.shape[2]:
         raise invalid(
             f"{layout.what}: an input with {channels} channels for a filter with "
-            f"{w._array.shape[2]}. Expected as many."
+            f"{w._spec.shape[2]}. Expected as many."
         )
     attrs = {"windows": windows, "groups": channels, "space": tuple(space)}
     return layout.from_last(apply(ops.convolve_transposed, (g, _in_groups(w)), attrs))
@@ -140,16 +140,16 @@ def _by_filter(
     _check_axes(x, layout)
     _check_axes(g, layout)
     x, g = layout.to_last(x), layout.to_last(g)
-    space = x._array.shape[1:-1]
+    space = x._spec.shape[1:-1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
-    _check_results(g, (len(x), *windows.positions(space), g._array.shape[-1]), layout)
+    _check_results(g, (len(x), *windows.positions(space), g._spec.shape[-1]), layout)
     return apply(ops.convolve_filter, (x, g), {"windows": windows, "groups": groups})
 
 
 def _check_results(g: Tensor, expected: tuple[int, ...], layout: Layout) -> None:
-    if g._array.shape != expected:
+    if g._spec.shape != expected:
         raise invalid(
-            f"{layout.what}: with channels last, out_backprop has shape {g._array.shape}. "
+            f"{layout.what}: with channels last, out_backprop has shape {g._spec.shape}. "
             f"Expected {expected}, the shape of the result of the convolution."
         )
 
@@ -169,10 +169,10 @@ def separable_conv2d(
     `pointwise_filter` is `(1, 1, channels * multiplier, results)`.
     """
     pointwise = as_tensor(pointwise_filter)
-    if pointwise.ndim != 4 or pointwise._array.shape[:2] != (1, 1):
+    if pointwise.ndim != 4 or pointwise._spec.shape[:2] != (1, 1):
         raise ValueError(
             "separable_conv2d: pointwise_filter must be (1, 1, channels, results). Received: "
-            f"shape {pointwise._array.shape}."
+            f"shape {pointwise._spec.shape}."
         )
     y = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(y, pointwise, 1, "VALID", data_format or "NHWC")
@@ -191,7 +191,7 @@ def conv2d_backprop_input_v2(
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `conv2d` by its input; of `input` only the shape counts."""
-    shape = as_tensor(input)._array.shape
+    shape = as_tensor(input)._spec.shape
     padding = pairs_of(explicit_paddings) if padding == "EXPLICIT" else padding
     return conv2d_transpose(out_backprop, filter, shape, strides, padding, data_format, dilations)
 
@@ -213,13 +213,13 @@ def conv2d_backprop_filter_v2(
     x, g = one_dtype((input, out_backprop))
     w = as_tensor(filter)
     taps = check_filters(w, layout)
-    channels = x._array.shape[1 if layout.channels_first else -1] if x.ndim == 4 else 0
+    channels = x._spec.shape[1 if layout.channels_first else -1] if x.ndim == 4 else 0
     padding = pairs_of(explicit_paddings) if padding == "EXPLICIT" else padding
-    groups = max(1, channels // w._array.shape[2])
+    groups = max(1, channels // w._spec.shape[2])
     y = _by_filter(x, g, taps, groups, strides, padding, layout, dilations)
-    if y._array.shape != w._array.shape:
+    if y._spec.shape != w._spec.shape:
         raise invalid(
-            f"{layout.what}: the gradient has shape {y._array.shape}, the filter "
-            f"{w._array.shape}. Expected the same."
+            f"{layout.what}: the gradient has shape {y._spec.shape}, the filter "
+            f"{w._spec.shape}. Expected the same."
         )
     return y

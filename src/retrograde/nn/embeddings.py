@@ -55,10 +55,10 @@ def embedding_lookup_sparse(
     weights = None
     if sp_weights is not None:
         weights = _places(sp_weights, "sp_weights", what)[1]
-        if type(sp_weights) is not type(sp_ids) or weights._array.shape != ids._array.shape:
+        if type(sp_weights) is not type(sp_ids) or weights._spec.shape != ids._spec.shape:
             raise ValueError(
                 f"{what}: sp_ids and sp_weights must be of one kind and have values in the same "
-                f"places. Received: {ids._array.shape} ids and {weights._array.shape} weights."
+                f"places. Received: {ids._spec.shape} ids and {weights._spec.shape} weights."
             )
     return _combined(params, rows, ids, weights, _combiner(combiner, what), max_norm)
 
@@ -94,10 +94,10 @@ def _combined(
     max_norm: float | None,
 ) -> Tensor:
     """The rows of a table that `ids` name, put together by `rows`, which are sorted."""
-    count = _in_order(rows)._array.size
+    count = _in_order(rows)._spec.size
     found = embedding_lookup(params, ids, max_norm=max_norm)
-    dtype, sizes = found._array.dtype, found._array.shape[1:]
-    computed, number = wide(dtype), rows._array.size
+    dtype, sizes = found._spec.dtype, found._spec.shape[1:]
+    computed, number = wide(dtype), rows._spec.size
     found = to_dtype(found, computed)
     ones = (1,) * len(sizes)
     if weights is None:
@@ -165,7 +165,7 @@ def safe_embedding_lookup_sparse(
         weights = fill_empty_rows(retain(weights, keep), 1)[0]
     ids, empty = fill_empty_rows(retain(ids, keep), 0 if default_id is None else default_id)
     y = embedding_lookup_sparse(embedding_weights, ids, weights, combiner, max_norm)
-    rest = y._array.shape[1:]
+    rest = y._spec.shape[1:]
     if default_id is None:
         filled = reshape(apply(ar.logical_not, (empty,)), shape=(len(y._array), *(1,) * len(rest)))
         y = apply(ar.mask, (y, filled))
@@ -173,4 +173,4 @@ def safe_embedding_lookup_sparse(
 
 
 def _above(x: Tensor, least: int) -> Tensor:
-    return apply(ar.greater, (x, as_tensor(least, x._array.dtype)))
+    return apply(ar.greater, (x, as_tensor(least, x._spec.dtype)))

@@ -63,7 +63,7 @@ def fractional_avg_pool(
     windows = _sequences(value, pooling_ratio, pseudo_random, seed, "fractional_avg_pool")
     x, rows, columns = windows
     x, size, weights = _regular(x, rows, columns, overlapping)
-    x = x * Tensor(weights.astype(x._array.dtype))
+    x = x * Tensor(weights.astype(x._spec.dtype))
     y = apply(pooling.average_pool, (x,), {"windows": size})
     return FractionalAvgPool(y, Tensor(rows), Tensor(columns))
 
@@ -75,10 +75,10 @@ def _sequences(
     x = as_tensor(value)
     ratios = _ratios(ratio, what)
     if x.ndim != 4:
-        raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._array.shape}.")
+        raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._spec.shape}.")
     generator = bits(Draw((seed % 2**64, 0), (0, 0)) if seed else random_state.draw_key())
     bounds = []
-    for n, r in zip(x._array.shape[1:3], ratios, strict=True):
+    for n, r in zip(x._spec.shape[1:3], ratios, strict=True):
         count = int(n / r)
         if not count:
             raise invalid(f"{what}: a ratio of {r} leaves nothing of {n} cells.")

@@ -35,8 +35,8 @@ def isotonic_regression(
     """
     x = as_tensor(inputs)
     accept(x, _DTYPES, "inputs", "isotonic_regression")
-    if x._array.dtype not in dtypes.FLOATING:
-        x = to_dtype(x, np.dtype(np.float64 if x._array.dtype.itemsize > 2 else np.float32))
+    if x._spec.dtype not in dtypes.FLOATING:
+        x = to_dtype(x, np.dtype(np.float64 if x._spec.dtype.itemsize > 2 else np.float32))
     if not x.ndim:
         y, blocks = isotonic_regression(reshape(x, shape=(1,)), decreasing)
         return reshape(y, shape=()), reshape(blocks, shape=())
@@ -50,7 +50,7 @@ def isotonic_regression(
 
 def _means(x: Tensor, blocks: Tensor) -> Tensor:
     """Each element of the last axis replaced by the mean of its block."""
-    dtype, shape, size = x._array.dtype, x._array.shape, x._array.size
+    dtype, shape, size = x._spec.dtype, x._spec.shape, x._spec.size
     if not size:
         return apply(identity, (x,))
     rows = reshape(blocks, shape=(size // shape[-1], shape[-1]))

@@ -73,7 +73,7 @@ def dropout(
 def dropped(x: Any, rate: Any, sampler: Callable, noise_shape: Any) -> Tensor:
     """`dropout` by the numbers that `sampler(shape=, dtype=)` gives, from 0 up to 1."""
     x = as_tensor(x)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype not in dtypes.FLOATING:
         raise ValueError(
             "dropout: x must be a floating point tensor, since it is scaled. Received: dtype "
@@ -103,16 +103,16 @@ def _rate(rate: Any, x: Tensor) -> float | Tensor:
             )
         return float(rate)
     tensor = held._read()
-    if tensor.ndim or tensor._array.dtype != x._array.dtype:
+    if tensor.ndim or tensor._spec.dtype != x._spec.dtype:
         raise ValueError(
             f"dropout: `rate` must be a scalar of the dtype of x, {dtype_name(x)}. Received: shape "
-            f"{tensor._array.shape}, {dtype_name(tensor)}."
+            f"{tensor._spec.shape}, {dtype_name(tensor)}."
         )
     return tensor
 
 
 def _noise_shape(noise_shape: Any, x: Tensor) -> tuple[int, ...]:
-    shape = x._array.shape
+    shape = x._spec.shape
     if noise_shape is None:
         return shape
     given = [

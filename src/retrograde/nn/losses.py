@@ -35,10 +35,10 @@ def softmax_cross_entropy_with_logits(
     array([0.6931472], dtype=float32)
     """
     x = as_tensor(logits)
-    y = to_dtype(as_tensor(labels), x._array.dtype)
+    y = to_dtype(as_tensor(labels), x._spec.dtype)
     axis = axis_of(-1 if axis is None else axis, x, "softmax_cross_entropy_with_logits")
     x, y = _last(x, axis), _last(y, axis if y.ndim == x.ndim else -1)
-    if y._array.shape != x._array.shape:
+    if y._spec.shape != x._spec.shape:
         y = _spread_labels(y, x)
     return apply(normalising.softmax_cross_entropy, (y, x))
 
@@ -52,14 +52,14 @@ def _last(x: Tensor, axis: int) -> Tensor:
 
 def _spread_labels(labels: Tensor, logits: Tensor) -> Tensor:
     """Labels in the shape of the logits: as matrices, one row or one class stands for all."""
-    shape = logits._array.shape
+    shape = logits._spec.shape
     wanted = (math.prod(shape[:-1]), shape[-1])
-    given = labels._array.shape
+    given = labels._spec.shape
     given = (math.prod(given[:-1]), given[-1] if given else 0)
     if any(n not in (1, m) for n, m in zip(given, wanted, strict=True)):
         raise invalid(
             "softmax_cross_entropy_with_logits: logits and labels must be broadcastable. "
-            f"Received: logits of shape {shape}, labels of shape {labels._array.shape}."
+            f"Received: logits of shape {shape}, labels of shape {labels._spec.shape}."
         )
     matrix = broadcast_to(reshape(labels, shape=given), shape=wanted)
     return reshape(matrix, shape=shape)
@@ -79,15 +79,15 @@ def sparse_softmax_cross_entropy_with_logits(
     what = "sparse_softmax_cross_entropy_with_logits"
     _provided(labels, logits, what)
     y, x = as_tensor(labels), as_tensor(logits)
-    shape = x._array.shape
+    shape = x._spec.shape
     if not shape:
         raise ValueError(f"{what}: `logits` cannot be a scalar. Received: {x}.")
-    if y._array.shape != shape[:-1]:
+    if y._spec.shape != shape[:-1]:
         raise ValueError(
             f"{what}: `labels.shape` must equal `logits.shape` except for the last dimension. "
-            f"Received: labels.shape={y._array.shape} and logits.shape={shape}."
+            f"Received: labels.shape={y._spec.shape} and logits.shape={shape}."
         )
-    if y._array.dtype not in _LABEL_DTYPES or x._array.dtype not in dtypes.FLOATING:
+    if y._spec.dtype not in _LABEL_DTYPES or x._spec.dtype not in dtypes.FLOATING:
         accept(y, ("int32", "int64"), "labels", what)
         accept(x, ("float16", "bfloat16", "float32", "float64"), "logits", what)
     if not shape[-1]:
@@ -106,10 +106,10 @@ def _provided(labels: Any, logits: Any, what: str) -> None:
 def _same_shape(labels: Any, logits: Any, what: str) -> tuple[Tensor, Tensor]:
     _provided(labels, logits, what)
     y, x = as_tensor(labels), as_tensor(logits)
-    if y._array.shape != x._array.shape:
+    if y._spec.shape != x._spec.shape:
         raise ValueError(
-            f"{what}: `logits` and `labels` must have the same shape. Received: {x._array.shape} "
-            f"and {y._array.shape}."
+            f"{what}: `logits` and `labels` must have the same shape. Received: {x._spec.shape} "
+            f"and {y._spec.shape}."
         )
     return y, x
 
@@ -126,7 +126,7 @@ def sigmoid_cross_entropy_with_logits(
     y, x = _same_shape(labels, logits, "sigmoid_cross_entropy_with_logits")
     positive, tail = _sides(x)
     # One product for max(x, 0) - x * y, so that nothing but the tail is left of a gradient.
-    return x * (to_dtype(positive, x._array.dtype) - y) + tail
+    return x * (to_dtype(positive, x._spec.dtype) - y) + tail
 
 
 def _sides(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -159,10 +159,10 @@ def log_poisson_loss(
     exceed 1.
     """
     y, x = as_tensor(targets), as_tensor(log_input)
-    if y._array.shape != x._array.shape:
+    if y._spec.shape != x._spec.shape:
         raise ValueError(
             "log_poisson_loss: `log_input` and `targets` must have the same shape. Received: "
-            f"{x._array.shape} and {y._array.shape}."
+            f"{x._spec.shape} and {y._spec.shape}."
         )
     loss = apply(el.exp, (x,)) - x * y
     if not compute_full_loss:
@@ -180,7 +180,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     np.float32(12.5)
     """
     x = as_tensor(t)
-    if x._array.dtype not in dtypes.FLOATING:
+    if x._spec.dtype not in dtypes.FLOATING:
         raise invalid(f"l2_loss: dtype {dtype_name(x)} is not supported. Expected a float dtype.")
     everywhere = {"axis": tuple(range(x.ndim)), "keepdims": False}
     return apply(reduction.sum, (apply(ar.square, (x,)),), everywhere) / 2.0

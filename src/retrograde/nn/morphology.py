@@ -79,14 +79,14 @@ def _dilation(
     _check(x, w, what)
     strides = layout.along_space(strides, "strides")
     dilations = layout.along_space(dilations, "dilations")
-    space, taps = x._array.shape[1:3], w._array.shape[:2]
+    space, taps = x._spec.shape[1:3], w._spec.shape[:2]
     windows = layout.windows(padding, space, taps, strides, dilations)
     seen = apply(take_patches, (x,), {"windows": windows})
-    batch, rows, columns, height, width, channels = seen._array.shape
+    batch, rows, columns, height, width, channels = seen._spec.shape
     shape = (batch, rows * columns, height * width, channels)
     seen = reshape(seen + w, shape=shape)
     if any(map(any, windows.padding)):
-        inside, lowest = _inside(windows, space), Tensor(_lowest(seen._array.dtype))
+        inside, lowest = _inside(windows, space), Tensor(_lowest(seen._spec.dtype))
         inside = inside.reshape(1, rows * columns, height * width, 1)
         seen = apply(ar.select, (Tensor(inside), seen, lowest))
     whole = Windows((1, height * width), (1, height * width), ((0, 0), (0, 0)), (1, 1))
@@ -96,16 +96,16 @@ def _dilation(
 
 def _check(x: Tensor, w: Tensor, what: str) -> None:
     if x.ndim != 4:
-        raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._array.shape}.")
-    if w.ndim != 3 or 0 in w._array.shape[:2]:
+        raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._spec.shape}.")
+    if w.ndim != 3 or 0 in w._spec.shape[:2]:
         raise invalid(
             f"{what}: filters must have 3 axes, and at least one tap. Received: shape "
-            f"{w._array.shape}."
+            f"{w._spec.shape}."
         )
-    if x._array.shape[-1] != w._array.shape[-1]:
+    if x._spec.shape[-1] != w._spec.shape[-1]:
         raise invalid(
-            f"{what}: the input has {x._array.shape[-1]} channels, the filters "
-            f"{w._array.shape[-1]}. Expected as many."
+            f"{what}: the input has {x._spec.shape[-1]} channels, the filters "
+            f"{w._spec.shape[-1]}. Expected as many."
         )
 
 

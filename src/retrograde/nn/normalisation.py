@@ -38,7 +38,7 @@ def moments(
     [np.float32(3.0), np.float32(4.6666665)]
     """
     x = as_tensor(x)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     x = _widened(x)
     mean = _over(reduction.mean, x, axes)
     distance = apply(ar.squared_difference, (x, mean))
@@ -49,13 +49,13 @@ def moments(
 
 def _widened(x: Tensor) -> Tensor:
     """`x`, as float32 if it has half precision."""
-    return to_dtype(x, _FLOAT32) if x._array.dtype in _HALF else x
+    return to_dtype(x, _FLOAT32) if x._spec.dtype in _HALF else x
 
 
 def _squeezed(x: Tensor, axes: Any) -> Tensor:
     """`x` without `axes`, each of size 1."""
     gone = axes_of(axes, x, "moments")
-    return reshape(x, shape=tuple(n for i, n in enumerate(x._array.shape) if i not in gone))
+    return reshape(x, shape=tuple(n for i, n in enumerate(x._spec.shape) if i not in gone))
 
 
 def weighted_moments(
@@ -70,11 +70,11 @@ def weighted_moments(
     (np.float32(2.0), np.float32(3.0))
     """
     x, weights = as_tensor(x), as_tensor(frequency_weights)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype not in dtypes.NUMERIC:
         raise invalid(f"weighted_moments: expected numbers. Received: {dtypes.of(dtype).name}.")
     x = _widened(x)
-    weights = to_dtype(weights, x._array.dtype)
+    weights = to_dtype(weights, x._spec.dtype)
     weights = weights + zeros_like(x)
     total = _over(reduction.sum, weights, axes)
     mean = ar.divide_no_nan(_over(reduction.sum, weights * x, axes), total)
@@ -94,7 +94,7 @@ def sufficient_statistics(
     """
     x = as_tensor(x)
     places = axes_of(listed("sufficient_statistics", axes), x, "sufficient_statistics")
-    count = Tensor(x._array.dtype.type(reduction.count(x._array, places)))
+    count = Tensor(x._spec.dtype.type(reduction.count(x._array, places)))
     moved, shift = (x, None) if shift is None else _shifted(x, shift)
     total = _over(reduction.sum, moved, places, keepdims)
     squares = apply(ar.square, (moved,))
@@ -102,7 +102,7 @@ def sufficient_statistics(
 
 
 def _shifted(x: Tensor, shift: Any) -> tuple[Tensor, Tensor]:
-    shift = as_tensor(shift, None if held_by(shift) is not None else x._array.dtype)
+    shift = as_tensor(shift, None if held_by(shift) is not None else x._spec.dtype)
     return x - shift, apply(identity, (shift,))
 
 
@@ -138,7 +138,7 @@ def batch_normalization(
     array([[0., 2.]], dtype=float32)
     """
     x = as_tensor(x)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     mean, variance = (_like(v, dtype) for v in (mean, variance))
     offset, scale = (None if v is None else _like(v, dtype) for v in (offset, scale))
     factor = apply(el.rsqrt, (as_tensor(variance + variance_epsilon),))
@@ -167,17 +167,17 @@ def bias_add(
     second = _channels_second(data_format)
     x, b = same_dtype(value, bias)
     if x.ndim < 2:
-        raise invalid(f"bias_add: value must be at least 2D. Received: shape {x._array.shape}.")
+        raise invalid(f"bias_add: value must be at least 2D. Received: shape {x._spec.shape}.")
     if b.ndim != 1:
-        raise invalid(f"bias_add: biases must be 1D. Received: shape {b._array.shape}.")
+        raise invalid(f"bias_add: biases must be 1D. Received: shape {b._spec.shape}.")
     axis = 1 if second else x.ndim - 1
-    if b._array.shape[0] != x._array.shape[axis]:
+    if b._spec.shape[0] != x._spec.shape[axis]:
         raise invalid(
-            f"bias_add: {b._array.shape[0]} biases for the {x._array.shape[axis]} channels along "
-            f"axis {axis} of shape {x._array.shape}. Expected as many."
+            f"bias_add: {b._spec.shape[0]} biases for the {x._spec.shape[axis]} channels along "
+            f"axis {axis} of shape {x._spec.shape}. Expected as many."
         )
     if axis != x.ndim - 1:
-        b = reshape(b, shape=(b._array.shape[0], *(1,) * (x.ndim - 2)))
+        b = reshape(b, shape=(b._spec.shape[0], *(1,) * (x.ndim - 2)))
     return apply(ar.add, (x, b))
 
 
@@ -229,18 +229,18 @@ def local_response_normalization(
     x = as_tensor(input)
     if x.ndim != 4:
         raise invalid(
-            f"local_response_normalization: expected 4 axes. Received: shape {x._array.shape}."
+            f"local_response_normalization: expected 4 axes. Received: shape {x._spec.shape}."
         )
     if depth_radius < 0:
         raise invalid(
             "local_response_normalization: depth_radius must not be negative. Received: "
             f"{as_text(depth_radius)}."
         )
-    dtype, wide = x._array.dtype, _widened(x)
-    places = np.arange(x._array.shape[-1])
+    dtype, wide = x._spec.dtype, _widened(x)
+    places = np.arange(x._spec.shape[-1])
     near = abs(places[:, None] - places) <= as_int(depth_radius, "depth_radius")
     squares = apply(ar.square, (wide,))
-    total = apply(matmul, (squares, Tensor(near.astype(wide._array.dtype))))
+    total = apply(matmul, (squares, Tensor(near.astype(wide._spec.dtype))))
     return to_dtype(wide * (total * alpha + bias) ** -beta, dtype)
 
 

@@ -64,16 +64,16 @@ def _patches(
     inner = [_inner(value, ndim, name, what) for name, value in lists.items()]
     padding_name(padding, ("SAME", "VALID"), what)
     x = as_tensor(value)
-    shape = x._array.shape
+    shape = x._spec.shape
     if x.ndim != ndim:
         raise invalid(f"{what}: expected a tensor with {ndim} axes. Received: shape {shape}.")
-    if x._array.dtype not in dtypes.NUMERIC:
+    if x._spec.dtype not in dtypes.NUMERIC:
         raise invalid(f"{what}: dtype {dtype_name(x)} is not supported. Expected numbers.")
     windows = padded(padding, shape[1:-1], *inner)
     check_fit(windows, shape[1:-1], what)
     y = apply(take_patches, (x,), {"windows": windows})
     depth = math.prod(windows.size) * shape[-1]
-    return reshape(y, shape=(*y._array.shape[: ndim - 1], depth))
+    return reshape(y, shape=(*y._spec.shape[: ndim - 1], depth))
 
 
 def _inner(value: Any, ndim: int, name: str, what: str) -> tuple[int, ...]:

@@ -153,7 +153,7 @@ def avg_pool(
 def _space_axes(x: Tensor, what: str) -> int:
     if x.ndim not in (3, 4, 5):
         raise ValueError(
-            f"{what}: the input must have 3, 4 or 5 axes. Received: shape {x._array.shape}."
+            f"{what}: the input must have 3, 4 or 5 axes. Received: shape {x._spec.shape}."
         )
     return x.ndim - 2
 
@@ -179,7 +179,7 @@ def pool(
     x = as_tensor(input)
     if len(size) not in (1, 2, 3) or x.ndim != len(size) + 2:
         raise ValueError(
-            f"pool: a window of {len(size)} axes over an input of shape {x._array.shape}. Expected "
+            f"pool: a window of {len(size)} axes over an input of shape {x._spec.shape}. Expected "
             "1, 2 or 3 axes, and two more in the input."
         )
     layout = Layout.of(data_format, len(size), "pool")
@@ -199,7 +199,7 @@ def _pool(
 ) -> Tensor:
     x = layout.to_last(_checked(input, layout))
     depth = _depth(ksize, strides, layout) if primitive is ops.max_pool else 1
-    if depth > 1 and x._array.shape[-1] % depth == 0 and padding in ("SAME", "VALID"):
+    if depth > 1 and x._spec.shape[-1] % depth == 0 and padding in ("SAME", "VALID"):
         return layout.from_last(_max_over_channels(x, depth))
     windows = _windows(x, ksize, strides, padding, layout, explicit, dilations)
     return layout.from_last(apply(primitive, (x,), {"windows": windows}))
@@ -217,7 +217,7 @@ def _depth(ksize: Any, strides: Any, layout: Layout) -> int:
 
 
 def _max_over_channels(x: Tensor, depth: int) -> Tensor:
-    *places, channels = x._array.shape
+    *places, channels = x._spec.shape
     windows = Windows((depth,), (depth,), ((0, 0),), (1,))
     flat = reshape(x, shape=(math.prod(places), channels, 1))
     y = apply(ops.max_pool, (flat,), {"windows": windows})
@@ -229,7 +229,7 @@ def _checked(input: Any, layout: Layout) -> Tensor:
     if x.ndim != layout.ndim + 2:
         raise invalid(
             f"{layout.what}: the input must have {layout.ndim + 2} axes. Received: shape "
-            f"{x._array.shape}."
+            f"{x._spec.shape}."
         )
     return x
 
@@ -246,7 +246,7 @@ def _windows(
     size = layout.along_space(ksize, "ksize")
     strides = layout.along_space(strides, "strides")
     dilations = layout.along_space(dilations, "dilations")
-    windows = layout.windows(padding, x._array.shape[1:-1], size, strides, dilations, explicit)
+    windows = layout.windows(padding, x._spec.shape[1:-1], size, strides, dilations, explicit)
     extents = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
     if any(max(pair) >= n for pair, n in zip(windows.padding, extents, strict=True) if any(pair)):
         raise invalid(
@@ -291,7 +291,7 @@ def max_pool_with_argmax(
     layout = Layout.of("NHWC", 2, "max_pool_with_argmax")
     x = _checked(input, layout)
     attrs = {"windows": _windows(x, ksize, strides, padding, layout)}
-    count, height, width, channels = x._array.shape
+    count, height, width, channels = x._spec.shape
     places = apply(ops.max_pool_index, (x,), attrs) * channels + Tensor(np.arange(channels))
     if include_batch_in_index:
         image = height * width * channels

@@ -85,12 +85,12 @@ def sampled_softmax_loss(
 def _true_classes(labels: Any, inputs: Any, num_true: int) -> Tensor:
     true, x = to_dtype(as_tensor(labels), _INT64), as_tensor(inputs)
     if x.ndim != 2:
-        raise invalid(f"expected inputs that are a matrix. Received: shape {x._array.shape}.")
-    shape = (x._array.shape[0], num_true)
-    if true._array.shape != shape:
+        raise invalid(f"expected inputs that are a matrix. Received: shape {x._spec.shape}.")
+    shape = (x._spec.shape[0], num_true)
+    if true._spec.shape != shape:
         raise invalid(
             f"expected labels of shape {shape}: num_true for each row of the inputs. Received: "
-            f"shape {true._array.shape}."
+            f"shape {true._spec.shape}."
         )
     return true
 
@@ -106,7 +106,7 @@ def _sampled_logits(
 ) -> tuple[Tensor, Tensor]:
     """Logits of the true classes and of those drawn, less log(expected count); and the targets."""
     x = as_tensor(inputs)
-    dtype, (batch, size), num_true = x._array.dtype, x._array.shape, true._array.shape[1]
+    dtype, (batch, size), num_true = x._spec.dtype, x._spec.shape, true._spec.shape[1]
     if isinstance(sample, range) or len(sample) != 3:
         raise ValueError(
             "expected sampled_values to be the classes and two expected counts. Received: "
@@ -118,7 +118,7 @@ def _sampled_logits(
     classes = concat(reshape(true, shape=(split,)), sampled, axis=0)
     rows, shifts = (embedding_lookup(part, classes) for part in table)
     if rows.ndim != 2:
-        shape = rows._array.shape[1:]
+        shape = rows._spec.shape[1:]
         raise invalid(f"expected weights that are a matrix. Received: rows of shape {shape}.")
     own = reshape(rows[:split], shape=(batch, num_true, size))
     products = reshape(x, shape=(batch, 1, size)) * own
@@ -131,7 +131,7 @@ def _sampled_logits(
         part - to_dtype(apply(ar.log, (count,)), dtype)
         for part, count in zip((true_logits, others), counts, strict=True)
     ]
-    targets = np.zeros((batch, num_true + sampled._array.size), dtype)
+    targets = np.zeros((batch, num_true + sampled._spec.size), dtype)
     targets[:, :num_true] = 1 / num_true
     return concat(*logits, axis=1), Tensor(targets)
 
@@ -169,10 +169,10 @@ def compute_accidental_hits(
     what = "compute_accidental_hits"
     true = class_matrix(true_classes, num_true, "true_classes", what)
     sampled = as_tensor(sampled_candidates)
-    if sampled._array.ndim != 1 or sampled._array.dtype != _INT64:
+    if sampled._spec.ndim != 1 or sampled._spec.dtype != _INT64:
         raise invalid(
             f"{what}: sampled_candidates must be a vector of int64. Received: shape "
-            f"{sampled._array.shape}, {sampled.dtype.name}."
+            f"{sampled._spec.shape}, {sampled.dtype.name}."
         )
     rows, _, places = np.nonzero(_hits(np.asarray(true), np.asarray(sampled)))
     weights = np.full(len(rows), _LOWEST, np.float32)

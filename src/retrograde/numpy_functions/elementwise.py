@@ -35,7 +35,7 @@ OF_BOOLEANS = {
 
 def is_bool(x: Tensor) -> bool:
     """Returns whether `x` holds booleans."""
-    return x._array.dtype.kind == "b"
+    return x._spec.dtype.kind == "b"
 
 
 def numeric_or_logical(primitive: Primitive, *xs: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ def numeric_or_logical(primitive: Primitive, *xs: Tensor) -> Tensor:
 
 def without_nan(x: Tensor, instead: float) -> tuple[Tensor, Tensor | None]:
     """Replaces each NaN. Returns also where they are, or `None` if the dtype has no NaN."""
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype not in dtypes.INEXACT:
         return x, None
     missing = ar.is_nan(x)
@@ -54,7 +54,7 @@ def without_nan(x: Tensor, instead: float) -> tuple[Tensor, Tensor | None]:
 
 def heaviside(x1: Tensor, x2: Tensor) -> Tensor:
     """Returns 0 where `x1` is negative, 1 where it is positive, `x2` where it is zero."""
-    kind = x2._array.dtype.type
+    kind = x2._spec.dtype.type
     y = ar.select(x1 > 0, Tensor(kind(1)), x2)
     return ar.select(x1 < 0, Tensor(kind(0)), y)
 
@@ -104,7 +104,7 @@ def diff(x: Tensor, n: int = 1, axis: Any = -1) -> Tensor:
     if n < 0:
         raise ValueError(f"diff: `n` must not be negative. Received: {n}.")
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"diff: there is no axis {as_text(axis)} in shape {x._array.shape}.")
+        raise ValueError(f"diff: there is no axis {as_text(axis)} in shape {x._spec.shape}.")
     at = normalise_axis(axis, x.ndim, "diff")
     difference = ar.not_equal if is_bool(x) else ar.subtract
     for _ in range(n):
@@ -115,7 +115,7 @@ def diff(x: Tensor, n: int = 1, axis: Any = -1) -> Tensor:
 
 def neighbors(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """Returns all elements along `axis` but the last, and all but the first."""
-    shape = x._array.shape
+    shape = x._spec.shape
     count, whole = shape[axis], [(0, n, 1) for n in shape]
     ends = ((0, max(count - 1, 0), 1), (min(1, count), count, 1))
     return tuple(take_slice(x, where=(*whole[:axis], end, *whole[axis + 1 :])) for end in ends)

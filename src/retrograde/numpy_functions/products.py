@@ -18,8 +18,8 @@ def matmul(x1: Tensor, x2: Tensor) -> Tensor:
     """Multiplies matrices in the last two axes; vectors lose their axis."""
     if not (x1.ndim and x2.ndim):
         raise ValueError(
-            f"matmul: expected vectors or matrices. Received: shapes {x1._array.shape} and "
-            f"{x2._array.shape}."
+            f"matmul: expected vectors or matrices. Received: shapes {x1._spec.shape} and "
+            f"{x2._spec.shape}."
         )
     try:
         if x2.ndim == 1:
@@ -58,7 +58,7 @@ def vdot(x1: Tensor, x2: Tensor) -> Tensor:
 def kron(x1: Tensor, x2: Tensor) -> Tensor:
     """Repeats `x2` once for each element of `x1`, multiplied by it."""
     count = max(x1.ndim, x2.ndim)
-    sizes1, sizes2 = ((1,) * (count - x.ndim) + x._array.shape for x in (x1, x2))
+    sizes1, sizes2 = ((1,) * (count - x.ndim) + x._spec.shape for x in (x1, x2))
     apart1 = tuple(size for n in sizes1 for size in (n, 1))
     apart2 = tuple(size for n in sizes2 for size in (1, n))
     y = ar.multiply(reshape(x1, shape=apart1), reshape(x2, shape=apart2))
@@ -74,7 +74,7 @@ def cross(
     x1, x2 = (
         axis_to_end(x, normalise_axis(at, x.ndim, "cross")) for x, at in ((x1, axis1), (x2, axis2))
     )
-    lengths = x1._array.shape[-1], x2._array.shape[-1]
+    lengths = x1._spec.shape[-1], x2._spec.shape[-1]
     if not set(lengths) <= {2, 3}:
         raise FailedPreconditionError(
             message=f"cross: expected vectors of length 2 or 3. Received: lengths {lengths}."
@@ -85,6 +85,6 @@ def cross(
 
 def _of_length_3(x: Tensor) -> Tensor:
     """Appends a third component of zero to vectors of two."""
-    if x._array.shape[-1] == 3:
+    if x._spec.shape[-1] == 3:
         return x
     return tf.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, 1]])

@@ -57,16 +57,16 @@ def axis_to_end(x: Tensor, axis: int) -> Tensor:
 
 def broadcast_all(xs: Sequence[Tensor]) -> list[Tensor]:
     """Broadcasts tensors against each other."""
-    shapes = [x._array.shape for x in xs]
+    shapes = [x._spec.shape for x in xs]
     shape = broadcast(*shapes)
     if shape is None:
         raise ValueError(f"Shapes {', '.join(map(str, shapes))} cannot be broadcast to one.")
-    return [x if x._array.shape == shape else shaping.broadcast_to(x, shape=shape) for x in xs]
+    return [x if x._spec.shape == shape else shaping.broadcast_to(x, shape=shape) for x in xs]
 
 
 def at_least(count: int, x: Tensor) -> Tensor:
     """Returns `x` with at least `count` axes: a vector becomes a row, a matrix comes first."""
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) >= count:
         return x
     shape = (1,) * (min(count, 2) - len(shape)) + shape
@@ -76,7 +76,7 @@ def at_least(count: int, x: Tensor) -> Tensor:
 def tile(x: Tensor, times: tuple[int, ...]) -> Tensor:
     """Repeats `x` as a whole along each axis; it gets as many axes as `times` has numbers."""
     count = max(x.ndim, len(times))
-    x = shaping.reshape(x, shape=(1,) * (count - x.ndim) + x._array.shape)
+    x = shaping.reshape(x, shape=(1,) * (count - x.ndim) + x._spec.shape)
     return tf.tile(x, (1,) * (count - len(times)) + times)
 
 
@@ -104,7 +104,7 @@ def triu(x: Tensor, k: int) -> Tensor:
 
 
 def _banded(x: Tensor, what: str, band: Callable[[int, int], tuple[int, int]]) -> Tensor:
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) < 2:
         raise ValueError(f"{what}: expected a matrix, or more axes. Received: shape {shape}.")
     rows, columns = shape[-2:]
@@ -115,10 +115,10 @@ def _banded(x: Tensor, what: str, band: Callable[[int, int], tuple[int, int]]) -
 def vander(x: Tensor, count: int | None, increasing: bool) -> Tensor:
     """Returns the powers of each element in a row, by default as many as elements."""
     if x.ndim != 1:
-        raise ValueError(f"vander: expected a vector. Received: shape {x._array.shape}.")
-    exponents = np.arange(x._array.shape[0] if count is None else count)
-    exponents = exponents[:: 1 if increasing else -1].astype(x._array.dtype)
-    return ar.power(shaping.reshape(x, shape=(x._array.size, 1)), Tensor(exponents))
+        raise ValueError(f"vander: expected a vector. Received: shape {x._spec.shape}.")
+    exponents = np.arange(x._spec.shape[0] if count is None else count)
+    exponents = exponents[:: 1 if increasing else -1].astype(x._spec.dtype)
+    return ar.power(shaping.reshape(x, shape=(x._spec.size, 1)), Tensor(exponents))
 
 
 def take_along_axis(x: Tensor, indices: Tensor, axis: Any, wrong: Callable = invalid) -> Tensor:
@@ -126,30 +126,30 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: Any, wrong: Callable = inv
     at, last = normalise_axis(axis, x.ndim, "take_along_axis", wrong), x.ndim - 1
     if indices.ndim != x.ndim:
         raise ValueError(
-            f"take_along_axis: the array has shape {x._array.shape}, the indices have shape "
-            f"{indices._array.shape}. Expected the same number of axes."
+            f"take_along_axis: the array has shape {x._spec.shape}, the indices have shape "
+            f"{indices._spec.shape}. Expected the same number of axes."
         )
     indices = indices_from(indices, "take_along_axis")
-    places = indexing.from_front(indices, size=x._array.shape[at])
+    places = indexing.from_front(indices, size=x._spec.shape[at])
     y = take_along_last(axis_to_end(x, at), axis_to_end(places, at))
     return moveaxis(y, (last,), (at,))
 
 
 def take_along_last(x: Tensor, places: Tensor) -> Tensor:
     """Returns the elements at `places` along the last axis; the other axes broadcast."""
-    front = broadcast(x._array.shape[:-1], places._array.shape[:-1])
+    front = broadcast(x._spec.shape[:-1], places._spec.shape[:-1])
     if front is None:
         raise ValueError(
-            f"take_along_axis: shapes {x._array.shape} and {places._array.shape} cannot be "
+            f"take_along_axis: shapes {x._spec.shape} and {places._spec.shape} cannot be "
             "broadcast, except along the axis."
         )
     x, places = (
-        v if v._array.shape[:-1] == front else shaping.broadcast_to(v, shape=(*front, v.shape[-1]))
+        v if v._spec.shape[:-1] == front else shaping.broadcast_to(v, shape=(*front, v.shape[-1]))
         for v in (x, places)
     )
     if not front:
         return indexing.gather(x, places, axis=0, whole=True)
-    last = shaping.reshape(places, shape=(*places._array.shape, 1))
+    last = shaping.reshape(places, shape=(*places._spec.shape, 1))
     return indexing.gather_nd(x, last, batch_dims=len(front))
 
 

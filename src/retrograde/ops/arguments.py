@@ -77,7 +77,7 @@ def integer(value: Any, what: str, wrong: Any = invalid) -> int:
 def indices_from(value: Any, what: str) -> Tensor:
     """`value` as a tensor of indices."""
     indices = as_tensor(value)
-    if indices._array.dtype not in _INDEX_DTYPES:
+    if indices._spec.dtype not in _INDEX_DTYPES:
         raise invalid(
             f"{what}: expected indices of dtype int32 or int64. Received: {indices.dtype.name}."
         )

@@ -50,7 +50,7 @@ def operand(other: Any, like: Tensor) -> Tensor:
         return other._read()
     dtype = like._spec.dtype
     tensor = as_tensor(other, hint=dtype)
-    if tensor._array.dtype.kind == "O" and dtype.kind != "O":
+    if tensor._spec.dtype.kind == "O" and dtype.kind != "O":
         raise TypeError(f"Cannot convert {shown(other)} to a tensor of dtype {like.dtype.name}.")
     return tensor
 
@@ -79,7 +79,7 @@ def _binary(primitive: Primitive, of_bools: Primitive | None = None) -> Any:
 
 def _recover(of_bools: Primitive | None, x1: Tensor, x2: Tensor) -> Tensor:
     """What an operator that failed does with truth values; else it has failed."""
-    if of_bools is None or not x1._array.dtype == x2._array.dtype == bool:
+    if of_bools is None or not x1._spec.dtype == x2._spec.dtype == bool:
         raise
     return apply(of_bools, (x1, x2))
 
@@ -122,7 +122,7 @@ def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
 
 def unlike_dtypes(what: str, x1: Tensor, x2: Tensor) -> str | None:
     """What to say if `x1` and `x2` have not one dtype, where TensorFlow raises a `TypeError`."""
-    if x1._array.dtype == x2._array.dtype:
+    if x1._spec.dtype == x2._spec.dtype:
         return None
     return (
         f"{what}: `x` and `y` must have the same dtype. Received: {x1.dtype.name} and "
@@ -160,13 +160,13 @@ def _logical_or_bitwise(logical: Primitive, bitwise: Primitive) -> Any:
     logical, bitwise = _binary(logical), _binary(bitwise)
 
     def method(self, other):
-        return (logical if self._array.dtype == bool else bitwise)(self, other)
+        return (logical if self._spec.dtype == bool else bitwise)(self, other)
 
     return method
 
 
 def _invert(self):
-    return apply(ar.logical_not if self._array.dtype == bool else ar.invert, (self,))
+    return apply(ar.logical_not if self._spec.dtype == bool else ar.invert, (self,))
 
 
 def absolute_of(x: Tensor) -> Tensor:

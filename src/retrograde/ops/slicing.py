@@ -26,9 +26,9 @@ def get_item(x: Tensor, key: Any) -> Tensor:
         return boolean_mask(x, mask)
     if thread.recorders.recording is not None:
         x, key = _moved(x, key)
-    where, shape = resolve(x._array.shape, key)
+    where, shape = resolve(x._spec.shape, key)
     y = take_slice(x, where=where)
-    return y if y._array.shape == shape else reshape(y, shape=shape)
+    return y if y._spec.shape == shape else reshape(y, shape=shape)
 
 
 class VariableSlice(Tensor):
@@ -43,7 +43,7 @@ class VariableSlice(Tensor):
         >>> v[1:].assign([8.0, 9.0]).numpy()
         array([1., 8., 9.], dtype=float32)
         """
-        return self._variable._assign_part(self._key, self._array.shape, value)
+        return self._variable._assign_part(self._key, self._spec.shape, value)
 
 
 def get_item_of_variable(variable: Variable, key: Any) -> Tensor:
@@ -54,7 +54,7 @@ def get_item_of_variable(variable: Variable, key: Any) -> Tensor:
         return y
     part = VariableSlice(y._array, y._id)
     part._variable = variable
-    part._key = key_of(resolve(x._array.shape, key)[0])
+    part._key = key_of(resolve(x._spec.shape, key)[0])
     return part
 
 
@@ -63,10 +63,10 @@ def _moved(x: Tensor, key: Any) -> tuple[Tensor, Any]:
     elements = list(key) if isinstance(key, (tuple, list)) else [key]
     if not any(map(_moves, elements)):
         return x, key
-    elements, axis = _spelled_out(elements, x._array.ndim), 0
+    elements, axis = _spelled_out(elements, x._spec.ndim), 0
     for i, k in enumerate(elements):
         if _moves(k):
-            size = x._array.shape[axis]
+            size = x._spec.shape[axis]
             places = (
                 _span(k.start, k.stop, k.step, size) if isinstance(k, slice) else _at(k, size, axis)
             )
@@ -84,7 +84,7 @@ def _moves(k: Any) -> bool:
 
 
 def _is_integer(held: Any) -> bool:
-    return held._array.dtype.kind in "iu" and not held._array.ndim
+    return held._spec.dtype.kind in "iu" and not held._spec.ndim
 
 
 def _at(k: Any, size: int, axis: int) -> Tensor:
@@ -104,12 +104,12 @@ def _boolean(key: Any) -> Tensor | None:
     if held is None:
         is_mask = isinstance(key, np.ndarray) and key.dtype == bool
         return Tensor(key) if is_mask else None
-    return held._read() if held._array.dtype == bool else None
+    return held._read() if held._spec.dtype == bool else None
 
 
 def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
     """The elements of `x` where `mask` is true, over as many axes as it has, from `axis` on."""
-    shape, covered = x._array.shape, mask._array.shape
+    shape, covered = x._spec.shape, mask._spec.shape
     end = axis + len(covered)
     if not covered:
         raise ValueError("A mask must have axes. Received: a scalar.")
@@ -118,7 +118,7 @@ def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
             f"boolean_mask: the mask has shape {covered}, but the tensor has {shape[axis:end]} "
             "there. Expected the same."
         )
-    flat = reshape(x, shape=(*shape[:axis], mask._array.size, *shape[end:]))
+    flat = reshape(x, shape=(*shape[:axis], mask._spec.size, *shape[end:]))
     return gather(flat, true_places(mask), axis=axis)
 
 

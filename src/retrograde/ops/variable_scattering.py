@@ -92,7 +92,7 @@ def batch_scatter_update(
     indices, values = _slices(self, sparse_delta)
     batch = np.ix_(*map(range, indices.shape[:-1]))
     key = (*(axis[..., None] for axis in batch), indices) if batch else indices
-    _check_range(self, indices, self._array.shape[indices.ndim - 1])
+    _check_range(self, indices, self._spec.shape[indices.ndim - 1])
     return _write_at(self, _put, key, values)
 
 
@@ -128,7 +128,7 @@ def _slices(self: Variable, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
             f"{shown(sparse_delta)}."
         )
     indices = _indices(sparse_delta.indices)
-    if not self._array.ndim:
+    if not self._spec.ndim:
         raise invalid(f"scatter: variable '{self.name}' has no axes, so it has no rows.")
     listed = sparse_delta._listed
     values = sparse_delta.values if listed is None else listed
@@ -144,7 +144,7 @@ def _scatter(self: Variable, write_at: Callable, sparse_delta: Any) -> Variable:
             sparse_delta.indices,
         )
     indices, values = _slices(self, sparse_delta)
-    _check_range(self, indices, self._array.shape[0])
+    _check_range(self, indices, self._spec.shape[0])
     return _write_at(self, write_at, indices, values)
 
 
@@ -154,14 +154,14 @@ def _scatter_nd(self: Variable, write_at: Callable, indices: Any, updates: Any) 
             lambda v, i, x: _scatter_nd(v, write_at, i, x), "scatter", indices, updates
         )
     indices = _indices(indices)
-    if not indices.ndim or indices.shape[-1] > self._array.ndim:
+    if not indices.ndim or indices.shape[-1] > self._spec.ndim:
         raise invalid(
             f"scatter: indices of shape {indices.shape} do not point into variable "
-            f"'{self.name}' of shape {self._array.shape}. Expected a last axis of at most "
-            f"{self._array.ndim}."
+            f"'{self.name}' of shape {self._spec.shape}. Expected a last axis of at most "
+            f"{self._spec.ndim}."
         )
     for axis in range(indices.shape[-1]):
-        _check_range(self, indices[..., axis], self._array.shape[axis])
+        _check_range(self, indices[..., axis], self._spec.shape[axis])
     key = tuple(np.moveaxis(indices, -1, 0))
     return _write_at(self, write_at, key, self._operand(updates, "scatter"))
 
@@ -171,7 +171,7 @@ def _check_range(self: Variable, indices: np.ndarray, size: int) -> None:
     if wrong.size:
         raise invalid(
             f"indices[{wrong[0]}] = {indices.ravel()[wrong[0]]} is not in [0, {size}), the "
-            f"rows of variable '{self.name}' of shape {self._array.shape}."
+            f"rows of variable '{self.name}' of shape {self._spec.shape}."
         )
 
 
@@ -180,7 +180,7 @@ def _write_at(self: Variable, write_at: Callable, key: Any, values: Any) -> Vari
     if values.shape != expected and values.shape != ():
         raise invalid(
             f"scatter: updates of shape {values.shape} do not fit. Expected {expected} for "
-            f"variable '{self.name}' of shape {self._array.shape}."
+            f"variable '{self.name}' of shape {self._spec.shape}."
         )
 
     def write(old: Any, out: np.ndarray | None) -> np.ndarray:

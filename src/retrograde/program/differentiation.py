@@ -316,7 +316,7 @@ def _with_custom_gradients(steps: list) -> list:
 def _set_flag_if_nonfinite(tensors: list[Tensor]) -> None:
     """Sets the floating-point flag for a NaN or Inf, which XLA does not report."""
     for x in tensors:
-        if x._array.dtype in dtypes.INEXACT and not np.isfinite(np.add.reduce(x._array, axis=None)):
+        if x._spec.dtype in dtypes.INEXACT and not np.isfinite(np.add.reduce(x._array, axis=None)):
             floating_point_flags.set_flag()
 
 
@@ -368,10 +368,10 @@ def _trace_derivative(
         if type(interpreted) is Divergence:
             return interpreted
         targets = [interpreted.values[n] for n in program.results]
-        reached = [_is_connected(y, [tape]) and y._array.dtype in dtypes.INEXACT for y in targets]
+        reached = [_is_connected(y, [tape]) and y._spec.dtype in dtypes.INEXACT for y in targets]
         targets = [y for y, r in zip(targets, reached, strict=True) if r]
         forward, tracer.steps = tracer.steps, []
-        ones = [Tensor(np.ones(y._array.shape, y._array.dtype)[()]) for y in targets]
+        ones = [Tensor(np.ones(y._spec.shape, y._spec.dtype)[()]) for y in targets]
         first = tracer.begin(ones)
         found = iter(tape.gradient(targets, sources, ones) if targets else ())
         gradients = [_number_of(next(found, None), tracer) if w else None for w in wanted]

@@ -123,7 +123,7 @@ def _check_arrays(tracer: Tracer, specs: Mapping[int, Spec]) -> None:
 
 
 def _check_variable(variable: Variable, spec: Spec) -> None:
-    expected = spec if variable._shape is None else Spec(variable._array.shape, spec.dtype)
+    expected = spec if variable._shape is None else Spec(variable._spec.shape, spec.dtype)
     _check(Spec.of(variable) == expected, f"variable {variable.name} has another shape or dtype")
 
 

@@ -236,7 +236,7 @@ def _with_specs(value: Any, found: list[Variable]) -> Any:
     if isinstance(held, Variable):
         place = next((i for i, v in enumerate(found) if v is held), len(found))
         found += [held] if place == len(found) else []
-        return VariableSpec(place, list(held._array.shape), held.dtype.name, held.trainable)
+        return VariableSpec(place, list(held._spec.shape), held.dtype.name, held.trainable)
     if nest.is_nested(value):
         return nest.rebuilt(value, [_with_specs(child, found) for child in nest.children(value)])
     return value

@@ -68,20 +68,20 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
         return kind, repr(value)  # tells 0.0 and -0.0 apart, and takes nan for itself
     if isinstance(value, (np.ndarray, np.generic)):
         inputs.append(Tensor(as_array(value)))
-        return inputs[-1]._array.shape, inputs[-1]._array.dtype
+        return inputs[-1]._spec.shape, inputs[-1]._spec.dtype
     held = held_by(value)
     if held is not None:
         if isinstance(held, Variable):
             place = next((i for i, v in enumerate(variables) if v is held), len(variables))
             if place == len(variables):
                 variables.append(held)
-            return Variable, place, held._array.shape, held._array.dtype, held._trainable
+            return Variable, place, held._spec.shape, held._spec.dtype, held._trainable
         inputs.append(held)
-        return held._array.shape, held._array.dtype
+        return held._spec.shape, held._spec.dtype
     components = value._components() if isinstance(value, CompositeTensor) else ()
     if components:
         inputs.extend(components)
-        return kind, tuple([(x._array.shape, x._array.dtype) for x in components])
+        return kind, tuple([(x._spec.shape, x._spec.dtype) for x in components])
     if nest.is_nested(value):
         try:
             parts = [describe(child, inputs, variables) for child in nest.children(value)]
@@ -251,7 +251,7 @@ def _fit(value: Any, spec: Any, name: str) -> Any:
         tensor = Tensor(as_array(value, spec.dtype.numpy_dtype)) if held is None else held._read()
     except (TypeError, ValueError):
         raise _misfit(value, spec, name) from None
-    if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor._array.shape):
+    if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor._spec.shape):
         raise _misfit(tensor, spec, name)
     return tensor
 

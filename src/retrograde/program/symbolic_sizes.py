@@ -119,7 +119,7 @@ def first_trace(
     python_function: Callable, count: int, record: Callable[[tuple], SizedTrace]
 ) -> SizedTrace:
     """A recording with any sizes that will do, such as those of weights."""
-    known = {n for tensor in tensors_reached(python_function) for n in tensor._array.shape} - {1}
+    known = {n for tensor in tensors_reached(python_function) for n in tensor._spec.shape} - {1}
     primes = [_PRIMES[i % len(_PRIMES)] for i in range(count)]
     choices = [dict.fromkeys([prime, *sorted(known, reverse=True), primes[0]]) for prime in primes]
     combinations = sorted(itertools.islice(itertools.product(*choices), 10_000), key=_strangeness)
@@ -342,7 +342,7 @@ def sizes_in(pattern: Any, arguments: Any, form: Mapping) -> tuple[int, ...] | N
         elif held is None or not spec.is_compatible_with(held):
             return None
     sizes = tuple(
-        [held_by(leaves[place])._array.shape[axis] for place, axis in unknown_axes(pattern)]
+        [held_by(leaves[place])._spec.shape[axis] for place, axis in unknown_axes(pattern)]
     )
     fit = all(sizes[i] == size for i, size in form["fixed"])
     return sizes if fit and all(len({sizes[i] for i in t}) == 1 for t in form["tied"]) else None

@@ -145,11 +145,11 @@ class Trace:
             program, tracer.variables, compiles, {p: first[p] for p in self._read}
         )
         variables = tracer.variables
-        self._unknown = [(p, variables[p]._array.shape) for p in self._read if variables[p]._shape]
+        self._unknown = [(p, variables[p]._spec.shape) for p in self._read if variables[p]._shape]
         self._captured = [
             (n, x)
             for n, x in tracer.constants.items()
-            if x._id < tracer.start and x._array.dtype in dtypes.INEXACT
+            if x._id < tracer.start and x._spec.dtype in dtypes.INEXACT
         ]
         self._differentiable: DifferentiableProgram | None = None
         self.turn = fork_safe_lock()  # held by a call that updates variables
@@ -200,7 +200,7 @@ class Trace:
     def fits(self, arguments: list[Any]) -> bool:
         """Whether variables of open shape have the one they had."""
         variables = self.variables(arguments) if self._unknown else ()
-        return all(variables[place]._array.shape == shape for place, shape in self._unknown)
+        return all(variables[place]._spec.shape == shape for place, shape in self._unknown)
 
     def run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
         """Does again what was recorded, to other `inputs`. Nothing is kept before all is done."""

@@ -395,7 +395,7 @@ class Tracer(Recorder):
         number = self.number(tensor if source is None else source)
         if source is not None:
             versions.append((tensor, number))
-        if tensor._array.dtype in dtypes.INEXACT:
+        if tensor._spec.dtype in dtypes.INEXACT:
             self._given[variable._id] = tensor
         self.steps.append(Write(place, number))
 

@@ -129,11 +129,11 @@ def range(
         starts, limits = 0, starts
     given = [as_tensor(x) for x in (starts, limits, deltas)]
     for x in given:
-        if x._array.dtype not in _RANGES:
+        if x._spec.dtype not in _RANGES:
             raise ValueError(
                 f"range: expected int32, int64, float32 or float64. Received: dtype {x.dtype.name}."
             )
-    kind = numpy_dtype(dtype) or max((x._array.dtype for x in given), key=_RANGES.index)
+    kind = numpy_dtype(dtype) or max((x._spec.dtype for x in given), key=_RANGES.index)
     shapes = [tuple(x.shape) for x in given]
     common = broadcast(*shapes)
     if common is None:
@@ -218,7 +218,7 @@ def segment_ids_to_row_splits(
     counts = allocated(what, np.bincount, np.asarray(ids), minlength=size)
     if num_segments is not None and len(counts) > size:
         raise invalid(f"segment_ids_to_row_splits: an id is not below num_segments, {size}.")
-    kind = count_dtype(out_type, ids._array.dtype, "segment_ids_to_row_splits")
+    kind = count_dtype(out_type, ids._spec.dtype, "segment_ids_to_row_splits")
     return RowPartition.from_lengths(counts, kind).row_splits
 
 
@@ -241,7 +241,7 @@ def stack_dynamic_partitions(
     if ids.size and not 0 <= ids.min() <= ids.max() < count:
         raise invalid(f"stack_dynamic_partitions: expected partitions in [0, {count}).")
     order = np.argsort(ids, kind="stable")
-    part = RowPartition.from_lengths(np.bincount(ids, minlength=count), which._array.dtype)
+    part = RowPartition.from_lengths(np.bincount(ids, minlength=count), which._spec.dtype)
     return RaggedTensor(rows.take_rows(data, order), part, internal=True)
 
 

@@ -54,7 +54,7 @@ def ragged_fill_empty_rows(
     count = integer(nrows, "ragged_fill_empty_rows: nrows")
     empty, order = rows_filled(rows, count, "ragged_fill_empty_rows")
     new = np.flatnonzero(empty)
-    whole = with_default(x, as_tensor(default_value, x._array.dtype), len(new))
+    whole = with_default(x, as_tensor(default_value, x._spec.dtype), len(new))
     where = np.argsort(order, kind="stable")[: len(rows)]
     return RaggedFillEmptyRows(
         Tensor(np.concatenate([rows, new])[order]),

@@ -62,7 +62,7 @@ def beside(model: RaggedTensor, x: Any) -> Any:
     listed = isinstance(x, (list, tuple, range))
     if held_by(x) is None and not listed and np.ndim(x) == 0:
         return x
-    x = as_tensor(x, hint=model.flat_values._array.dtype)
+    x = as_tensor(x, hint=model.flat_values._spec.dtype)
     inner = model.flat_values.ndim - 1
     return x if x.ndim <= inner else _spread(model, x, inner)
 

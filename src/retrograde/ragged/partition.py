@@ -23,9 +23,9 @@ def integers_of(value: Any, what: str) -> Tensor:
     """`value` as a tensor of int32 or int64 along one axis; of Python's integers, int64."""
     fixed = held_by(value) is not None or getattr(value, "dtype", None) in _ALLOWED
     tensor = as_tensor(value, hint=None if fixed else _INT64)
-    if not tensor._array.size and tensor._array.dtype not in _ALLOWED:
-        tensor = Tensor(np.zeros(tensor._array.shape, np.int64))
-    if tensor._array.dtype not in _ALLOWED or tensor.ndim != 1:
+    if not tensor._spec.size and tensor._spec.dtype not in _ALLOWED:
+        tensor = Tensor(np.zeros(tensor._spec.shape, np.int64))
+    if tensor._spec.dtype not in _ALLOWED or tensor.ndim != 1:
         raise ValueError(
             f"{what}: expected int32 or int64 along one axis. Received: dtype "
             f"{tensor.dtype.name}, shape {tuple(tensor.shape)}."
@@ -58,12 +58,12 @@ class RowPartition:
     @property
     def dtype(self) -> np.dtype:
         """int32 or int64."""
-        return self._splits._array.dtype
+        return self._splits._spec.dtype
 
     @property
     def nrows(self) -> int:
         """The number of rows."""
-        return self._splits._array.size - 1
+        return self._splits._spec.size - 1
 
     @property
     def splits(self) -> np.ndarray:
@@ -135,7 +135,7 @@ class RowPartition:
 
 def from_row_splits(row_splits: Any, nvals: int, validate: bool) -> RowPartition:
     tensor = integers_of(row_splits, "row_splits")
-    if not tensor._array.size:
+    if not tensor._spec.size:
         raise ValueError("row_splits may not be empty: they hold 0 if there are no rows.")
     splits = np.asarray(tensor)
     if validate and (splits[0] or (np.diff(splits) < 0).any() or splits[-1] != nvals):

@@ -121,7 +121,7 @@ def reduce_variance(
     _: Any, input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: Any = None
 ) -> Any:
     """The mean square less the square of the mean, as TensorFlow computes it here."""
-    if input_tensor.flat_values._array.dtype not in dtypes.INEXACT:
+    if input_tensor.flat_values._spec.dtype not in dtypes.INEXACT:
         input_tensor = input_tensor.with_flat_values(
             to_dtype(input_tensor.flat_values, np.dtype(np.float64))
         )
@@ -140,7 +140,7 @@ def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) ->
         )
     if logits.ragged_rank < rank - 1:
         return logits.with_flat_values(math.softmax(logits.flat_values))
-    part, dtype = logits._partitions[-1], logits.flat_values._array.dtype
+    part, dtype = logits._partitions[-1], logits.flat_values._spec.dtype
     # Half precision is rounded once, at the end.
     x = to_dtype(logits.flat_values, wide(dtype))
     ids = part.rowids

@@ -228,7 +228,7 @@ def tensors_of(values: Any) -> list:
     hint = next(
         (v.flat_values if isinstance(v, RaggedTensor) else held_by(v) for v in values), None
     )
-    dtype = None if hint is None else hint._array.dtype
+    dtype = None if hint is None else hint._spec.dtype
     return [v if isinstance(v, RaggedTensor) else as_tensor(v, hint=dtype) for v in values]
 
 

@@ -431,7 +431,7 @@ class RaggedTensor(CompositeTensor):
                 f"to_tensor: the axes behind the ragged ones have the shape "
                 f"{tuple(flat.shape[1:])}. Received: shape={as_text(shape)}."
             )
-        kind = flat._array.dtype
+        kind = flat._spec.dtype
         empty = b"" if kind.kind == "O" else kind.type(0)
         default = as_tensor(empty if default_value is None else default_value, kind)
         whole = broadcast_to(default, shape=tuple(sizes))
@@ -544,7 +544,7 @@ def _nested(flat_values: Any, parts: Sequence[Any], make: Callable, validate: bo
 
 def _unpadded(x: Tensor, padding: Any) -> np.ndarray:
     """How many elements of each row come before the padding at its end."""
-    filled = np.asarray(x) != np.asarray(as_tensor(padding, x._array.dtype))
+    filled = np.asarray(x) != np.asarray(as_tensor(padding, x._spec.dtype))
     filled = filled.any(tuple(range(2, filled.ndim)))
     return np.where(filled, np.arange(1, filled.shape[1] + 1), 0).max(1, initial=0)
 
@@ -576,7 +576,7 @@ _MANY = 1000  # elements above which only the ends are shown, as NumPy does
 def _written(x: RaggedTensor) -> str:
     rows = range(x._partition.nrows)
     shown: list[Any] = list(rows)
-    if x.flat_values._array.size > _MANY and len(rows) > 6:
+    if x.flat_values._spec.size > _MANY and len(rows) > 6:
         shown = [*rows[:3], None, *rows[-3:]]
     return f"[{', '.join('...' if i is None else _row(x[i]) for i in shown)}]"
 

@@ -39,9 +39,9 @@ def one_of(dtype: Any, allowed: tuple[str, ...], what: str) -> np.dtype:
 
 def _ending_in(shape: tuple[int, ...], parameters: tuple[Tensor, ...], what: str) -> None:
     """Refuses a `shape` of samples into which the parameters do not broadcast."""
-    common = broadcast(*(p._array.shape for p in parameters))
+    common = broadcast(*(p._spec.shape for p in parameters))
     if common is None or shape[len(shape) - len(common) :] != tuple(common):
-        shapes = " and ".join(str(tuple(p._array.shape)) for p in parameters)
+        shapes = " and ".join(str(tuple(p._spec.shape)) for p in parameters)
         raise invalid(
             f"{what}: the shape of the samples must end in that of the parameters, broadcast. "
             f"Received: shape {shape}, parameters of shape {shapes}."
@@ -124,7 +124,7 @@ def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
     """
     what = "stateless_parameterized_truncated_normal"
     tensors = tuple(as_tensor(p) for p in parameters)
-    dtype = one_of(tensors[0]._array.dtype, _HALF_TO_DOUBLE, what)
+    dtype = one_of(tensors[0]._spec.dtype, _HALF_TO_DOUBLE, what)
     sizes = shape_from(shape, what)
     _ending_in(sizes, tensors, what)
     x = anew(_truncated, draw, *tensors, shape=sizes, dtype=dtype, what=what)
@@ -220,7 +220,7 @@ def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str
         raise ValueError(
             f"Argument `dtype` got invalid value {dtypes.of(wanted).name}. Expected int32 or int64."
         )
-    shape = x._array.shape
+    shape = x._spec.shape
     if len(shape) != 2 or not shape[1]:
         raise invalid(
             f"{what}: logits should be a matrix with a column for each class, at least one. "
@@ -251,11 +251,11 @@ def gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
     wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, what), shape_from(shape, what)
     shapes, rates = _gamma_parameters(alpha, beta, wanted)
     parameters = tuple(p for p in (shapes, rates) if p is not None)
-    common = broadcast(*(p._array.shape for p in parameters))
+    common = broadcast(*(p._spec.shape for p in parameters))
     if common is None:
         raise invalid(
             f"{what}: the shapes of alpha and beta must broadcast. Received: "
-            f"{shapes._array.shape} and {rates._array.shape}."
+            f"{shapes._spec.shape} and {rates._spec.shape}."
         )
     return _gamma(draw, (*sizes, *common), shapes, rates)
 
@@ -275,7 +275,7 @@ def _gamma_parameters(alpha: Any, beta: Any, dtype: np.dtype) -> tuple[Tensor, T
 
 def _gamma(draw: Draw, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | None) -> Tensor:
     """Numbers above 0, since logarithms are often taken of them."""
-    dtype = alpha._array.dtype
+    dtype = alpha._spec.dtype
     standard = anew(_standard_gamma, draw, alpha, shape=shape, dtype=dtype)
     x = apply(sampling.implicit_gamma, (standard, alpha))
     x = x if beta is None else x / beta

@@ -52,7 +52,7 @@ def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
     """The draw of a stateless function: `seed`, a pair of integers, is all that counts."""
     check_algorithm(alg)
     held = held_by(seed)
-    if thread.recorders.recording is not None and held is not None and held._array.shape == (2,):
+    if thread.recorders.recording is not None and held is not None and held._spec.shape == (2,):
         return drawn_from(_stateless, held._read())
     pair = integer_array(seed, "seed")
     if pair.shape != (2,):

@@ -235,7 +235,7 @@ def all_candidate_sampler(
     """
     what = "all_candidate_sampler"
     true = _true_classes(true_classes, num_true, num_sampled, num_sampled, what)
-    counts = [np.ones(shape, np.float32) for shape in (true._array.shape, (num_sampled,))]
+    counts = [np.ones(shape, np.float32) for shape in (true._spec.shape, (num_sampled,))]
     return Sample(Tensor(np.arange(num_sampled)), *map(Tensor, counts))
 
 
@@ -275,8 +275,8 @@ def _inside(true: Tensor, range_max: int, what: str) -> Tensor:
 def class_matrix(classes: Any, num_true: int, argument: str, what: str) -> Tensor:
     """`classes`, of which there are `num_true` in each row, as a tensor of int64."""
     tensor = as_tensor(classes, None if held_by(classes) is not None else _INT64)
-    shape = tensor._array.shape
-    if tensor._array.dtype != _INT64:
+    shape = tensor._spec.shape
+    if tensor._spec.dtype != _INT64:
         raise invalid(
             f"{what}: `{argument}` has dtype {tensor.dtype.name}. Expected int64: use tf.cast."
         )

@@ -128,7 +128,7 @@ def stateless_shuffle(
     """The rows of a tensor in an order that follows from `seed`, a pair of integers."""
     draw = stateless_draw(seed, alg)
     x = as_tensor(value)
-    if not x._array.ndim:
+    if not x._spec.ndim:
         return casting.identity(x)
-    order = anew(permutation, draw, size=x._array.shape[0])
+    order = anew(permutation, draw, size=x._spec.shape[0])
     return indexing.gather(x, order, axis=0, whole=True)

@@ -111,7 +111,7 @@ def poisson(
     TensorShape([10, 2])
     """
     rates = as_tensor(lam)
-    sizes = (*shape_from(shape, "poisson"), *rates._array.shape)
+    sizes = (*shape_from(shape, "poisson"), *rates._spec.shape)
     return distributions.poisson(random_state.draw_key(seed), sizes, rates, dtype, "poisson")
 
 
@@ -127,8 +127,8 @@ def categorical(
 def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
     """The rows of a tensor in random order. No gradient flows, as in TensorFlow."""
     x = casting.stop_gradient(as_tensor(value))
-    if not x._array.ndim:
+    if not x._spec.ndim:
         return x
-    count = x._array.shape[0]
+    count = x._spec.shape[0]
     order = anew(permutation, random_state.draw_key(seed), size=count)
     return indexing.gather(x, order, axis=0)

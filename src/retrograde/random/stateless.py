@@ -146,7 +146,7 @@ def stateless_categorical(
 def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
     """`num` new seeds out of one."""
     shape = shape_from([integer(num, "split"), 2], "split")
-    return full_range(stateless_draw(seed, alg), shape, as_tensor(seed)._array.dtype)
+    return full_range(stateless_draw(seed, alg), shape, as_tensor(seed)._spec.dtype)
 
 
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
@@ -155,7 +155,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     check_algorithm(alg)
     recorded = thread.recorders.recording is not None
     folded = drawn_from(_folded, *tensors) if recorded else _folded(*tensors)
-    return full_range(folded, (2,), tensors[1]._array.dtype)
+    return full_range(folded, (2,), tensors[1]._spec.dtype)
 
 
 # Their names in tf.random.experimental.

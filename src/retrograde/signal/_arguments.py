@@ -33,13 +33,13 @@ def at_least(least: int, value: Any, argument: str, what: str, wrong: Any = inva
 
 def check_rank(x: Tensor, least: int, what: str, wrong: Any = ValueError) -> None:
     """Refuses an `x` of fewer than `least` axes."""
-    if x._array.ndim < least:
+    if x._spec.ndim < least:
         axes = "1 axis" if least == 1 else f"{least} axes"
         raise wrong(
-            f"{what}: the input must have at least {axes}. Received: shape {x._array.shape}."
+            f"{what}: the input must have at least {axes}. Received: shape {x._spec.shape}."
         )
 
 
 def along(x: Tensor, factors: Any) -> Tensor:
     """`x` times `factors`, an array or a number, in the dtype of `x`."""
-    return x * Tensor(np.asarray(factors, x._array.dtype))
+    return x * Tensor(np.asarray(factors, x._spec.dtype))

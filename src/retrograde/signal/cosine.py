@@ -74,21 +74,21 @@ def _dct(value: Any, kind: Any, n: Any, axis: int, norm: str | None, what: str) 
         raise _wrong_type(kind, what)
     if norm not in (None, "ortho"):
         raise ValueError(f"{what}: `norm` must be None or 'ortho'. Received: {shown(norm)}.")
-    if x._array.dtype not in ft.REAL:
+    if x._spec.dtype not in ft.REAL:
         raise TypeError(
             f"{what}: the input has dtype {dtype_name(x)}. Expected float32 or float64."
         )
     check_rank(x, 1, what, IndexError)
     if kind == 1 and norm:
         raise ValueError(f"{what}: there is no orthonormal transform of type 1. Use norm=None.")
-    if kind == 1 and x._array.shape[-1] < 2:
+    if kind == 1 and x._spec.shape[-1] < 2:
         raise ValueError(
             f"{what}: type 1 needs at least 2 elements along the last axis. Received: shape "
-            f"{x._array.shape}."
+            f"{x._spec.shape}."
         )
     if n is not None:
         x = _with_length(x, n, what)
-    if kind == 1 and x._array.shape[-1] == 1:
+    if kind == 1 and x._spec.shape[-1] == 1:
         return identity(x)
     return apply(ft.dct, (x,), {"kind": int(kind), "ortho": norm == "ortho"})
 
@@ -97,7 +97,7 @@ def _with_length(x: Tensor, n: Any, what: str) -> Tensor:
     size = whole_number(n, "n", what, TypeError)
     if size < 1:
         raise ValueError(f"{what}: `n` must be None or at least 1. Received: {size}.")
-    return ft.resized(x, (*x._array.shape[:-1], size))
+    return ft.resized(x, (*x._spec.shape[:-1], size))
 
 
 def mdct(
@@ -134,10 +134,10 @@ def inverse_mdct(
     """The inverse of `mdct` with the same window, but for the first and last half frame."""
     x = as_tensor(mdcts)
     check_rank(x, 2, "inverse_mdct")
-    half = x._array.shape[-1]
+    half = x._spec.shape[-1]
     if half % 2:
         raise invalid(
-            f"inverse_mdct: the last axis must have an even size. Received: shape {x._array.shape}."
+            f"inverse_mdct: the last axis must have an even size. Received: shape {x._spec.shape}."
         )
     y = dct(x, type=4, norm=norm)
     if norm is None and half:

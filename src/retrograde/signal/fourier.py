@@ -177,14 +177,14 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """
     x = as_tensor(x)
     axes = axes_of(axes, x, "fftshift")
-    return roll(x, [x._array.shape[a] // 2 for a in axes], axes)
+    return roll(x, [x._spec.shape[a] // 2 for a in axes], axes)
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     x = as_tensor(x)
     axes = axes_of(axes, x, "ifftshift")
-    return roll(x, [-(x._array.shape[a] // 2) for a in axes], axes)
+    return roll(x, [-(x._spec.shape[a] // 2) for a in axes], axes)
 
 
 # Arguments
@@ -193,16 +193,14 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
 def _as_complex(value: Any) -> Tensor:
     """`value` as complex numbers: complex64, unless it is a tensor, or complex by itself."""
     x = as_tensor(value)
-    if held_by(value) is not None or (
-        x._array.dtype.kind in "bc" and type(value) is not np.ndarray
-    ):
+    if held_by(value) is not None or (x._spec.dtype.kind in "bc" and type(value) is not np.ndarray):
         return x
     return as_tensor(value, hint=_COMPLEX64)
 
 
 def _half_spectrum(value: Any, what: str) -> Tensor:
     x = as_tensor(value, hint=_COMPLEX64)
-    if x._array.dtype not in dtypes.COMPLEX:
+    if x._spec.dtype not in dtypes.COMPLEX:
         raise ValueError(
             f"{what}: the input has dtype {dtype_name(x)}. Expected complex64 or complex128."
         )
@@ -211,7 +209,7 @@ def _half_spectrum(value: Any, what: str) -> Tensor:
 
 def _as_real(value: Any, what: str) -> Tensor:
     x = as_tensor(value, hint=_FLOAT32)
-    if x._array.dtype not in ft.REAL:
+    if x._spec.dtype not in ft.REAL:
         raise ValueError(
             f"{what}: the input has dtype {dtype_name(x)}. Expected float32 or float64."
         )
@@ -223,7 +221,7 @@ def _axes(axes: Any, x: Tensor, what: str, least: int = 0) -> tuple[int, ...]:
     given = range(x.ndim) if axes is None else integers(axes, f"{what}: `axes`", ndim=1)
     if len(given) > x.ndim or len(given) < least:
         raise ValueError(
-            f"{what}: {len(given)} axes for an input of shape {x._array.shape}. Expected at least "
+            f"{what}: {len(given)} axes for an input of shape {x._spec.shape}. Expected at least "
             f"{least} and at most {x.ndim}."
         )
     places = tuple(normalise_axis(axis, x.ndim, what) for axis in given)
@@ -280,7 +278,7 @@ def _lengths(
     primitive: Primitive, x: Tensor, fft_length: Any, axes: tuple[int, ...], what: str
 ) -> tuple[int, ...]:
     """The number of points along each axis."""
-    sizes = [x._array.shape[axis] for axis in axes]
+    sizes = [x._spec.shape[axis] for axis in axes]
     if fft_length is None:
         if primitive is ft.irfft:
             sizes[-1] = max(0, 2 * (sizes[-1] - 1))
@@ -290,6 +288,6 @@ def _lengths(
         raise invalid(
             f"{what}: `fft_length` has {len(sizes)} sizes. Expected {len(axes)}, one for each axis."
         )
-    if min(sizes) < 1 and (x._array.size or fft_length is not None):
+    if min(sizes) < 1 and (x._spec.size or fft_length is not None):
         raise invalid(f"{what}: the length must be at least 1. Received: {shown(list(sizes))}.")
     return tuple(sizes)

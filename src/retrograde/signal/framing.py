@@ -37,7 +37,7 @@ def frame(
     length = at_least(0, frame_length, "frame_length", "frame")
     step = at_least(1, frame_step, "frame_step", "frame")
     axis = _axis(whole_number(axis, "axis", "frame"), x)
-    size = x._array.shape[axis]
+    size = x._spec.shape[axis]
     if pad_end:
         count = math.ceil(size / step)
         x = _padded(x, axis, max(0, length + step * (count - 1) - size), pad_value)
@@ -51,17 +51,17 @@ def frame(
 def _axis(axis: int, x: Tensor) -> int:
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(
-            f"frame: axis {axis} is out of range for shape {x._array.shape}. Expected "
+            f"frame: axis {axis} is out of range for shape {x._spec.shape}. Expected "
             f"{-x.ndim} to {x.ndim - 1}."
         )
     return axis % x.ndim
 
 
 def _padded(x: Tensor, axis: int, missing: int, pad_value: Any) -> Tensor:
-    value = as_tensor(pad_value, x._array.dtype)
+    value = as_tensor(pad_value, x._spec.dtype)
     if value.ndim:
         raise ValueError(
-            f"frame: `pad_value` must be one value. Received: shape {value._array.shape}."
+            f"frame: `pad_value` must be one value. Received: shape {value._spec.shape}."
         )
     return pad(x, [[0, missing if i == axis else 0] for i in range(x.ndim)], "CONSTANT", value)
 
@@ -75,7 +75,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     x = as_tensor(signal)
     check_rank(x, 2, "overlap_and_add")
     step = whole_number(frame_step, "frame_step", "overlap_and_add", ValueError)
-    *outer, count, length = x._array.shape
+    *outer, count, length = x._spec.shape
     if step == length:  # nothing overlaps
         return reshape(x, shape=(*outer, count * length))
     at_least(1, step, "frame_step", "overlap_and_add")

@@ -81,9 +81,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     what = "mfccs_from_log_mel_spectrograms"
     x = as_tensor(log_mel_spectrograms)
     check_rank(x, 1, what, IndexError)
-    size = x._array.shape[-1]
+    size = x._spec.shape[-1]
     if not size:
-        raise ValueError(
-            f"{what}: there must be at least 1 band. Received: shape {x._array.shape}."
-        )
+        raise ValueError(f"{what}: there must be at least 1 band. Received: shape {x._spec.shape}.")
     return along(dct(x), 1 / math.sqrt(2 * size))

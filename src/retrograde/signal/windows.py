@@ -106,7 +106,7 @@ def _kaiser(length: int, beta: Any) -> Tensor:
 
 def window_of(window_fn: Callable, frames: Tensor) -> Any:
     """The window that a function makes for `frames`, which lie along the last axis."""
-    length = frames._array.shape[-1]
+    length = frames._spec.shape[-1]
     kind = np.int32 if length < 2**31 else np.int64
     return window_fn(Tensor(kind(length)), dtype=frames.dtype)
 

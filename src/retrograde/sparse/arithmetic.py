@@ -71,7 +71,7 @@ def _large(values: Tensor, limit: Tensor) -> Tensor:
 
 
 def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
-    dense = as_tensor(dense, None if held_by(dense) is not None else x.values._array.dtype)
+    dense = as_tensor(dense, None if held_by(dense) is not None else x.values._spec.dtype)
     same_dtypes("add", x.values, dense)
     shape = shape_of(x)
     if tuple(dense.shape) != shape:
@@ -91,7 +91,7 @@ def _together(a: Any, b: Any, what: str) -> tuple[Tensor, list[Tensor], tuple[in
     if shape != shape_of(b):
         raise invalid(f"{what}: the shapes {shape} and {shape_of(b)} differ. Expected equal ones.")
     indices, *which = _united(a.indices, b.indices)
-    (count, _), parts = indices._array.shape, zip((a, b), which, strict=True)
+    (count, _), parts = indices._spec.shape, zip((a, b), which, strict=True)
     return indices, [summed(x.values, part, count) for x, part in parts], shape
 
 
@@ -168,7 +168,7 @@ def sparse_dense_matmul(
         y = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)  # (a b)^H = b^H a^H
         return _adjoint(y)
     x = sparse(sp_a)
-    dense = as_tensor(b, None if held_by(b) is not None else x.values._array.dtype)
+    dense = as_tensor(b, None if held_by(b) is not None else x.values._spec.dtype)
     same_dtypes("sparse_dense_matmul", x.values, dense)
     shape = shape_of(x)
     if len(shape) != 2 or dense.ndim != 2:
@@ -214,10 +214,10 @@ def sampled_addmm(
     kind = numpy_dtype(output_type)
     at, shape = as_tensor(indices), as_tensor(dense_shape)
     a, b, c = (as_tensor(x, kind) for x in (values, mat1, mat2))
-    if at._array.dtype.kind != "i" or min(b.ndim, c.ndim) < 2:
+    if at._spec.dtype.kind != "i" or min(b.ndim, c.ndim) < 2:
         raise ValueError(
             "sampled_addmm: expected indices that are integers, and matrices. Received: indices of "
-            f"dtype {at.dtype.name}, shapes {b._array.shape} and {c._array.shape}."
+            f"dtype {at.dtype.name}, shapes {b._spec.shape} and {c._spec.shape}."
         )
     size = (b.shape[-2], c.shape[-1])
     if tuple(np.asarray(shape).tolist()[-2:]) != size or b.shape[-1] != c.shape[-2]:
@@ -244,7 +244,7 @@ def sampled_addmm(
 def _beside(x: SparseTensor, dense: Any, what: str) -> tuple[Tensor, Tensor]:
     """The values of a sparse tensor, and the elements of a dense one in their places."""
     shape = shape_of(x)
-    dense = as_tensor(dense, x.values._array.dtype)
+    dense = as_tensor(dense, x.values._spec.dtype)
     if broadcast(shape, tuple(dense.shape)) != shape:
         raise invalid(
             f"{what}: a tensor of shape {tuple(dense.shape)} does not broadcast to the shape "
@@ -325,8 +325,8 @@ def reduce_max(
 
 def _largest(values: Tensor, which: Tensor, count: int) -> Tensor:
     """`count` maxima, `which` saying to which of them each value goes; 0 for those without."""
-    start = _start(which, count, values._array.dtype)
-    at = reshape(which, shape=(*which._array.shape, 1))
+    start = _start(which, count, values._spec.dtype)
+    at = reshape(which, shape=(*which._spec.shape, 1))
     return indexing.max_nd(start, values, at, batch_dims=0)
 
 
@@ -349,7 +349,7 @@ def _reduced(
         y = reduce(x.values, _flat(x.indices, kept, sizes, what), math.prod(sizes))
         return reshape(y, shape=_ones_at(axes, shape) if keepdims else sizes)
     indices, which = _grouped(x.indices, kept, sizes, what, len(shape) if keepdims else None)
-    values = reduce(x.values, which, indices._array.shape[0])
+    values = reduce(x.values, which, indices._spec.shape[0])
     return with_places(indices, values, _ones_at(axes, shape) if keepdims else sizes)
 
 
@@ -397,10 +397,10 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     x = sparse(sp_input)
     if x.shape.rank < 2:
         raise invalid(f"softmax: expected at least 2 axes. Received: shape {shape_of(x)}.")
-    if x.values._array.dtype not in dtypes.FLOATING:
+    if x.values._spec.dtype not in dtypes.FLOATING:
         raise invalid(f"softmax: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
     rows, which = _united(x.indices[:, :-1])
-    count, _ = rows._array.shape
+    count, _ = rows._spec.shape
     largest = stop_gradient(_largest(x.values, which, count))
     e = exp(x.values - picked(largest, which))
     return x.with_values(e / picked(summed(e, which, count), which))

@@ -30,7 +30,7 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
         raise invalid("from_dense: expected a tensor with at least one axis. Received: shape ().")
     indices = _filled_places(x)
     values = indexing.gather_nd(x, indices, batch_dims=0)
-    return SparseTensor(indices, values, Tensor(np.array(x._array.shape, np.int64)))
+    return SparseTensor(indices, values, Tensor(np.array(x._spec.shape, np.int64)))
 
 
 @hosted(open_shapes=True)
@@ -76,7 +76,7 @@ def to_dense(
     x = sparse(sp_input)
     shape = shape_of(x)
     indices = checked_places(x, shape, "to_dense", in_order=validate_indices)
-    kind = x.values._array.dtype
+    kind = x.values._spec.dtype
     empty = b"" if kind.kind == "O" else kind.type(0)
     default = as_tensor(empty if default_value is None else default_value, kind)
     if default.ndim:

@@ -39,7 +39,7 @@ def segment_sum(
            [4.]], dtype=float32)
     """
     x = as_tensor(data)
-    if x._array.dtype not in dtypes.REAL:
+    if x._spec.dtype not in dtypes.REAL:
         raise invalid(f"segment_sum: dtype {x.dtype.name} is not supported. Expected real numbers.")
     weigh = np.ones_like
     return _segments(x, indices, segment_ids, num_segments, sparse_gradient, weigh, "segment_sum")
@@ -82,7 +82,7 @@ def _one_over_root(counts: np.ndarray) -> np.ndarray:
 
 def _floats(data: Any, what: str) -> Tensor:
     x = as_tensor(data)
-    if x._array.dtype not in dtypes.FLOATING:
+    if x._spec.dtype not in dtypes.FLOATING:
         raise invalid(f"{what}: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
     return x
 
@@ -91,9 +91,9 @@ def _segments(
     x: Tensor, indices: Any, ids: Any, count: Any, sparse_gradient: bool, weigh: Callable, what: str
 ) -> Tensor:
     """The product of `x` and a sparse matrix that has weights, by the size of each segment."""
-    matrix = _matrix(x._array.shape, indices, ids, count, sparse_gradient, weigh, what)
+    matrix = _matrix(x._spec.shape, indices, ids, count, sparse_gradient, weigh, what)
     places, weights, used, marks = matrix
-    weights, count = to_dtype(weights, x._array.dtype), marks._array.size
+    weights, count = to_dtype(weights, x._spec.dtype), marks._spec.size
     if sparse_gradient:  # that of a gather, of each row once
         x = gather(x, used, axis=0)
     flat = reshape(x, shape=(x.shape[0], math.prod(x.shape[1:])))

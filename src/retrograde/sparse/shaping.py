@@ -170,11 +170,11 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     array([7.], dtype=float32)
     """
     x = sparse(sp_input)
-    keep, (count,) = as_tensor(to_retain), x.values._array.shape
-    if keep._array.shape != (count,):
+    keep, (count,) = as_tensor(to_retain), x.values._spec.shape
+    if keep._spec.shape != (count,):
         raise ValueError(
             f"retain: expected one truth value for each of {count} values. Received: shape "
-            f"{keep._array.shape}."
+            f"{keep._spec.shape}."
         )
     kept = true_places(keep)
     return with_places(picked(x.indices, kept), gather(x.values, kept, axis=0), shape_of(x))
@@ -310,8 +310,8 @@ def fill_empty_rows(
     x = sparse(sp_input)
     shape = shape_of(x)
     indices, order, empty = _filled(x.indices, shape)
-    times = indices._array.shape[0] - x.values._array.shape[0]
-    values = with_default(x.values, as_tensor(default_value, x.values._array.dtype), times)
+    times = indices._spec.shape[0] - x.values._spec.shape[0]
+    values = with_default(x.values, as_tensor(default_value, x.values._spec.dtype), times)
     return with_places(indices, picked(values, order), shape), empty
 
 

@@ -22,22 +22,22 @@ def are_ignored(policy: str, what: str) -> bool:
 
 def _inside(indices: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Which of the coordinates in the last axis of `indices` point into `shape`."""
-    zero = np.zeros((), indices._array.dtype)
-    sizes = np.array(shape[: indices._array.shape[-1]], indices._array.dtype)
+    zero = np.zeros((), indices._spec.dtype)
+    sizes = np.array(shape[: indices._spec.shape[-1]], indices._spec.dtype)
     fits = arithmetic.logical_and(
         arithmetic.less(indices, Tensor(sizes)), arithmetic.greater_equal(indices, Tensor(zero))
     )
-    return reduction.all(fits, axis=(indices._array.ndim - 1,), keepdims=False)
+    return reduction.all(fits, axis=(indices._spec.ndim - 1,), keepdims=False)
 
 
 def gathered(x: Tensor, indices: Tensor, batch: int) -> Tensor:
     """What is at the coordinates, and zeros or empty strings for those outside."""
-    inside = _inside(indices, x._array.shape[batch:])
-    outer, zero = inside._array.shape, Tensor(np.zeros((), indices._array.dtype))
+    inside = _inside(indices, x._spec.shape[batch:])
+    outer, zero = inside._spec.shape, Tensor(np.zeros((), indices._spec.dtype))
     known = arithmetic.select(shaping.reshape(inside, shape=(*outer, 1)), indices, zero)
     y = indexing.gather_nd(x, known, batch_dims=batch)
-    beside = (1,) * (y._array.ndim - len(outer))
-    nothing = Tensor(np.full((), b"" if y._array.dtype.kind == "O" else 0, y._array.dtype))
+    beside = (1,) * (y._spec.ndim - len(outer))
+    nothing = Tensor(np.full((), b"" if y._spec.dtype.kind == "O" else 0, y._spec.dtype))
     return arithmetic.select(shaping.reshape(inside, shape=(*outer, *beside)), y, nothing)
 
 

@@ -33,7 +33,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Cons
     array([[1, 2], [3, 4]], dtype=int32)
     """
     wanted, held = numpy_dtype(dtype), held_by(value)
-    if wanted is not None and held is not None and held._array.dtype != wanted:
+    if wanted is not None and held is not None and held._spec.dtype != wanted:
         raise TypeError(
             f"Cannot make a constant of dtype {dtypes.of(wanted).name} out of a tensor of dtype "
             f"{held.dtype.name}. Use tf.cast."
@@ -43,7 +43,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Cons
 
 
 def _with_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    size, wanted = tensor._array.size, math.prod(shape)
+    size, wanted = tensor._spec.size, math.prod(shape)
     if min(shape, default=0) < 0:
         raise ValueError(f"constant: dimensions must be >= 0. Received: shape {shape}.")
     if size == wanted:
@@ -110,9 +110,9 @@ def zeros_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = No
     array([[0., 0.]], dtype=float32)
     """
     x = as_tensor(input)
-    wanted = numpy_dtype(dtype) or x._array.dtype
-    if wanted != x._array.dtype or wanted.kind == "O":
-        return _full(x._array.shape, wanted, 0)
+    wanted = numpy_dtype(dtype) or x._spec.dtype
+    if wanted != x._spec.dtype or wanted.kind == "O":
+        return _full(x._spec.shape, wanted, 0)
     return casting.zeros_like(x)
 
 
@@ -120,9 +120,9 @@ def zeros_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = No
 def ones_like(input: Any, dtype: Any = None, name: Any = None, layout: Any = None) -> Tensor:
     """Ones with the shape of `input`, and its dtype unless another is given."""
     x = as_tensor(input)
-    wanted = numpy_dtype(dtype) or x._array.dtype
-    if wanted != x._array.dtype:
-        return _full(x._array.shape, wanted, 1)
+    wanted = numpy_dtype(dtype) or x._spec.dtype
+    if wanted != x._spec.dtype:
+        return _full(x._spec.shape, wanted, 1)
     return casting.ones_like(x)
 
 
@@ -133,8 +133,8 @@ def fill(dims: Any, value: Any, name: Any = None, layout: Any = None) -> Tensor:
     array([[9, 9], [9, 9]], dtype=int32)
     """
     x = as_tensor(value)
-    if x._array.ndim:
-        raise invalid(f"fill: value must be a scalar. Received: shape {x._array.shape}.")
+    if x._spec.ndim:
+        raise invalid(f"fill: value must be a scalar. Received: shape {x._spec.shape}.")
     return shaping.broadcast_to(x, shape=shape_from(dims, "fill"))
 
 
@@ -172,16 +172,16 @@ def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -
     """
     count = _count(num)
     x1 = as_tensor(start)
-    x2 = as_tensor(stop, x1._array.dtype)
-    if x1._array.dtype.kind in "iu":
+    x2 = as_tensor(stop, x1._spec.dtype)
+    if x1._spec.dtype.kind in "iu":
         x1, x2 = (to_dtype(x, np.dtype(np.float64)) for x in (x1, x2))
-    ndim = max(x1._array.ndim, x2._array.ndim)
+    ndim = max(x1._spec.ndim, x2._spec.ndim)
     step = (x2 - x1) / max(count - 1, 1)
-    middle = allocated("linspace", np.arange, 1, max(count - 1, 1)).astype(x1._array.dtype)
+    middle = allocated("linspace", np.arange, 1, max(count - 1, 1)).astype(x1._spec.dtype)
     rows = Tensor(middle.reshape((-1,) + (1,) * ndim))
-    ends = [shaping.broadcast_to(x, shape=(1, *step._array.shape)) for x in (x1, x2)]
+    ends = [shaping.broadcast_to(x, shape=(1, *step._spec.shape)) for x in (x1, x2)]
     y = shaping.concat(ends[0], rows * step + x1, ends[1], axis=0)
-    y = shaping.take_slice(y, where=((0, count, 1), *((0, n, 1) for n in step._array.shape)))
+    y = shaping.take_slice(y, where=((0, count, 1), *((0, n, 1) for n in step._spec.shape)))
     to = normalise_axis(axis, ndim + 1, "linspace")
     return shaping.transpose(
         y, perm=(*builtins.range(1, to + 1), 0, *builtins.range(to + 1, ndim + 1))
@@ -279,7 +279,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         axes[:2] = axes[1::-1]
     shape = [1] * len(xs)
     for axis, x in zip(axes, xs, strict=True):
-        shape[axis] = x._array.size
+        shape[axis] = x._spec.size
     grids = []
     for axis, x in zip(axes, xs, strict=True):
         along = tuple(n if i == axis else 1 for i, n in enumerate(shape))
@@ -305,36 +305,36 @@ def one_hot(
     array([[1., 0., 0.], [0., 0., 1.]], dtype=float32)
     """
     x = as_tensor(indices)
-    if not x._array.size and held_by(indices) is None:  # an empty list has no dtype of its own
-        x = Tensor(np.zeros(x._array.shape, np.int32))
+    if not x._spec.size and held_by(indices) is None:  # an empty list has no dtype of its own
+        x = Tensor(np.zeros(x._spec.shape, np.int32))
     classes, to = integer(depth, "one_hot", TypeError), -1 if axis is None else axis
     if classes < 0:
         raise invalid(f"one_hot: depth must be non-negative. Received: {classes}.")
-    if not -1 <= to <= x._array.ndim:
+    if not -1 <= to <= x._spec.ndim:
         raise invalid(
-            f"one_hot: expected axis to be -1 or between 0 and {x._array.ndim}. Received: {to}."
+            f"one_hot: expected axis to be -1 or between 0 and {x._spec.ndim}. Received: {to}."
         )
     on, off = _on_and_off(on_value, off_value, numpy_dtype(dtype))
     y = indexing.one_hot(x, depth=classes, dtype=np.dtype(bool))
     y = arithmetic.select(y, casting.stop_gradient(on), casting.stop_gradient(off))
-    if to in (-1, x._array.ndim):
+    if to in (-1, x._spec.ndim):
         return y
-    last = x._array.ndim
+    last = x._spec.ndim
     return shaping.transpose(y, perm=(*builtins.range(to), last, *builtins.range(to, last)))
 
 
 def _on_and_off(on_value: Any, off_value: Any, dtype: np.dtype | None) -> tuple[Tensor, Tensor]:
     """The two values, in the one dtype that they and `dtype` must agree on."""
     given = [as_tensor(v, hint=dtype) for v in (on_value, off_value) if v is not None]
-    found = {x._array.dtype for x in given} | (set() if dtype is None else {dtype})
+    found = {x._spec.dtype for x in given} | (set() if dtype is None else {dtype})
     if len(found) > 1:
         names = " and ".join(sorted(dtypes.of(d).name for d in found))
         raise TypeError(f"one_hot: on_value, off_value and dtype disagree: {names}.")
     target = found.pop() if found else np.dtype(np.float32)
     if target.kind in "bO" and None in (on_value, off_value):
         raise TypeError(f"one_hot: give on_value and off_value for dtype {dtypes.of(target).name}.")
-    if any(x._array.ndim for x in given):
-        shapes = " and ".join(str(tuple(x._array.shape)) for x in given)
+    if any(x._spec.ndim for x in given):
+        shapes = " and ".join(str(tuple(x._spec.shape)) for x in given)
         raise invalid(f"one_hot: on_value and off_value must be scalars. Received: {shapes}.")
     values = (1 if on_value is None else on_value, 0 if off_value is None else off_value)
     return tuple([as_tensor(v, target if held_by(v) is None else None) for v in values])
@@ -350,12 +350,12 @@ def sequence_mask(
     """
     x = as_tensor(lengths)
     if maxlen is None:
-        size = _up_to_longest(x, lengths)._array.size
-        columns = allocated("sequence_mask", np.arange, size).astype(x._array.dtype)
+        size = _up_to_longest(x, lengths)._spec.size
+        columns = allocated("sequence_mask", np.arange, size).astype(x._spec.dtype)
     else:
         columns = _up_to(np.asarray(as_tensor(maxlen)))
         x = to_dtype(x, columns.dtype)
-    column = shaping.reshape(x, shape=(*x._array.shape, 1))
+    column = shaping.reshape(x, shape=(*x._spec.shape, 1))
     return to_dtype(arithmetic.less(Tensor(columns), column), numpy_dtype(dtype))
 
 

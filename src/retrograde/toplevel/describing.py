@@ -97,7 +97,7 @@ def _common(a: int | None, b: int | None, x: TensorShape, y: TensorShape) -> int
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape that two shapes, given as tensors, broadcast to."""
-    dtype = np.result_type(*(s._array.dtype for s in one_dtype((shape_x, shape_y))))
+    dtype = np.result_type(*(s._spec.dtype for s in one_dtype((shape_x, shape_y))))
     shapes = [integers(s, "broadcast_dynamic_shape", ndim=1) for s in (shape_x, shape_y)]
     result = broadcast(*shapes)
     if result is None:

@@ -35,7 +35,7 @@ def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
     array([[2, 3], [5, 6]], dtype=int32)
     """
     x = as_tensor(input_)
-    shape = x._array.shape
+    shape = x._spec.shape
     sizes = integers(size, "slice", ndim=1)
     if -1 not in sizes and len(sizes) == len(shape) and _moves(begin):
         return _moving_slice(x, as_tensor(begin), sizes)
@@ -64,10 +64,10 @@ def _moves(begin: Any) -> bool:
 
 def _moving_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """A part that other calls of a function find elsewhere."""
-    for axis, (size, n) in enumerate(zip(sizes, x._array.shape, strict=True)):
+    for axis, (size, n) in enumerate(zip(sizes, x._spec.shape, strict=True)):
         what = f"slice: a part of size {size} of axis {axis}, which has size {n}, must have begin"
         start = check_range(begin[axis], low=0, high=n - size + 1, what=what)
-        places = start + np.arange(size).astype(begin._array.dtype)
+        places = start + np.arange(size).astype(begin._spec.dtype)
         x = indexing.gather(x, places, axis=axis, whole=True)
     return x
 
@@ -119,11 +119,11 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_
     """
     x, keep = as_tensor(tensor), as_tensor(mask)
     at = 0 if axis is None else integer(axis, "boolean_mask")
-    size = keep._array.shape
+    size = keep._spec.shape
     if not size:
         raise ValueError("boolean_mask: the mask cannot be a scalar.")
-    at += x._array.ndim if at < 0 else 0
-    covered = x._array.shape[at : at + len(size)]
+    at += x._spec.ndim if at < 0 else 0
+    covered = x._spec.shape[at : at + len(size)]
     if covered != size:
         raise ValueError(
             f"boolean_mask: shapes {covered}, of the axes that the mask covers, and {size}, of the "
@@ -148,11 +148,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Ten
         return _places(as_tensor(condition))
     keep = as_tensor(condition, np.dtype(bool))
     x1, x2 = one_dtype((x, y))
-    if x1._array.dtype != x2._array.dtype:
+    if x1._spec.dtype != x2._spec.dtype:
         raise invalid(
             f"where: x has dtype {x1.dtype.name} and y {x2.dtype.name}. Expected the same."
         )
-    shapes = [tuple(t._array.shape) for t in (keep, x1, x2)]
+    shapes = [tuple(t._spec.shape) for t in (keep, x1, x2)]
     if broadcast(*shapes) is None:
         raise invalid("where: condition {}, x {} and y {} must be broadcastable.".format(*shapes))
     return arithmetic.select(keep, x1, x2)
@@ -187,11 +187,11 @@ def gather(
     """
     x, places = as_tensor(params), indices_from(indices, "gather")
     given = integer(batch_dims, "gather: batch_dims")
-    batch = given + places._array.ndim if given < 0 else given
-    if x._array.ndim <= batch:
+    batch = given + places._spec.ndim if given < 0 else given
+    if x._spec.ndim <= batch:
         raise invalid(f"gather: params must have at least {batch + 1} axes.")
     along = given if axis is None else integer(axis, "gather")
-    at = normalise_axis(along, x._array.ndim, "gather")
+    at = normalise_axis(along, x._spec.ndim, "gather")
     if not batch:
         # By an axis counted from the back, TensorFlow has no IndexedSlices.
         return indexing.gather(x, places, axis=at, whole=along < 0)
@@ -202,7 +202,7 @@ def gather(
 
 
 def _check_batches(x: Tensor, indices: Tensor, batch: int, what: str) -> None:
-    shapes = tuple(x._array.shape[:batch]), tuple(indices._array.shape[:batch])
+    shapes = tuple(x._spec.shape[:batch]), tuple(indices._spec.shape[:batch])
     if shapes[0] != shapes[1] or len(shapes[0]) < batch:
         raise invalid(
             f"{what}: params and indices start with {shapes[0]} and {shapes[1]}. Expected {batch} "
@@ -212,12 +212,12 @@ def _check_batches(x: Tensor, indices: Tensor, batch: int, what: str) -> None:
 
 def gather_batches(x: Tensor, indices: Tensor, axis: int, batch: int) -> Tensor:
     """Gathers along `axis`, within each batch its own indices."""
-    ndim, taken = x._array.ndim, indices._array.ndim - batch
+    ndim, taken = x._spec.ndim, indices._spec.ndim - batch
     others = [i for i in builtins.range(ndim) if i != axis]
     front = shaping.transpose(x, perm=(*others[:batch], axis, *others[batch:]))
-    last = shaping.reshape(indices, shape=(*indices._array.shape, 1))
+    last = shaping.reshape(indices, shape=(*indices._spec.shape, 1))
     y = indexing.gather_nd(front, last, batch_dims=batch)
-    order = list(builtins.range(y._array.ndim))
+    order = list(builtins.range(y._spec.ndim))
     picked, rest = order[batch : batch + taken], order[batch + taken :]
     between = axis - batch
     return shaping.transpose(y, perm=(*order[:batch], *rest[:between], *picked, *rest[between:]))
@@ -238,12 +238,12 @@ def gather_nd(
     """
     x, places = as_tensor(params), indices_from(indices, "gather_nd")
     batch = integer(batch_dims, "gather_nd: batch_dims")
-    if batch and not 0 < batch < builtins.min(x._array.ndim, places._array.ndim):
+    if batch and not 0 < batch < builtins.min(x._spec.ndim, places._spec.ndim):
         raise ValueError(
             f"gather_nd: batch_dims must not be negative, and below the number of axes of params "
             f"and indices. Received: {batch} for shapes {x.shape} and {places.shape}."
         )
-    _check_coordinates(places, x._array.ndim - batch, "gather_nd")
+    _check_coordinates(places, x._spec.ndim - batch, "gather_nd")
     _check_batches(x, places, batch, "gather_nd")
     if are_ignored(bad_indices_policy, "gather_nd"):
         return gathered(x, places, batch)
@@ -251,7 +251,7 @@ def gather_nd(
 
 
 def _check_coordinates(indices: Tensor, ndim: int, what: str) -> None:
-    shape = indices._array.shape
+    shape = indices._spec.shape
     if not shape or shape[-1] > ndim:
         raise invalid(
             f"{what}: indices have shape {shape}. Expected a last axis with at most {ndim} "
@@ -277,12 +277,12 @@ def scatter_nd(
 
 def _check_updates(indices: Tensor, values: Tensor, shape: tuple[int, ...], what: str) -> None:
     _check_coordinates(indices, len(shape), what)
-    *outer, depth = indices._array.shape
+    *outer, depth = indices._spec.shape
     expected = (*outer, *shape[depth:])
-    if tuple(values._array.shape) != expected:
+    if tuple(values._spec.shape) != expected:
         raise invalid(
-            f"{what}: updates have shape {tuple(values._array.shape)}. Expected {expected} for "
-            f"indices of shape {tuple(indices._array.shape)} into shape {tuple(shape)}."
+            f"{what}: updates have shape {tuple(values._spec.shape)}. Expected {expected} for "
+            f"indices of shape {tuple(indices._spec.shape)} into shape {tuple(shape)}."
         )
 
 
@@ -291,14 +291,14 @@ def _operands(
 ) -> tuple[Tensor, ...]:
     x, values = one_dtype((tensor, updates))
     places = indices_from(indices, what)
-    if x._array.dtype != values._array.dtype:
+    if x._spec.dtype != values._spec.dtype:
         raise invalid(
             f"{what}: the tensor has dtype {x.dtype.name} and the updates {values.dtype.name}. "
             "Expected the same."
         )
-    _check_updates(places, values, x._array.shape, what)
+    _check_updates(places, values, x._spec.shape, what)
     if are_ignored(policy, what):
-        places, values = left_out(places, values, x._array.shape)
+        places, values = left_out(places, values, x._spec.shape)
     return x, values, places
 
 
@@ -309,7 +309,7 @@ def tensor_scatter_nd_add(
     x, values, places = _operands(
         tensor, indices, updates, "tensor_scatter_nd_add", bad_indices_policy
     )
-    return x + indexing.scatter_nd(values, places, shape=tuple(x._array.shape), batch_dims=0)
+    return x + indexing.scatter_nd(values, places, shape=tuple(x._spec.shape), batch_dims=0)
 
 
 def tensor_scatter_nd_sub(
@@ -319,7 +319,7 @@ def tensor_scatter_nd_sub(
     x, values, places = _operands(
         tensor, indices, updates, "tensor_scatter_nd_sub", bad_indices_policy
     )
-    return x - indexing.scatter_nd(values, places, shape=tuple(x._array.shape), batch_dims=0)
+    return x - indexing.scatter_nd(values, places, shape=tuple(x._spec.shape), batch_dims=0)
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: Any = None) -> Tensor:
@@ -367,10 +367,10 @@ def reverse_sequence(
     array([[2, 1, 3], [6, 5, 4]], dtype=int32)
     """
     x = as_tensor(input)
-    ndim = x._array.ndim
+    ndim = x._spec.ndim
     along = normalise_axis(seq_axis, ndim, "reverse_sequence")
     batch = normalise_axis(batch_axis or 0, ndim, "reverse_sequence")
-    places = _reversed_places(seq_lengths, x._array.shape, batch, along)
+    places = _reversed_places(seq_lengths, x._spec.shape, batch, along)
     order = (batch, *(i for i in builtins.range(ndim) if i != batch))
     y = gather_batches(shaping.transpose(x, perm=order), places, order.index(along), 1)
     return shaping.transpose(y, perm=tuple(order.index(i) for i in builtins.range(ndim)))
@@ -403,7 +403,7 @@ def dynamic_partition(
 ) -> list[Tensor]:
     """The slices of `data` shared out: slice i goes to the part `partitions[i]`."""
     x, parts = as_tensor(data), as_tensor(partitions)
-    shape, covered = tuple(x._array.shape), parts._array.shape
+    shape, covered = tuple(x._spec.shape), parts._spec.shape
     if shape[: len(covered)] != covered:
         raise invalid(
             f"dynamic_partition: data of shape {shape} must start with the shape {covered} of the "
@@ -416,7 +416,7 @@ def dynamic_partition(
         raise invalid(
             f"dynamic_partition: expected at most {_MOST_PARTITIONS} partitions. Received: {count}."
         )
-    flat = shaping.reshape(x, shape=(parts._array.size, *shape[len(covered) :]))
+    flat = shaping.reshape(x, shape=(parts._spec.size, *shape[len(covered) :]))
     return [indexing.gather(flat, places, axis=0) for places in _shared_out(parts, count)]
 
 
@@ -444,13 +444,13 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None
             f"dynamic_stitch: {len(places)} lists of indices for {len(xs)} of data. Expected as "
             "many, and at least one."
         )
-    rest = tuple(xs[0]._array.shape[places[0]._array.ndim :])
-    sizes = [p._array.size for p in places]
+    rest = tuple(xs[0]._spec.shape[places[0]._spec.ndim :])
+    sizes = [p._spec.size for p in places]
     rows = [shaping.reshape(x, shape=(n, *rest)) for x, n in zip(xs, sizes, strict=True)]
     where_to, marks = _stitched(places)
-    dtype = xs[0]._array.dtype
+    dtype = xs[0]._spec.dtype
     nothing = b"" if dtype.kind == "O" else 0
-    empty = Tensor(np.full((*marks._array.shape, *rest), nothing, dtype))
+    empty = Tensor(np.full((*marks._spec.shape, *rest), nothing, dtype))
     values = shaping.concat(*rows, axis=0)
     return indexing.put_nd(empty, values, where_to, batch_dims=0)
 
@@ -482,7 +482,7 @@ def argsort(
 def _place(axis: Any, x: Tensor, what: str) -> int:
     if axis is None or isinstance(axis, range) or np.ndim(axis):
         raise ValueError(f"{what}: `axis` must be a single integer. Received: {shown(axis)}.")
-    return normalise_axis(axis, x._array.ndim, what)
+    return normalise_axis(axis, x._spec.ndim, what)
 
 
 def _descending(direction: str) -> bool:
@@ -503,7 +503,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = 
     x = as_tensor(values)
     at = _place(axis, x, "sort")
     order = indexing.argsort(x, axis=at, descending=_descending(direction))
-    last = x._array.ndim - 1
+    last = x._spec.ndim - 1
     if not last:
         return indexing.gather(x, order, axis=0, whole=True)
     swap = tuple({at: last, last: at}.get(i, i) for i in builtins.range(last + 1))
@@ -598,4 +598,4 @@ def unravel_index(indices: Any, dims: Any, name: Any = None) -> Tensor:
     if array.size and not (array.min() >= 0 and array.max() < shape.num_elements()):
         raise invalid(f"unravel_index: index is out of bound for shape {shape}.")
     places = np.unravel_index(array, tuple(shape)) if shape.rank else ()
-    return Tensor(np.array(places, flat._array.dtype).reshape(shape.rank, *array.shape))
+    return Tensor(np.array(places, flat._spec.dtype).reshape(shape.rank, *array.shape))

@@ -68,7 +68,7 @@ def _followed_again(func: Callable, inputs: list, wanted: list) -> list:
     def forward(*arrays: Any) -> Answer:
         tensors = [Tensor(x) for x in arrays]
         with GradientTape(persistent=True) as tape:
-            tape.watch([x for x in tensors if x._array.dtype in dtypes.INEXACT])
+            tape.watch([x for x in tensors if x._spec.dtype in dtypes.INEXACT])
             outputs = _call(func, tensors, wanted)
         return Answer([y._array for y in outputs], kept=(tape, tensors, outputs))
 
@@ -86,7 +86,7 @@ def _followed_again(func: Callable, inputs: list, wanted: list) -> list:
         again = _rule_of_gradient(functools.partial(_gradient, func, wanted), arguments)
         found = record_custom("py_function_gradient", again, arguments, found)
         pairs = zip(found, inputs, strict=True)
-        return [g if x._array.dtype in dtypes.INEXACT else None for g, x in pairs]
+        return [g if x._spec.dtype in dtypes.INEXACT else None for g, x in pairs]
 
     outputs, box = fresh("py_function", forward, tuple(inputs))
     return record_custom("py_function", rule, inputs, outputs)
@@ -96,7 +96,7 @@ def _gradient(func: Callable, wanted: list, *tensors: Tensor) -> list:
     """The gradient of `func` by its arguments, which come first; cotangents come after them."""
     arguments, cotangents = list(tensors[: -len(wanted)]), list(tensors[-len(wanted) :])
     with GradientTape() as tape:
-        tape.watch([x for x in arguments if x._array.dtype in dtypes.INEXACT])
+        tape.watch([x for x in arguments if x._spec.dtype in dtypes.INEXACT])
         outputs = _call(func, arguments, wanted)
     found = tape.gradient(outputs, arguments, cotangents, UnconnectedGradients.ZERO)
     return [whole(g) for g in found]
@@ -104,12 +104,12 @@ def _gradient(func: Callable, wanted: list, *tensors: Tensor) -> list:
 
 def _rule_of_gradient(gradient: Callable, arguments: list) -> Callable:
     """The rule of `gradient`, which is called once more: its derivative is a `py_function`, too."""
-    kinds = [x._array.dtype for x in arguments]
+    kinds = [x._spec.dtype for x in arguments]
 
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         cotangents = g if type(g) is tuple else (g,)
-        places = [i for i, x in enumerate(cotangents) if x._array.dtype in dtypes.INEXACT]
-        results = [as_dtype(cotangents[i]._array.dtype) for i in places]
+        places = [i for i, x in enumerate(cotangents) if x._spec.dtype in dtypes.INEXACT]
+        results = [as_dtype(cotangents[i]._spec.dtype) for i in places]
 
         def of_inexact(*tensors: Tensor) -> list:
             found = gradient(*tensors)

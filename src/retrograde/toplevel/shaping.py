@@ -67,7 +67,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Tensor | IndexedSlices:
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
     tensor, wanted = as_tensor(x), dtypes.as_dtype(dtype).numpy_dtype
-    present = tensor._array.dtype
+    present = tensor._spec.dtype
     if present == wanted:
         return tensor if x is tensor or held_by(x) is None else casting.identity(tensor)
     if object in (present, wanted):
@@ -90,7 +90,7 @@ def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
         return cast(saturate_cast(x, wanted.real_dtype), wanted)
     if x.dtype.is_complex:
         x = real(x)
-    present, array_dtype = x.dtype, x._array.dtype
+    present, array_dtype = x.dtype, x._spec.dtype
     if array_dtype in dtypes.REAL and wanted.numpy_dtype in dtypes.REAL:
         lowest, highest = (_number(end) for end in (wanted.min, wanted.max))
         if present.is_floating or present.min < lowest:
@@ -132,7 +132,7 @@ def complex(real: Any, imag: Any, name: Any = None) -> Tensor:
 def bitcast(input: Any, type: Any, name: Any = None) -> Tensor:
     """The same bits, read as another dtype. No gradient flows."""
     x, wanted = as_tensor(input), numpy_dtype(type)
-    for dtype in (x._array.dtype, wanted):
+    for dtype in (x._spec.dtype, wanted):
         if dtype not in dtypes.NUMERIC:
             raise invalid(f"bitcast: dtype {dtypes.of(dtype).name} is not supported.")
     escape(x, "bitcast")
@@ -192,7 +192,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: Any = "tr
     array([[1], [2], [3]], dtype=int32)
     """
     x = as_tensor(a)
-    ndim = x._array.ndim
+    ndim = x._spec.ndim
     order = tuple(range(ndim))[::-1]
     if perm is not None:
         order = tuple(normalise_axis(p, ndim, "transpose") for p in integers(perm, "transpose"))
@@ -212,7 +212,7 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
     TensorShape([2, 1])
     """
     x = as_tensor(input)
-    shape = x._array.shape
+    shape = x._spec.shape
     at, ndim = integer(axis, "expand_dims"), len(shape)
     if not -ndim - 1 <= at <= ndim:
         raise invalid(
@@ -232,7 +232,7 @@ def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
     (TensorShape([3]), TensorShape([3, 1]))
     """
     x = as_tensor(input)
-    shape = x._array.shape
+    shape = x._spec.shape
     named = () if axis is None else integers(axis, "squeeze", TypeError)
     axes = {normalise_axis(a, len(shape), "squeeze") for a in named} or set(range(len(shape)))
     gone = [a for a in axes if shape[a] == 1]
@@ -258,9 +258,9 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
         raise invalid("concat: received an empty list. Expected at least one tensor.")
     if len(xs) == 1:
         return casting.identity(xs[0])
-    if not xs[0]._array.ndim:
+    if not xs[0]._spec.ndim:
         raise invalid("concat: can't concatenate scalars. Use tf.stack instead.")
-    return shaping.concat(*xs, axis=normalise_axis(at, xs[0]._array.ndim, "concat"))
+    return shaping.concat(*xs, axis=normalise_axis(at, xs[0]._spec.ndim, "concat"))
 
 
 @dispatched
@@ -276,14 +276,14 @@ def stack(values: Any, axis: int = 0, name: Any = "stack") -> Tensor:
         with contextlib.suppress(TypeError, ValueError):  # said below, with the shapes
             return as_tensor(values)
     xs = one_dtype(values)
-    return shaping.stack(*xs, axis=_new_axis(axis, xs[0]._array.ndim + 1))
+    return shaping.stack(*xs, axis=_new_axis(axis, xs[0]._spec.ndim + 1))
 
 
 def _rows_moved(x: Tensor, axis: int) -> Tensor:
     """The rows of one tensor stacked along `axis`: its first axis goes there."""
-    if axis == 0 or not x._array.size:
+    if axis == 0 or not x._spec.size:
         return casting.identity(x)
-    at, others = _new_axis(axis, x._array.ndim), range(1, x._array.ndim)
+    at, others = _new_axis(axis, x._spec.ndim), range(1, x._spec.ndim)
     return shaping.transpose(x, perm=(*others[:at], 0, *others[at:]))
 
 
@@ -302,12 +302,12 @@ def unstack(
     [[1, 3], [2, 4]]
     """
     x = as_tensor(value)
-    ndim = x._array.ndim
+    ndim = x._spec.ndim
     if not -ndim <= axis < ndim:
         raise (ValueError if num is None else invalid)(
             f"unstack: `axis` = {as_text(axis)} is not in range [{-ndim}, {ndim})."
         )
-    size = x._array.shape[axis]
+    size = x._spec.shape[axis]
     if num not in (None, size):
         raise invalid(
             f"unstack: axis {as_text(axis)} has size {size}. Expected `num`, which is "
@@ -328,8 +328,8 @@ def split(
     [[1], [2, 3]]
     """
     x = as_tensor(value)
-    at = normalise_axis(integer(axis, "split", TypeError), x._array.ndim, "split")
-    size = x._array.shape[at]
+    at = normalise_axis(integer(axis, "split", TypeError), x._spec.ndim, "split")
+    size = x._spec.shape[at]
     if isinstance(num_or_size_splits, (int, np.integer)):
         sizes = _equal_parts(int(num_or_size_splits), size)
     else:
@@ -374,7 +374,7 @@ def pad(
     (array([0, 1, 2, 3, 0], dtype=int32), array([2, 1, 2, 3, 2], dtype=int32))
     """
     x = as_tensor(tensor)
-    pairs = _paddings(paddings, x._array.shape)
+    pairs = _paddings(paddings, x._spec.shape)
     match mode.upper() if isinstance(mode, str) else mode:
         case "CONSTANT":
             return _pad_constant(x, pairs, constant_values)
@@ -398,17 +398,17 @@ def _paddings(paddings: Any, shape: tuple[int, ...]) -> list[list[int]]:
 
 
 def _pad_constant(x: Tensor, pairs: list[list[int]], constant_values: Any) -> Tensor:
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype.kind == "O" and type(constant_values) is int:
         constant_values = b""
-    sizes = zip(x._array.shape, pairs, strict=True)
+    sizes = zip(x._spec.shape, pairs, strict=True)
     shape = tuple(n + before + after for n, (before, after) in sizes)
-    where = tuple((a, a + n, 1) for n, (a, _) in zip(x._array.shape, pairs, strict=True))
+    where = tuple((a, a + n, 1) for n, (a, _) in zip(x._spec.shape, pairs, strict=True))
     y = shaping.put_slice(x, shape=shape, where=where)
     if type(constant_values) is int and constant_values == 0:
         return y
     value = as_tensor(constant_values, None if held_by(constant_values) is not None else dtype)
-    if value._array.dtype != dtype:
+    if value._spec.dtype != dtype:
         raise invalid(
             f"pad: constant_values has dtype {value.dtype.name}, the tensor {x.dtype.name}. "
             "Expected the same."
@@ -422,7 +422,7 @@ def _pad_mirrored(x: Tensor, pairs: list[list[int]], edge: bool) -> Tensor:
     """By picking along each axis in turn."""
     y = casting.identity(x)
     for axis, (before, after) in enumerate(pairs):
-        size = x._array.shape[axis]
+        size = x._spec.shape[axis]
         if max(before, after) > size - (not edge):
             raise invalid(
                 f"pad: paddings {before, after} are too large to mirror {size} elements. Expected "
@@ -442,7 +442,7 @@ def reverse(tensor: Any, axis: Any, name: Any = None) -> Tensor:
     """The elements in reverse order along each of the axes named."""
     x = as_tensor(tensor)
     axes = integers(axis, "reverse", ndim=1)
-    return shaping.reverse(x, axis=normalise_axes(axes, x._array.ndim, "reverse"))
+    return shaping.reverse(x, axis=normalise_axes(axes, x._spec.ndim, "reverse"))
 
 
 def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
@@ -460,7 +460,7 @@ def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
         raise invalid(f"roll: {len(shifts)} shifts for {len(axes)} axes. Expected as many.")
     y = casting.identity(x)
     for places, along in zip(shifts, axes, strict=True):
-        y = _roll_along(y, places, normalise_axis(along, x._array.ndim, "roll"))
+        y = _roll_along(y, places, normalise_axis(along, x._spec.ndim, "roll"))
     return y
 
 
@@ -468,16 +468,16 @@ def _moving_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
     """By places that are others in other calls of a function."""
     shifts = shaping.reshape(shift, shape=(len(axes), 1))
     for i, along in enumerate(axes):
-        at = normalise_axis(along, x._array.ndim, "roll")
-        size = x._array.shape[at]
+        at = normalise_axis(along, x._spec.ndim, "roll")
+        size = x._spec.shape[at]
         if size:
-            places = (np.arange(size).astype(shift._array.dtype) - shifts[i]) % size
+            places = (np.arange(size).astype(shift._spec.dtype) - shifts[i]) % size
             x = gather(x, places, axis=at, whole=True)
     return x
 
 
 def _roll_along(x: Tensor, places: int, axis: int) -> Tensor:
-    size = x._array.shape[axis]
+    size = x._spec.shape[axis]
     if not size or not places % size:
         return x
     cut = size - places % size
@@ -493,7 +493,7 @@ def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
     array([1, 2, 1, 2], dtype=int32)
     """
     x = as_tensor(input)
-    shape, times = x._array.shape, integers(multiples, "tile", ndim=1)
+    shape, times = x._spec.shape, integers(multiples, "tile", ndim=1)
     if len(times) != len(shape) or min(times, default=0) < 0:
         raise invalid(
             f"tile: expected {len(shape)} multiples, one for each axis, none negative. Received: "
@@ -515,14 +515,14 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
     """
     x = as_tensor(input)
     if axis is None:
-        x, axis = shaping.reshape(x, shape=(x._array.size,)), 0
+        x, axis = shaping.reshape(x, shape=(x._spec.size,)), 0
     if not isinstance(axis, int):
         raise TypeError(f"repeat: `axis` must be an int. Received: {shown(axis)}.")
-    ndim = x._array.ndim
+    ndim = x._spec.ndim
     if not -ndim <= axis < ndim:
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
     at = axis % ndim
-    places = _repeated_places(repeats, x._array.shape[at])
+    places = _repeated_places(repeats, x._spec.shape[at])
     return gather(x, places, axis=at, whole=True)
 
 

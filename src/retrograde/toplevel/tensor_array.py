@@ -210,7 +210,7 @@ class TensorArray:
     def _converted(self, value: Any) -> Tensor:
         """`value` as a tensor of the array's dtype; of a variable, what it holds now."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
-        if tensor._array.dtype != self._dtype.numpy_dtype:
+        if tensor._spec.dtype != self._dtype.numpy_dtype:
             raise invalid(
                 f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
                 f"{tensor.dtype.name} "
@@ -220,7 +220,7 @@ class TensorArray:
     def _fitting(self, value: Any) -> Tensor:
         """`value` as an element."""
         tensor = self._converted(value)
-        shape = tensor._array.shape
+        shape = tensor._spec.shape
         if self._element_shape == shape:
             return tensor
         if not self._element_shape.is_compatible_with(shape):

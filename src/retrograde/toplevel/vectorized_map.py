@@ -50,20 +50,20 @@ def _size(tensors: list[Tensor]) -> int:
     if any(not x.ndim for x in tensors) or not tensors:
         raise ValueError(
             "vectorized_map: every element of `elems` needs a first axis to map over. Received: "
-            f"shapes {[x._array.shape for x in tensors]}."
+            f"shapes {[x._spec.shape for x in tensors]}."
         )
-    sizes = {x._array.shape[0] for x in tensors}
+    sizes = {x._spec.shape[0] for x in tensors}
     if len(sizes - {1}) > 1:
         raise invalid(
             "vectorized_map: the first axes of `elems` differ in size. Received: shapes "
-            f"{[x._array.shape for x in tensors]}. Expected one size, or 1."
+            f"{[x._spec.shape for x in tensors]}. Expected one size, or 1."
         )
     return (sizes - {1} or {1}).pop()
 
 
 def _repeated(x: Tensor, size: int) -> Tensor:
-    shape = (size, *x._array.shape[1:])
-    return x if x._array.shape == shape else broadcast_to(x, shape=shape)
+    shape = (size, *x._spec.shape[1:])
+    return x if x._spec.shape == shape else broadcast_to(x, shape=shape)
 
 
 def _on_all(fn: Callable, pack: Callable, tensors: list[Tensor], level: Level) -> Any:

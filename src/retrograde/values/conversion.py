@@ -240,7 +240,7 @@ def _common_dtype(leaves: list, arrays: list) -> np.dtype:
     """
     for held in map(held_by, leaves):
         if held is not None:
-            return held._array.dtype
+            return held._spec.dtype
     found = [array.dtype for array in arrays]
     families = {d.kind if d.kind in "Ob" else "number" for d in found}
     if len(families) > 1 and ("O" in families or found[0].kind == "b"):

@@ -155,7 +155,7 @@ class Disconnected(Question):
             other = history.variables.get(key)
             if key not in used or other is None or key == held._id:
                 continue
-            alike = other._array.shape == held._array.shape and other.dtype is held.dtype
+            alike = other._spec.shape == held._spec.shape and other.dtype is held.dtype
             if alike and _MAKES_VARIABLES.search("" if moment.place is None else moment.place.text):
                 return Obstacle(
                     causes.MADE_ANEW,

@@ -45,13 +45,13 @@ class Inquiry(Disconnected):
         held = source.held
         if held is None:
             return [self._no_tensor(source)]
-        if held._array.dtype not in dtypes.INEXACT:
+        if held._spec.dtype not in dtypes.INEXACT:
             return [self._integer(source)]
         if not self.targets:
             return [self._no_tensor_target()]
         way = self.history.way(held._id, self.ids)
         if way is None:
-            inexact = any(t._array.dtype in dtypes.INEXACT for t in self.targets)
+            inexact = any(t._spec.dtype in dtypes.INEXACT for t in self.targets)
             return [self.why_apart(source) if inexact else self._integer_target()]
         return way and (self._on_the_way(source, way) or self._withheld(source, way))
 
@@ -204,8 +204,8 @@ class Inquiry(Disconnected):
     def _try(self, held: Any) -> None:
         """Walks back once, so that users' rules show for which inputs they have no gradient."""
         tape = self.tape
-        inexact = [t for t in self.targets if t._array.dtype in dtypes.INEXACT]
-        seeds = [np.ones(t._array.shape, t._array.dtype) for t in inexact]
+        inexact = [t for t in self.targets if t._spec.dtype in dtypes.INEXACT]
+        seeds = [np.ones(t._spec.shape, t._spec.dtype) for t in inexact]
         with alone():
             pull(TapeSnapshot(list(tape._entries), tape._roots, False), inexact, seeds, [held])
 

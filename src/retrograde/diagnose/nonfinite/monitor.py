@@ -72,7 +72,7 @@ class Watcher(Recorder):
             return
         outputs = y if isinstance(y, tuple) else (y,)
         for place, output in enumerate(outputs):
-            if output._array.dtype in dtypes.INEXACT and not is_finite(output):
+            if output._spec.dtype in dtypes.INEXACT and not is_finite(output):
                 self._found(primitive, inputs, attrs, outputs, place)
                 return
 

@@ -119,7 +119,7 @@ class Search:
             self._look(entries.pop(), asked.nonfinite.g, cotangents)
         else:
             for x, weight in zip(asked.targets, asked.weights, strict=True):
-                if x._array.dtype in dtypes.INEXACT:
+                if x._spec.dtype in dtypes.INEXACT:
                     cotangents.deposit(x._id, seed(x, weight, on_tensors=False))
         wanted = {x._id for x in asked.sources}
         needed = depending_on(wanted, asked.entries)

@@ -32,7 +32,7 @@ def tensor_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
         tensor = _constant(value)
     if dtype is None:
         return tensor
-    if (tensor._array.dtype.kind == "O") != (dtype.kind == "O"):
+    if (tensor._spec.dtype.kind == "O") != (dtype.kind == "O"):
         raise TypeError(
             f"Strings and numbers cannot meet: a value of dtype {tensor.dtype.name} was to become "
             f"{dtypes.of(dtype).name}. Use tf.strings.to_number or tf.strings.as_string."
@@ -71,7 +71,7 @@ def _with_numbers(value: Any) -> Any:
 
 def promoted(*values: Any) -> list[Tensor]:
     """Tensors of `values`, all of the dtype in which they meet."""
-    if {*map(type, values)} == {Tensor} and len({x._array.dtype for x in values}) == 1:
+    if {*map(type, values)} == {Tensor} and len({x._spec.dtype for x in values}) == 1:
         return [*values]  # as they nearly always are, without a question to NumPy
     dtype = common_dtype(*values)
     return [tensor_of(value, dtype) for value in values]
@@ -80,7 +80,7 @@ def promoted(*values: Any) -> list[Tensor]:
 def inexact(value: Any) -> Tensor:
     """`value` as a tensor of floats or complex numbers; integers and booleans as float64."""
     x = tensor_of(value)
-    return x if x._array.dtype in dtypes.INEXACT else to_dtype(x, FLOAT)
+    return x if x._spec.dtype in dtypes.INEXACT else to_dtype(x, FLOAT)
 
 
 def promoted_inexact(*values: Any) -> list[Tensor]:

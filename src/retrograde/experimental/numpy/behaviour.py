@@ -55,7 +55,7 @@ def _reshape(self: Tensor, *newshape: Any, **kwargs: Any) -> Tensor:
 
 _METHODS = {
     "T": property(lambda self: transpose(self)),
-    "size": property(lambda self: self._array.size),
+    "size": property(lambda self: self._spec.size),
     "data": property(lambda self: self),
     "tolist": lambda self: self.numpy().tolist(),
     "reshape": _reshape,

@@ -37,7 +37,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
         raise ValueError(f"array: `ndmin` is {as_text(ndmin)}. Expected at most {_MOST_AXES}.")
     x = array_of(val, wanted_dtype(dtype))
     if x.ndim < ndmin:
-        return tf.reshape(x, (1,) * (ndmin - x.ndim) + x._array.shape)
+        return tf.reshape(x, (1,) * (ndmin - x.ndim) + x._spec.shape)
     return x
 
 
@@ -116,8 +116,8 @@ def full_like(
         if not usual:
             raise refuse(name, "full_like")
     x = tensor_of(a)
-    value = tensor_of(fill_value, wanted_dtype(dtype) or x._array.dtype)
-    return tf.broadcast_to(value, x._array.shape)
+    value = tensor_of(fill_value, wanted_dtype(dtype) or x._spec.dtype)
+    return tf.broadcast_to(value, x._spec.shape)
 
 
 # Of ranges
@@ -184,7 +184,7 @@ def logspace(
 ) -> Tensor:
     """`base` to the power of `num` exponents from `start` to `stop`, at equal distances."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
-    y = math.pow(tensor_of(base, exponents._array.dtype), exponents)
+    y = math.pow(tensor_of(base, exponents._spec.dtype), exponents)
     return y if dtype is None else to_dtype(y, wanted_dtype(dtype))
 
 
@@ -274,8 +274,8 @@ def diag(v: Any, k: int = 0) -> Tensor:
         return diagonal(x, k)
     if x.ndim != 1:
         error = invalid if x.ndim < 1 else ValueError
-        raise error(f"diag: expected a vector or a matrix. Received: shape {x._array.shape}.")
-    if not x._array.size:
+        raise error(f"diag: expected a vector or a matrix. Received: shape {x._spec.shape}.")
+    if not x._spec.size:
         return tf.zeros((abs(k), abs(k)), x.dtype)
     return linalg.diag(x, k=k)
 
@@ -289,12 +289,12 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Diagonal `offset` of the matrices in two axes, which end up as one axis, the last."""
     x = tensor_of(a)
     if x.ndim < 2:
-        raise invalid(f"diagonal: expected at least two axes. Received: shape {x._array.shape}.")
+        raise invalid(f"diagonal: expected at least two axes. Received: shape {x._spec.shape}.")
     offset = integer(offset, "diagonal: offset")
     x = moveaxis(x, (axis1, axis2), (-2, -1))
-    rows, columns = x._array.shape[-2:]
+    rows, columns = x._spec.shape[-2:]
     if not -rows < offset < columns:
-        return tf.zeros((*x._array.shape[:-2], 0), x.dtype)
+        return tf.zeros((*x._spec.shape[:-2], 0), x.dtype)
     return linalg.diag_part(x, k=offset)
 
 
@@ -337,13 +337,13 @@ def ix_(*args: Any) -> list[Tensor]:
         x = tensor_of(arg)
         if x.ndim != 1:
             raise ValueError(
-                f"ix_: expected vectors. Received: shape {x._array.shape} for argument {place}."
+                f"ix_: expected vectors. Received: shape {x._spec.shape} for argument {place}."
             )
-        if x._array.dtype.kind not in "biu":
+        if x._spec.dtype.kind not in "biu":
             raise ValueError(
                 f"ix_: expected integers or bool. Received: {x.dtype.name} for argument {place}."
             )
-        if x._array.dtype.kind == "b":
+        if x._spec.dtype.kind == "b":
             x = ravel(tf.where(x))
         shape = [-1 if axis == place else 1 for axis in range(len(args))]
         grid.append(tf.reshape(x, shape))

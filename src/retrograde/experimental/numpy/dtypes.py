@@ -67,7 +67,7 @@ def _sources(values: Any, depth: int = 0) -> Iterator[Any]:
     for value in values:
         held = held_by(value)
         if held is not None:
-            yield held._array.dtype
+            yield held._spec.dtype
         elif isinstance(value, DType):
             yield _numpy_type(value)
         elif isinstance(value, (list, tuple)):

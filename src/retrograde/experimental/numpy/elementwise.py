@@ -128,7 +128,7 @@ def lcm(x1: Any, x2: Any) -> Tensor:
 
 def _integers(x1: Any, x2: Any, what: str) -> tuple[Tensor, ...]:
     x1, x2 = promoted(x1, x2)
-    if x1._array.dtype not in dtypes.INTEGER:
+    if x1._spec.dtype not in dtypes.INTEGER:
         raise ValueError(f"{what}: expected integers. Received: {x1.dtype.name}.")
     return x1, x2
 
@@ -236,7 +236,7 @@ def around(a: Any, decimals: int = 0) -> Tensor:
     array([1.2, 2.4])
     """
     own = tensor_of(a)
-    return to_dtype(shared.around(inexact(own), decimals), own._array.dtype)
+    return to_dtype(shared.around(inexact(own), decimals), own._spec.dtype)
 
 
 def round(a: Any, decimals: int = 0) -> Tensor:

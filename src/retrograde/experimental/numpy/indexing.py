@@ -59,14 +59,14 @@ def _element(k: Any) -> Any:
     if isinstance(k, (int, np.integer)) and not isinstance(k, bool):
         return int(k)
     index = tensor_of(k)
-    kind = index._array.dtype.kind
+    kind = index._spec.dtype.kind
     if kind == "b":
         if index.ndim != 1:
             raise NotImplementedError(
-                f"A mask among other indices must be a vector. Received: {index._array.shape}."
+                f"A mask among other indices must be a vector. Received: {index._spec.shape}."
             )
         return ravel(tf.where(index))
-    if kind not in "iu" or index._array.dtype == np.uint64:
+    if kind not in "iu" or index._spec.dtype == np.uint64:
         raise IndexError(
             "Only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and arrays of "
             f"integers or of bool are valid indices, got {shown(k)}."
@@ -87,7 +87,7 @@ def _places(elements: list, ndim: int) -> dict[int, Tensor]:
 def _picked(x: Tensor, places: dict[int, Tensor]) -> Tensor:
     axes = sorted(places)
     indices = broadcast_all([places[axis] for axis in axes])
-    sizes = [x._array.shape[axis] for axis in axes]
+    sizes = [x._spec.shape[axis] for axis in axes]
     indices = [
         tf.where(index < 0, index + size, index) for index, size in zip(indices, sizes, strict=True)
     ]

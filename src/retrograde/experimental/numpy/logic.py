@@ -32,7 +32,7 @@ def not_equal(x1: Any, x2: Any) -> Tensor:
 
 def _ordered(x1: Any, x2: Any) -> list[Tensor]:
     """Both, of one dtype; booleans as integers, which have an order."""
-    return [to_dtype(x, _INT32) if x._array.dtype == _BOOL else x for x in promoted(x1, x2)]
+    return [to_dtype(x, _INT32) if x._spec.dtype == _BOOL else x for x in promoted(x1, x2)]
 
 
 def greater(x1: Any, x2: Any) -> Tensor:
@@ -58,7 +58,7 @@ def less_equal(x1: Any, x2: Any) -> Tensor:
 def array_equal(a1: Any, a2: Any) -> Tensor:
     """Whether two arrays have the same shape and the same elements."""
     x1, x2 = promoted(a1, a2)
-    if x1._array.shape != x2._array.shape:
+    if x1._spec.shape != x2._spec.shape:
         return tf.zeros((), bool)
     return math.reduce_all(math.equal(x1, x2))
 
@@ -72,7 +72,7 @@ def isclose(
     array([ True, False])
     """
     a, b = promoted(a, b)
-    if a._array.dtype not in dtypes.INEXACT:
+    if a._spec.dtype not in dtypes.INEXACT:
         return math.equal(a, b)
     near = math.abs(a - b) <= atol + rtol * math.abs(b)
     return near | (math.is_nan(a) & math.is_nan(b)) if equal_nan else near
@@ -148,7 +148,7 @@ def isreal(x: Any) -> Tensor:
 
 def iscomplexobj(x: Any) -> bool:
     """Whether `x` has a dtype of complex numbers."""
-    return tensor_of(x)._array.dtype in dtypes.COMPLEX
+    return tensor_of(x)._spec.dtype in dtypes.COMPLEX
 
 
 def isrealobj(x: Any) -> bool:

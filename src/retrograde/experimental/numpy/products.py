@@ -93,4 +93,4 @@ def polyval(p: Any, x: Any) -> Tensor:
     """
     p, x = promoted(p, x)
     coefficients = tf.unstack(ravel(p) if not p.ndim else p)
-    return tf.broadcast_to(math.polyval(coefficients, x), x._array.shape)
+    return tf.broadcast_to(math.polyval(coefficients, x), x._spec.shape)

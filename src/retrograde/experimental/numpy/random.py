@@ -56,10 +56,10 @@ def randn(*args: int) -> Tensor:
 def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
     """Random numbers from `low` up to but without `high`, all equally likely."""
     first, last = tensor_of(low, FLOAT), tensor_of(high, FLOAT)
-    ends = broadcast(first._array.shape, last._array.shape)
+    ends = broadcast(first._spec.shape, last._spec.shape)
     if ends is None:
         raise ValueError(
-            f"uniform: the ends have shapes {first._array.shape} and {last._array.shape}, which "
+            f"uniform: the ends have shapes {first._spec.shape} and {last._spec.shape}, which "
             "cannot be broadcast to one."
         )
     shape = ends if size is None else _sizes(size, "uniform")

@@ -27,7 +27,7 @@ _WIDE = {"b": np.dtype(np.int64), "i": np.dtype(np.int64), "u": np.dtype(np.uint
 
 def _widened(x: Tensor) -> Tensor:
     """`x`; integers and booleans in 64 bits, where sums of them rarely overflow."""
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     return to_dtype(x, _WIDE.get(dtype.kind, dtype))
 
 
@@ -80,10 +80,10 @@ def average(
     x = inexact(a)
     if weights is None:
         y = math.reduce_mean(x, axis)
-        total = tensor_of(x._array.size // (y._array.size or 1), x._array.dtype)
+        total = tensor_of(x._spec.size // (y._spec.size or 1), x._spec.dtype)
     else:
         y, total = _weighed(x, axis, weights)
-    return (y, tf.broadcast_to(total, y._array.shape)) if returned else y
+    return (y, tf.broadcast_to(total, y._spec.shape)) if returned else y
 
 
 def _weighed(x: Tensor, axis: int | None, weights: Any) -> tuple[Tensor, Tensor]:
@@ -93,9 +93,9 @@ def _weighed(x: Tensor, axis: int | None, weights: Any) -> tuple[Tensor, Tensor]
     if axis is not None and w.ndim == 1 and x.ndim != 1:
         total = math.reduce_sum(w)
         return linalg.tensordot(x, w, [[axis], [0]]) / total, total
-    if x._array.shape != w._array.shape:
+    if x._spec.shape != w._spec.shape:
         raise invalid(
-            f"average: the weights have shape {w._array.shape}, the array {x._array.shape}. "
+            f"average: the weights have shape {w._spec.shape}, the array {x._spec.shape}. "
             "Expected the same, or a vector of weights and an axis."
         )
     total = math.reduce_sum(w, axis)
@@ -124,9 +124,9 @@ def var(
     )
     y = math.reduce_variance(x, axis, bool(keepdims))
     if ddof:
-        sizes = [x._array.shape[i] for i in normalise_axes(axis, x.ndim, "var")]
+        sizes = [x._spec.shape[i] for i in normalise_axes(axis, x.ndim, "var")]
         count = int(np.prod(sizes))
-        y = y * tensor_of(count, y._array.dtype) / tensor_of(count - ddof, y._array.dtype)
+        y = y * tensor_of(count, y._spec.dtype) / tensor_of(count - ddof, y._spec.dtype)
     return y if dtype is None else to_dtype(y, wanted_dtype(dtype))
 
 
@@ -139,7 +139,7 @@ def _extreme(
     reduce: Callable, of_booleans: Callable, a: Any, axis: Any, keepdims: bool | None
 ) -> Tensor:
     x = tensor_of(a)
-    return (of_booleans if x._array.dtype == _BOOL else reduce)(x, axis, bool(keepdims))
+    return (of_booleans if x._spec.dtype == _BOOL else reduce)(x, axis, bool(keepdims))
 
 
 def amax(a: Any, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
@@ -198,7 +198,7 @@ def count_nonzero(a: Any, axis: Any = None) -> Tensor:
 
 def _running(accumulate: Callable, a: Any, axis: int | None, dtype: Any) -> Tensor:
     x = tensor_of(a, wanted_dtype(dtype))
-    if dtype is None and x._array.dtype.kind in "iu":
+    if dtype is None and x._spec.dtype.kind in "iu":
         x = to_dtype(x, common_dtype(x, np.int64))
     return accumulate(ravel(x), 0) if axis is None else accumulate(x, axis)
 
@@ -230,9 +230,9 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None =
     np.float64(2.0)
     """
     x = tensor_of(a)
-    if x._array.dtype not in dtypes.INEXACT:
+    if x._spec.dtype not in dtypes.INEXACT:
         return mean(x, axis, dtype, keepdims=keepdims)
-    wanted = wanted_dtype(dtype) or x._array.dtype
+    wanted = wanted_dtype(dtype) or x._spec.dtype
     count = sum(math.logical_not(math.is_nan(x)), axis, wanted, keepdims)
     return nansum(x, axis, wanted, bool(keepdims)) / count
 

@@ -46,7 +46,7 @@ def size(x: Any, axis: Any = None) -> int:
     """The number of elements of `x`."""
     if axis is not None:
         raise NotImplementedError("size: the argument `axis` is not supported. Use shape instead.")
-    return tensor_of(x)._array.size
+    return tensor_of(x)._spec.size
 
 
 def isscalar(num: Any) -> bool:
@@ -204,8 +204,8 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     if isinstance(indices_or_sections, int):
         return tf.split(x, indices_or_sections, axis)
     if not -x.ndim <= integer(axis, "split: axis") < x.ndim:
-        raise ValueError(f"split: there is no axis {as_text(axis)} in shape {x._array.shape}.")
-    whole = x._array.shape[axis]
+        raise ValueError(f"split: there is no axis {as_text(axis)} in shape {x._spec.shape}.")
+    whole = x._spec.shape[axis]
     cuts = [min(cut, whole) for cut in integers(indices_or_sections, "split")]
     ends = [0, *cuts, whole]
     sizes = [after - before for before, after in itertools.pairwise(ends)]
@@ -219,7 +219,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 def _split_along(ary: Any, indices_or_sections: Any, axis: int, what: str) -> list[Tensor]:
     x = tensor_of(ary)
     axis = 0 if axis == 1 and x.ndim == 1 else axis
-    whole = x._array.shape[normalise_axis(axis, x.ndim, what)]
+    whole = x._spec.shape[normalise_axis(axis, x.ndim, what)]
     if isinstance(indices_or_sections, int) and (
         indices_or_sections < 1 or whole % indices_or_sections
     ):
@@ -293,7 +293,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     x = tensor_of(a)
     if axis is not None:
         return tf.roll(x, shift, axis)
-    return tf.reshape(tf.roll(ravel(x), shift, 0), x._array.shape)
+    return tf.reshape(tf.roll(ravel(x), shift, 0), x._spec.shape)
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
@@ -321,9 +321,9 @@ def take(
     if axis is None:
         x, axis = ravel(x), 0
     axis = normalise_axis(axis, x.ndim, "take")
-    if places._array.dtype.itemsize < 4:
+    if places._spec.dtype.itemsize < 4:
         places = to_dtype(places, _INT64)
-    count = x._array.shape[axis]
+    count = x._spec.shape[axis]
     places = clip_by_value(places, 0, count - 1) if mode == "clip" else math.floormod(places, count)
     return tf.gather(x, places, axis=axis)
 
@@ -349,12 +349,12 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     keep, x = tensor_of(condition, np.dtype(bool)), tensor_of(a)
     if keep.ndim != 1:
         raise ValueError(
-            f"compress: `condition` must be a vector. Received: shape {keep._array.shape}."
+            f"compress: `condition` must be a vector. Received: shape {keep._spec.shape}."
         )
     if axis is None or not x.ndim:
         x, axis = ravel(x), 0 if axis is None else axis
     axis = normalise_axis(axis, x.ndim, "compress")
-    missing = x._array.shape[axis] - keep._array.shape[0]
+    missing = x._spec.shape[axis] - keep._spec.shape[0]
     if missing > 0:
         keep = tf.concat([keep, tf.zeros([missing], bool)], 0)
     return tf.boolean_mask(x, keep, axis)
@@ -414,7 +414,7 @@ def argsort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any =
     if order is not None:
         raise refuse("order", "argsort")
     x = tensor_of(a)
-    if x._array.dtype.kind == "c":
+    if x._spec.dtype.kind == "c":
         raise TypeError(f"argsort: complex numbers have no order. Received: {x.dtype.name}.")
     x, axis = (ravel(x), 0) if axis is None or not x.ndim else (x, axis)
     return to_dtype(tf.argsort(x, axis, stable=True), _INT64)

@@ -18,6 +18,6 @@ def binary(primitive, convert=pair):
 
     def function(x1, x2):
         xs = convert(x1, x2)
-        return apply(of_booleans if xs[0]._array.dtype.kind == "b" else primitive, xs)
+        return apply(of_booleans if xs[0]._spec.dtype.kind == "b" else primitive, xs)
 
     return function

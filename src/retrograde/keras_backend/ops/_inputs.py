@@ -73,7 +73,7 @@ def of_dtype(x: Any, dtype: np.dtype) -> Tensor:
 def _kind(x: Any) -> Any:
     """What decides about the dtype: that of a tensor, or Python's type of a number."""
     if isinstance(x, Tensor):
-        return x._array.dtype
+        return x._spec.dtype
     return next(kind for kind in (bool, int, float) if isinstance(x, kind))
 
 
@@ -95,14 +95,14 @@ def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     """Two values as tensors of one dtype; nearly always they are such already."""
     x1, x2 = _tensor_or_number(x1), _tensor_or_number(x2)
     if isinstance(x1, Tensor):
-        dtype = x1._array.dtype
+        dtype = x1._spec.dtype
         if isinstance(x2, Tensor):
-            if x2._array.dtype is dtype:
+            if x2._spec.dtype is dtype:
                 return x1, x2
         elif dtype in dtypes.FLOATING:
             return x1, wrap(dtype.type(x2))
-    elif isinstance(x2, Tensor) and x2._array.dtype in dtypes.FLOATING:
-        return wrap(x2._array.dtype.type(x1)), x2
+    elif isinstance(x2, Tensor) and x2._spec.dtype in dtypes.FLOATING:
+        return wrap(x2._spec.dtype.type(x1)), x2
     x1, x2 = promoted(x1, x2)
     return x1, x2
 
@@ -110,7 +110,7 @@ def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 def inexact(x: Any) -> Tensor:
     """`x` as a tensor of floats or complex numbers; integers and booleans as `floatx`."""
     x = tensor(x)
-    return x if x._array.dtype in dtypes.INEXACT else to_dtype(x, floatx())
+    return x if x._spec.dtype in dtypes.INEXACT else to_dtype(x, floatx())
 
 
 def inexact_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
@@ -122,7 +122,7 @@ def inexact_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 def numbers(x: Any) -> Tensor:
     """`x` as a tensor of numbers; booleans as int32."""
     x = tensor(x)
-    return to_dtype(x, INT32) if x._array.dtype.kind == "b" else x
+    return to_dtype(x, INT32) if x._spec.dtype.kind == "b" else x
 
 
 def number_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
@@ -134,7 +134,7 @@ def number_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 def booleans(x: Any) -> Tensor:
     """`x` as booleans: numbers are true unless they are zero."""
     x = tensor(x)
-    return x if x._array.dtype.kind == "b" else to_dtype(x, BOOL)
+    return x if x._spec.dtype.kind == "b" else to_dtype(x, BOOL)
 
 
 def boolean_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
@@ -144,7 +144,7 @@ def boolean_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 
 def single(x: Tensor) -> Tensor:
     """`x` in float32 if it has half precision."""
-    return to_dtype(x, FLOAT32) if x._array.dtype.itemsize < 4 else x
+    return to_dtype(x, FLOAT32) if x._spec.dtype.itemsize < 4 else x
 
 
 # Shapes and axes
@@ -181,4 +181,4 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
 
 def shape_of(x: Tensor) -> tuple[int, ...]:
     """The shape, as a tuple."""
-    return tuple(x._array.shape)
+    return tuple(x._spec.shape)

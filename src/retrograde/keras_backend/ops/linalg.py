@@ -46,7 +46,7 @@ def _full(x):
 def _as_given(f, x):
     """What `f` makes of matrices, in the precision in which they are given."""
     x = inexact(x)
-    return to_dtype(f(single(x)), x._array.dtype)
+    return to_dtype(f(single(x)), x._spec.dtype)
 
 
 # Decompositions
@@ -66,7 +66,7 @@ def cholesky_inverse(a, upper=False):
     """The inverse of the matrix of which `a` is the Cholesky factor."""
 
     def inverse_of_product(a):
-        unit = Tensor(np.eye(a._array.shape[-1], dtype=a._array.dtype))
+        unit = Tensor(np.eye(a._spec.shape[-1], dtype=a._spec.dtype))
         inverse = linalg.triangular_solve(a, unit, lower=not upper)
         return matrices.product(inverse, inverse, adjoint_a=not upper, adjoint_b=upper)
 
@@ -105,7 +105,7 @@ def lu_factor(a):
     beside or below it follows from its triangles.
     """
     x = _full(a)
-    rows, columns = x._array.shape[-2:]
+    rows, columns = x._spec.shape[-2:]
     pivots, order = apply(decomposition.pivots, (x,))
     x = take_along_axis(x, expand_dims(order, -1), -2)
     n = builtins.min(rows, columns)
@@ -131,7 +131,7 @@ def lu_factor(a):
 def _solved(f, a, b):
     """What `f` makes of matrices; a vector is a column on the way."""
     a, b = inexact_pair(a, b)
-    dtype, vector = a._array.dtype, b.ndim == a.ndim - 1
+    dtype, vector = a._spec.dtype, b.ndim == a.ndim - 1
     y = f(single(a), single(expand_dims(b, -1) if vector else b))
     return to_dtype(squeeze(y, -1) if vector else y, dtype)
 
@@ -157,7 +157,7 @@ def pinv(x, rcond=None):
     _refuse_vectors(x)
 
     def pseudo_inverse(x):
-        least = builtins.max(x._array.shape[-2:]) * np.finfo(x._array.dtype).eps
+        least = builtins.max(x._spec.shape[-2:]) * np.finfo(x._spec.dtype).eps
         return linalg.pinv(x, float(least) if rcond is None else rcond)
 
     return _as_given(pseudo_inverse, x)
@@ -196,7 +196,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
                 f"shape {shape_of(x)}."
             )
         y = (_vector_norm if len(over) == 1 else _matrix_norm)(x, ord, over, keepdims)
-    return to_dtype(y, own._array.dtype)
+    return to_dtype(y, own._spec.dtype)
 
 
 def _axes(axis, ndim):
@@ -206,7 +206,7 @@ def _axes(axis, ndim):
 
 
 def _euclidean(x, over, keepdims):
-    size = absolute(x) if x._array.dtype.kind == "c" else x
+    size = absolute(x) if x._spec.dtype.kind == "c" else x
     return sqrt(sum(size * size, over, keepdims))
 
 
@@ -219,7 +219,7 @@ def _vector_norm(x, ord, over, keepdims):
     if ord in (np.inf, -np.inf):
         return (max if ord > 0 else min)(size, over, keepdims)
     if ord == 0:
-        return sum(to_dtype(not_equal(size, zeros_like(size)), size._array.dtype), over, keepdims)
+        return sum(to_dtype(not_equal(size, zeros_like(size)), size._spec.dtype), over, keepdims)
     if ord == 1:
         return sum(size, over, keepdims)
     return sum(size ** float(ord), over, keepdims) ** (1.0 / ord)
@@ -248,7 +248,7 @@ def jvp(fun, primals, tangents, has_aux=False):
     flat, pack = nest.flatten_with_pack(tuple(primals))
     xs = [identity(tensor(x)) for x in flat]
     along = [
-        of_dtype(t, x._array.dtype) for t, x in zip(nest.flatten(tuple(tangents)), xs, strict=True)
+        of_dtype(t, x._spec.dtype) for t, x in zip(nest.flatten(tuple(tangents)), xs, strict=True)
     ]
     with ForwardAccumulator(xs, along) as accumulator:
         y = fun(*pack(xs))

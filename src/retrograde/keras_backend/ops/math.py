@@ -44,26 +44,26 @@ from retrograde.values import dtypes
 def _segmented(data, segment_ids, num_segments):
     """The rows, their ids and the number of segments; one more is for the rows left out."""
     x, ids = numbers(data), tensor(segment_ids)
-    if ids._array.dtype not in (INT32, INT64):
+    if ids._spec.dtype not in (INT32, INT64):
         ids = to_dtype(ids, INT32)
     if num_segments is None:
         last = int(np.asarray(ids).max(initial=-1))
         count = last + 1
     else:
         count = whole(num_segments)
-    beyond = Tensor(ids._array.dtype.type(count))
+    beyond = Tensor(ids._spec.dtype.type(count))
     inside = ar.logical_and(ids >= 0, ids < beyond)
     return x, ar.select(inside, ids, beyond), count
 
 
 def _first(y, count):
-    rest = tuple((0, n, 1) for n in y._array.shape[1:])
+    rest = tuple((0, n, 1) for n in y._spec.shape[1:])
     return shaping.take_slice(y, where=((0, count, 1), *rest))
 
 
 def segment_sum(data, segment_ids, num_segments=None, sorted=False):
     x, ids, count = _segmented(data, segment_ids, num_segments)
-    y = scatter_add(x, ids, shape=(count + 1, *x._array.shape[1:]))
+    y = scatter_add(x, ids, shape=(count + 1, *x._spec.shape[1:]))
     return _first(y, count)
 
 
@@ -82,7 +82,7 @@ def segment_min(data, segment_ids, num_segments=None, sorted=False):
 
 def _segment_extreme(primitive, worst, data, segment_ids, num_segments):
     x, ids, count = _segmented(data, segment_ids, num_segments)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype in dtypes.INTEGER:
         limits = np.iinfo(dtype)
         worst = limits.min if worst < 0 else limits.max
@@ -102,7 +102,7 @@ def in_top_k(targets, predictions, k):
     """Whether fewer than `k` classes have a larger prediction than the target; nan is small."""
     targets, predictions = tensor(targets), inexact(predictions)
     own = take_along_axis(predictions, expand_dims(targets, -1), -1)
-    own = ar.select(ar.is_nan(own), Tensor(own._array.dtype.type(-np.inf)), own)
+    own = ar.select(ar.is_nan(own), Tensor(own._spec.dtype.type(-np.inf)), own)
     larger = sum(to_dtype(predictions > own, INT32), -1)
     return larger < Tensor(np.int32(whole(k)))
 
@@ -126,7 +126,7 @@ def cdist(x, y):
     x, y = inexact_pair(x, y)
     if x.ndim < 2 or y.ndim < 2:
         raise ValueError("`cdist` inputs must have rank >= 2")
-    if x._array.shape[-1] != y._array.shape[-1]:
+    if x._spec.shape[-1] != y._spec.shape[-1]:
         raise ValueError("Last dimension of inputs to `cdist` must match")
     difference = expand_dims(x, -2) - expand_dims(y, -3)
     squares = sum(difference * difference, -1)
@@ -154,9 +154,9 @@ def _get_complex_tensor_from_tuple(x):
             "imaginary parts should have the same shape. Received: "
             f"x[0].shape = {shapes[0]}, x[1].shape = {shapes[1]}"
         )
-    if any(part._array.dtype not in dtypes.FLOATING for part in parts):
+    if any(part._spec.dtype not in dtypes.FLOATING for part in parts):
         raise ValueError(f"At least one tensor in input `x` is not of type float. Received: x={x}.")
-    dtype = FLOAT64 if any(part._array.dtype == FLOAT64 for part in parts) else FLOAT32
+    dtype = FLOAT64 if any(part._spec.dtype == FLOAT64 for part in parts) else FLOAT32
     return make_complex(*(to_dtype(part, dtype) for part in parts))
 
 
@@ -169,7 +169,7 @@ def _parts(y, dtype=None):
 def _transformed(primitive, x, rank, length=None):
     """The transform along the last axes, each of its own length unless one is given."""
     axes = tuple(range(x.ndim - rank, x.ndim))
-    lengths = tuple(x._array.shape[axis] for axis in axes) if length is None else (length,)
+    lengths = tuple(x._spec.shape[axis] for axis in axes) if length is None else (length,)
     return apply(primitive, (x,), {"axes": axes, "lengths": lengths, "norm": "backward"})
 
 
@@ -188,14 +188,14 @@ def ifft2(x):
 def rfft(x, fft_length=None):
     x = inexact(x)
     length = None if fft_length is None else whole(fft_length)
-    wide = x if x._array.dtype in fourier.REAL else to_dtype(x, FLOAT32)
-    return _parts(_transformed(fourier.rfft, wide, 1, length), x._array.dtype)
+    wide = x if x._spec.dtype in fourier.REAL else to_dtype(x, FLOAT32)
+    return _parts(_transformed(fourier.rfft, wide, 1, length), x._spec.dtype)
 
 
 def irfft(x, fft_length=None):
     spectrum = _get_complex_tensor_from_tuple(x)
-    length = 2 * (spectrum._array.shape[-1] - 1) if fft_length is None else whole(fft_length)
-    return to_dtype(_transformed(fourier.irfft, spectrum, 1, length), tensor(x[0])._array.dtype)
+    length = 2 * (spectrum._spec.shape[-1] - 1) if fft_length is None else whole(fft_length)
+    return to_dtype(_transformed(fourier.irfft, spectrum, 1, length), tensor(x[0])._spec.dtype)
 
 
 # Sequences
@@ -203,7 +203,7 @@ def irfft(x, fft_length=None):
 
 def extract_sequences(x, sequence_length, sequence_stride):
     x = tensor(x)
-    count = (x._array.shape[-1] - sequence_length) // sequence_stride + 1
+    count = (x._spec.shape[-1] - sequence_length) // sequence_stride + 1
     attrs = {"count": max(count, 0), "length": sequence_length, "step": sequence_stride}
     return apply(framing.frame, (x,), {"axis": x.ndim - 1, **attrs})
 
@@ -233,7 +233,7 @@ def _window(window, sequence_length, fft_length, dtype):
 
 def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=True):
     x = tensor(x)
-    dtype = x._array.dtype
+    dtype = x._spec.dtype
     if dtype not in fourier.REAL:
         raise TypeError(
             "Invalid input type. Expected `float32` or `float64`. "
@@ -261,9 +261,9 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
         )
     frames = _transformed(fourier.irfft, spectrum, 1, fft_length)
     if window is not None:
-        w = _window(window, sequence_length, fft_length, frames._array.dtype)
+        w = _window(window, sequence_length, fft_length, frames._spec.dtype)
         frames = frames * ar.divide_no_nan(w, _overlapping_squares(w, sequence_stride))
-    size = fft_length + sequence_stride * (frames._array.shape[-2] - 1)
+    size = fft_length + sequence_stride * (frames._spec.shape[-2] - 1)
     y = framing.overlap_add(frames, axis=frames.ndim - 2, size=size, step=sequence_stride)
     start = fft_length // 2 if center else 0
     stop = size - start if length is None else min(start + length, size)
@@ -272,7 +272,7 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
 
 def _overlapping_squares(window, step):
     """The squares of a window, added to those of all others that lie over it, a step apart each."""
-    n = window._array.shape[0]
+    n = window._spec.shape[0]
     count = -(-n // step)
     squares = reshape(pad(window * window, [(0, count * step - n)]), (count, step))
     return tile(sum(squares, 0), count)[:n]

@@ -11,7 +11,7 @@ class Images:
 
     def __init__(self, images, data_format):
         self.x = convert_to_tensor(images)
-        self.shape = self.x._array.shape
+        self.shape = self.x._spec.shape
         self.channels_first = standardize_data_format(data_format) == "channels_first"
         if len(self.shape) not in (3, 4):
             raise ValueError(
@@ -30,4 +30,4 @@ class Images:
     def as_given(self, y):
         """A tensor `(batch, height, width, channels)`, the way the images were given."""
         y = transpose(y, perm=(0, 3, 1, 2)) if self.channels_first else y
-        return y if len(self.shape) == 4 else reshape(y, shape=y._array.shape[1:])
+        return y if len(self.shape) == 4 else reshape(y, shape=y._spec.shape[1:])

@@ -46,7 +46,7 @@ def hsv_to_rgb(images, data_format=None):
 def _hsv_to_rgb(x):
     """Hues beyond 0 to 1 go round."""
     hue, saturation, value = unstack(colour.wide(x), axis=x.ndim - 1)
-    whole = Tensor(hue._array.dtype.type(1))
+    whole = Tensor(hue._spec.dtype.type(1))
     y = colour.from_hsv(apply(ar.mod, (hue, whole)), saturation, value)
     return cast(y, x.dtype.name)
 

@@ -29,7 +29,7 @@ def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None
 
 def _blurred(x, axis, size, sigma):
     """`x` blurred along one axis of space."""
-    distance = Tensor((np.arange(size) - (size - 1) / 2).astype(x._array.dtype)) / sigma
+    distance = Tensor((np.arange(size) - (size - 1) / 2).astype(x._spec.dtype)) / sigma
     weights = apply(el.exp, (distance * distance * -0.5,))
     weights = weights / apply(reduction.sum, (weights,), {"axis": (0,), "keepdims": False})
     channels = x.shape[-1]

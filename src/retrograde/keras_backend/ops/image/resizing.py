@@ -73,7 +73,7 @@ def resize(
         if y.shape[axis] != new:
             weights = resizing(y.shape[axis], new, interpolation, bool(antialias))
             y = resample(y, axis=axis, weights=weights)
-    return y if y._array.dtype == x._array.dtype else _rounded(y, x)
+    return y if y._spec.dtype == x._spec.dtype else _rounded(y, x)
 
 
 def _in_proportion(old, size):
@@ -84,7 +84,7 @@ def _in_proportion(old, size):
 
 def _cropped(x, axes, old, size):
     """The middle of images, as large as can be, in the proportion of `size`."""
-    where = [(0, n, 1) for n in x._array.shape]
+    where = [(0, n, 1) for n in x._spec.shape]
     for axis, n, wanted in zip(axes, old, _in_proportion(old, size), strict=True):
         kept = max(min(n, wanted), 1)
         start = (n - kept) // 2
@@ -97,9 +97,9 @@ def _padded(x, axes, old, size, fill_value):
     for axis, n, wanted in zip(axes, old, _in_proportion(old, size), strict=True):
         margin = (max(n, wanted) - n) // 2
         if margin:
-            shape = list(x._array.shape)
+            shape = list(x._spec.shape)
             shape[axis] = margin
-            filled = Tensor(np.full(shape, fill_value).astype(x._array.dtype))
+            filled = Tensor(np.full(shape, fill_value).astype(x._spec.dtype))
             x = concat(filled, x, filled, axis=axis)
     return x
 
@@ -137,7 +137,7 @@ def scale_and_translate(
             x.shape[axis], output_shape[axis], scale[place], translation[place], method, antialias
         )
         y = _along(y, axis, cast(matrix, y.dtype.name))
-    return y if y._array.dtype == x._array.dtype else _rounded(y, x)
+    return y if y._spec.dtype == x._spec.dtype else _rounded(y, x)
 
 
 def _along(x, axis, matrix):
@@ -145,7 +145,7 @@ def _along(x, axis, matrix):
     last = (*(i for i in range(x.ndim) if i != axis), axis)
     back = tuple(sorted(range(x.ndim), key=last.__getitem__))
     x = transpose(x, perm=last)
-    shape = x._array.shape
+    shape = x._spec.shape
     flat = reshape(x, shape=(math.prod(shape[:-1]), shape[-1]))
     y = apply(matmul, (flat, matrix))
     return transpose(reshape(y, shape=(*shape[:-1], y.shape[-1])), perm=back)
@@ -156,7 +156,7 @@ _FEW = 1000 * float(np.finfo(np.float32).eps)
 
 def _weights(old, new, scale, translation, method, antialias):
     """How much each old pixel counts for each new one: a matrix, differentiable in both numbers."""
-    dtype = scale._array.dtype
+    dtype = scale._spec.dtype
     per_pixel = 1 / scale
     stretch = apply(ar.maximum, (per_pixel, Tensor(dtype.type(1)))) if antialias else 1
     centres = (Tensor((np.arange(new) + 0.5).astype(dtype)) - translation) * per_pixel - 0.5
@@ -183,9 +183,9 @@ def _cubic(x):
 def _lanczos(radius):
     def kernel(x):
         near = x <= 1e-3
-        angle = apply(ar.select, (near, Tensor(x._array.dtype.type(1)), x)) * math.pi
+        angle = apply(ar.select, (near, Tensor(x._spec.dtype.type(1)), x)) * math.pi
         wave = apply(el.sin, (angle,)) * apply(el.sin, (angle / radius,)) * radius
-        wave = apply(ar.select, (near, Tensor(x._array.dtype.type(1)), wave / (angle * angle)))
+        wave = apply(ar.select, (near, Tensor(x._spec.dtype.type(1)), wave / (angle * angle)))
         return apply(ar.mask, (wave, x <= radius))
 
     return kernel

@@ -40,8 +40,8 @@ def map_coordinates(inputs, coordinates, order, fill_mode="constant", fill_value
         raise ValueError(
             f"Invalid value for argument `order`. Expected one of {[0, 1]}. Received: order={order}"
         )
-    whole = reshape(x, shape=(1, *x._array.shape, 1))
-    shape = places._array.shape[1:]
+    whole = reshape(x, shape=(1, *x._spec.shape, 1))
+    shape = places._spec.shape[1:]
     places = [reshape(p, shape=(1, math.prod(shape))) for p in unstack(places, axis=0)]
     return reshape(sampled(whole, places, order, fill_mode, fill_value), shape=shape)
 
@@ -52,11 +52,11 @@ def sampled(x, places, order, fill_mode, fill_value):
     `places` holds a tensor of coordinates for each axis of space, `(batch, *shape)`. The result
     has the dtype of `x`; integers are rounded.
     """
-    batch, *space, channels = x._array.shape
+    batch, *space, channels = x._spec.shape
     flat = single(inexact(reshape(x, shape=(batch, math.prod(space), channels))))
     dtype, wide = x.dtype.name, flat.dtype.name
     if any(p.shape[0] != batch for p in places):
-        places = [broadcast_to(p, shape=(batch, *p._array.shape[1:])) for p in places]
+        places = [broadcast_to(p, shape=(batch, *p._spec.shape[1:])) for p in places]
     places = [cast(p, wide) for p in places]
     fill = convert_to_tensor(fill_value, wide)
     y = None
@@ -65,7 +65,7 @@ def sampled(x, places, order, fill_mode, fill_value):
         part = _picked(flat, cells, space, fill_mode, fill)
         for _, weight in corner:
             if weight is not None:
-                part = part * reshape(weight, shape=(*weight._array.shape, 1))
+                part = part * reshape(weight, shape=(*weight._spec.shape, 1))
         y = part if y is None else y + part
     if not x.dtype.is_floating and order:
         y = apply(el.rint, (y,))
@@ -90,11 +90,11 @@ def _picked(flat, cells, space, fill_mode, fill):
             inside = seen if inside is None else inside & seen
         cell = _BEYOND[fill_mode](cell, size)
         position = cell if position is None else position * size + cell
-    position = reshape(position, shape=(*position._array.shape, 1))
+    position = reshape(position, shape=(*position._spec.shape, 1))
     values = apply(indexing.gather_nd, (flat, position), {"batch_dims": 1})
     if inside is None:
         return values
-    return apply(ar.select, (reshape(inside, shape=(*inside._array.shape, 1)), values, fill))
+    return apply(ar.select, (reshape(inside, shape=(*inside._spec.shape, 1)), values, fill))
 
 
 def _clamped(cell, size):

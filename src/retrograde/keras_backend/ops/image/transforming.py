@@ -61,7 +61,7 @@ def _projected(images, transform, interpolation, fill_mode, fill_value):
     rows, columns = _grid(x)
     numbers = unstack(cast(transform, rows.dtype.name), axis=1)
     a0, a1, a2, b0, b1, b2, c0, c1 = (
-        reshape(number, shape=(*number._array.shape, 1, 1)) for number in numbers
+        reshape(number, shape=(*number._spec.shape, 1, 1)) for number in numbers
     )
     k = c0 * columns + c1 * rows + 1
     across = (a0 * columns + a1 * rows + a2) / k
@@ -72,7 +72,7 @@ def _projected(images, transform, interpolation, fill_mode, fill_value):
 
 def _grid(x):
     """The row and the column of each pixel, so that they broadcast, in float32 or float64."""
-    _, height, width, _ = x._array.shape
+    _, height, width, _ = x._spec.shape
     dtype = "float64" if x.dtype.name == "float64" else "float32"
     rows, columns = np.arange(height)[:, None], np.arange(width)[None]
     return convert_to_tensor(rows, dtype), convert_to_tensor(columns, dtype)
@@ -86,12 +86,12 @@ def perspective_transform(
     images = Images(images, data_format)
     start, end = convert_to_tensor(start_points), convert_to_tensor(end_points)
     for name, points in (("start_points", start), ("end_points", end)):
-        if points.ndim not in (2, 3) or points._array.shape[-2:] != (4, 2):
+        if points.ndim not in (2, 3) or points._spec.shape[-2:] != (4, 2):
             raise ValueError(
                 f"Invalid {name} shape: expected (4,2) for a single image or (N,4,2) for a batch. "
                 f"Received shape: {points.shape}"
             )
-    if start._array.shape != end._array.shape:
+    if start._spec.shape != end._spec.shape:
         raise ValueError(
             "start_points and end_points must have the same shape. Received "
             f"start_points.shape={start.shape}, end_points.shape={end.shape}"
@@ -138,10 +138,10 @@ def elastic_transform(
     images = Images(images, data_format)
     x = images.batch()
     rows, columns = _grid(x)
-    batch, height, width, _ = x._array.shape
+    batch, height, width, _ = x._spec.shape
     sigma = float(sigma)
     size = int(6 * sigma) | 1
-    attrs = {"shape": (batch, height, width, 2), "dtype": rows._array.dtype}
+    attrs = {"shape": (batch, height, width, 2), "dtype": rows._spec.dtype}
     noise = apply(random_normal, (draw_seed(seed),), attrs) * sigma
     noise = gaussian_blur(noise, (size, size), (sigma, sigma), "channels_last")
     across, down = unstack(noise * convert_to_tensor(alpha, noise.dtype.name), axis=3)

@@ -11,7 +11,7 @@ class Space:
 
     def __init__(self, x, data_format):
         self.x = x
-        self.shape = x._array.shape
+        self.shape = x._spec.shape
         self.ndim = len(self.shape) - 2
         self.data_format = standardize_data_format(data_format)
         self.channels_first = self.data_format == "channels_first"

@@ -145,6 +145,6 @@ def sparsemax(x, axis=-1):
 def _along(primitive, x, axis):
     x = inexact(x)
     if axis is None:
-        flat = reshape(x, shape=(x._array.size,))
-        return reshape(apply(primitive, (flat,), {"axis": 0}), shape=x._array.shape)
+        flat = reshape(x, shape=(x._spec.size,))
+        return reshape(apply(primitive, (flat,), {"axis": 0}), shape=x._spec.shape)
     return apply(primitive, (x,), {"axis": axis_of(axis, x.ndim, primitive.name)})

@@ -42,14 +42,14 @@ def dot_product_attention(
     dtype = query.dtype.name
     scale = 1 / math.sqrt(key.shape[-1]) if scale is None else scale
     query, key, value = (transpose(x, perm=_HEADS_SECOND) for x in (query, key, value))
-    shape = (*query._array.shape[:3], key.shape[2])
+    shape = (*query._spec.shape[:3], key.shape[2])
     query = _by_heads(query, key.shape[1])
     logits = reshape(apply(matmul, (query, key), {"transpose_b": True}), shape=shape)
     logits = single(logits) * scale
     wide = logits.dtype.name
     if bias is not None:
         logits = logits + convert_to_tensor(bias, wide)
-    allowed = _allowed(mask, is_causal, logits._array.shape[-2:])
+    allowed = _allowed(mask, is_causal, logits._spec.shape[-2:])
     if allowed is not None:
         never = convert_to_tensor(-0.7 * float(np.finfo(np.float32).max), wide)
         logits = apply(ar.select, (allowed, logits, never))
@@ -61,7 +61,7 @@ def dot_product_attention(
 
 def _by_heads(x, heads):
     """`x` with `heads` heads: those of it that share one are laid end to end."""
-    batch, own, time, features = x._array.shape
+    batch, own, time, features = x._spec.shape
     if own == heads:
         return x
     return reshape(x, shape=(batch, heads, own // heads * time, features))

@@ -28,7 +28,7 @@ def _check(name, x, w, data_format):
 
 
 def _groups(channels, w):
-    inner = w._array.shape[-2]
+    inner = w._spec.shape[-2]
     if channels % inner:
         raise ValueError(
             "The number of input channels must be evenly divisible by kernel's in_channels. "
@@ -39,9 +39,9 @@ def _groups(channels, w):
 
 def _convolved(space, w, strides, padding, dilation_rate, groups):
     x = space.to_last()
-    size = w._array.shape[:-2]
+    size = w._spec.shape[:-2]
     windows = space.windows(size, strides, padding, dilation_rate)
-    if x._array.size and 0 in windows.positions(space.sizes):
+    if x._spec.size and 0 in windows.positions(space.sizes):
         raise ValueError(
             "The convolution operation resulted in an empty output. This can happen if the input "
             "is too small for the given kernel size, strides, dilation rate, and padding mode. "
@@ -57,7 +57,7 @@ def depthwise_conv(inputs, kernel, strides=1, padding="valid", data_format=None,
     x, w = pair(inputs, kernel)
     space = Space(x, data_format)
     _check("check_conv_input_channels", x, w, space.data_format)
-    *taps, channels, results = w._array.shape
+    *taps, channels, results = w._spec.shape
     w = reshape(w, shape=(*taps, 1, channels * results))
     return _convolved(space, w, strides, padding, dilation_rate, channels)
 
@@ -89,10 +89,10 @@ def conv_transpose(
     x, w = pair(inputs, kernel)
     space = Space(x, data_format)
     _check("check_conv_transpose_input_channels", x, w, space.data_format)
-    taps, strides = w._array.shape[:-2], space.along_axes(strides)
+    taps, strides = w._spec.shape[:-2], space.along_axes(strides)
     dilations = space.along_axes(dilation_rate)
     widened = backend_utils.compute_conv_transpose_padding_args_for_jax(
-        x._array.shape, w._array.shape, strides, padding, output_padding, dilations
+        x._spec.shape, w._spec.shape, strides, padding, output_padding, dilations
     )
     # Each input reaches `extent` cells. Of all cells reached, some are cut off on both sides; or
     # on the right, some that are not reached are added.
@@ -115,6 +115,6 @@ def conv_transpose(
 def _with_zeros_behind(y, counts):
     if not any(counts):
         return y
-    shape = y._array.shape
+    shape = y._spec.shape
     whole = (shape[0], *map(sum, zip(shape[1:-1], counts, strict=True)), shape[-1])
     return put_slice(y, shape=whole, where=tuple((0, n, 1) for n in shape))

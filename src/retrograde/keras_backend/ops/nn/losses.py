@@ -39,7 +39,7 @@ def _clipped(p):
 
 
 def _same_shape(target, output):
-    if target._array.shape != output._array.shape:
+    if target._spec.shape != output._spec.shape:
         raise ValueError(
             "Arguments `target` and `output` must have the same shape. Received: "
             f"target.shape={target.shape}, output.shape={output.shape}"
@@ -85,8 +85,8 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
             f"Argument `output` must be at least rank 1. Received: output.shape={shown.shape}"
         )
     if target.ndim == shown.ndim and target.shape[-1] == 1:
-        target = reshape(target, shape=target._array.shape[:-1])
-    if target._array.shape != shown._array.shape[:-1]:
+        target = reshape(target, shape=target._spec.shape[:-1])
+    if target._spec.shape != shown._spec.shape[:-1]:
         raise ValueError(
             "Arguments `target` and `output` must have the same shape up until the last "
             f"dimension: target.shape={target.shape}, output.shape={shown.shape}"
@@ -137,7 +137,7 @@ def multi_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
 def psnr(x1, x2, max_val):
     """The peak signal-to-noise ratio of two images whose values reach up to `max_val`."""
     x1, x2 = promoted(x1, x2)
-    if x1._array.shape != x2._array.shape:
+    if x1._spec.shape != x2._spec.shape:
         raise ValueError(f"Input shapes {x1.shape} and {x2.shape} must match for PSNR calculation.")
     x1, x2 = inexact(x1), inexact(x2)
     squares = apply(ar.squared_difference, (x1, x2))

@@ -24,7 +24,7 @@ def moments(x, axes, keepdims=False, synchronized=False):
     mean = apply(reduction.mean, (x,), over)
     variance = apply(reduction.mean, (apply(ar.squared_difference, (x, mean)),), over)
     if not keepdims:
-        shape = tuple(n for i, n in enumerate(x._array.shape) if i not in axis)
+        shape = tuple(n for i, n in enumerate(x._spec.shape) if i not in axis)
         mean, variance = reshape(mean, shape=shape), reshape(variance, shape=shape)
     if dtype == "float16":  # rather its largest number than infinity
         mean, variance = _within_float16(mean), _within_float16(variance)
@@ -40,7 +40,7 @@ def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilo
     """`x` less `mean`, over the square root of `variance`; times `scale`, plus `offset`."""
     x = convert_to_tensor(x)
     axis = axis_of(axis, x.ndim, "batch_normalization")
-    shape = tuple(n if i == axis else 1 for i, n in enumerate(x._array.shape))
+    shape = tuple(n if i == axis else 1 for i, n in enumerate(x._spec.shape))
 
     def along_axis(value):
         return reshape(convert_to_tensor(value), shape=shape)

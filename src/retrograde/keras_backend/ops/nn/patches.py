@@ -27,7 +27,7 @@ def unfold(x, kernel_size, dilation=1, padding=0, stride=1):
     windows = _windows(kernel_size, dilation, padding, stride)
     last = transpose(x, perm=(0, 2, 3, 1))
     y = apply(patches.take_patches, (last,), {"windows": windows})
-    batch, rows, columns, height, width, channels = y._array.shape
+    batch, rows, columns, height, width, channels = y._spec.shape
     y = transpose(y, perm=(0, 5, 3, 4, 1, 2))
     return reshape(y, shape=(batch, channels * height * width, rows * columns))
 
@@ -37,7 +37,7 @@ def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
     x = convert_to_tensor(x)
     space = _pair(output_size)
     windows = _windows(kernel_size, dilation, padding, stride)
-    batch, depth, _ = x._array.shape
+    batch, depth, _ = x._spec.shape
     height, width = windows.size
     shape = (batch, depth // (height * width), height, width, *windows.positions(space))
     y = transpose(reshape(x, shape=shape), perm=(0, 4, 5, 2, 3, 1))
@@ -49,12 +49,12 @@ def space_to_depth(x, block_size, data_format="channels_last"):
     """Blocks of cells, each made the channels of one cell."""
     x, n = convert_to_tensor(x), block_size
     if standardize_data_format(data_format) == "channels_first":
-        batch, channels, height, width = x._array.shape
+        batch, channels, height, width = x._spec.shape
         rows, columns = height // n, width // n
         y = reshape(x, shape=(batch, channels, rows, n, columns, n))
         y = transpose(y, perm=(0, 1, 3, 5, 2, 4))
         return reshape(y, shape=(batch, channels * n * n, rows, columns))
-    batch, height, width, channels = x._array.shape
+    batch, height, width, channels = x._spec.shape
     rows, columns = height // n, width // n
     y = transpose(reshape(x, shape=(batch, rows, n, columns, n, channels)), perm=(0, 1, 3, 2, 4, 5))
     return reshape(y, shape=(batch, rows, columns, n * n * channels))
@@ -64,12 +64,12 @@ def depth_to_space(x, block_size, data_format="channels_last"):
     """The inverse of `space_to_depth`."""
     x, n = convert_to_tensor(x), block_size
     if standardize_data_format(data_format) == "channels_first":
-        batch, depth, rows, columns = x._array.shape
+        batch, depth, rows, columns = x._spec.shape
         channels = depth // (n * n)
         y = reshape(x, shape=(batch, channels, n, n, rows, columns))
         y = transpose(y, perm=(0, 1, 4, 2, 5, 3))
         return reshape(y, shape=(batch, channels, rows * n, columns * n))
-    batch, rows, columns, depth = x._array.shape
+    batch, rows, columns, depth = x._spec.shape
     channels = depth // (n * n)
     y = transpose(reshape(x, shape=(batch, rows, columns, n, n, channels)), perm=(0, 1, 3, 2, 4, 5))
     return reshape(y, shape=(batch, rows * n, columns * n, channels))

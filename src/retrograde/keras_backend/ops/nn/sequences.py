@@ -53,7 +53,7 @@ def ctc_decode(
 
 
 def _greedy(x, lengths, merge_repeated, mask_index):
-    batch, time, _ = x._array.shape
+    batch, time, _ = x._spec.shape
     over = Tensor(np.arange(time, dtype=np.int32)) >= reshape(lengths, shape=(batch, 1))
     nothing = convert_to_tensor(-1, "int32")
     best = apply(reduction.argmax, (x,), {"axis": 2, "dtype": np.dtype(np.int32)})

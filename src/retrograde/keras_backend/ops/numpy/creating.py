@@ -52,7 +52,7 @@ def full(shape, fill_value, dtype=None):
 
 
 def _own_or(dtype, x):
-    return x._array.dtype if dtype is None else numpy_dtype(dtype)
+    return x._spec.dtype if dtype is None else numpy_dtype(dtype)
 
 
 def zeros_like(x, dtype=None):
@@ -79,7 +79,7 @@ def full_like(x, fill_value, dtype=None):
 
 def _kinds(*values):
     """What decides about the dtype: that of a tensor, or Python's type of a number."""
-    return [type(v) if isinstance(v, (int, float)) else tensor(v)._array.dtype for v in values]
+    return [type(v) if isinstance(v, (int, float)) else tensor(v)._spec.dtype for v in values]
 
 
 def _number(value):
@@ -127,7 +127,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10, dtype=None, axis=0):
     own = common_dtype(*_kinds(start, stop), float)
     exponents, _ = _spaced(start, stop, whole(num), endpoint, own, axis)
     wide = single(exponents)
-    y = power(of_dtype(base, wide._array.dtype), wide)
+    y = power(of_dtype(base, wide._spec.dtype), wide)
     return to_dtype(y, own if dtype is None else numpy_dtype(dtype))
 
 
@@ -138,7 +138,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     first, last = (single(of_dtype(v, own)) for v in (start, stop))
     side = sign(first)
     ends = [log(v * side) for v in (first, last)]
-    exponents, _ = _spaced(*ends, whole(num), endpoint, first._array.dtype, axis)
+    exponents, _ = _spaced(*ends, whole(num), endpoint, first._spec.dtype, axis)
     return to_dtype(exp(exponents) * side, wanted)
 
 

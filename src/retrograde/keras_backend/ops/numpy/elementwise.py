@@ -41,7 +41,7 @@ from retrograde.values import dtypes
 def _wide_inexact(x):
     """`x` as floats or complex numbers; int64 as float64."""
     x = tensor(x)
-    return to_dtype(x, FLOAT64) if x._array.dtype == INT64 else inexact(x)
+    return to_dtype(x, FLOAT64) if x._spec.dtype == INT64 else inexact(x)
 
 
 def _wide_inexact_pair(x1, x2):
@@ -50,7 +50,7 @@ def _wide_inexact_pair(x1, x2):
 
 
 def _scaled(x, factor):
-    return x * Tensor(x._array.dtype.type(factor))
+    return x * Tensor(x._spec.dtype.type(factor))
 
 
 # Arithmetic
@@ -76,14 +76,14 @@ def floor_divide(x1, x2):
 
 def negative(x):
     x = tensor(x)
-    if x._array.dtype.kind == "u":
+    if x._spec.dtype.kind == "u":
         return apply(ar.subtract, (tf.zeros_like(x), x))
     return apply(ar.negative, (x,))
 
 
 def reciprocal(x):
     x = tensor(x)
-    if x._array.dtype in dtypes.INEXACT:
+    if x._spec.dtype in dtypes.INEXACT:
         return apply(ar.reciprocal, (x,))
     x = numbers(x)
     return apply(ar.truncate_divide, (tf.ones_like(x), x))
@@ -103,7 +103,7 @@ def _past_nan(extreme, x1, x2):
     """The extreme of two values; where one is NaN, the other."""
     x1, x2 = pair(x1, x2)
     y = extreme(x1, x2)
-    if x1._array.dtype not in dtypes.FLOATING:
+    if x1._spec.dtype not in dtypes.FLOATING:
         return y
     y = ar.select(ar.is_nan(x1), x2, y)
     return ar.select(ar.is_nan(x2), x1, y)
@@ -120,7 +120,7 @@ def fmin(x1, x2):
 def clip(x, x_min, x_max):
     """Within bounds; if the lower bound exceeds the upper one, the upper one counts."""
     x = numbers(x)
-    own = x._array.dtype
+    own = x._spec.dtype
     for bound, extreme in ((x_min, ar.maximum), (x_max, ar.minimum)):
         if bound is not None:
             x = apply(extreme, pair(x, bound))
@@ -150,21 +150,21 @@ def heaviside(x1, x2):
 
 def trunc(x):
     x = tensor(x)
-    return shared.trunc(x) if x._array.dtype in dtypes.INEXACT else identity(x)
+    return shared.trunc(x) if x._spec.dtype in dtypes.INEXACT else identity(x)
 
 
 def round(x, decimals=0):
     x = tensor(x)
-    if x._array.dtype in dtypes.INEXACT:
+    if x._spec.dtype in dtypes.INEXACT:
         return shared.around(x, decimals) if decimals else apply(el.round_, (x,))
     if whole(decimals) >= 0:
         return identity(numbers(x))
-    return to_dtype(shared.around(to_dtype(x, FLOAT64), decimals), numbers(x)._array.dtype)
+    return to_dtype(shared.around(to_dtype(x, FLOAT64), decimals), numbers(x)._spec.dtype)
 
 
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
     x = tensor(x)
-    own = x._array.dtype
+    own = x._spec.dtype
     if own not in dtypes.INEXACT:
         return identity(x)
     if own in dtypes.COMPLEX:
@@ -206,11 +206,11 @@ def logaddexp2(x1, x2):
 
 def ldexp(x1, x2):
     x1, x2 = tensor(x1), tensor(x2)
-    if x2._array.dtype not in dtypes.INTEGER:
+    if x2._spec.dtype not in dtypes.INTEGER:
         raise TypeError(
             f"ldexp: the exponents must be integers. Received: x2 of dtype {x2.dtype.name}."
         )
-    dtype = common_dtype(x1._array.dtype, x2._array.dtype, float)
+    dtype = common_dtype(x1._spec.dtype, x2._spec.dtype, float)
     return to_dtype(x1, dtype) * powers.exp2(to_dtype(x2, dtype))
 
 
@@ -252,17 +252,17 @@ def rad2deg(x):
 
 def real(x):
     x = tensor(x)
-    return math.real(x) if x._array.dtype in dtypes.COMPLEX else identity(x)
+    return math.real(x) if x._spec.dtype in dtypes.COMPLEX else identity(x)
 
 
 def imag(x):
     x = tensor(x)
-    return math.imag(x) if x._array.dtype in dtypes.COMPLEX else tf.zeros_like(x)
+    return math.imag(x) if x._spec.dtype in dtypes.COMPLEX else tf.zeros_like(x)
 
 
 def conjugate(x):
     x = tensor(x)
-    return conjugated(x) if x._array.dtype in dtypes.COMPLEX else identity(x)
+    return conjugated(x) if x._spec.dtype in dtypes.COMPLEX else identity(x)
 
 
 conj = conjugate
@@ -327,17 +327,17 @@ isnan = unary(ar.is_nan)
 
 def isneginf(x):
     x = inexact(x)
-    return ar.equal(x, of_dtype(-np.inf, x._array.dtype))
+    return ar.equal(x, of_dtype(-np.inf, x._spec.dtype))
 
 
 def isposinf(x):
     x = inexact(x)
-    return ar.equal(x, of_dtype(np.inf, x._array.dtype))
+    return ar.equal(x, of_dtype(np.inf, x._spec.dtype))
 
 
 def isreal(x):
     x = tensor(x)
-    if x._array.dtype in dtypes.COMPLEX:
+    if x._spec.dtype in dtypes.COMPLEX:
         x = math.imag(x)
         return ar.equal(x, tf.zeros_like(x))
     return tf.ones_like(x, bool)
@@ -347,7 +347,7 @@ def isclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether the distance is at most `atol + rtol * |x2|`; infinities are close to themselves."""
     x1, x2 = inexact_pair(x1, x2)
     size = absolute(x2)
-    limit = of_dtype(atol, size._array.dtype) + _scaled(size, rtol)
+    limit = of_dtype(atol, size._spec.dtype) + _scaled(size, rtol)
     near = ar.logical_and(absolute(x1 - x2) <= limit, isfinite(x2))
     near = ar.logical_or(near, ar.equal(x1, x2))
     if equal_nan:

@@ -42,7 +42,7 @@ from retrograde.values.arguments import shown
 def _integer(indices):
     """Indices of a dtype that can index."""
     i = tensor(indices)
-    return i if i._array.dtype in (INT32, INT64) else to_dtype(i, INT32)
+    return i if i._spec.dtype in (INT32, INT64) else to_dtype(i, INT32)
 
 
 def take(x, indices, axis=None):
@@ -50,7 +50,7 @@ def take(x, indices, axis=None):
     if axis is None:
         x, axis = ravel(x), 0
     at = axis_of(axis, x.ndim, "take")
-    places = indexing.from_front(_integer(indices), size=x._array.shape[at])
+    places = indexing.from_front(_integer(indices), size=x._spec.shape[at])
     return indexing.gather(x, places, axis=at)
 
 
@@ -66,7 +66,7 @@ def unravel_index(indices, shape):
     i = apply(indexing.from_front, (i,), {"size": math.prod(sizes)})
     places = []
     for n in reversed(sizes):
-        n = Tensor(i._array.dtype.type(n))
+        n = Tensor(i._spec.dtype.type(n))
         places.append(ar.mod(i, n))
         i = ar.floor_divide(i, n)
     return tuple(reversed(places))
@@ -128,7 +128,7 @@ def searchsorted(sorted_sequence, values, side="left"):
 def digitize(x, bins):
     """Which of the intervals between `bins`, which ascend or descend, each element is in."""
     x, bins = number_pair(x, bins)
-    count = bins._array.shape[0]
+    count = bins._spec.shape[0]
     ascending = searchsorted(bins, x, side="right")
     if count < 2:
         return ascending
@@ -192,7 +192,7 @@ def bincount(x, weights=None, minlength=0, sparse=False):
     shape = shape_of(x)
     w = Tensor(np.ones(shape, INT32)) if weights is None else promoted(x, weights)[1]
     x = to_dtype(x, INT64)
-    largest = int(max(x)) if x._array.size else -1
+    largest = int(max(x)) if x._spec.size else -1
     length = builtins.max(whole(minlength), largest + 1)
     count = math.prod(shape[:-1])
     starts = Tensor((np.arange(count) * length).reshape((*shape[:-1], 1)))
@@ -203,9 +203,9 @@ def bincount(x, weights=None, minlength=0, sparse=False):
 def histogram(x, bins=10, range=None):
     """How many elements are in each of `bins` intervals, and the ends of these."""
     x = ravel(inexact(x))
-    own = x._array.dtype
+    own = x._spec.dtype
     if range is None:
-        low, high = (min(x), max(x)) if x._array.size else (tensor(0.0), tensor(1.0))
+        low, high = (min(x), max(x)) if x._spec.size else (tensor(0.0), tensor(1.0))
         low, high = to_dtype(low, own), to_dtype(high, own)
         same = ar.equal(low, high)
         half = Tensor(own.type(0.5))
@@ -253,24 +253,24 @@ def _quantile(x, q, axis, method, keepdims, past_nan, of):
     """
     own = inexact(x)
     x, over = axes_to_end(single(own), axis, "quantile")
-    shares = of_dtype(q, x._array.dtype)
+    shares = of_dtype(q, x._spec.dtype)
     shares = shares / float(of) if of != 1 else shares
     shape = shape_of(shares)
     missing = ar.is_nan(x)
     last = x.ndim - 1
-    present = to_dtype(ar.logical_not(missing), x._array.dtype)
-    count = sum(present, -1, True) if past_nan else Tensor(x._array.dtype.type(x.shape[-1]))
+    present = to_dtype(ar.logical_not(missing), x._spec.dtype)
+    count = sum(present, -1, True) if past_nan else Tensor(x._spec.dtype.type(x.shape[-1]))
     top = ar.maximum(count - 1, tf.zeros_like(count))
     y = _between(sort(x, -1), top * ravel(shares), method)
-    nan = Tensor(x._array.dtype.type(np.nan))
+    nan = Tensor(x._spec.dtype.type(np.nan))
     spoiled = (all if past_nan else any)(missing, -1, True)
     y = ar.select(spoiled, nan, y)
-    y = shaping.reshape(y, shape=(*y._array.shape[:-1], *shape))
+    y = shaping.reshape(y, shape=(*y._spec.shape[:-1], *shape))
     y = moveaxis(y, tuple(range(last, y.ndim)), tuple(range(len(shape))))
     if keepdims:
-        sizes = [1 if i in over else n for i, n in enumerate(own._array.shape)]
+        sizes = [1 if i in over else n for i, n in enumerate(own._spec.shape)]
         y = shaping.reshape(y, shape=(*shape, *sizes))
-    return to_dtype(y, own._array.dtype)
+    return to_dtype(y, own._spec.dtype)
 
 
 def _between(x, position, method):

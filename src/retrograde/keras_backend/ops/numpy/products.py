@@ -44,8 +44,8 @@ def _factors(*xs):
     """Tensors of one dtype in which to multiply and add up; int8 as int32, and bool too."""
     given = [tensor(x) for x in xs]
     xs = promoted(*given)
-    dtype = xs[0]._array.dtype
-    if dtype == _INT8 and all(x._array.dtype == _INT8 for x in given):
+    dtype = xs[0]._spec.dtype
+    if dtype == _INT8 and all(x._spec.dtype == _INT8 for x in given):
         dtype = INT32
         xs = [to_dtype(x, dtype) for x in xs]
     return ([to_dtype(x, INT32) for x in xs] if dtype == BOOL else xs), dtype
@@ -53,7 +53,7 @@ def _factors(*xs):
 
 def matmul(x1, x2):
     a, b = pair(x1, x2)
-    if a._array.ndim >= 2 <= b._array.ndim and a._array.dtype in dtypes.INEXACT:
+    if a._spec.ndim >= 2 <= b._spec.ndim and a._spec.dtype in dtypes.INEXACT:
         return apply(product, (a, b))
     (x1, x2), dtype = _factors(x1, x2)
     return to_dtype(shared.matmul(x1, x2), dtype)
@@ -62,7 +62,7 @@ def matmul(x1, x2):
 def _multiplied(function, x1, x2, *args):
     """The product of values of one dtype, which it has, too; int8 as well."""
     x1, x2 = pair(x1, x2)
-    return to_dtype(function(numbers(x1), numbers(x2), *args), x1._array.dtype)
+    return to_dtype(function(numbers(x1), numbers(x2), *args), x1._spec.dtype)
 
 
 def _product(function):
@@ -96,22 +96,22 @@ def einsum(subscripts, *operands, **kwargs):
 def correlate(x1, x2, mode="valid"):
     """The products of one vector with the parts of the other under it, as it slides along."""
     x1, x2 = promoted(x1, x2)
-    dtype = x1._array.dtype
+    dtype = x1._spec.dtype
     if dtype not in dtypes.INEXACT:
         dtype = FLOAT64 if dtype == INT64 else FLOAT32
         x1, x2 = to_dtype(x1, dtype), to_dtype(x2, dtype)
     x2 = conj(x2)
-    swapped = x1._array.shape[0] < x2._array.shape[0]
+    swapped = x1._spec.shape[0] < x2._spec.shape[0]
     if swapped:
         x1, x2 = x2, x1
-    n = x2._array.shape[0]
+    n = x2._spec.shape[0]
     margins = {"valid": (0, 0), "same": (n // 2, n - 1 - n // 2), "full": (n - 1, n - 1)}
     if mode not in margins:
         raise ValueError(
             f"correlate: `mode` must be one of {list(margins)}. Received: {shown(mode)}."
         )
     x1 = pad(x1, [margins[mode]])
-    count = x1._array.shape[0] - n + 1
+    count = x1._spec.shape[0] - n + 1
     parts = framing.frame(x1, axis=0, count=count, length=n, step=1)
     y = ravel(product(parts, reshape(x2, (n, 1))))
     return flip(y) if swapped else y
@@ -120,13 +120,13 @@ def correlate(x1, x2, mode="valid"):
 def corrcoef(x):
     """The correlation of each row with each other."""
     own = tensor(x)
-    own = to_dtype(own, FLOAT64) if own._array.dtype == INT64 else inexact(own)
+    own = to_dtype(own, FLOAT64) if own._spec.dtype == INT64 else inexact(own)
     x = single(own)
     rows = x if x.ndim > 1 else reshape(x, (1, -1))
     rows = rows - mean(rows, 1, True)
     length = sqrt(sum(rows * rows, 1, True))
     y = product(rows, rows, transpose_b=True) / length / reshape(length, (1, -1))
-    return to_dtype(y if x.ndim > 1 else reshape(y, ()), own._array.dtype)
+    return to_dtype(y if x.ndim > 1 else reshape(y, ()), own._spec.dtype)
 
 
 def diff(a, n=1, axis=-1):
@@ -139,19 +139,19 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     at = axis_of(axis, y.ndim, "trapezoid")
     y = moveaxis(y, at, -1)
     if x is None:
-        width = of_dtype(dx, y._array.dtype)
+        width = of_dtype(dx, y._spec.dtype)
     else:
-        x = of_dtype(x, y._array.dtype)
+        x = of_dtype(x, y._spec.dtype)
         width = shared_diff(x if x.ndim == 1 else moveaxis(x, at, -1))
     left, right = neighbors(y, y.ndim - 1)
-    return sum((left + right) * width, -1) * Tensor(y._array.dtype.type(0.5))
+    return sum((left + right) * width, -1) * Tensor(y._spec.dtype.type(0.5))
 
 
 def vander(x, N=None, increasing=False):
     """The powers of the elements, those of each in a row, the highest first."""
     own = tensor(x)
     y = shared_vander(inexact(own), None if N is None else whole(N), increasing)
-    return to_dtype(y, own._array.dtype)
+    return to_dtype(y, own._spec.dtype)
 
 
 def slogdet(x):

@@ -38,7 +38,7 @@ _ALL_AXES = [{"axis": tuple(range(ndim)), "keepdims": False} for ndim in range(8
 
 
 def _reduced(primitive, x, axis, keepdims):
-    ndim = x._array.ndim
+    ndim = x._spec.ndim
     if axis is None and not keepdims and ndim < len(_ALL_AXES):
         return apply(primitive, (x,), _ALL_AXES[ndim])
     attrs = {"axis": axes_of(axis, ndim, primitive.name), "keepdims": bool(keepdims)}
@@ -55,7 +55,7 @@ def _reduction(primitive, convert):
 
 def _to_add_up(x):
     x = tensor(x)
-    return to_dtype(x, summed_dtype(x._array.dtype))
+    return to_dtype(x, summed_dtype(x._spec.dtype))
 
 
 sum = _reduction(reduction.sum, _to_add_up)
@@ -82,12 +82,12 @@ def allclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 def var(x, axis=None, keepdims=False):
     x = inexact(x)
-    return to_dtype(math.reduce_variance(single(x), _axes(axis), keepdims), x._array.dtype)
+    return to_dtype(math.reduce_variance(single(x), _axes(axis), keepdims), x._spec.dtype)
 
 
 def std(x, axis=None, keepdims=False):
     x = inexact(x)
-    return to_dtype(math.reduce_std(single(x), _axes(axis), keepdims), x._array.dtype)
+    return to_dtype(math.reduce_std(single(x), _axes(axis), keepdims), x._spec.dtype)
 
 
 def _axes(axis):
@@ -123,13 +123,13 @@ def min(x, axis=None, keepdims=False, initial=None):
 def _extreme(primitive, of_two, x, axis, keepdims, initial):
     x = tensor(x)
     over = axes_of(axis, x.ndim, primitive.name)
-    if initial is None and not numbers_math.prod(x._array.shape[a] for a in over):
+    if initial is None and not numbers_math.prod(x._spec.shape[a] for a in over):
         raise ValueError(
             f"{primitive.name}: there are no elements to choose from in shape {shape_of(x)}, and "
             "no `initial` value."
         )
     y = _reduced(OF_BOOLEANS[primitive] if is_bool(x) else primitive, x, over, keepdims)
-    return y if initial is None else of_two(y, of_dtype(initial, y._array.dtype))
+    return y if initial is None else of_two(y, of_dtype(initial, y._spec.dtype))
 
 
 def amax(x, axis=None, keepdims=False):
@@ -179,7 +179,7 @@ def nanmean(x, axis=None, keepdims=False):
 
 def _count(x, missing, axis, keepdims):
     """How many are not missing, in the dtype of `x`."""
-    present = to_dtype(ar.logical_not(missing), x._array.dtype)
+    present = to_dtype(ar.logical_not(missing), x._spec.dtype)
     return sum(present, axis, keepdims)
 
 
@@ -191,12 +191,12 @@ def nanvar(x, axis=None, keepdims=False):
     squares = ar.mask(distance * distance, ar.logical_not(missing))
     if not keepdims:
         count = reshape(count, shape_of(sum(y, axis)))
-    return to_dtype(sum(squares, axis, keepdims) / count, x._array.dtype)
+    return to_dtype(sum(squares, axis, keepdims) / count, x._spec.dtype)
 
 
 def nanstd(x, axis=None, keepdims=False):
     x = inexact(x)
-    return to_dtype(sqrt(nanvar(single(x), axis, keepdims)), x._array.dtype)
+    return to_dtype(sqrt(nanvar(single(x), axis, keepdims)), x._spec.dtype)
 
 
 def nanmax(x, axis=None, keepdims=False):
@@ -212,7 +212,7 @@ def _nan_extreme(extreme, worst, x, axis, keepdims):
     result = extreme(y, axis, keepdims)
     if missing is None:
         return result
-    nan = Tensor(y._array.dtype.type(np.nan))
+    nan = Tensor(y._spec.dtype.type(np.nan))
     return ar.select(all(missing, axis, keepdims), nan, result)
 
 
@@ -228,7 +228,7 @@ def _nan_place(place, x, axis, keepdims):
     """The place of an extreme, for which NaN never counts; -1 where there is nothing else."""
     x = tensor(x)
     y = place(x, axis, keepdims)
-    if x._array.dtype not in dtypes.INEXACT:
+    if x._spec.dtype not in dtypes.INEXACT:
         return y
     return ar.select(all(ar.is_nan(x), axis, keepdims), Tensor(np.int32(-1)), y)
 

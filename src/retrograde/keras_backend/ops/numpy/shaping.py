@@ -39,7 +39,7 @@ def ndim(x):
 
 
 def size(x):
-    return math.prod(tensor(x)._array.shape)
+    return math.prod(tensor(x)._spec.shape)
 
 
 # Shapes
@@ -49,9 +49,9 @@ def reshape(x, newshape):
     x, shape = tensor(x), wholes(newshape)
     if -1 in shape:
         known = -math.prod(shape)
-        if shape.count(-1) > 1 or not known or x._array.size % known:
+        if shape.count(-1) > 1 or not known or x._spec.size % known:
             return tf.reshape(x, shape)  # which says what is wrong
-        shape = tuple([x._array.size // known if n == -1 else n for n in shape])
+        shape = tuple([x._spec.size // known if n == -1 else n for n in shape])
     return apply(shaping.reshape, (x,), {"shape": shape})
 
 
@@ -67,14 +67,14 @@ def expand_dims(x, axis):
     added = axes_of(axes, count, "expand_dims")
     if len(set(added)) < len(axes):
         raise ValueError(f"expand_dims: an axis is named twice in {axis}.")
-    sizes = iter(x._array.shape)
+    sizes = iter(x._spec.shape)
     shape = tuple(1 if i in added else next(sizes) for i in range(count))
     return shaping.reshape(x, shape=shape)
 
 
 def squeeze(x, axis=None):
     x = tensor(x)
-    shape = x._array.shape
+    shape = x._spec.shape
     if axis is None:
         gone = [i for i, n in enumerate(shape) if n == 1]
     else:
@@ -114,7 +114,7 @@ def axes_to_end(x, axis, what):
     over = axes_of(axis, x.ndim, what)
     rest = tuple(i for i in range(x.ndim) if i not in over)
     y = shaping.transpose(x, perm=(*rest, *over))
-    shape = y._array.shape
+    shape = y._spec.shape
     count = math.prod(shape[len(rest) :])
     return shaping.reshape(y, shape=(*shape[: len(rest)], count)), over
 
@@ -132,7 +132,7 @@ def view(x, dtype=None):
     x = tensor(x)
     if dtype is None:
         return identity(x)
-    wanted, own = numpy_dtype(dtype), x._array.dtype
+    wanted, own = numpy_dtype(dtype), x._spec.dtype
     if own.kind == "b":  # which is one byte
         return view(to_dtype(x, _BYTE), dtype)
     if wanted.kind == "b":
@@ -140,12 +140,12 @@ def view(x, dtype=None):
     ratio = wanted.itemsize / own.itemsize
     if ratio == 1:
         return tf.bitcast(x, wanted)
-    if not x.ndim or x._array.shape[-1] * own.itemsize % wanted.itemsize:
+    if not x.ndim or x._spec.shape[-1] * own.itemsize % wanted.itemsize:
         raise ValueError(
             f"view: {x.dtype.name} of shape {shape_of(x)} cannot be read as "
             f"{dtypes.of(wanted).name}. Expected a last axis whose bytes divide evenly."
         )
-    *front, last = x._array.shape
+    *front, last = x._spec.shape
     if ratio > 1:
         return tf.bitcast(reshape(x, (*front, int(last / ratio), int(ratio))), wanted)
     return reshape(tf.bitcast(x, wanted), (*front, int(last / ratio)))
@@ -197,13 +197,13 @@ def array_split(x, indices_or_sections, axis=0):
 def _split(x, indices_or_sections, axis, equally, what):
     x = tensor(x)
     at = axis_of(axis, x.ndim, what)
-    length = x._array.shape[at]
+    length = x._spec.shape[at]
     if type(indices_or_sections) is not int and np.ndim(indices_or_sections):
         ends = [0, *(_place(i, length) for i in wholes(indices_or_sections)), length]
         pieces = [(a, max(a, b)) for a, b in itertools.pairwise(ends)]
         if all(a == b for (_, a), (b, _) in itertools.pairwise(pieces)):
             return list(shaping.split(x, sizes=tuple(b - a for a, b in pieces), axis=at))
-        before = tuple((0, n, 1) for n in x._array.shape[:at])
+        before = tuple((0, n, 1) for n in x._spec.shape[:at])
         return [shaping.take_slice(x, where=(*before, (a, b, 1))) for a, b in pieces]
     count = whole(indices_or_sections)
     share, rest = divmod(length, count)
@@ -263,13 +263,13 @@ def pad(x, pad_width, mode="constant", constant_values=None):
     pairs = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     if mode == "constant":
         value = 0 if constant_values is None else constant_values
-        if type(value) is not int or value or x._array.dtype.kind == "b":
-            value = of_dtype(value, x._array.dtype)
+        if type(value) is not int or value or x._spec.dtype.kind == "b":
+            value = of_dtype(value, x._spec.dtype)
         return tf.pad(x, pairs, "CONSTANT", value)
     y = identity(x)
     for axis, (before, after) in enumerate(pairs):
         if before or after:
-            places = np.pad(np.arange(x._array.shape[axis]), (before, after), mode=mode)
+            places = np.pad(np.arange(x._spec.shape[axis]), (before, after), mode=mode)
             y = gather(y, Tensor(places), axis=axis, whole=True)
     return y
 
@@ -313,7 +313,7 @@ def rot90(array, k=1, axes=(0, 1)):
 
 def diagonal(x, offset=0, axis1=0, axis2=1):
     x = moveaxis(x, (axis1, axis2), (-2, -1))
-    rows, columns = x._array.shape[-2:]
+    rows, columns = x._spec.shape[-2:]
     k = max(-rows, min(whole(offset), columns))
     return matrices.diagonal(x, k)
 
@@ -333,7 +333,7 @@ def diagflat(x, k=0):
 
 def trace(x, offset=0, axis1=0, axis2=1):
     d = diagonal(x, offset, axis1, axis2)
-    d = to_dtype(d, summed_dtype(d._array.dtype))
+    d = to_dtype(d, summed_dtype(d._spec.dtype))
     return reduction.sum(d, axis=(d.ndim - 1,), keepdims=False)
 
 
