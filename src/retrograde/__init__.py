@@ -3,8 +3,10 @@
 from retrograde._api import hooks as _hooks  # noqa: F401 (it registers the methods of tapes)
 from retrograde._api.lazy import from_stub
 from retrograde.fusion.allocator import keep_memory_warm as _keep_memory_warm
-from retrograde.ops import _required  # noqa: F401 (it registers the primitives that core applies)
-from retrograde.ops import operators as _operators  # noqa: F401 (it binds Python's operators)
+from retrograde.ops import (
+    _required,  # noqa: F401 (it registers the primitives that core applies)
+    operators as _operators,  # noqa: F401 (it binds Python's operators)
+)
 
 __getattr__, __dir__ = from_stub(__name__)
 

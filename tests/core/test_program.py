@@ -4,8 +4,7 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import retrograde as tf
 from retrograde.core import program as programs

@@ -4,8 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 
 import retrograde as tf
 from retrograde.core.apply import MANY, PRIMITIVES
@@ -13,8 +12,7 @@ from retrograde.core.program import Call
 from retrograde.core.recorders import Recorder, listening, quiet_context
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import wrap
-from retrograde.fusion import blocks, grouping
-from retrograde.fusion import fused_loops as fused_module
+from retrograde.fusion import blocks, fused_loops as fused_module, grouping
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.ops import _totals

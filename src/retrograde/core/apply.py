@@ -19,12 +19,11 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes
 from retrograde.values.errors import OpError, exhausted, invalid, is_out_of_memory
 from retrograde.values.shapes import broadcast
+from retrograde.values.thresholds import MANY
 
 PRIMITIVES: dict[str, Primitive] = {}
 
 NO_ATTRS: dict[str, Any] = {}
-
-MANY = 1 << 17  # elements from which on an array may be worth more than one thread
 
 
 class Primitive:

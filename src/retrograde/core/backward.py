@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import indexed_slices, required
-from retrograde.core.apply import MANY
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.lazy import waiting
 from retrograde.core.plans import ON_ARRAYS, ON_TENSORS
@@ -18,8 +17,8 @@ from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import exhausted, is_out_of_memory
 from retrograde.values.reference_counts import count, if_alone
+from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL, MANY
 
-_SMALL = 1 << 14  # elements of a target up to which a check for NaN costs little next to the pass
 _REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # what most losses are
 
 

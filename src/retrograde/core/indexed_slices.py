@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import required
-from retrograde.core.apply import MANY
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
@@ -18,6 +17,7 @@ from retrograde.values.dtypes import DType
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TypeSpec
+from retrograde.values.thresholds import MANY
 
 
 def _is_array(value: Any) -> bool:

@@ -15,9 +15,11 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.rows import stack as stack_ragged
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import RaggedTensor
-from retrograde.sparse.shaping import concat as concat_sparse
-from retrograde.sparse.shaping import expand_dims as expand_sparse
-from retrograde.sparse.shaping import slice as slice_sparse
+from retrograde.sparse.shaping import (
+    concat as concat_sparse,
+    expand_dims as expand_sparse,
+    slice as slice_sparse,
+)
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.values import nest
 from retrograde.values.arguments import shown

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.apply import MANY
 from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.recorders import alone, thread
 from retrograde.core.tape_arguments import flat, seed
@@ -18,6 +17,7 @@ from retrograde.diagnose.calls import RecordedCall, Values, calls_between, value
 from retrograde.diagnose.rendering import Told, line_of, table
 from retrograde.values import dtypes
 from retrograde.values.source_location import Place
+from retrograde.values.thresholds import MANY
 
 _SHOWN = 12  # rows of each table
 

@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from retrograde.distribute.reducing import ReduceOp
-from retrograde.distribute.reducing import reduce_op as _reduce_op  # methods have it as argument
+from retrograde.distribute.reducing import (
+    ReduceOp,
+    reduce_op as _reduce_op,  # methods have it as argument
+)
 from retrograde.math import reduce_mean, reduce_sum
 from retrograde.ops.conversion import as_tensor
 from retrograde.values.arguments import as_text, shown

@@ -22,11 +22,12 @@ import numpy as np
 
 from retrograde.fusion import blocks
 from retrograde.values.locks import fork_safe_lock
-
-SMALL = 1 << 18  # multiplications up to which OpenBLAS takes one thread anyway
-MEDIUM = 1 << 22  # and up to which a second one gains little even if it has a core of its own
-LARGE = 1 << 27  # multiplications of a stack that are worth waking our own threads for
-_SHARE = 1 << 24  # multiplications of a stack that a thread takes at a time
+from retrograde.values.thresholds import (
+    ONE_BLAS_THREAD as SMALL,
+    SHARED_STACK as LARGE,
+    STACK_SHARE as _SHARE,
+    TWO_BLAS_THREADS as MEDIUM,
+)
 
 
 def dot(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

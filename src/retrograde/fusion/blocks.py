@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrograde.core import floating_point_flags
-from retrograde.core.apply import MANY
 from retrograde.core.recorders import quiet_context
 from retrograde.fusion.processors import processors
+from retrograde.values.thresholds import (
+    BLOCK,
+    THREADED_IF_CHEAP as HUGE,  # noqa: F401  (kernels compare with it)
+    THREADED_IF_COSTLY as LARGE,
+    UFUNC_BLOCK as LONG,
+)
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
 
-BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
-LARGE = MANY  # elements from which on threads are worth waking for a costly function
-HUGE = 1 << 21  # and for plain arithmetic
-LONG = 1 << 18  # for a single ufunc, which finds nothing in the cache again
 
 limit = 0  # how many threads may share the work; 0 for as many as there are cores
 

@@ -21,10 +21,11 @@ from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.values.errors import allocated
 from retrograde.values.locks import fork_safe_lock
-
-MOST = 48  # calls of a group
-_ALWAYS, _AT_MOST = 2, 8  # arrays that are held for them
-_BYTES = 1 << 27  # of which more than a few may be as large as that
+from retrograde.values.thresholds import (
+    DEFERRED_ARRAYS,
+    DEFERRED_BYTES as _BYTES,
+    DEFERRED_CALLS as MOST,
+)
 
 _new = object.__new__
 
@@ -95,8 +96,8 @@ class DeferredCalls:
         return y
 
     def _is_full(self) -> bool:
-        held = self._arrays
-        if held > _ALWAYS and (held > _AT_MOST or self._bytes > _BYTES):
+        held, (always, most) = self._arrays, DEFERRED_ARRAYS
+        if held > always and (held > most or self._bytes > _BYTES):
             return True
         return len(self.calls) >= MOST
 

@@ -10,9 +10,9 @@ from retrograde.core.recorders import thread
 from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
 from retrograde.fusion.deferred_calls import MOST, group_of, settle_only
+from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL
 
 _CALLS_OF_A_RULE = 3  # as many, or fewer
-_SMALL = 1 << 14  # elements of a target up to which it is checked for NaN
 
 
 class _LazyCotangents(Cotangents):

@@ -15,10 +15,9 @@ from retrograde.core.rules import Spec
 from retrograde.fusion import blocks
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes
 from retrograde.values.source import SourceWriter, literal
+from retrograde.values.thresholds import FUSED_BLOCK as BLOCK, FUSED_THREADED as _WORTH_A_THREAD
 
-BLOCK = 1 << 17  # elements: with more calls in a block, threads wait less for each other
 _FEWEST = 128  # along the axes that are cut
-_WORTH_A_THREAD = 1 << 19  # elements, times the weight of the calls
 _WEIGHT_OF_COSTLY = 8  # how many times longer a sine takes than a product
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from retrograde.core.apply import MANY
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.fusion.fused_loops import BLOCK, Fused, is_sum, repeated
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
+from retrograde.values.thresholds import MANY
 
 _CASTS = ("cast", "cast_discrete")
 

@@ -26,9 +26,7 @@ from retrograde.fusion.deferred_calls import Deferred, DeferredCalls, is_uniform
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes, written_dtype
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.source import SourceWriter
-
-LEAST = 3 << 18  # elements of an array from which on a call may wait
-_BEGIN = 1 << 20  # and from which on even plain arithmetic waits for what may follow
+from retrograde.values.thresholds import DEFERRED as LEAST, DEFERRED_IF_CHEAP as _BEGIN
 
 enabled = True
 

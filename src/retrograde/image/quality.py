@@ -13,8 +13,14 @@ from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import refuse_other_ranks
 from retrograde.image._weights import gaussian, halving, sobel
 from retrograde.image.colour import convert_image_dtype
-from retrograde.math import abs as absolute
-from retrograde.math import log, reduce_mean, reduce_prod, reduce_sum, squared_difference
+from retrograde.math import (
+    abs as absolute,
+    log,
+    reduce_mean,
+    reduce_prod,
+    reduce_sum,
+    squared_difference,
+)
 from retrograde.math._inputs import accept
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor

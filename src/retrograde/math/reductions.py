@@ -10,10 +10,14 @@ import numpy as np
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axes_of, axis_of, dtype_name, truth, unary
-from retrograde.ops import arithmetic as ar
-from retrograde.ops import complexes as cx
-from retrograde.ops import elementary as el
-from retrograde.ops import normalising, reduction, scan
+from retrograde.ops import (
+    arithmetic as ar,
+    complexes as cx,
+    elementary as el,
+    normalising,
+    reduction,
+    scan,
+)
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.shaping import reshape, take_slice

@@ -11,6 +11,7 @@ from retrograde.ops._totals import total as total_of_floats
 from retrograde.values import dtypes
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.thresholds import FEW
 
 HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
@@ -28,8 +29,6 @@ def one(dtype):
     """The one of a dtype of numbers, without axes."""
     return _ONES[dtype]
 
-
-FEW = 2048  # elements: a call takes longer than the work on so many
 
 _BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
 

@@ -23,15 +23,16 @@ import numpy as np
 
 from retrograde.fusion import blas_threads, blocks
 from retrograde.ops._windows import Windows
-
-_LINES = 1 << 22  # bytes of lines at a time: they stay in cache, the products are large
-_BLOCK = 1 << 21  # bytes at a time of what is added up element by element
-_SHARED = 1 << 24  # multiplications of a convolution that are worth waking our own threads for
-_SHARE = 1 << 23  # multiplications that a thread takes at a time, at least
-_SHARED_LINES = 1 << 20  # bytes of lines at a time, if threads share the images
-_SHARES = 8  # parts of the images, at least, so that threads finish at about the same time
-_ROWS = 128  # windows in a product, at least: BLAS copies the filter for each product
-_SUMS = 1 << 24  # bytes of partial sums, one for each part of the images
+from retrograde.values.thresholds import (
+    CONVOLUTION_SHARE as _SHARE,
+    LINES as _LINES,
+    PARTIAL_SUMS as _SUMS,
+    PRODUCT_ROWS as _ROWS,
+    SHARED_CONVOLUTION as _SHARED,
+    SHARED_LINES as _SHARED_LINES,
+    SHARES as _SHARES,
+    TAPS as _BLOCK,
+)
 
 
 class _Lines:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_LONG = 1024  # numbers in a row from which on NumPy adds by pairs, and loses fewer digits
-_MANY = 1 << 20  # and in a column, from which on the ones would take as much memory as the matrix
+from retrograde.values.thresholds import ONES as _MANY, PAIRWISE_SUM as _LONG
 
 
 class Product(NamedTuple):

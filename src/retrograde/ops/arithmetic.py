@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from retrograde.core.apply import MANY
 from retrograde.core.rules import passed_on
 from retrograde.fusion.output_arguments import Writes, has_bits, is_float
 from retrograde.ops._arrays import FEW, chosen_where, kept_where, over, zero
@@ -16,6 +15,7 @@ from retrograde.values import dtypes
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import broadcast
+from retrograde.values.thresholds import MANY
 
 add = elementwise(
     "add",

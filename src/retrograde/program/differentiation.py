@@ -22,6 +22,7 @@ from retrograde.program.loop_rerolling import Loop, reroll
 from retrograde.program.simplification import Merged, Reduced, merge, without_cotangents
 from retrograde.program.tracing import Log, Origin, Tracer, may_read_variables
 from retrograde.values import dtypes
+from retrograde.values.thresholds import LOOP_RESIDUALS as _MOST_RESIDUALS_FROM_LOOPS
 
 
 class DifferentiableProgram:
@@ -83,7 +84,6 @@ def _is_connected(x: Tensor, tapes: list[GradientTape]) -> bool:
 
 # Residuals from loops, if XLA compiles both programs. Each iteration has its own, which leaves one
 # program and enters the other separately: rematerializing more than this is faster.
-_MOST_RESIDUALS_FROM_LOOPS = 64
 
 
 def _are_from_loops(numbers: list[int], steps: list, specs: list) -> bool:

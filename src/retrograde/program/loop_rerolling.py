@@ -17,10 +17,11 @@ from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.program.simplification import hashable
 from retrograde.program.sum_of_slices import sum_slices
-
-_FEWEST_ITERATIONS = 8
-_FEWEST_CALLS = 64  # in all iterations together: fewer compile fast without a loop
-_FARTHEST = 4096  # calls from one iteration to the next, at most
+from retrograde.values.thresholds import (
+    LOOP_CALLS as _FEWEST_CALLS,
+    LOOP_ITERATIONS as _FEWEST_ITERATIONS,
+    LOOP_PERIOD as _FARTHEST,
+)
 
 
 class Carried(NamedTuple):

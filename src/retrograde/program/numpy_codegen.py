@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.apply import MANY, Primitive
+from retrograde.core.apply import Primitive
 from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
 from retrograde.core.rules import Spec
@@ -18,8 +18,7 @@ from retrograde.program.inline_kernels import NAMES, written_out
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of
 from retrograde.values.source import SourceWriter, is_literal, is_name, literal
-
-_WORTH_FREEING = 1 << 12  # bytes: smaller arrays are gone soon enough
+from retrograde.values.thresholds import FREED as _WORTH_FREEING, MANY
 
 # Kernels, beside those that write, whose results never share memory with their inputs
 _FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}

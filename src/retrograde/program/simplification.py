@@ -12,9 +12,7 @@ from retrograde.core.program import Call, CustomGradient, Program, Write, needed
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import Spec
 from retrograde.program.tracing import Tracer, may_read_variables
-
-_LARGEST_FOLDED = 1 << 20  # bytes: larger constants take longer to keep than to compute
-_LARGEST_COMPARED = 64  # bytes: numbers in Python code, of which each use is a constant
+from retrograde.values.thresholds import COMPARED as _LARGEST_COMPARED, FOLDED as _LARGEST_FOLDED
 
 
 def simplify(tracer: Tracer, results: list[int], fold: bool = True) -> Program:

@@ -12,8 +12,7 @@ from typing import Any
 
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-
-_FEWEST_ROWS = 8
+from retrograde.values.thresholds import LOOP_ROWS as _FEWEST_ROWS
 
 
 class _PlaceRows:

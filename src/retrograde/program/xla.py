@@ -19,8 +19,7 @@ from retrograde.program.interpreter import Divergence
 from retrograde.program.loop_rerolling import reroll
 from retrograde.program.tracing import Log, key_of
 from retrograde.program.xla_loops import Values, compute
-
-_SMALL = 1 << 12  # bytes: constants up to this size become part of the program
+from retrograde.values.thresholds import INLINED as _SMALL
 
 
 def can_compile(program: Program) -> str | None:

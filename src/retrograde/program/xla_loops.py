@@ -9,6 +9,7 @@ from typing import Any
 from retrograde.core.program import Call
 from retrograde.program.loop_rerolling import Carried, Loop
 from retrograde.program.sum_of_slices import PLACE_ROWS, place
+from retrograde.values.thresholds import LOOP_ROWS as _MANY_ROWS
 
 
 class Values:
@@ -109,9 +110,6 @@ def _cut(jax: Any, group: tuple[int, list[Call]], values: Values) -> None:
     rows = jax.numpy.expand_dims(whole, axis + 1)
     places = [call.attrs["where"][axis][0] for call in calls]
     values.put_rows([call.outputs[0] for call in calls], rows, places)
-
-
-_MANY_ROWS = 8
 
 
 def _is_rows(call: Call, name: str) -> bool:

@@ -1,7 +1,9 @@
 """tf.sparse: tensors of which only the elements that are not zero are kept."""
 
 from retrograde._api.lazy import from_stub
-from retrograde.sparse import arithmetic as _arithmetic  # noqa: F401 (it binds operators)
-from retrograde.sparse import counting as _counting  # noqa: F401 (it binds a handler)
+from retrograde.sparse import (
+    arithmetic as _arithmetic,  # noqa: F401 (it binds operators)
+    counting as _counting,  # noqa: F401 (it binds a handler)
+)
 
 __getattr__, __dir__ = from_stub(__name__)

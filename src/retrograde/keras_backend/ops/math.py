@@ -30,9 +30,17 @@ from retrograde.keras_backend.ops.numpy import (
     take_along_axis,
     tile,
 )
-from retrograde.ops import arithmetic as ar
-from retrograde.ops import elementary as el
-from retrograde.ops import fourier, framing, reduction, segments, shaping, sorting, special
+from retrograde.ops import (
+    arithmetic as ar,
+    elementary as el,
+    fourier,
+    framing,
+    reduction,
+    segments,
+    shaping,
+    sorting,
+    special,
+)
 from retrograde.ops.casting import ones_like, to_dtype
 from retrograde.ops.complexes import imag, make_complex, real
 from retrograde.ops.indexing import scatter_add
