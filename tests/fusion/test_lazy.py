@@ -255,7 +255,7 @@ def test_a_failure_leaves_all_as_it_was(monkeypatch):
 
     y = tf.sin(tf.constant(numbers(4, 1, 7))) * 2.0  # a shape that is met for the first time
     with monkeypatch.context() as patch:
-        patch.setattr(lazy_calls, "_one_by_one", fails)
+        patch.setattr(lazy_calls, "evaluate", fails)
         with pytest.raises(tf.errors.ResourceExhaustedError):
             y.numpy()
         assert waits(y)
