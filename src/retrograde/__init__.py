@@ -5,6 +5,8 @@ from retrograde._api.lazy import from_stub
 from retrograde.fusion.allocator import keep_memory_warm as _keep_memory_warm
 from retrograde.ops import (
     _required,  # noqa: F401 (it registers the primitives that core applies)
+)
+from retrograde.ops import (
     operators as _operators,  # noqa: F401 (it binds Python's operators)
 )
 

@@ -1,35 +1,31 @@
-from retrograde.toplevel.shaping import (
-    cast as cast,
-    complex as complex,
-    saturate_cast as saturate_cast,
-)
+from retrograde.toplevel.shaping import cast as cast
+from retrograde.toplevel.shaping import complex as complex
+from retrograde.toplevel.shaping import saturate_cast as saturate_cast
 from retrograde.values.bool_dtype import bool as bool
-from retrograde.values.dtypes import (
-    QUANTIZED_DTYPES as QUANTIZED_DTYPES,
-    DType as DType,
-    as_dtype as as_dtype,
-    bfloat16 as bfloat16,
-    complex64 as complex64,
-    complex128 as complex128,
-    double as double,
-    float16 as float16,
-    float32 as float32,
-    float64 as float64,
-    half as half,
-    int8 as int8,
-    int16 as int16,
-    int32 as int32,
-    int64 as int64,
-    qint8 as qint8,
-    qint16 as qint16,
-    qint32 as qint32,
-    quint8 as quint8,
-    quint16 as quint16,
-    resource as resource,
-    string as string,
-    uint8 as uint8,
-    uint16 as uint16,
-    uint32 as uint32,
-    uint64 as uint64,
-    variant as variant,
-)
+from retrograde.values.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
+from retrograde.values.dtypes import DType as DType
+from retrograde.values.dtypes import as_dtype as as_dtype
+from retrograde.values.dtypes import bfloat16 as bfloat16
+from retrograde.values.dtypes import complex64 as complex64
+from retrograde.values.dtypes import complex128 as complex128
+from retrograde.values.dtypes import double as double
+from retrograde.values.dtypes import float16 as float16
+from retrograde.values.dtypes import float32 as float32
+from retrograde.values.dtypes import float64 as float64
+from retrograde.values.dtypes import half as half
+from retrograde.values.dtypes import int8 as int8
+from retrograde.values.dtypes import int16 as int16
+from retrograde.values.dtypes import int32 as int32
+from retrograde.values.dtypes import int64 as int64
+from retrograde.values.dtypes import qint8 as qint8
+from retrograde.values.dtypes import qint16 as qint16
+from retrograde.values.dtypes import qint32 as qint32
+from retrograde.values.dtypes import quint8 as quint8
+from retrograde.values.dtypes import quint16 as quint16
+from retrograde.values.dtypes import resource as resource
+from retrograde.values.dtypes import string as string
+from retrograde.values.dtypes import uint8 as uint8
+from retrograde.values.dtypes import uint16 as uint16
+from retrograde.values.dtypes import uint32 as uint32
+from retrograde.values.dtypes import uint64 as uint64
+from retrograde.values.dtypes import variant as variant

@@ -10,7 +10,9 @@ from retrograde.values import nest as _nest
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import CompositeTensor as _CompositeTensor
 from retrograde.values.errors import listed
-from retrograde.values.nest import children as _children, leaves as _leaves, packed as _packed
+from retrograde.values.nest import children as _children
+from retrograde.values.nest import leaves as _leaves
+from retrograde.values.nest import packed as _packed
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import variable as variable_module, variable_cell
+from retrograde.core import variable as variable_module
+from retrograde.core import variable_cell
 from tests.interrupts import At
 
 SIZE = 4

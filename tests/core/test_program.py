@@ -4,7 +4,8 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 import retrograde as tf
 from retrograde.core import program as programs

@@ -12,7 +12,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 import retrograde as tf
 from parity.answers import Sources, find, leaves

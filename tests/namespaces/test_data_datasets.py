@@ -5,7 +5,8 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import retrograde as tf
 from tests.namespaces.datasets import INT64, Dataset, listed, plain

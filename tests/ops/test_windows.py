@@ -7,7 +7,8 @@ import threadpoolctl
 from retrograde.fusion import blocks
 from retrograde.ops import _lines, convolution, pooling
 from retrograde.ops._windows import Windows
-from tests.ops.cases import convolution as plain_convolution, pooling as plain_pooling
+from tests.ops.cases import convolution as plain_convolution
+from tests.ops.cases import pooling as plain_pooling
 
 SEEDS = range(40)
 

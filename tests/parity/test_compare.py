@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from parity import __main__ as command, recorded, report
+from parity import __main__ as command
+from parity import recorded, report
 from parity.answers import Sources, answer, array_of, leaves, plain
 from parity.calls import Call, all_calls, namespaces
 from parity.compare import (

@@ -1,16 +1,16 @@
+from retrograde.compat.conversion import as_bytes as as_bytes
+from retrograde.compat.conversion import as_str as as_str
+from retrograde.compat.conversion import as_str_any as as_str_any
+from retrograde.compat.conversion import as_text as as_text
+from retrograde.compat.conversion import bytes_or_text_types as bytes_or_text_types
+from retrograde.compat.conversion import complex_types as complex_types
+from retrograde.compat.conversion import dimension_at_index as dimension_at_index
+from retrograde.compat.conversion import dimension_value as dimension_value
 from retrograde.compat.conversion import (
-    as_bytes as as_bytes,
-    as_str as as_str,
-    as_str_any as as_str_any,
-    as_text as as_text,
-    bytes_or_text_types as bytes_or_text_types,
-    complex_types as complex_types,
-    dimension_at_index as dimension_at_index,
-    dimension_value as dimension_value,
     forward_compatibility_horizon as forward_compatibility_horizon,
-    forward_compatible as forward_compatible,
-    integral_types as integral_types,
-    path_to_str as path_to_str,
-    real_types as real_types,
-    v2 as v2,
 )
+from retrograde.compat.conversion import forward_compatible as forward_compatible
+from retrograde.compat.conversion import integral_types as integral_types
+from retrograde.compat.conversion import path_to_str as path_to_str
+from retrograde.compat.conversion import real_types as real_types
+from retrograde.compat.conversion import v2 as v2

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 import retrograde
-from retrograde.values.arguments import as_text as text_of, shown
+from retrograde.values.arguments import as_text as text_of
+from retrograde.values.arguments import shown
 from retrograde.values.shapes import TensorShape, normalise_axis
 
 v2 = retrograde

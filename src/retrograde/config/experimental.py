@@ -8,15 +8,21 @@ from retrograde._api.lazy import from_all
 from retrograde.config._settings import settings
 from retrograde.config.devices import (
     CPU,
-    LogicalDeviceConfiguration as VirtualDeviceConfiguration,
     PhysicalDevice,
     check_known,
-    get_logical_device_configuration as get_virtual_device_configuration,
     get_visible_devices,
     list_logical_devices,
     list_physical_devices,
-    set_logical_device_configuration as set_virtual_device_configuration,
     set_visible_devices,
+)
+from retrograde.config.devices import (
+    LogicalDeviceConfiguration as VirtualDeviceConfiguration,
+)
+from retrograde.config.devices import (
+    get_logical_device_configuration as get_virtual_device_configuration,
+)
+from retrograde.config.devices import (
+    set_logical_device_configuration as set_virtual_device_configuration,
 )
 from retrograde.fusion import lazy_calls
 from retrograde.values.arguments import as_text, shown

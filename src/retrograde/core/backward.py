@@ -17,7 +17,8 @@ from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import exhausted, is_out_of_memory
 from retrograde.values.reference_counts import count, if_alone
-from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL, MANY
+from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL
+from retrograde.values.thresholds import MANY
 
 _REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # what most losses are
 

@@ -1,13 +1,12 @@
 from retrograde.data import experimental as experimental
-from retrograde.data._nodes import (
-    AUTOTUNE as AUTOTUNE,
-    INFINITE_CARDINALITY as INFINITE_CARDINALITY,
-    UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
-)
-from retrograde.data.dataset import Dataset as Dataset, DatasetSpec as DatasetSpec
-from retrograde.data.iterator import Iterator as Iterator, NumpyIterator as NumpyIterator
-from retrograde.data.options import Options as Options, ThreadingOptions as ThreadingOptions
-from retrograde.data.readers import (
-    FixedLengthRecordDataset as FixedLengthRecordDataset,
-    TextLineDataset as TextLineDataset,
-)
+from retrograde.data._nodes import AUTOTUNE as AUTOTUNE
+from retrograde.data._nodes import INFINITE_CARDINALITY as INFINITE_CARDINALITY
+from retrograde.data._nodes import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
+from retrograde.data.dataset import Dataset as Dataset
+from retrograde.data.dataset import DatasetSpec as DatasetSpec
+from retrograde.data.iterator import Iterator as Iterator
+from retrograde.data.iterator import NumpyIterator as NumpyIterator
+from retrograde.data.options import Options as Options
+from retrograde.data.options import ThreadingOptions as ThreadingOptions
+from retrograde.data.readers import FixedLengthRecordDataset as FixedLengthRecordDataset
+from retrograde.data.readers import TextLineDataset as TextLineDataset

@@ -17,7 +17,11 @@ from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.shaping import (
     concat as concat_sparse,
+)
+from retrograde.sparse.shaping import (
     expand_dims as expand_sparse,
+)
+from retrograde.sparse.shaping import (
     slice as slice_sparse,
 )
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec

@@ -18,7 +18,8 @@ from retrograde.data._fingerprint import fingerprint
 from retrograde.data._generators import checked, signature
 from retrograde.data._seeds import Seeds
 from retrograde.data._structure import common_spec
-from retrograde.data.iterator import Iterator as DatasetIterator, NumpyIterator
+from retrograde.data.iterator import Iterator as DatasetIterator
+from retrograde.data.iterator import NumpyIterator
 from retrograde.data.options import Options
 from retrograde.io.files import tensorflow_errors
 from retrograde.ops.conversion import as_tensor

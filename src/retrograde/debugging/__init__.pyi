@@ -1,42 +1,36 @@
-from retrograde.debugging.comparisons import (
-    Assert as Assert,
-    assert_equal as assert_equal,
-    assert_greater as assert_greater,
-    assert_greater_equal as assert_greater_equal,
-    assert_less as assert_less,
-    assert_less_equal as assert_less_equal,
-    assert_near as assert_near,
-    assert_negative as assert_negative,
-    assert_non_negative as assert_non_negative,
-    assert_non_positive as assert_non_positive,
-    assert_none_equal as assert_none_equal,
-    assert_positive as assert_positive,
-)
-from retrograde.debugging.descriptions import (
-    assert_integer as assert_integer,
-    assert_proper_iterable as assert_proper_iterable,
-    assert_rank as assert_rank,
-    assert_rank_at_least as assert_rank_at_least,
-    assert_rank_in as assert_rank_in,
-    assert_same_float_dtype as assert_same_float_dtype,
-    assert_scalar as assert_scalar,
-    assert_shapes as assert_shapes,
-    assert_type as assert_type,
-    is_numeric_tensor as is_numeric_tensor,
-)
+from retrograde.debugging.comparisons import Assert as Assert
+from retrograde.debugging.comparisons import assert_equal as assert_equal
+from retrograde.debugging.comparisons import assert_greater as assert_greater
+from retrograde.debugging.comparisons import assert_greater_equal as assert_greater_equal
+from retrograde.debugging.comparisons import assert_less as assert_less
+from retrograde.debugging.comparisons import assert_less_equal as assert_less_equal
+from retrograde.debugging.comparisons import assert_near as assert_near
+from retrograde.debugging.comparisons import assert_negative as assert_negative
+from retrograde.debugging.comparisons import assert_non_negative as assert_non_negative
+from retrograde.debugging.comparisons import assert_non_positive as assert_non_positive
+from retrograde.debugging.comparisons import assert_none_equal as assert_none_equal
+from retrograde.debugging.comparisons import assert_positive as assert_positive
+from retrograde.debugging.descriptions import assert_integer as assert_integer
+from retrograde.debugging.descriptions import assert_proper_iterable as assert_proper_iterable
+from retrograde.debugging.descriptions import assert_rank as assert_rank
+from retrograde.debugging.descriptions import assert_rank_at_least as assert_rank_at_least
+from retrograde.debugging.descriptions import assert_rank_in as assert_rank_in
+from retrograde.debugging.descriptions import assert_same_float_dtype as assert_same_float_dtype
+from retrograde.debugging.descriptions import assert_scalar as assert_scalar
+from retrograde.debugging.descriptions import assert_shapes as assert_shapes
+from retrograde.debugging.descriptions import assert_type as assert_type
+from retrograde.debugging.descriptions import is_numeric_tensor as is_numeric_tensor
 from retrograde.debugging.growth import no_growth as no_growth
-from retrograde.debugging.numerics import (
-    assert_all_finite as assert_all_finite,
-    check_numerics as check_numerics,
-    disable_check_numerics as disable_check_numerics,
-    enable_check_numerics as enable_check_numerics,
-    nonfinite as nonfinite,
-)
+from retrograde.debugging.numerics import assert_all_finite as assert_all_finite
+from retrograde.debugging.numerics import check_numerics as check_numerics
+from retrograde.debugging.numerics import disable_check_numerics as disable_check_numerics
+from retrograde.debugging.numerics import enable_check_numerics as enable_check_numerics
+from retrograde.debugging.numerics import nonfinite as nonfinite
+from retrograde.debugging.settings import disable_traceback_filtering as disable_traceback_filtering
+from retrograde.debugging.settings import enable_traceback_filtering as enable_traceback_filtering
+from retrograde.debugging.settings import get_log_device_placement as get_log_device_placement
 from retrograde.debugging.settings import (
-    disable_traceback_filtering as disable_traceback_filtering,
-    enable_traceback_filtering as enable_traceback_filtering,
-    get_log_device_placement as get_log_device_placement,
     is_traceback_filtering_enabled as is_traceback_filtering_enabled,
-    record_lines as record_lines,
-    set_log_device_placement as set_log_device_placement,
 )
+from retrograde.debugging.settings import record_lines as record_lines
+from retrograde.debugging.settings import set_log_device_placement as set_log_device_placement

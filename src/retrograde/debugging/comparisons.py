@@ -10,7 +10,8 @@ import ml_dtypes
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.math import abs as magnitude, equal, not_equal, reduce_all
+from retrograde.math import abs as magnitude
+from retrograde.math import equal, not_equal, reduce_all
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown

@@ -20,7 +20,8 @@ from retrograde.core.tape_arguments import (
     weights_for,
 )
 from retrograde.core.tensor import Tensor
-from retrograde.derivatives import jacobian as jacobians, taylor
+from retrograde.derivatives import jacobian as jacobians
+from retrograde.derivatives import taylor
 from retrograde.derivatives.jacobian import MEMORY_LIMIT
 from retrograde.derivatives.per_example import gradients_by_row, norms
 from retrograde.values import dtypes

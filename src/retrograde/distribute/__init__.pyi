@@ -1,19 +1,15 @@
 from retrograde.distribute import cluster_resolver as cluster_resolver
-from retrograde.distribute.reducing import (
-    CrossDeviceOps as CrossDeviceOps,
-    HierarchicalCopyAllReduce as HierarchicalCopyAllReduce,
-    NcclAllReduce as NcclAllReduce,
-    ReduceOp as ReduceOp,
-    ReductionToOneDevice as ReductionToOneDevice,
-)
-from retrograde.distribute.strategies import (
-    InputContext as InputContext,
-    MirroredStrategy as MirroredStrategy,
-    OneDeviceStrategy as OneDeviceStrategy,
-    ReplicaContext as ReplicaContext,
-    Strategy as Strategy,
-    get_replica_context as get_replica_context,
-    get_strategy as get_strategy,
-    has_strategy as has_strategy,
-    in_cross_replica_context as in_cross_replica_context,
-)
+from retrograde.distribute.reducing import CrossDeviceOps as CrossDeviceOps
+from retrograde.distribute.reducing import HierarchicalCopyAllReduce as HierarchicalCopyAllReduce
+from retrograde.distribute.reducing import NcclAllReduce as NcclAllReduce
+from retrograde.distribute.reducing import ReduceOp as ReduceOp
+from retrograde.distribute.reducing import ReductionToOneDevice as ReductionToOneDevice
+from retrograde.distribute.strategies import InputContext as InputContext
+from retrograde.distribute.strategies import MirroredStrategy as MirroredStrategy
+from retrograde.distribute.strategies import OneDeviceStrategy as OneDeviceStrategy
+from retrograde.distribute.strategies import ReplicaContext as ReplicaContext
+from retrograde.distribute.strategies import Strategy as Strategy
+from retrograde.distribute.strategies import get_replica_context as get_replica_context
+from retrograde.distribute.strategies import get_strategy as get_strategy
+from retrograde.distribute.strategies import has_strategy as has_strategy
+from retrograde.distribute.strategies import in_cross_replica_context as in_cross_replica_context

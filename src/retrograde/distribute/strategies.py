@@ -9,6 +9,8 @@ from typing import Any
 
 from retrograde.distribute.reducing import (
     ReduceOp,
+)
+from retrograde.distribute.reducing import (
     reduce_op as _reduce_op,  # methods have it as argument
 )
 from retrograde.math import reduce_mean, reduce_sum

@@ -1,1 +1,2 @@
-from retrograde.experimental import dlpack as dlpack, numpy as numpy
+from retrograde.experimental import dlpack as dlpack
+from retrograde.experimental import numpy as numpy

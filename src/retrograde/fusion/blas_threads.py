@@ -22,12 +22,10 @@ import numpy as np
 
 from retrograde.fusion import blocks
 from retrograde.values.locks import fork_safe_lock
-from retrograde.values.thresholds import (
-    ONE_BLAS_THREAD as SMALL,
-    SHARED_STACK as LARGE,
-    STACK_SHARE as _SHARE,
-    TWO_BLAS_THREADS as MEDIUM,
-)
+from retrograde.values.thresholds import ONE_BLAS_THREAD as SMALL
+from retrograde.values.thresholds import SHARED_STACK as LARGE
+from retrograde.values.thresholds import STACK_SHARE as _SHARE
+from retrograde.values.thresholds import TWO_BLAS_THREADS as MEDIUM
 
 
 def dot(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

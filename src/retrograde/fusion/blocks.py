@@ -13,12 +13,10 @@ import numpy as np
 from retrograde.core import floating_point_flags
 from retrograde.core.recorders import quiet_context
 from retrograde.fusion.processors import processors
-from retrograde.values.thresholds import (
-    BLOCK,
-    THREADED_IF_CHEAP as HUGE,  # noqa: F401  (kernels compare with it)
-    THREADED_IF_COSTLY as LARGE,
-    UFUNC_BLOCK as LONG,
-)
+from retrograde.values.thresholds import BLOCK
+from retrograde.values.thresholds import THREADED_IF_CHEAP as HUGE  # noqa: F401  (kernels compare with it)
+from retrograde.values.thresholds import THREADED_IF_COSTLY as LARGE
+from retrograde.values.thresholds import UFUNC_BLOCK as LONG
 
 if TYPE_CHECKING:
     from queue import SimpleQueue

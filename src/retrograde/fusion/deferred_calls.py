@@ -21,11 +21,9 @@ from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.values.errors import allocated
 from retrograde.values.locks import fork_safe_lock
-from retrograde.values.thresholds import (
-    DEFERRED_ARRAYS,
-    DEFERRED_BYTES as _BYTES,
-    DEFERRED_CALLS as MOST,
-)
+from retrograde.values.thresholds import DEFERRED_ARRAYS
+from retrograde.values.thresholds import DEFERRED_BYTES as _BYTES
+from retrograde.values.thresholds import DEFERRED_CALLS as MOST
 
 _new = object.__new__
 

@@ -15,7 +15,8 @@ from retrograde.core.rules import Spec
 from retrograde.fusion import blocks
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes
 from retrograde.values.source import SourceWriter, literal
-from retrograde.values.thresholds import FUSED_BLOCK as BLOCK, FUSED_THREADED as _WORTH_A_THREAD
+from retrograde.values.thresholds import FUSED_BLOCK as BLOCK
+from retrograde.values.thresholds import FUSED_THREADED as _WORTH_A_THREAD
 
 _FEWEST = 128  # along the axes that are cut
 _WEIGHT_OF_COSTLY = 8  # how many times longer a sine takes than a product

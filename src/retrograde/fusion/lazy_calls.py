@@ -26,7 +26,8 @@ from retrograde.fusion.deferred_calls import Deferred, DeferredCalls, is_uniform
 from retrograde.fusion.output_arguments import COSTLY, how_it_writes, written_dtype
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.source import SourceWriter
-from retrograde.values.thresholds import DEFERRED as LEAST, DEFERRED_IF_CHEAP as _BEGIN
+from retrograde.values.thresholds import DEFERRED as LEAST
+from retrograde.values.thresholds import DEFERRED_IF_CHEAP as _BEGIN
 
 enabled = True
 

@@ -11,7 +11,8 @@ from retrograde.image._inputs import image_or_batch, require
 from retrograde.ops.arguments import integer
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.shaping import put_slice, reverse, take_slice, transpose as permute
+from retrograde.ops.shaping import put_slice, reverse, take_slice
+from retrograde.ops.shaping import transpose as permute
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_int, shown
 from retrograde.values.conversion import held_by

@@ -15,6 +15,8 @@ from retrograde.image._weights import gaussian, halving, sobel
 from retrograde.image.colour import convert_image_dtype
 from retrograde.math import (
     abs as absolute,
+)
+from retrograde.math import (
     log,
     reduce_mean,
     reduce_prod,

@@ -1,30 +1,22 @@
-from retrograde.image.codecs import (
-    decode_bmp as decode_bmp,
-    decode_gif as decode_gif,
-    decode_image as decode_image,
-    decode_png as decode_png,
-    encode_png as encode_png,
-)
-from retrograde.image.jpeg import (
-    decode_and_crop_jpeg as decode_and_crop_jpeg,
-    decode_jpeg as decode_jpeg,
-    encode_jpeg as encode_jpeg,
-    extract_jpeg_shape as extract_jpeg_shape,
-    is_jpeg as is_jpeg,
-)
+from retrograde.image.codecs import decode_bmp as decode_bmp
+from retrograde.image.codecs import decode_gif as decode_gif
+from retrograde.image.codecs import decode_image as decode_image
+from retrograde.image.codecs import decode_png as decode_png
+from retrograde.image.codecs import encode_png as encode_png
+from retrograde.image.jpeg import decode_and_crop_jpeg as decode_and_crop_jpeg
+from retrograde.image.jpeg import decode_jpeg as decode_jpeg
+from retrograde.image.jpeg import encode_jpeg as encode_jpeg
+from retrograde.image.jpeg import extract_jpeg_shape as extract_jpeg_shape
+from retrograde.image.jpeg import is_jpeg as is_jpeg
 from retrograde.io import gfile as gfile
-from retrograde.io.encodings import (
-    decode_base64 as decode_base64,
-    decode_compressed as decode_compressed,
-    decode_raw as decode_raw,
-    encode_base64 as encode_base64,
-    parse_tensor as parse_tensor,
-    serialize_tensor as serialize_tensor,
-)
-from retrograde.io.files import (
-    match_filenames_once as match_filenames_once,
-    matching_files as matching_files,
-    read_file as read_file,
-    write_file as write_file,
-)
+from retrograde.io.encodings import decode_base64 as decode_base64
+from retrograde.io.encodings import decode_compressed as decode_compressed
+from retrograde.io.encodings import decode_raw as decode_raw
+from retrograde.io.encodings import encode_base64 as encode_base64
+from retrograde.io.encodings import parse_tensor as parse_tensor
+from retrograde.io.encodings import serialize_tensor as serialize_tensor
+from retrograde.io.files import match_filenames_once as match_filenames_once
+from retrograde.io.files import matching_files as matching_files
+from retrograde.io.files import read_file as read_file
+from retrograde.io.files import write_file as write_file
 from retrograde.io.tables import decode_csv as decode_csv

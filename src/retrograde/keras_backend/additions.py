@@ -5,7 +5,8 @@ import types
 import keras
 from keras.src import ops
 from keras.src.callbacks import tensorboard
-from keras.src.legacy import backend as legacy_backend, layers as legacy_layers
+from keras.src.legacy import backend as legacy_backend
+from keras.src.legacy import layers as legacy_layers
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
 from keras.src.saving import serialization_lib
 from keras.src.utils import rng_utils

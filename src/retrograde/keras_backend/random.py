@@ -9,7 +9,9 @@ from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_defau
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
-from retrograde.ops import arithmetic as ar, normalising, random_numbers as rn, reduction, scan
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import normalising, reduction, scan
+from retrograde.ops import random_numbers as rn
 from retrograde.ops.casting import identity, zeros_like
 from retrograde.ops.indexing import argsort, gather
 from retrograde.ops.sampling import implicit_gamma

@@ -4,7 +4,8 @@ from keras.src import tree
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.ops import arithmetic as ar, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import reduction
 from retrograde.ops.casting import zeros_like
 from retrograde.ops.shaping import reshape, stack, unstack
 

@@ -5,7 +5,8 @@ import importlib.util
 import warnings
 
 import numpy as np
-from keras.src import optimizers as optimizers_module, tree
+from keras.src import optimizers as optimizers_module
+from keras.src import tree
 from keras.src.backend import config
 from keras.src.callbacks import CallbackList as KerasCallbackList
 from keras.src.trainers import trainer as base_trainer

@@ -1,54 +1,47 @@
 from retrograde.linalg import experimental as experimental
-from retrograde.linalg.banded import (
-    banded_triangular_solve as banded_triangular_solve,
-    eigh_tridiagonal as eigh_tridiagonal,
-    tridiagonal_matmul as tridiagonal_matmul,
-    tridiagonal_solve as tridiagonal_solve,
-)
-from retrograde.linalg.decompositions import (
-    cholesky as cholesky,
-    det as det,
-    eig as eig,
-    eigh as eigh,
-    eigvals as eigvals,
-    eigvalsh as eigvalsh,
-    logdet as logdet,
-    lu as lu,
-    matrix_rank as matrix_rank,
-    qr as qr,
-    slogdet as slogdet,
-    svd as svd,
-)
-from retrograde.linalg.diagonals import (
-    adjoint as adjoint,
-    band_part as band_part,
-    diag as diag,
-    diag_part as diag_part,
-    matrix_transpose as matrix_transpose,
-    set_diag as set_diag,
-    tensor_diag as tensor_diag,
-    tensor_diag_part as tensor_diag_part,
-    trace as trace,
-)
-from retrograde.linalg.functions import expm as expm, logm as logm, sqrtm as sqrtm
-from retrograde.linalg.norms import norm as norm, normalize as normalize
-from retrograde.linalg.products import (
-    cross as cross,
-    matmul as matmul,
-    matvec as matvec,
-    tensordot as tensordot,
-)
-from retrograde.linalg.solvers import (
-    cholesky_solve as cholesky_solve,
-    inv as inv,
-    lstsq as lstsq,
-    lu_matrix_inverse as lu_matrix_inverse,
-    lu_reconstruct as lu_reconstruct,
-    lu_solve as lu_solve,
-    pinv as pinv,
-    solve as solve,
-    triangular_solve as triangular_solve,
-)
+from retrograde.linalg.banded import banded_triangular_solve as banded_triangular_solve
+from retrograde.linalg.banded import eigh_tridiagonal as eigh_tridiagonal
+from retrograde.linalg.banded import tridiagonal_matmul as tridiagonal_matmul
+from retrograde.linalg.banded import tridiagonal_solve as tridiagonal_solve
+from retrograde.linalg.decompositions import cholesky as cholesky
+from retrograde.linalg.decompositions import det as det
+from retrograde.linalg.decompositions import eig as eig
+from retrograde.linalg.decompositions import eigh as eigh
+from retrograde.linalg.decompositions import eigvals as eigvals
+from retrograde.linalg.decompositions import eigvalsh as eigvalsh
+from retrograde.linalg.decompositions import logdet as logdet
+from retrograde.linalg.decompositions import lu as lu
+from retrograde.linalg.decompositions import matrix_rank as matrix_rank
+from retrograde.linalg.decompositions import qr as qr
+from retrograde.linalg.decompositions import slogdet as slogdet
+from retrograde.linalg.decompositions import svd as svd
+from retrograde.linalg.diagonals import adjoint as adjoint
+from retrograde.linalg.diagonals import band_part as band_part
+from retrograde.linalg.diagonals import diag as diag
+from retrograde.linalg.diagonals import diag_part as diag_part
+from retrograde.linalg.diagonals import matrix_transpose as matrix_transpose
+from retrograde.linalg.diagonals import set_diag as set_diag
+from retrograde.linalg.diagonals import tensor_diag as tensor_diag
+from retrograde.linalg.diagonals import tensor_diag_part as tensor_diag_part
+from retrograde.linalg.diagonals import trace as trace
+from retrograde.linalg.functions import expm as expm
+from retrograde.linalg.functions import logm as logm
+from retrograde.linalg.functions import sqrtm as sqrtm
+from retrograde.linalg.norms import norm as norm
+from retrograde.linalg.norms import normalize as normalize
+from retrograde.linalg.products import cross as cross
+from retrograde.linalg.products import matmul as matmul
+from retrograde.linalg.products import matvec as matvec
+from retrograde.linalg.products import tensordot as tensordot
+from retrograde.linalg.solvers import cholesky_solve as cholesky_solve
+from retrograde.linalg.solvers import inv as inv
+from retrograde.linalg.solvers import lstsq as lstsq
+from retrograde.linalg.solvers import lu_matrix_inverse as lu_matrix_inverse
+from retrograde.linalg.solvers import lu_reconstruct as lu_reconstruct
+from retrograde.linalg.solvers import lu_solve as lu_solve
+from retrograde.linalg.solvers import pinv as pinv
+from retrograde.linalg.solvers import solve as solve
+from retrograde.linalg.solvers import triangular_solve as triangular_solve
 from retrograde.linalg.sums import einsum as einsum
 from retrograde.math import l2_normalize as l2_normalize
 from retrograde.toplevel.clipping import global_norm as global_norm

@@ -9,7 +9,8 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import matrices_of
-from retrograde.ops import arithmetic as ar, banded, matrices
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import banded, matrices
 from retrograde.ops._families import conj
 from retrograde.ops.casting import ones_like, to_dtype, zeros_like
 from retrograde.ops.complexes import complex_abs, real

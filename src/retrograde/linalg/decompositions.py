@@ -10,7 +10,8 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import matrices_of, squares_of
 from retrograde.math._inputs import dtype_name
-from retrograde.ops import decomposition as dc, matrices, reduction, solving
+from retrograde.ops import decomposition as dc
+from retrograde.ops import matrices, reduction, solving
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.complexes import real
 from retrograde.ops.conversion import as_tensor, count_dtype

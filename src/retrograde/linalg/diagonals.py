@@ -11,7 +11,8 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import matrices_of
-from retrograde.ops import arithmetic as ar, matrices, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import matrices, reduction
 from retrograde.ops._families import conj
 from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.conversion import as_tensor, same_dtype

@@ -1,148 +1,134 @@
 from retrograde.math import special as special
-from retrograde.math.arithmetic import (
-    accumulate_n as accumulate_n,
-    add as add,
-    add_n as add_n,
-    divide as divide,
-    divide_no_nan as divide_no_nan,
-    equal as equal,
-    floordiv as floordiv,
-    floormod as floormod,
-    greater as greater,
-    greater_equal as greater_equal,
-    less as less,
-    less_equal as less_equal,
-    logical_and as logical_and,
-    logical_not as logical_not,
-    logical_or as logical_or,
-    logical_xor as logical_xor,
-    maximum as maximum,
-    minimum as minimum,
-    mod as mod,
-    multiply as multiply,
-    multiply_no_nan as multiply_no_nan,
-    negative as negative,
-    not_equal as not_equal,
-    polyval as polyval,
-    pow as pow,
-    scalar_mul as scalar_mul,
-    squared_difference as squared_difference,
-    subtract as subtract,
-    truediv as truediv,
-    truncatediv as truncatediv,
-    truncatemod as truncatemod,
-    xdivy as xdivy,
-    xlog1py as xlog1py,
-    xlogy as xlogy,
-)
-from retrograde.math.counting import (
-    approx_max_k as approx_max_k,
-    approx_min_k as approx_min_k,
-    bincount as bincount,
-    confusion_matrix as confusion_matrix,
-    in_top_k as in_top_k,
-    invert_permutation as invert_permutation,
-    sobol_sample as sobol_sample,
-    top_k as top_k,
-)
-from retrograde.math.elementary import (
-    abs as abs,
-    acos as acos,
-    acosh as acosh,
-    angle as angle,
-    asin as asin,
-    asinh as asinh,
-    atan as atan,
-    atan2 as atan2,
-    atanh as atanh,
-    ceil as ceil,
-    conj as conj,
-    cos as cos,
-    cosh as cosh,
-    erf as erf,
-    exp as exp,
-    expm1 as expm1,
-    floor as floor,
-    imag as imag,
-    is_finite as is_finite,
-    is_inf as is_inf,
-    is_nan as is_nan,
-    log as log,
-    log1p as log1p,
-    log_sigmoid as log_sigmoid,
-    real as real,
-    reciprocal as reciprocal,
-    reciprocal_no_nan as reciprocal_no_nan,
-    rint as rint,
-    round as round,
-    rsqrt as rsqrt,
-    sigmoid as sigmoid,
-    sign as sign,
-    sin as sin,
-    sinh as sinh,
-    softplus as softplus,
-    softsign as softsign,
-    sqrt as sqrt,
-    square as square,
-    tan as tan,
-    tanh as tanh,
-)
-from retrograde.math.gamma import (
-    betainc as betainc,
-    digamma as digamma,
-    erfc as erfc,
-    erfcinv as erfcinv,
-    erfinv as erfinv,
-    igamma as igamma,
-    igammac as igammac,
-    lbeta as lbeta,
-    lgamma as lgamma,
-    ndtri as ndtri,
-    nextafter as nextafter,
-    polygamma as polygamma,
-    zeta as zeta,
-)
-from retrograde.math.reductions import (
-    argmax as argmax,
-    argmin as argmin,
-    count_nonzero as count_nonzero,
-    cumprod as cumprod,
-    cumsum as cumsum,
-    cumulative_logsumexp as cumulative_logsumexp,
-    is_non_decreasing as is_non_decreasing,
-    is_strictly_increasing as is_strictly_increasing,
-    l2_normalize as l2_normalize,
-    log_softmax as log_softmax,
-    reduce_all as reduce_all,
-    reduce_any as reduce_any,
-    reduce_euclidean_norm as reduce_euclidean_norm,
-    reduce_logsumexp as reduce_logsumexp,
-    reduce_max as reduce_max,
-    reduce_mean as reduce_mean,
-    reduce_min as reduce_min,
-    reduce_prod as reduce_prod,
-    reduce_std as reduce_std,
-    reduce_sum as reduce_sum,
-    reduce_variance as reduce_variance,
-    softmax as softmax,
-    zero_fraction as zero_fraction,
-)
-from retrograde.math.segments import (
-    segment_max as segment_max,
-    segment_mean as segment_mean,
-    segment_min as segment_min,
-    segment_prod as segment_prod,
-    segment_sum as segment_sum,
-    unsorted_segment_max as unsorted_segment_max,
-    unsorted_segment_mean as unsorted_segment_mean,
-    unsorted_segment_min as unsorted_segment_min,
-    unsorted_segment_prod as unsorted_segment_prod,
-    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
-    unsorted_segment_sum as unsorted_segment_sum,
-)
-from retrograde.math.special import (
-    bessel_i0 as bessel_i0,
-    bessel_i0e as bessel_i0e,
-    bessel_i1 as bessel_i1,
-    bessel_i1e as bessel_i1e,
-)
+from retrograde.math.arithmetic import accumulate_n as accumulate_n
+from retrograde.math.arithmetic import add as add
+from retrograde.math.arithmetic import add_n as add_n
+from retrograde.math.arithmetic import divide as divide
+from retrograde.math.arithmetic import divide_no_nan as divide_no_nan
+from retrograde.math.arithmetic import equal as equal
+from retrograde.math.arithmetic import floordiv as floordiv
+from retrograde.math.arithmetic import floormod as floormod
+from retrograde.math.arithmetic import greater as greater
+from retrograde.math.arithmetic import greater_equal as greater_equal
+from retrograde.math.arithmetic import less as less
+from retrograde.math.arithmetic import less_equal as less_equal
+from retrograde.math.arithmetic import logical_and as logical_and
+from retrograde.math.arithmetic import logical_not as logical_not
+from retrograde.math.arithmetic import logical_or as logical_or
+from retrograde.math.arithmetic import logical_xor as logical_xor
+from retrograde.math.arithmetic import maximum as maximum
+from retrograde.math.arithmetic import minimum as minimum
+from retrograde.math.arithmetic import mod as mod
+from retrograde.math.arithmetic import multiply as multiply
+from retrograde.math.arithmetic import multiply_no_nan as multiply_no_nan
+from retrograde.math.arithmetic import negative as negative
+from retrograde.math.arithmetic import not_equal as not_equal
+from retrograde.math.arithmetic import polyval as polyval
+from retrograde.math.arithmetic import pow as pow
+from retrograde.math.arithmetic import scalar_mul as scalar_mul
+from retrograde.math.arithmetic import squared_difference as squared_difference
+from retrograde.math.arithmetic import subtract as subtract
+from retrograde.math.arithmetic import truediv as truediv
+from retrograde.math.arithmetic import truncatediv as truncatediv
+from retrograde.math.arithmetic import truncatemod as truncatemod
+from retrograde.math.arithmetic import xdivy as xdivy
+from retrograde.math.arithmetic import xlog1py as xlog1py
+from retrograde.math.arithmetic import xlogy as xlogy
+from retrograde.math.counting import approx_max_k as approx_max_k
+from retrograde.math.counting import approx_min_k as approx_min_k
+from retrograde.math.counting import bincount as bincount
+from retrograde.math.counting import confusion_matrix as confusion_matrix
+from retrograde.math.counting import in_top_k as in_top_k
+from retrograde.math.counting import invert_permutation as invert_permutation
+from retrograde.math.counting import sobol_sample as sobol_sample
+from retrograde.math.counting import top_k as top_k
+from retrograde.math.elementary import abs as abs
+from retrograde.math.elementary import acos as acos
+from retrograde.math.elementary import acosh as acosh
+from retrograde.math.elementary import angle as angle
+from retrograde.math.elementary import asin as asin
+from retrograde.math.elementary import asinh as asinh
+from retrograde.math.elementary import atan as atan
+from retrograde.math.elementary import atan2 as atan2
+from retrograde.math.elementary import atanh as atanh
+from retrograde.math.elementary import ceil as ceil
+from retrograde.math.elementary import conj as conj
+from retrograde.math.elementary import cos as cos
+from retrograde.math.elementary import cosh as cosh
+from retrograde.math.elementary import erf as erf
+from retrograde.math.elementary import exp as exp
+from retrograde.math.elementary import expm1 as expm1
+from retrograde.math.elementary import floor as floor
+from retrograde.math.elementary import imag as imag
+from retrograde.math.elementary import is_finite as is_finite
+from retrograde.math.elementary import is_inf as is_inf
+from retrograde.math.elementary import is_nan as is_nan
+from retrograde.math.elementary import log as log
+from retrograde.math.elementary import log1p as log1p
+from retrograde.math.elementary import log_sigmoid as log_sigmoid
+from retrograde.math.elementary import real as real
+from retrograde.math.elementary import reciprocal as reciprocal
+from retrograde.math.elementary import reciprocal_no_nan as reciprocal_no_nan
+from retrograde.math.elementary import rint as rint
+from retrograde.math.elementary import round as round
+from retrograde.math.elementary import rsqrt as rsqrt
+from retrograde.math.elementary import sigmoid as sigmoid
+from retrograde.math.elementary import sign as sign
+from retrograde.math.elementary import sin as sin
+from retrograde.math.elementary import sinh as sinh
+from retrograde.math.elementary import softplus as softplus
+from retrograde.math.elementary import softsign as softsign
+from retrograde.math.elementary import sqrt as sqrt
+from retrograde.math.elementary import square as square
+from retrograde.math.elementary import tan as tan
+from retrograde.math.elementary import tanh as tanh
+from retrograde.math.gamma import betainc as betainc
+from retrograde.math.gamma import digamma as digamma
+from retrograde.math.gamma import erfc as erfc
+from retrograde.math.gamma import erfcinv as erfcinv
+from retrograde.math.gamma import erfinv as erfinv
+from retrograde.math.gamma import igamma as igamma
+from retrograde.math.gamma import igammac as igammac
+from retrograde.math.gamma import lbeta as lbeta
+from retrograde.math.gamma import lgamma as lgamma
+from retrograde.math.gamma import ndtri as ndtri
+from retrograde.math.gamma import nextafter as nextafter
+from retrograde.math.gamma import polygamma as polygamma
+from retrograde.math.gamma import zeta as zeta
+from retrograde.math.reductions import argmax as argmax
+from retrograde.math.reductions import argmin as argmin
+from retrograde.math.reductions import count_nonzero as count_nonzero
+from retrograde.math.reductions import cumprod as cumprod
+from retrograde.math.reductions import cumsum as cumsum
+from retrograde.math.reductions import cumulative_logsumexp as cumulative_logsumexp
+from retrograde.math.reductions import is_non_decreasing as is_non_decreasing
+from retrograde.math.reductions import is_strictly_increasing as is_strictly_increasing
+from retrograde.math.reductions import l2_normalize as l2_normalize
+from retrograde.math.reductions import log_softmax as log_softmax
+from retrograde.math.reductions import reduce_all as reduce_all
+from retrograde.math.reductions import reduce_any as reduce_any
+from retrograde.math.reductions import reduce_euclidean_norm as reduce_euclidean_norm
+from retrograde.math.reductions import reduce_logsumexp as reduce_logsumexp
+from retrograde.math.reductions import reduce_max as reduce_max
+from retrograde.math.reductions import reduce_mean as reduce_mean
+from retrograde.math.reductions import reduce_min as reduce_min
+from retrograde.math.reductions import reduce_prod as reduce_prod
+from retrograde.math.reductions import reduce_std as reduce_std
+from retrograde.math.reductions import reduce_sum as reduce_sum
+from retrograde.math.reductions import reduce_variance as reduce_variance
+from retrograde.math.reductions import softmax as softmax
+from retrograde.math.reductions import zero_fraction as zero_fraction
+from retrograde.math.segments import segment_max as segment_max
+from retrograde.math.segments import segment_mean as segment_mean
+from retrograde.math.segments import segment_min as segment_min
+from retrograde.math.segments import segment_prod as segment_prod
+from retrograde.math.segments import segment_sum as segment_sum
+from retrograde.math.segments import unsorted_segment_max as unsorted_segment_max
+from retrograde.math.segments import unsorted_segment_mean as unsorted_segment_mean
+from retrograde.math.segments import unsorted_segment_min as unsorted_segment_min
+from retrograde.math.segments import unsorted_segment_prod as unsorted_segment_prod
+from retrograde.math.segments import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from retrograde.math.segments import unsorted_segment_sum as unsorted_segment_sum
+from retrograde.math.special import bessel_i0 as bessel_i0
+from retrograde.math.special import bessel_i0e as bessel_i0e
+from retrograde.math.special import bessel_i1 as bessel_i1
+from retrograde.math.special import bessel_i1e as bessel_i1e

@@ -11,7 +11,8 @@ from retrograde.core.apply import apply
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, dtype_name, pair, truth, unary
-from retrograde.ops import arithmetic as ar, elementary as el
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
 from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.operators import true_divide, unlike_dtypes

@@ -10,7 +10,9 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, dtype_name, unary
-from retrograde.ops import arithmetic as ar, complexes as cx, elementary as el
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import complexes as cx
+from retrograde.ops import elementary as el
 from retrograde.ops._families import conjugate
 from retrograde.ops.casting import identity, ones_like, zeros_like
 from retrograde.ops.conversion import as_tensor

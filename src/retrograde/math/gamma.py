@@ -10,7 +10,9 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, unary
-from retrograde.ops import elementary as el, reduction, special as sp
+from retrograde.ops import elementary as el
+from retrograde.ops import reduction
+from retrograde.ops import special as sp
 from retrograde.ops._arrays import scalar
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.values.composites import dispatched

@@ -12,8 +12,14 @@ from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axes_of, axis_of, dtype_name, truth, unary
 from retrograde.ops import (
     arithmetic as ar,
+)
+from retrograde.ops import (
     complexes as cx,
+)
+from retrograde.ops import (
     elementary as el,
+)
+from retrograde.ops import (
     normalising,
     reduction,
     scan,

@@ -1,115 +1,105 @@
-from retrograde.math import (
-    approx_max_k as approx_max_k,
-    approx_min_k as approx_min_k,
-    in_top_k as in_top_k,
-    l2_normalize as l2_normalize,
-    log_softmax as log_softmax,
-    sigmoid as sigmoid,
-    softmax as softmax,
-    softplus as softplus,
-    softsign as softsign,
-    tanh as tanh,
-    top_k as top_k,
-    zero_fraction as zero_fraction,
-)
+from retrograde.math import approx_max_k as approx_max_k
+from retrograde.math import approx_min_k as approx_min_k
+from retrograde.math import in_top_k as in_top_k
+from retrograde.math import l2_normalize as l2_normalize
+from retrograde.math import log_softmax as log_softmax
+from retrograde.math import sigmoid as sigmoid
+from retrograde.math import softmax as softmax
+from retrograde.math import softplus as softplus
+from retrograde.math import softsign as softsign
+from retrograde.math import tanh as tanh
+from retrograde.math import top_k as top_k
+from retrograde.math import zero_fraction as zero_fraction
 from retrograde.nn import experimental as experimental
-from retrograde.nn.activations import (
-    crelu as crelu,
-    elu as elu,
-    gelu as gelu,
-    leaky_relu as leaky_relu,
-    relu as relu,
-    relu6 as relu6,
-    selu as selu,
-    silu as silu,
-    swish as swish,
-)
-from retrograde.nn.averaging import (
-    compute_average_loss as compute_average_loss,
-    scale_regularization_loss as scale_regularization_loss,
-)
-from retrograde.nn.blocks import (
-    depth_to_space as depth_to_space,
-    space_to_batch as space_to_batch,
-    space_to_depth as space_to_depth,
-    with_space_to_batch as with_space_to_batch,
-)
-from retrograde.nn.convolutions import (
-    atrous_conv2d as atrous_conv2d,
-    atrous_conv2d_transpose as atrous_conv2d_transpose,
-    conv1d as conv1d,
-    conv1d_transpose as conv1d_transpose,
-    conv2d as conv2d,
-    conv2d_transpose as conv2d_transpose,
-    conv3d as conv3d,
-    conv3d_transpose as conv3d_transpose,
-    conv_transpose as conv_transpose,
-    convolution as convolution,
-)
-from retrograde.nn.ctc import (
-    collapse_repeated as collapse_repeated,
-    ctc_loss as ctc_loss,
-    ctc_unique_labels as ctc_unique_labels,
-)
-from retrograde.nn.decoding import (
-    ctc_beam_search_decoder as ctc_beam_search_decoder,
-    ctc_greedy_decoder as ctc_greedy_decoder,
+from retrograde.nn.activations import crelu as crelu
+from retrograde.nn.activations import elu as elu
+from retrograde.nn.activations import gelu as gelu
+from retrograde.nn.activations import leaky_relu as leaky_relu
+from retrograde.nn.activations import relu as relu
+from retrograde.nn.activations import relu6 as relu6
+from retrograde.nn.activations import selu as selu
+from retrograde.nn.activations import silu as silu
+from retrograde.nn.activations import swish as swish
+from retrograde.nn.averaging import compute_average_loss as compute_average_loss
+from retrograde.nn.averaging import scale_regularization_loss as scale_regularization_loss
+from retrograde.nn.blocks import depth_to_space as depth_to_space
+from retrograde.nn.blocks import space_to_batch as space_to_batch
+from retrograde.nn.blocks import space_to_depth as space_to_depth
+from retrograde.nn.blocks import with_space_to_batch as with_space_to_batch
+from retrograde.nn.convolutions import atrous_conv2d as atrous_conv2d
+from retrograde.nn.convolutions import atrous_conv2d_transpose as atrous_conv2d_transpose
+from retrograde.nn.convolutions import conv1d as conv1d
+from retrograde.nn.convolutions import conv1d_transpose as conv1d_transpose
+from retrograde.nn.convolutions import conv2d as conv2d
+from retrograde.nn.convolutions import conv2d_transpose as conv2d_transpose
+from retrograde.nn.convolutions import conv3d as conv3d
+from retrograde.nn.convolutions import conv3d_transpose as conv3d_transpose
+from retrograde.nn.convolutions import conv_transpose as conv_transpose
+from retrograde.nn.convolutions import convolution as convolution
+from retrograde.nn.ctc import collapse_repeated as collapse_repeated
+from retrograde.nn.ctc import ctc_loss as ctc_loss
+from retrograde.nn.ctc import ctc_unique_labels as ctc_unique_labels
+from retrograde.nn.decoding import ctc_beam_search_decoder as ctc_beam_search_decoder
+from retrograde.nn.decoding import ctc_greedy_decoder as ctc_greedy_decoder
+from retrograde.nn.depthwise import depthwise_conv2d as depthwise_conv2d
+from retrograde.nn.depthwise import (
+    depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter,
 )
 from retrograde.nn.depthwise import (
-    depthwise_conv2d as depthwise_conv2d,
-    depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter,
     depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input,
-    separable_conv2d as separable_conv2d,
 )
-from retrograde.nn.embeddings import (
-    embedding_lookup_sparse as embedding_lookup_sparse,
-    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
-)
-from retrograde.nn.fractional import (
-    fractional_avg_pool as fractional_avg_pool,
-    fractional_max_pool as fractional_max_pool,
-)
+from retrograde.nn.depthwise import separable_conv2d as separable_conv2d
+from retrograde.nn.embeddings import embedding_lookup_sparse as embedding_lookup_sparse
+from retrograde.nn.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from retrograde.nn.fractional import fractional_avg_pool as fractional_avg_pool
+from retrograde.nn.fractional import fractional_max_pool as fractional_max_pool
 from retrograde.nn.isotonic import isotonic_regression as isotonic_regression
-from retrograde.nn.lookups import dropout as dropout, embedding_lookup as embedding_lookup
+from retrograde.nn.lookups import dropout as dropout
+from retrograde.nn.lookups import embedding_lookup as embedding_lookup
+from retrograde.nn.losses import l2_loss as l2_loss
+from retrograde.nn.losses import log_poisson_loss as log_poisson_loss
 from retrograde.nn.losses import (
-    l2_loss as l2_loss,
-    log_poisson_loss as log_poisson_loss,
     sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
+)
+from retrograde.nn.losses import (
     softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
+)
+from retrograde.nn.losses import (
     sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
+)
+from retrograde.nn.losses import (
     weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
 )
-from retrograde.nn.morphology import dilation2d as dilation2d, erosion2d as erosion2d
+from retrograde.nn.morphology import dilation2d as dilation2d
+from retrograde.nn.morphology import erosion2d as erosion2d
 from retrograde.nn.normalisation import (
     batch_norm_with_global_normalization as batch_norm_with_global_normalization,
-    batch_normalization as batch_normalization,
-    bias_add as bias_add,
-    local_response_normalization as local_response_normalization,
-    lrn as lrn,
-    moments as moments,
-    normalize_moments as normalize_moments,
-    sufficient_statistics as sufficient_statistics,
-    weighted_moments as weighted_moments,
 )
-from retrograde.nn.pooling import (
-    avg_pool as avg_pool,
-    avg_pool1d as avg_pool1d,
-    avg_pool2d as avg_pool2d,
-    avg_pool3d as avg_pool3d,
-    max_pool as max_pool,
-    max_pool1d as max_pool1d,
-    max_pool2d as max_pool2d,
-    max_pool3d as max_pool3d,
-    max_pool_with_argmax as max_pool_with_argmax,
-    pool as pool,
-)
-from retrograde.nn.sampled import (
-    compute_accidental_hits as compute_accidental_hits,
-    nce_loss as nce_loss,
-    sampled_softmax_loss as sampled_softmax_loss,
+from retrograde.nn.normalisation import batch_normalization as batch_normalization
+from retrograde.nn.normalisation import bias_add as bias_add
+from retrograde.nn.normalisation import local_response_normalization as local_response_normalization
+from retrograde.nn.normalisation import lrn as lrn
+from retrograde.nn.normalisation import moments as moments
+from retrograde.nn.normalisation import normalize_moments as normalize_moments
+from retrograde.nn.normalisation import sufficient_statistics as sufficient_statistics
+from retrograde.nn.normalisation import weighted_moments as weighted_moments
+from retrograde.nn.pooling import avg_pool as avg_pool
+from retrograde.nn.pooling import avg_pool1d as avg_pool1d
+from retrograde.nn.pooling import avg_pool2d as avg_pool2d
+from retrograde.nn.pooling import avg_pool3d as avg_pool3d
+from retrograde.nn.pooling import max_pool as max_pool
+from retrograde.nn.pooling import max_pool1d as max_pool1d
+from retrograde.nn.pooling import max_pool2d as max_pool2d
+from retrograde.nn.pooling import max_pool3d as max_pool3d
+from retrograde.nn.pooling import max_pool_with_argmax as max_pool_with_argmax
+from retrograde.nn.pooling import pool as pool
+from retrograde.nn.sampled import compute_accidental_hits as compute_accidental_hits
+from retrograde.nn.sampled import nce_loss as nce_loss
+from retrograde.nn.sampled import sampled_softmax_loss as sampled_softmax_loss
+from retrograde.random.candidates import all_candidate_sampler as all_candidate_sampler
+from retrograde.random.candidates import (
+    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
 )
 from retrograde.random.candidates import (
-    all_candidate_sampler as all_candidate_sampler,
-    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
     learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
 )

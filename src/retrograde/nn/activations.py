@@ -10,7 +10,8 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axis_of, dtype_name, unary
-from retrograde.ops import arithmetic as ar, elementary as el
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat

@@ -9,7 +9,8 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import dtype_name
-from retrograde.ops import arithmetic as ar, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import reduction
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape

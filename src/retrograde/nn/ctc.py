@@ -10,7 +10,8 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
-from retrograde.ops import arithmetic as ar, normalising, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import normalising, reduction
 from retrograde.ops._arrays import wide
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import to_dtype, zeros_like

@@ -19,7 +19,8 @@ from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import scatter_add
 from retrograde.ops.shaping import reshape
 from retrograde.ragged.tensor import RaggedTensor
-from retrograde.sparse.shaping import fill_empty_rows, reshape as sparse_reshape, retain
+from retrograde.sparse.shaping import fill_empty_rows, retain
+from retrograde.sparse.shaping import reshape as sparse_reshape
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid

@@ -10,7 +10,9 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept, axis_of, dtype_name
-from retrograde.ops import arithmetic as ar, elementary as el, normalising, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import normalising, reduction
 from retrograde.ops.casting import ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.shaping import broadcast_to, reshape, transpose

@@ -9,7 +9,9 @@ import numpy as np
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axes_of
-from retrograde.ops import arithmetic as ar, elementary as el, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import reduction
 from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype

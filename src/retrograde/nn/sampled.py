@@ -13,7 +13,8 @@ from retrograde.nn.losses import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
 )
-from retrograde.ops import arithmetic as ar, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import reduction
 from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor

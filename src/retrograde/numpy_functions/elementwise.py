@@ -7,7 +7,9 @@ from typing import Any
 
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
-from retrograde.ops import arithmetic as ar, elementary as el, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import reduction
 from retrograde.ops.arguments import integer
 from retrograde.ops.shaping import take_slice
 from retrograde.values import dtypes

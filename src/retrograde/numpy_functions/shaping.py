@@ -9,7 +9,8 @@ import numpy as np
 
 import retrograde as tf
 from retrograde.core.tensor import Tensor
-from retrograde.ops import arithmetic as ar, indexing, matrices, shaping
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, matrices, shaping
 from retrograde.ops.arguments import indices_from
 from retrograde.ops.casting import identity
 from retrograde.values.errors import invalid

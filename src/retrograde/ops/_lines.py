@@ -23,16 +23,14 @@ import numpy as np
 
 from retrograde.fusion import blas_threads, blocks
 from retrograde.ops._windows import Windows
-from retrograde.values.thresholds import (
-    CONVOLUTION_SHARE as _SHARE,
-    LINES as _LINES,
-    PARTIAL_SUMS as _SUMS,
-    PRODUCT_ROWS as _ROWS,
-    SHARED_CONVOLUTION as _SHARED,
-    SHARED_LINES as _SHARED_LINES,
-    SHARES as _SHARES,
-    TAPS as _BLOCK,
-)
+from retrograde.values.thresholds import CONVOLUTION_SHARE as _SHARE
+from retrograde.values.thresholds import LINES as _LINES
+from retrograde.values.thresholds import PARTIAL_SUMS as _SUMS
+from retrograde.values.thresholds import PRODUCT_ROWS as _ROWS
+from retrograde.values.thresholds import SHARED_CONVOLUTION as _SHARED
+from retrograde.values.thresholds import SHARED_LINES as _SHARED_LINES
+from retrograde.values.thresholds import SHARES as _SHARES
+from retrograde.values.thresholds import TAPS as _BLOCK
 
 
 class _Lines:

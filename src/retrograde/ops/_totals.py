@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrograde.values.thresholds import ONES as _MANY, PAIRWISE_SUM as _LONG
+from retrograde.values.thresholds import ONES as _MANY
+from retrograde.values.thresholds import PAIRWISE_SUM as _LONG
 
 
 class Product(NamedTuple):

@@ -11,7 +11,8 @@ from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.ops import _rows as rows, indexing
+from retrograde.ops import _rows as rows
+from retrograde.ops import indexing
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import as_array, held_by

@@ -17,11 +17,9 @@ from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.program.simplification import hashable
 from retrograde.program.sum_of_slices import sum_slices
-from retrograde.values.thresholds import (
-    LOOP_CALLS as _FEWEST_CALLS,
-    LOOP_ITERATIONS as _FEWEST_ITERATIONS,
-    LOOP_PERIOD as _FARTHEST,
-)
+from retrograde.values.thresholds import LOOP_CALLS as _FEWEST_CALLS
+from retrograde.values.thresholds import LOOP_ITERATIONS as _FEWEST_ITERATIONS
+from retrograde.values.thresholds import LOOP_PERIOD as _FARTHEST
 
 
 class Carried(NamedTuple):

@@ -18,7 +18,8 @@ from retrograde.program.inline_kernels import NAMES, written_out
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of
 from retrograde.values.source import SourceWriter, is_literal, is_name, literal
-from retrograde.values.thresholds import FREED as _WORTH_FREEING, MANY
+from retrograde.values.thresholds import FREED as _WORTH_FREEING
+from retrograde.values.thresholds import MANY
 
 # Kernels, beside those that write, whose results never share memory with their inputs
 _FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}

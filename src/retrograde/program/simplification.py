@@ -12,7 +12,8 @@ from retrograde.core.program import Call, CustomGradient, Program, Write, needed
 from retrograde.core.recorders import alone, thread
 from retrograde.core.rules import Spec
 from retrograde.program.tracing import Tracer, may_read_variables
-from retrograde.values.thresholds import COMPARED as _LARGEST_COMPARED, FOLDED as _LARGEST_FOLDED
+from retrograde.values.thresholds import COMPARED as _LARGEST_COMPARED
+from retrograde.values.thresholds import FOLDED as _LARGEST_FOLDED
 
 
 def simplify(tracer: Tracer, results: list[int], fold: bool = True) -> Program:

@@ -1,12 +1,10 @@
-from retrograde.ragged.factories import (
-    boolean_mask as boolean_mask,
-    constant as constant,
-    cross as cross,
-    cross_hashed as cross_hashed,
-    map_flat_values as map_flat_values,
-    range as range,
-    row_splits_to_segment_ids as row_splits_to_segment_ids,
-    segment_ids_to_row_splits as segment_ids_to_row_splits,
-    stack as stack,
-    stack_dynamic_partitions as stack_dynamic_partitions,
-)
+from retrograde.ragged.factories import boolean_mask as boolean_mask
+from retrograde.ragged.factories import constant as constant
+from retrograde.ragged.factories import cross as cross
+from retrograde.ragged.factories import cross_hashed as cross_hashed
+from retrograde.ragged.factories import map_flat_values as map_flat_values
+from retrograde.ragged.factories import range as range
+from retrograde.ragged.factories import row_splits_to_segment_ids as row_splits_to_segment_ids
+from retrograde.ragged.factories import segment_ids_to_row_splits as segment_ids_to_row_splits
+from retrograde.ragged.factories import stack as stack
+from retrograde.ragged.factories import stack_dynamic_partitions as stack_dynamic_partitions

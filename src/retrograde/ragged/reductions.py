@@ -10,7 +10,8 @@ import numpy as np
 from retrograde import math
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
-from retrograde.ops import arithmetic as ar, indexing, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, reduction
 from retrograde.ops._arrays import wide
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import cast_discrete, ones_like, stop_gradient, to_dtype

@@ -15,7 +15,8 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import split, unstack
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
-from retrograde.toplevel import picking, shaping as dense
+from retrograde.toplevel import picking
+from retrograde.toplevel import shaping as dense
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import allocated, invalid

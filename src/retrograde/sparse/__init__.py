@@ -3,6 +3,8 @@
 from retrograde._api.lazy import from_stub
 from retrograde.sparse import (
     arithmetic as _arithmetic,  # noqa: F401 (it binds operators)
+)
+from retrograde.sparse import (
     counting as _counting,  # noqa: F401 (it binds a handler)
 )
 

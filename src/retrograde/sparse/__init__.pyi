@@ -1,37 +1,31 @@
-from retrograde.sparse.arithmetic import (
-    add as add,
-    map_values as map_values,
-    maximum as maximum,
-    minimum as minimum,
-    reduce_max as reduce_max,
-    reduce_sum as reduce_sum,
-    sampled_addmm as sampled_addmm,
-    softmax as softmax,
-    sparse_dense_matmul as sparse_dense_matmul,
-)
-from retrograde.sparse.counting import (
-    bincount as bincount,
-    cross as cross,
-    cross_hashed as cross_hashed,
-    to_indicator as to_indicator,
-)
-from retrograde.sparse.making import eye as eye, from_dense as from_dense, to_dense as to_dense
-from retrograde.sparse.segments import (
-    segment_mean as segment_mean,
-    segment_sqrt_n as segment_sqrt_n,
-    segment_sum as segment_sum,
-)
-from retrograde.sparse.shaping import (
-    concat as concat,
-    expand_dims as expand_dims,
-    fill_empty_rows as fill_empty_rows,
-    mask as mask,
-    reorder as reorder,
-    reset_shape as reset_shape,
-    reshape as reshape,
-    retain as retain,
-    slice as slice,
-    split as split,
-    transpose as transpose,
-)
+from retrograde.sparse.arithmetic import add as add
+from retrograde.sparse.arithmetic import map_values as map_values
+from retrograde.sparse.arithmetic import maximum as maximum
+from retrograde.sparse.arithmetic import minimum as minimum
+from retrograde.sparse.arithmetic import reduce_max as reduce_max
+from retrograde.sparse.arithmetic import reduce_sum as reduce_sum
+from retrograde.sparse.arithmetic import sampled_addmm as sampled_addmm
+from retrograde.sparse.arithmetic import softmax as softmax
+from retrograde.sparse.arithmetic import sparse_dense_matmul as sparse_dense_matmul
+from retrograde.sparse.counting import bincount as bincount
+from retrograde.sparse.counting import cross as cross
+from retrograde.sparse.counting import cross_hashed as cross_hashed
+from retrograde.sparse.counting import to_indicator as to_indicator
+from retrograde.sparse.making import eye as eye
+from retrograde.sparse.making import from_dense as from_dense
+from retrograde.sparse.making import to_dense as to_dense
+from retrograde.sparse.segments import segment_mean as segment_mean
+from retrograde.sparse.segments import segment_sqrt_n as segment_sqrt_n
+from retrograde.sparse.segments import segment_sum as segment_sum
+from retrograde.sparse.shaping import concat as concat
+from retrograde.sparse.shaping import expand_dims as expand_dims
+from retrograde.sparse.shaping import fill_empty_rows as fill_empty_rows
+from retrograde.sparse.shaping import mask as mask
+from retrograde.sparse.shaping import reorder as reorder
+from retrograde.sparse.shaping import reset_shape as reset_shape
+from retrograde.sparse.shaping import reshape as reshape
+from retrograde.sparse.shaping import retain as retain
+from retrograde.sparse.shaping import slice as slice
+from retrograde.sparse.shaping import split as split
+from retrograde.sparse.shaping import transpose as transpose
 from retrograde.sparse.tensor import SparseTensor as SparseTensor

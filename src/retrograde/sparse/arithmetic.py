@@ -10,7 +10,8 @@ import numpy as np
 
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
-from retrograde.ops import arithmetic as ar, indexing, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, reduction
 from retrograde.ops._families import conj
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import stop_gradient

@@ -16,7 +16,8 @@ from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import hosted
 from retrograde.ops.indexing import gather
-from retrograde.ops.shaping import broadcast_to, concat as concat_tensors
+from retrograde.ops.shaping import broadcast_to
+from retrograde.ops.shaping import concat as concat_tensors
 from retrograde.ops.slicing import true_places
 from retrograde.sparse._places import (
     order_of,

@@ -1,31 +1,25 @@
-from retrograde.strings.basics import (
-    as_string as as_string,
-    format as format,
-    join as join,
-    length as length,
-    lower as lower,
-    reduce_join as reduce_join,
-    strip as strip,
-    substr as substr,
-    to_hash_bucket as to_hash_bucket,
-    to_hash_bucket_fast as to_hash_bucket_fast,
-    to_hash_bucket_strong as to_hash_bucket_strong,
-    to_number as to_number,
-    unsorted_segment_join as unsorted_segment_join,
-    upper as upper,
-)
-from retrograde.strings.patterns import (
-    regex_full_match as regex_full_match,
-    regex_replace as regex_replace,
-)
-from retrograde.strings.splitting import (
-    bytes_split as bytes_split,
-    ngrams as ngrams,
-    split as split,
-    unicode_decode as unicode_decode,
-    unicode_decode_with_offsets as unicode_decode_with_offsets,
-    unicode_encode as unicode_encode,
-    unicode_split as unicode_split,
-    unicode_split_with_offsets as unicode_split_with_offsets,
-    unicode_transcode as unicode_transcode,
-)
+from retrograde.strings.basics import as_string as as_string
+from retrograde.strings.basics import format as format
+from retrograde.strings.basics import join as join
+from retrograde.strings.basics import length as length
+from retrograde.strings.basics import lower as lower
+from retrograde.strings.basics import reduce_join as reduce_join
+from retrograde.strings.basics import strip as strip
+from retrograde.strings.basics import substr as substr
+from retrograde.strings.basics import to_hash_bucket as to_hash_bucket
+from retrograde.strings.basics import to_hash_bucket_fast as to_hash_bucket_fast
+from retrograde.strings.basics import to_hash_bucket_strong as to_hash_bucket_strong
+from retrograde.strings.basics import to_number as to_number
+from retrograde.strings.basics import unsorted_segment_join as unsorted_segment_join
+from retrograde.strings.basics import upper as upper
+from retrograde.strings.patterns import regex_full_match as regex_full_match
+from retrograde.strings.patterns import regex_replace as regex_replace
+from retrograde.strings.splitting import bytes_split as bytes_split
+from retrograde.strings.splitting import ngrams as ngrams
+from retrograde.strings.splitting import split as split
+from retrograde.strings.splitting import unicode_decode as unicode_decode
+from retrograde.strings.splitting import unicode_decode_with_offsets as unicode_decode_with_offsets
+from retrograde.strings.splitting import unicode_encode as unicode_encode
+from retrograde.strings.splitting import unicode_split as unicode_split
+from retrograde.strings.splitting import unicode_split_with_offsets as unicode_split_with_offsets
+from retrograde.strings.splitting import unicode_transcode as unicode_transcode

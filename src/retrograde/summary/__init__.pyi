@@ -1,20 +1,16 @@
 from retrograde.summary import experimental as experimental
-from retrograde.summary.plugins import (
-    audio as audio,
-    histogram as histogram,
-    image as image,
-    scalar as scalar,
-    text as text,
-    trace_export as trace_export,
-    trace_off as trace_off,
-    trace_on as trace_on,
-    write as write,
-)
-from retrograde.summary.writer import (
-    SummaryWriter as SummaryWriter,
-    create_file_writer as create_file_writer,
-    create_noop_writer as create_noop_writer,
-    flush as flush,
-    record_if as record_if,
-    should_record_summaries as should_record_summaries,
-)
+from retrograde.summary.plugins import audio as audio
+from retrograde.summary.plugins import histogram as histogram
+from retrograde.summary.plugins import image as image
+from retrograde.summary.plugins import scalar as scalar
+from retrograde.summary.plugins import text as text
+from retrograde.summary.plugins import trace_export as trace_export
+from retrograde.summary.plugins import trace_off as trace_off
+from retrograde.summary.plugins import trace_on as trace_on
+from retrograde.summary.plugins import write as write
+from retrograde.summary.writer import SummaryWriter as SummaryWriter
+from retrograde.summary.writer import create_file_writer as create_file_writer
+from retrograde.summary.writer import create_noop_writer as create_noop_writer
+from retrograde.summary.writer import flush as flush
+from retrograde.summary.writer import record_if as record_if
+from retrograde.summary.writer import should_record_summaries as should_record_summaries

@@ -2,244 +2,230 @@ from retrograde.experimental.numpy import random as random
 from retrograde.experimental.numpy.behaviour import (
     experimental_enable_numpy_behavior as experimental_enable_numpy_behavior,
 )
-from retrograde.experimental.numpy.creating import (
-    arange as arange,
-    array as array,
-    asanyarray as asanyarray,
-    asarray as asarray,
-    ascontiguousarray as ascontiguousarray,
-    copy as copy,
-    diag as diag,
-    diag_indices as diag_indices,
-    diagflat as diagflat,
-    diagonal as diagonal,
-    empty as empty,
-    empty_like as empty_like,
-    eye as eye,
-    full as full,
-    full_like as full_like,
-    geomspace as geomspace,
-    identity as identity,
-    ix_ as ix_,
-    linspace as linspace,
-    logspace as logspace,
-    meshgrid as meshgrid,
-    ndarray as ndarray,
-    ones as ones,
-    ones_like as ones_like,
-    tri as tri,
-    tril as tril,
-    triu as triu,
-    vander as vander,
-    zeros as zeros,
-    zeros_like as zeros_like,
-)
-from retrograde.experimental.numpy.dtypes import (
-    bool_ as bool_,
-    complex64 as complex64,
-    complex128 as complex128,
-    complex_ as complex_,
-    finfo as finfo,
-    float16 as float16,
-    float32 as float32,
-    float64 as float64,
-    float_ as float_,
-    iinfo as iinfo,
-    inexact as inexact,
-    int8 as int8,
-    int16 as int16,
-    int32 as int32,
-    int64 as int64,
-    int_ as int_,
-    issubdtype as issubdtype,
-    object_ as object_,
-    promote_types as promote_types,
-    result_type as result_type,
-    string_ as string_,
-    uint8 as uint8,
-    uint16 as uint16,
-    uint32 as uint32,
-    uint64 as uint64,
-    unicode_ as unicode_,
-)
-from retrograde.experimental.numpy.elementwise import (
-    abs as abs,
-    absolute as absolute,
-    add as add,
-    angle as angle,
-    arccos as arccos,
-    arccosh as arccosh,
-    arcsin as arcsin,
-    arcsinh as arcsinh,
-    arctan as arctan,
-    arctan2 as arctan2,
-    arctanh as arctanh,
-    around as around,
-    bitwise_and as bitwise_and,
-    bitwise_not as bitwise_not,
-    bitwise_or as bitwise_or,
-    bitwise_xor as bitwise_xor,
-    cbrt as cbrt,
-    ceil as ceil,
-    clip as clip,
-    conj as conj,
-    conjugate as conjugate,
-    cos as cos,
-    cosh as cosh,
-    deg2rad as deg2rad,
-    diff as diff,
-    divide as divide,
-    divmod as divmod,
-    e as e,
-    exp as exp,
-    exp2 as exp2,
-    expm1 as expm1,
-    fabs as fabs,
-    fix as fix,
-    float_power as float_power,
-    floor as floor,
-    floor_divide as floor_divide,
-    gcd as gcd,
-    heaviside as heaviside,
-    hypot as hypot,
-    imag as imag,
-    inf as inf,
-    lcm as lcm,
-    log as log,
-    log1p as log1p,
-    log2 as log2,
-    log10 as log10,
-    logaddexp as logaddexp,
-    logaddexp2 as logaddexp2,
-    maximum as maximum,
-    minimum as minimum,
-    mod as mod,
-    multiply as multiply,
-    negative as negative,
-    newaxis as newaxis,
-    nextafter as nextafter,
-    pi as pi,
-    positive as positive,
-    power as power,
-    rad2deg as rad2deg,
-    real as real,
-    reciprocal as reciprocal,
-    remainder as remainder,
-    round as round,
-    sign as sign,
-    signbit as signbit,
-    sin as sin,
-    sinc as sinc,
-    sinh as sinh,
-    sqrt as sqrt,
-    square as square,
-    subtract as subtract,
-    tan as tan,
-    tanh as tanh,
-    true_divide as true_divide,
-)
-from retrograde.experimental.numpy.logic import (
-    allclose as allclose,
-    array_equal as array_equal,
-    equal as equal,
-    greater as greater,
-    greater_equal as greater_equal,
-    isclose as isclose,
-    iscomplex as iscomplex,
-    iscomplexobj as iscomplexobj,
-    isfinite as isfinite,
-    isinf as isinf,
-    isnan as isnan,
-    isneginf as isneginf,
-    isposinf as isposinf,
-    isreal as isreal,
-    isrealobj as isrealobj,
-    less as less,
-    less_equal as less_equal,
-    logical_and as logical_and,
-    logical_not as logical_not,
-    logical_or as logical_or,
-    logical_xor as logical_xor,
-    not_equal as not_equal,
-)
-from retrograde.experimental.numpy.products import (
-    cross as cross,
-    dot as dot,
-    einsum as einsum,
-    inner as inner,
-    kron as kron,
-    matmul as matmul,
-    outer as outer,
-    polyval as polyval,
-    tensordot as tensordot,
-    vdot as vdot,
-)
-from retrograde.experimental.numpy.reductions import (
-    all as all,
-    amax as amax,
-    amin as amin,
-    any as any,
-    argmax as argmax,
-    argmin as argmin,
-    average as average,
-    count_nonzero as count_nonzero,
-    cumprod as cumprod,
-    cumsum as cumsum,
-    max as max,
-    mean as mean,
-    min as min,
-    nanmean as nanmean,
-    nanprod as nanprod,
-    nansum as nansum,
-    prod as prod,
-    ptp as ptp,
-    std as std,
-    sum as sum,
-    trace as trace,
-    var as var,
-)
-from retrograde.experimental.numpy.shaping import (
-    append as append,
-    argsort as argsort,
-    atleast_1d as atleast_1d,
-    atleast_2d as atleast_2d,
-    atleast_3d as atleast_3d,
-    broadcast_arrays as broadcast_arrays,
-    broadcast_to as broadcast_to,
-    compress as compress,
-    concatenate as concatenate,
-    dsplit as dsplit,
-    dstack as dstack,
-    expand_dims as expand_dims,
-    flatten as flatten,
-    flip as flip,
-    fliplr as fliplr,
-    flipud as flipud,
-    hsplit as hsplit,
-    hstack as hstack,
-    isscalar as isscalar,
-    moveaxis as moveaxis,
-    ndim as ndim,
-    nonzero as nonzero,
-    pad as pad,
-    ravel as ravel,
-    repeat as repeat,
-    reshape as reshape,
-    roll as roll,
-    rot90 as rot90,
-    select as select,
-    shape as shape,
-    size as size,
-    sort as sort,
-    split as split,
-    squeeze as squeeze,
-    stack as stack,
-    swapaxes as swapaxes,
-    take as take,
-    take_along_axis as take_along_axis,
-    tile as tile,
-    transpose as transpose,
-    vsplit as vsplit,
-    vstack as vstack,
-    where as where,
-)
+from retrograde.experimental.numpy.creating import arange as arange
+from retrograde.experimental.numpy.creating import array as array
+from retrograde.experimental.numpy.creating import asanyarray as asanyarray
+from retrograde.experimental.numpy.creating import asarray as asarray
+from retrograde.experimental.numpy.creating import ascontiguousarray as ascontiguousarray
+from retrograde.experimental.numpy.creating import copy as copy
+from retrograde.experimental.numpy.creating import diag as diag
+from retrograde.experimental.numpy.creating import diag_indices as diag_indices
+from retrograde.experimental.numpy.creating import diagflat as diagflat
+from retrograde.experimental.numpy.creating import diagonal as diagonal
+from retrograde.experimental.numpy.creating import empty as empty
+from retrograde.experimental.numpy.creating import empty_like as empty_like
+from retrograde.experimental.numpy.creating import eye as eye
+from retrograde.experimental.numpy.creating import full as full
+from retrograde.experimental.numpy.creating import full_like as full_like
+from retrograde.experimental.numpy.creating import geomspace as geomspace
+from retrograde.experimental.numpy.creating import identity as identity
+from retrograde.experimental.numpy.creating import ix_ as ix_
+from retrograde.experimental.numpy.creating import linspace as linspace
+from retrograde.experimental.numpy.creating import logspace as logspace
+from retrograde.experimental.numpy.creating import meshgrid as meshgrid
+from retrograde.experimental.numpy.creating import ndarray as ndarray
+from retrograde.experimental.numpy.creating import ones as ones
+from retrograde.experimental.numpy.creating import ones_like as ones_like
+from retrograde.experimental.numpy.creating import tri as tri
+from retrograde.experimental.numpy.creating import tril as tril
+from retrograde.experimental.numpy.creating import triu as triu
+from retrograde.experimental.numpy.creating import vander as vander
+from retrograde.experimental.numpy.creating import zeros as zeros
+from retrograde.experimental.numpy.creating import zeros_like as zeros_like
+from retrograde.experimental.numpy.dtypes import bool_ as bool_
+from retrograde.experimental.numpy.dtypes import complex64 as complex64
+from retrograde.experimental.numpy.dtypes import complex128 as complex128
+from retrograde.experimental.numpy.dtypes import complex_ as complex_
+from retrograde.experimental.numpy.dtypes import finfo as finfo
+from retrograde.experimental.numpy.dtypes import float16 as float16
+from retrograde.experimental.numpy.dtypes import float32 as float32
+from retrograde.experimental.numpy.dtypes import float64 as float64
+from retrograde.experimental.numpy.dtypes import float_ as float_
+from retrograde.experimental.numpy.dtypes import iinfo as iinfo
+from retrograde.experimental.numpy.dtypes import inexact as inexact
+from retrograde.experimental.numpy.dtypes import int8 as int8
+from retrograde.experimental.numpy.dtypes import int16 as int16
+from retrograde.experimental.numpy.dtypes import int32 as int32
+from retrograde.experimental.numpy.dtypes import int64 as int64
+from retrograde.experimental.numpy.dtypes import int_ as int_
+from retrograde.experimental.numpy.dtypes import issubdtype as issubdtype
+from retrograde.experimental.numpy.dtypes import object_ as object_
+from retrograde.experimental.numpy.dtypes import promote_types as promote_types
+from retrograde.experimental.numpy.dtypes import result_type as result_type
+from retrograde.experimental.numpy.dtypes import string_ as string_
+from retrograde.experimental.numpy.dtypes import uint8 as uint8
+from retrograde.experimental.numpy.dtypes import uint16 as uint16
+from retrograde.experimental.numpy.dtypes import uint32 as uint32
+from retrograde.experimental.numpy.dtypes import uint64 as uint64
+from retrograde.experimental.numpy.dtypes import unicode_ as unicode_
+from retrograde.experimental.numpy.elementwise import abs as abs
+from retrograde.experimental.numpy.elementwise import absolute as absolute
+from retrograde.experimental.numpy.elementwise import add as add
+from retrograde.experimental.numpy.elementwise import angle as angle
+from retrograde.experimental.numpy.elementwise import arccos as arccos
+from retrograde.experimental.numpy.elementwise import arccosh as arccosh
+from retrograde.experimental.numpy.elementwise import arcsin as arcsin
+from retrograde.experimental.numpy.elementwise import arcsinh as arcsinh
+from retrograde.experimental.numpy.elementwise import arctan as arctan
+from retrograde.experimental.numpy.elementwise import arctan2 as arctan2
+from retrograde.experimental.numpy.elementwise import arctanh as arctanh
+from retrograde.experimental.numpy.elementwise import around as around
+from retrograde.experimental.numpy.elementwise import bitwise_and as bitwise_and
+from retrograde.experimental.numpy.elementwise import bitwise_not as bitwise_not
+from retrograde.experimental.numpy.elementwise import bitwise_or as bitwise_or
+from retrograde.experimental.numpy.elementwise import bitwise_xor as bitwise_xor
+from retrograde.experimental.numpy.elementwise import cbrt as cbrt
+from retrograde.experimental.numpy.elementwise import ceil as ceil
+from retrograde.experimental.numpy.elementwise import clip as clip
+from retrograde.experimental.numpy.elementwise import conj as conj
+from retrograde.experimental.numpy.elementwise import conjugate as conjugate
+from retrograde.experimental.numpy.elementwise import cos as cos
+from retrograde.experimental.numpy.elementwise import cosh as cosh
+from retrograde.experimental.numpy.elementwise import deg2rad as deg2rad
+from retrograde.experimental.numpy.elementwise import diff as diff
+from retrograde.experimental.numpy.elementwise import divide as divide
+from retrograde.experimental.numpy.elementwise import divmod as divmod
+from retrograde.experimental.numpy.elementwise import e as e
+from retrograde.experimental.numpy.elementwise import exp as exp
+from retrograde.experimental.numpy.elementwise import exp2 as exp2
+from retrograde.experimental.numpy.elementwise import expm1 as expm1
+from retrograde.experimental.numpy.elementwise import fabs as fabs
+from retrograde.experimental.numpy.elementwise import fix as fix
+from retrograde.experimental.numpy.elementwise import float_power as float_power
+from retrograde.experimental.numpy.elementwise import floor as floor
+from retrograde.experimental.numpy.elementwise import floor_divide as floor_divide
+from retrograde.experimental.numpy.elementwise import gcd as gcd
+from retrograde.experimental.numpy.elementwise import heaviside as heaviside
+from retrograde.experimental.numpy.elementwise import hypot as hypot
+from retrograde.experimental.numpy.elementwise import imag as imag
+from retrograde.experimental.numpy.elementwise import inf as inf
+from retrograde.experimental.numpy.elementwise import lcm as lcm
+from retrograde.experimental.numpy.elementwise import log as log
+from retrograde.experimental.numpy.elementwise import log1p as log1p
+from retrograde.experimental.numpy.elementwise import log2 as log2
+from retrograde.experimental.numpy.elementwise import log10 as log10
+from retrograde.experimental.numpy.elementwise import logaddexp as logaddexp
+from retrograde.experimental.numpy.elementwise import logaddexp2 as logaddexp2
+from retrograde.experimental.numpy.elementwise import maximum as maximum
+from retrograde.experimental.numpy.elementwise import minimum as minimum
+from retrograde.experimental.numpy.elementwise import mod as mod
+from retrograde.experimental.numpy.elementwise import multiply as multiply
+from retrograde.experimental.numpy.elementwise import negative as negative
+from retrograde.experimental.numpy.elementwise import newaxis as newaxis
+from retrograde.experimental.numpy.elementwise import nextafter as nextafter
+from retrograde.experimental.numpy.elementwise import pi as pi
+from retrograde.experimental.numpy.elementwise import positive as positive
+from retrograde.experimental.numpy.elementwise import power as power
+from retrograde.experimental.numpy.elementwise import rad2deg as rad2deg
+from retrograde.experimental.numpy.elementwise import real as real
+from retrograde.experimental.numpy.elementwise import reciprocal as reciprocal
+from retrograde.experimental.numpy.elementwise import remainder as remainder
+from retrograde.experimental.numpy.elementwise import round as round
+from retrograde.experimental.numpy.elementwise import sign as sign
+from retrograde.experimental.numpy.elementwise import signbit as signbit
+from retrograde.experimental.numpy.elementwise import sin as sin
+from retrograde.experimental.numpy.elementwise import sinc as sinc
+from retrograde.experimental.numpy.elementwise import sinh as sinh
+from retrograde.experimental.numpy.elementwise import sqrt as sqrt
+from retrograde.experimental.numpy.elementwise import square as square
+from retrograde.experimental.numpy.elementwise import subtract as subtract
+from retrograde.experimental.numpy.elementwise import tan as tan
+from retrograde.experimental.numpy.elementwise import tanh as tanh
+from retrograde.experimental.numpy.elementwise import true_divide as true_divide
+from retrograde.experimental.numpy.logic import allclose as allclose
+from retrograde.experimental.numpy.logic import array_equal as array_equal
+from retrograde.experimental.numpy.logic import equal as equal
+from retrograde.experimental.numpy.logic import greater as greater
+from retrograde.experimental.numpy.logic import greater_equal as greater_equal
+from retrograde.experimental.numpy.logic import isclose as isclose
+from retrograde.experimental.numpy.logic import iscomplex as iscomplex
+from retrograde.experimental.numpy.logic import iscomplexobj as iscomplexobj
+from retrograde.experimental.numpy.logic import isfinite as isfinite
+from retrograde.experimental.numpy.logic import isinf as isinf
+from retrograde.experimental.numpy.logic import isnan as isnan
+from retrograde.experimental.numpy.logic import isneginf as isneginf
+from retrograde.experimental.numpy.logic import isposinf as isposinf
+from retrograde.experimental.numpy.logic import isreal as isreal
+from retrograde.experimental.numpy.logic import isrealobj as isrealobj
+from retrograde.experimental.numpy.logic import less as less
+from retrograde.experimental.numpy.logic import less_equal as less_equal
+from retrograde.experimental.numpy.logic import logical_and as logical_and
+from retrograde.experimental.numpy.logic import logical_not as logical_not
+from retrograde.experimental.numpy.logic import logical_or as logical_or
+from retrograde.experimental.numpy.logic import logical_xor as logical_xor
+from retrograde.experimental.numpy.logic import not_equal as not_equal
+from retrograde.experimental.numpy.products import cross as cross
+from retrograde.experimental.numpy.products import dot as dot
+from retrograde.experimental.numpy.products import einsum as einsum
+from retrograde.experimental.numpy.products import inner as inner
+from retrograde.experimental.numpy.products import kron as kron
+from retrograde.experimental.numpy.products import matmul as matmul
+from retrograde.experimental.numpy.products import outer as outer
+from retrograde.experimental.numpy.products import polyval as polyval
+from retrograde.experimental.numpy.products import tensordot as tensordot
+from retrograde.experimental.numpy.products import vdot as vdot
+from retrograde.experimental.numpy.reductions import all as all
+from retrograde.experimental.numpy.reductions import amax as amax
+from retrograde.experimental.numpy.reductions import amin as amin
+from retrograde.experimental.numpy.reductions import any as any
+from retrograde.experimental.numpy.reductions import argmax as argmax
+from retrograde.experimental.numpy.reductions import argmin as argmin
+from retrograde.experimental.numpy.reductions import average as average
+from retrograde.experimental.numpy.reductions import count_nonzero as count_nonzero
+from retrograde.experimental.numpy.reductions import cumprod as cumprod
+from retrograde.experimental.numpy.reductions import cumsum as cumsum
+from retrograde.experimental.numpy.reductions import max as max
+from retrograde.experimental.numpy.reductions import mean as mean
+from retrograde.experimental.numpy.reductions import min as min
+from retrograde.experimental.numpy.reductions import nanmean as nanmean
+from retrograde.experimental.numpy.reductions import nanprod as nanprod
+from retrograde.experimental.numpy.reductions import nansum as nansum
+from retrograde.experimental.numpy.reductions import prod as prod
+from retrograde.experimental.numpy.reductions import ptp as ptp
+from retrograde.experimental.numpy.reductions import std as std
+from retrograde.experimental.numpy.reductions import sum as sum
+from retrograde.experimental.numpy.reductions import trace as trace
+from retrograde.experimental.numpy.reductions import var as var
+from retrograde.experimental.numpy.shaping import append as append
+from retrograde.experimental.numpy.shaping import argsort as argsort
+from retrograde.experimental.numpy.shaping import atleast_1d as atleast_1d
+from retrograde.experimental.numpy.shaping import atleast_2d as atleast_2d
+from retrograde.experimental.numpy.shaping import atleast_3d as atleast_3d
+from retrograde.experimental.numpy.shaping import broadcast_arrays as broadcast_arrays
+from retrograde.experimental.numpy.shaping import broadcast_to as broadcast_to
+from retrograde.experimental.numpy.shaping import compress as compress
+from retrograde.experimental.numpy.shaping import concatenate as concatenate
+from retrograde.experimental.numpy.shaping import dsplit as dsplit
+from retrograde.experimental.numpy.shaping import dstack as dstack
+from retrograde.experimental.numpy.shaping import expand_dims as expand_dims
+from retrograde.experimental.numpy.shaping import flatten as flatten
+from retrograde.experimental.numpy.shaping import flip as flip
+from retrograde.experimental.numpy.shaping import fliplr as fliplr
+from retrograde.experimental.numpy.shaping import flipud as flipud
+from retrograde.experimental.numpy.shaping import hsplit as hsplit
+from retrograde.experimental.numpy.shaping import hstack as hstack
+from retrograde.experimental.numpy.shaping import isscalar as isscalar
+from retrograde.experimental.numpy.shaping import moveaxis as moveaxis
+from retrograde.experimental.numpy.shaping import ndim as ndim
+from retrograde.experimental.numpy.shaping import nonzero as nonzero
+from retrograde.experimental.numpy.shaping import pad as pad
+from retrograde.experimental.numpy.shaping import ravel as ravel
+from retrograde.experimental.numpy.shaping import repeat as repeat
+from retrograde.experimental.numpy.shaping import reshape as reshape
+from retrograde.experimental.numpy.shaping import roll as roll
+from retrograde.experimental.numpy.shaping import rot90 as rot90
+from retrograde.experimental.numpy.shaping import select as select
+from retrograde.experimental.numpy.shaping import shape as shape
+from retrograde.experimental.numpy.shaping import size as size
+from retrograde.experimental.numpy.shaping import sort as sort
+from retrograde.experimental.numpy.shaping import split as split
+from retrograde.experimental.numpy.shaping import squeeze as squeeze
+from retrograde.experimental.numpy.shaping import stack as stack
+from retrograde.experimental.numpy.shaping import swapaxes as swapaxes
+from retrograde.experimental.numpy.shaping import take as take
+from retrograde.experimental.numpy.shaping import take_along_axis as take_along_axis
+from retrograde.experimental.numpy.shaping import tile as tile
+from retrograde.experimental.numpy.shaping import transpose as transpose
+from retrograde.experimental.numpy.shaping import vsplit as vsplit
+from retrograde.experimental.numpy.shaping import vstack as vstack
+from retrograde.experimental.numpy.shaping import where as where

@@ -32,7 +32,11 @@ from retrograde.keras_backend.ops.numpy import (
 )
 from retrograde.ops import (
     arithmetic as ar,
+)
+from retrograde.ops import (
     elementary as el,
+)
+from retrograde.ops import (
     fourier,
     framing,
     reduction,

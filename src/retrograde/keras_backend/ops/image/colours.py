@@ -6,7 +6,8 @@ from retrograde.image import colour
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact
 from retrograde.keras_backend.ops.image._inputs import Images
-from retrograde.ops import arithmetic as ar, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import reduction
 from retrograde.ops.casting import identity
 from retrograde.ops.shaping import reshape, transpose, unstack
 

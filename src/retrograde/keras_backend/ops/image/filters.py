@@ -8,7 +8,8 @@ from retrograde.image._weights import sobel
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact, single
 from retrograde.keras_backend.ops.image._inputs import Images
-from retrograde.ops import convolution, elementary as el, reduction
+from retrograde.ops import convolution, reduction
+from retrograde.ops import elementary as el
 from retrograde.ops._windows import Windows
 from retrograde.ops.resampling import resample
 from retrograde.ops.shaping import broadcast_to, reshape, stack

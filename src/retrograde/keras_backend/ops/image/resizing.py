@@ -10,7 +10,9 @@ from retrograde.image._weights import resizing
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import promoted
 from retrograde.keras_backend.ops.image._inputs import Images
-from retrograde.ops import arithmetic as ar, elementary as el, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import reduction
 from retrograde.ops.contraction import matmul
 from retrograde.ops.resampling import resample
 from retrograde.ops.shaping import concat, reshape, take_slice, transpose

@@ -6,7 +6,9 @@ import math
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact, single
-from retrograde.ops import arithmetic as ar, elementary as el, indexing
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import indexing
 from retrograde.ops.shaping import broadcast_to, reshape, unstack
 
 MAP_COORDINATES_FILL_MODES = {"constant", "nearest", "wrap", "mirror", "reflect"}

@@ -4,7 +4,9 @@ from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._functions import unary
 from retrograde.keras_backend.ops._inputs import axis_of, inexact
-from retrograde.ops import arithmetic as ar, elementary as el, normalising
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import normalising
 from retrograde.ops.shaping import reshape, split
 
 relu = unary(el.relu, convert_to_tensor)  # max(x, 0); the gradient at 0 is 0

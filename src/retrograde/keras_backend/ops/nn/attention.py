@@ -7,7 +7,8 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import promoted, single
-from retrograde.ops import arithmetic as ar, normalising
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import normalising
 from retrograde.ops.contraction import matmul
 from retrograde.ops.shaping import reshape, transpose
 

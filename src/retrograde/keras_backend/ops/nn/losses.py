@@ -9,7 +9,9 @@ from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
 from retrograde.keras_backend.ops._inputs import axis_of, inexact, promoted
 from retrograde.nn.losses import sigmoid_cross_entropy_with_logits
-from retrograde.ops import arithmetic as ar, elementary as el, indexing, normalising, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import indexing, normalising, reduction
 from retrograde.ops.shaping import reshape, transpose
 
 

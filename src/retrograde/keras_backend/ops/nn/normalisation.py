@@ -5,7 +5,9 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import axes_of, axis_of, inexact, single
-from retrograde.ops import arithmetic as ar, elementary as el, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import reduction
 from retrograde.ops.shaping import reshape
 
 

@@ -7,7 +7,8 @@ from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact, single
 from retrograde.nn import ctc, decoding
-from retrograde.ops import arithmetic as ar, indexing, reduction
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, reduction
 from retrograde.ops.shaping import concat, reshape
 
 

@@ -27,9 +27,12 @@ from retrograde.keras_backend.ops._inputs import (
     tensor,
     whole,
 )
-from retrograde.numpy_functions import elementwise as shared, shaping
+from retrograde.numpy_functions import elementwise as shared
+from retrograde.numpy_functions import shaping
 from retrograde.numpy_functions.elementwise import is_bool, numeric_or_logical
-from retrograde.ops import arithmetic as ar, elementary as el, powers, special
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import elementary as el
+from retrograde.ops import powers, special
 from retrograde.ops._families import conj as conjugated
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.values import dtypes

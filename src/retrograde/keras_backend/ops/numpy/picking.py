@@ -30,7 +30,8 @@ from retrograde.keras_backend.ops._inputs import (
 from retrograde.keras_backend.ops.numpy.reductions import all, any, max, min, sum
 from retrograde.keras_backend.ops.numpy.shaping import axes_to_end, moveaxis, ravel
 from retrograde.numpy_functions import shaping as shared
-from retrograde.ops import arithmetic as ar, indexing, shaping, sorting
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import indexing, shaping, sorting
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import ceil, floor, rint
 from retrograde.values.arguments import shown

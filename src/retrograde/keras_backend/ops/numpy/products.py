@@ -26,7 +26,8 @@ from retrograde.keras_backend.ops._inputs import (
 from retrograde.keras_backend.ops.numpy.reductions import mean, sum
 from retrograde.keras_backend.ops.numpy.shaping import flip, moveaxis, pad, ravel, reshape
 from retrograde.numpy_functions import products as shared
-from retrograde.numpy_functions.elementwise import diff as shared_diff, neighbors
+from retrograde.numpy_functions.elementwise import diff as shared_diff
+from retrograde.numpy_functions.elementwise import neighbors
 from retrograde.numpy_functions.shaping import vander as shared_vander
 from retrograde.ops import framing
 from retrograde.ops._families import conj

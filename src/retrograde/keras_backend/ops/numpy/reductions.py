@@ -27,7 +27,8 @@ from retrograde.keras_backend.ops._inputs import (
 from retrograde.keras_backend.ops.numpy.elementwise import isclose, maximum, minimum
 from retrograde.keras_backend.ops.numpy.shaping import broadcast_to, expand_dims, ravel, reshape
 from retrograde.numpy_functions.elementwise import OF_BOOLEANS, is_bool, without_nan
-from retrograde.ops import arithmetic as ar, reduction, scan
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import reduction, scan
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import sqrt
 from retrograde.values import dtypes
