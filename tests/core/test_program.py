@@ -150,8 +150,7 @@ def test_a_program_prints_its_steps():
         return tf.transpose(tf.reshape(v, [1, 2]))
 
     f(tf.ones([2]))
-    program = f._history[0].trace.executable.program
-    assert str(program) == (
+    assert str(f.program()) == (
         "program(%0: float32[2], %4: float32[2]):\n"
         "    %2 = constant float32[]\n"
         "    %1: float32[] = sum(%0, axis=(0,), keepdims=False)\n"

@@ -13,7 +13,7 @@ from typing import Any
 from retrograde.config._settings import settings
 from retrograde.core import namespaces
 from retrograde.core.lazy import LazyTensor
-from retrograde.core.program import Guard
+from retrograde.core.program import Guard, Program
 from retrograde.core.recorders import Recorder, alone, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable_cell import commit
@@ -472,9 +472,26 @@ class Function:
             return (a3,), ()
         <BLANKLINE>
         """
+        return self._traced(recording).executable.source()
+
+    def program(self, recording: int = -1) -> Program:
+        """Returns the program of a trace, the last one or another: its steps, specs and constants.
+
+        >>> f = tf.function(lambda x: tf.sin(x) + 1.0)
+        >>> _ = f(tf.constant(1.0))
+        >>> print(f.program())
+        program(%0: float32[]):
+            %2 = constant float32[]
+            %1: float32[] = sin(%0)
+            %3: float32[] = add(%1, %2)
+            return %3
+        """
+        return self._traced(recording).executable.program
+
+    def _traced(self, recording: int) -> Trace:
         if not self._history:
             raise ValueError(f"{self._name} has no recordings yet: call it first.")
-        return self._history[recording].trace.executable.source()
+        return self._history[recording].trace
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable:
         """A function that gives the compiled program for these arguments in XLA's words.
