@@ -1,7 +1,7 @@
-"""Quick calls: what is left of a call that needs no log and cannot go another way.
+"""Fast calls: generated source for calls without guards and host callbacks.
 
-Most of the time of a small function is spent around its kernels, so such a call is written out in
-Python for each path: no loops, no lists.
+Most of the time of a small function is spent around its kernels. So such a call is generated for
+each trace, without loops and lists.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def make_fast_call(
     donation: Donation | None,
     lasts: bool,
 ) -> Callable:
-    """A function `call(*arguments)` that replays `path`.
+    """Returns a function `call(*arguments)` that replays `trace`.
 
     It returns `NotImplemented` for arguments of another number, type, shape or dtype. `read` and
     `written` are variables, by their places; `donation` is of other variables, and `lasts` or ends
@@ -63,7 +63,7 @@ def make_fast_call(
 
 
 def _look_at(place: int) -> list[str]:
-    """Lines that call the tensor of a variable `t`."""
+    """Returns lines that name the tensor of a variable `t`."""
     return [
         f"t{place:d} = v{place:d}._tensor",
         f"if t{place:d} is None: t{place:d} = v{place:d}._current()",

@@ -1,4 +1,4 @@
-"""function(): what a Python function did in its first call is done again in the next."""
+"""tf.function: traces a Python function once for each signature, and replays the trace."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from retrograde.values.errors import exhausted, is_out_of_memory
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.source_location import here
 
-_NOBODY = Recorder()  # hears everything and does nothing
+_NOBODY = Recorder()  # observes everything and does nothing
 
-_WARNED_COUNTS = {10 << i for i in range(30)}  # recordings after which retracing is reported
+_WARNED_COUNTS = {10 << i for i in range(30)}  # traces after which retracing is reported
 
-_COMPARED = 3  # replays of each recording that a strict function compares
+_COMPARED = 3  # replays of each trace that a strict function compares
 
-_PATIENCE = 16  # recordings of one signature, before guards are taken to fail always
+_PATIENCE = 16  # traces of one signature, after which guards are assumed to fail always
 
 _TRACE_LIMIT = 256  # traces that a function keeps, 6 to 16 kB each for a small one
 
 
 class Function:
-    """A function that is run once for each signature, and replayed from then on."""
+    """A Python function that is traced once for each signature and replayed from then on."""
 
     def __init__(
         self,
@@ -75,11 +75,11 @@ class Function:
         self._signatures: dict[Any, SignatureTraces] = {}
         self._bound: dict[int, Function] = {}  # by the ids of objects that are alive
         self._made_variables = False
-        self._unknown: list[tuple[tuple, dict]] = []  # signatures that leave sizes open
+        self._unknown: list[tuple[tuple, dict]] = []  # signatures with unknown dimensions
         self._history: list[HistoryEntry] = []
         self._expected: int | None = None
         self._reached: dict[int, bool] = {}
-        self._fast_calls: dict[tuple, Callable] = {}  # by what their arguments are
+        self._fast_calls: dict[tuple, Callable] = {}  # by the specs of their arguments
         self._latest: Callable = _of_nothing
         self._lock = fork_safe_lock()
 
@@ -115,7 +115,7 @@ class Function:
                     self._latest = fast_call
                     return fast_call(*args)
             except Exception:
-                pass  # the long way says what was wrong
+                pass  # the slow path raises a better error
         return self._call(recorders, args, kwargs)
 
     def _call(self, recorders: list, args: tuple, kwargs: dict) -> Any:
@@ -147,7 +147,7 @@ class Function:
         return self._record(traces, args, kwargs, inputs, variables, log)
 
     def _add_fast_call(self, trace: Trace, args: tuple, kwargs: dict) -> None:
-        """Makes calls like this one take the quick way."""
+        """Adds a fast call for arguments like these."""
         if trace.has_fast_call or kwargs or self._input_signature is not None:
             return
         if any(type(x) not in (Tensor, LazyTensor) for x in args):
@@ -166,7 +166,7 @@ class Function:
             return trace.run(inputs, variables, log)
         except Exception as error:
             log.rewind()
-            with alone(_NOBODY):  # raises what the error means to the user
+            with alone(_NOBODY):  # raises the error of the operation that failed
                 _undone_if_it_fails(trace.call, inputs, variables, log)
             if is_out_of_memory(error):
                 raise exhausted(error, self._name) from None
@@ -181,7 +181,7 @@ class Function:
         variables: list[Any],
         log: Log,
     ) -> Any:
-        """The outcome of a replay, which must be that of the Python function itself."""
+        """Returns the outcome of a replay, which must equal that of the Python function."""
         if trace.has_effects():
             return self._replay(trace, inputs, variables, log)
         concerned = trace.variables(variables)
@@ -207,8 +207,8 @@ class Function:
         return outcome
 
     def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
-        """The arguments in order, what they have in common with other calls, and their tensors
-        and variables."""
+        """Returns the arguments in order, the key of their signature, and their tensors and
+        variables."""
         if self._input_signature is None:
             args, kwargs = self._parameters.ordered(args, kwargs)
         else:
@@ -225,7 +225,7 @@ class Function:
         return args, kwargs, key, inputs, variables
 
     def _reaches(self, variable: Any) -> bool:
-        """Whether the function has a way to `variable` beside its arguments."""
+        """Whether the function can reach `variable` other than by its arguments."""
         if variable._id not in self._reached:
             self._reached[variable._id] = reaches(self.python_function, variable)
         return self._reached[variable._id]
@@ -240,9 +240,9 @@ class Function:
         log: Log,
         keep: bool = True,
     ) -> Any:
-        """Runs the Python function, and writes down what it did.
+        """Runs the Python function and traces it.
 
-        If not to `keep` the new values of variables, they get back those they had.
+        Without `keep`, variables get back the values that they had before.
         """
         heard = bool(thread.recorders)
         begun, where = time.perf_counter(), here()
@@ -283,13 +283,13 @@ class Function:
                 self._trace_count += 1
                 self._drop_least_recently_used(traces)
                 self._give_up_tracing(traces, tracer)
-                # A replay could not tell which variable Python code is to see.
+                # A replay cannot know which variable a host callback would read.
                 traces.eager = traces.eager or tracer.shows_arguments()
             self._check_created(made)
         if not heard:
             return outcome
         log.rewind()
-        if made:  # is recorded once more, without that
+        if made:  # is traced once more, without creating variables
             return self._record(traces, args, kwargs, inputs, variables, log, keep)
         try:
             return trace.call(inputs, variables, log, read)
@@ -298,7 +298,7 @@ class Function:
             raise
 
     def _check_created(self, variables: list[weakref.ref]) -> None:
-        """Refuses to make variables in every call. Those of the first must still be there."""
+        """Raises if a call other than the first creates variables, or if those are gone."""
         if not variables:
             return
         gone = any(reference() is None for reference in variables)
@@ -337,7 +337,7 @@ class Function:
         )
 
     def _check_expected(self, entry: HistoryEntry, tracer: Tracer) -> None:
-        """Refuses a recording too many, or speaks of it when recording goes on and on."""
+        """Raises if there are more traces than expected, and warns about frequent retracing."""
         count = self._trace_count + 1
         if self._expected is not None and count > self._expected:
             tracer.undo()
@@ -359,9 +359,9 @@ class Function:
             )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The function for arguments like these, which may be `TensorSpec`s.
+        """Returns the function for arguments like these, which may be `TensorSpec`s.
 
-        It is recorded with zeros if that was not done before; variables keep their values.
+        It is traced with zeros if there is no trace yet. Variables keep their values.
         """
         if self._input_signature is None:
             full, full_kwargs = self._parameters.ordered(args, kwargs)
@@ -386,15 +386,15 @@ class Function:
         return ConcreteFunction(self, full, full_kwargs, trace, others)
 
     def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> SizedTrace:  # noqa: ARG002
-        """What `record` makes of sizes that will do where the arguments leave them open."""
+        """Returns what `record` makes of valid sizes for unknown dimensions."""
         return first_trace(self.python_function, count, record)
 
     def _with_dummies(self, arguments: Any) -> Any:
-        """Tensors to record with, in place of the specs in `arguments`."""
+        """Returns `arguments` with dummy tensors in place of specs."""
         return with_dummies(arguments)
 
     def _recorded(self, args: tuple, kwargs: dict) -> Trace:
-        """The first recording for arguments like these, without a trace in variables."""
+        """Returns the first trace for arguments like these. Variables keep their values."""
         given, named = self._with_dummies((args, kwargs))
         ordered, ordered_kwargs, key, inputs, variables = self._arranged(given, named)
         traces = self._signatures.setdefault(key, SignatureTraces())
@@ -402,7 +402,7 @@ class Function:
             log, state = Log(), random_state.state()
             with alone():
                 self._record(traces, ordered, ordered_kwargs, inputs, variables, log, keep=False)
-            if not traces.all:  # it made its variables, and is recorded without that now
+            if not traces.all:  # it created its variables, and is traced without that now
                 with alone():
                     self._record(
                         traces, ordered, ordered_kwargs, inputs, variables, log, keep=False
@@ -410,7 +410,7 @@ class Function:
             random_state.restore(state)
         return traces.all[0]
 
-    # What is known of it
+    # Inspection
 
     @property
     def name(self) -> str:
@@ -419,11 +419,11 @@ class Function:
 
     @property
     def input_signature(self) -> tuple | None:
-        """The specs that the arguments have to fit, if there are any."""
+        """The specs that the arguments must be compatible with, if there are any."""
         return self._input_signature
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:  # noqa: ARG002
-        """What the function takes and returns, for each signature that it was recorded for.
+        """Returns the arguments and results of each signature that was traced, as text.
 
         >>> f = tf.function(lambda x: x > 0.0)
         >>> _ = f(tf.ones([2]))
@@ -445,7 +445,7 @@ class Function:
         )
 
     def recordings(self) -> list[TraceSummary]:
-        """All recordings, in the order in which they were made, with what was new in each.
+        """Returns a summary of each recording (trace), in order, with what was new in it.
 
         >>> f = tf.function(lambda x, lr: x * lr)
         >>> for lr in (0.1, 0.05, 0.1):
@@ -456,12 +456,12 @@ class Function:
         return [e.told(self._history[:i]) for i, e in enumerate(self._history)]
 
     def expect(self, recordings: int) -> Function:
-        """Makes more than so many recordings an error that says what changed. Returns itself."""
+        """Makes more recordings than that an error that says what changed. Returns itself."""
         self._expected = recordings
         return self
 
     def source(self, recording: int = -1) -> str:
-        """The Python code of a replay on NumPy, of the last recording or another one.
+        """Returns the source of the NumPy replay of a trace, the last one or another.
 
         >>> f = tf.function(lambda x: tf.sin(x) + 1.0)
         >>> _ = f(tf.constant(1.0))
@@ -494,7 +494,7 @@ class Function:
         return self._history[recording].trace
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable:
-        """A function that gives the compiled program for these arguments in XLA's words.
+        """Returns a function that returns the compiled program for these arguments as text.
 
         Variables keep their values.
         """
@@ -502,7 +502,7 @@ class Function:
         return lambda stage="hlo", **_: trace.executable.compiled().text(stage)
 
     def experimental_get_tracing_count(self) -> int:
-        """How many signatures the function was recorded for."""
+        """Returns the number of signatures that were traced."""
         return sum(bool(traces.all) for traces in self._signatures.values())
 
     def __repr__(self) -> str:
@@ -541,16 +541,16 @@ def function(
     strict: bool = False,
     trace_limit: int = _TRACE_LIMIT,
 ) -> Any:
-    """Makes a function that is run once for each signature, and replayed from then on.
+    """Creates a function that is traced once for each signature and replayed from then on.
 
-    The first call with new shapes, dtypes or Python values runs `func` for real and records every
-    operation in it. Later calls do the same operations on their own arguments, without the Python
-    code around them. Python values that depend on tensors are watched: where a call would have gone
-    another way, it does.
+    The first call with new shapes, dtypes or Python values runs `func` and traces every operation.
+    Later calls replay these operations on their own arguments, without the Python code around them.
+    When Python uses the value of a tensor, as in `if x > 0`, the trace keeps a guard: a call with
+    another value uses another trace.
 
-    With `jit_compile=True` XLA compiles what was recorded; that takes the package JAX. Arguments
-    are checked against `input_signature`, if there is one. With `strict=True` the first replays
-    are compared with `func` itself, and a difference is an error. At most `trace_limit` traces are
+    With `jit_compile=True` XLA compiles the trace, which requires JAX. Arguments are checked
+    against `input_signature`, if there is one. With `strict=True` the first replays are compared
+    with `func` itself, and a difference is an error. At most `trace_limit` traces are
     kept; beyond that the least recently used ones are dropped, and a call that needs one of them
     traces again. The other parameters are TensorFlow's and change nothing here.
 

@@ -1,4 +1,4 @@
-"""Replay on NumPy: straight Python code, written for one recording."""
+"""NumPy replay: straight-line Python source, generated for one program."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from retrograde.values.source import SourceWriter, is_literal, is_name, literal
 from retrograde.values.thresholds import FREED as _WORTH_FREEING
 from retrograde.values.thresholds import MANY
 
-# Kernels, beside those that write, whose results never share memory with their inputs
+# Kernels whose results never share memory with their inputs
 _FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}
 
 
 class ReplayWriter:
-    """Writes the source of a replay, and gathers the objects that it names.
+    """Writes the source of a replay.
 
-    A value is called `x` if it is handed in, `c` if it is a constant, and `a` if it is computed;
-    then comes its number.
+    The name of a value is `x` for an argument, `c` for a constant and `a` for a computed one,
+    followed by its number.
     """
 
     def __init__(self, program: Program, variables: list[Any]) -> None:
@@ -78,7 +78,7 @@ class ReplayWriter:
         """Returns the function that the source defines."""
         return self._writer.define("replay", "replay")
 
-    # What may be overwritten and when values are no longer needed
+    # Liveness
 
     def _last_uses(self) -> dict[int, list[int]]:
         """Returns, for each place, the values that are needed there for the last time."""
@@ -93,7 +93,7 @@ class ReplayWriter:
         }
 
     def _overwritable(self) -> set[int]:
-        """Arrays that were made here, and of which nobody can hold a view."""
+        """Returns the values whose arrays were made here and of which there can be no view."""
         ours = _held_by_nobody_else(self._steps)
         large = {n for n in ours if _nbytes(self._specs[n]) >= _WORTH_FREEING}
         return large - self._program.kept
@@ -160,7 +160,7 @@ class ReplayWriter:
         self._lines.append(f"{', '.join(targets)}, = {name}({arguments})")
 
     def _kernel(self, call: Call) -> tuple[str, list[str]]:
-        """The name of the kernel, and what it gets before the arrays."""
+        """Returns the name of the kernel, and its arguments before the arrays."""
         primitive = call.primitive
         if primitive.on_strings is not None and self._specs[call.inputs[0]].dtype == object:
             return self._writer.name(primitive.on_strings, primitive.name), []
@@ -173,7 +173,7 @@ class ReplayWriter:
         return self._writer.name(kernel, primitive.name), []
 
     def _out(self, call: Call, place: int) -> int | None:
-        """An input whose array the result may be written over."""
+        """Returns an input whose array the result may overwrite."""
         many = _size(self._specs[call.inputs[0]]) >= MANY
         if not _is_ufunc(call.primitive) or call.attrs or many:
             return None
@@ -203,7 +203,7 @@ class ReplayWriter:
 
 
 def _held_by_nobody_else(steps: list[Any]) -> set[int]:
-    """The values with an array that was made here, and into which no other looks."""
+    """Returns the values whose array was made here and is not shared."""
     made, shared = set(), set()
     for step in steps:
         if type(step) is Fused or (type(step) is Call and _is_fresh(step.primitive)):
@@ -214,7 +214,7 @@ def _held_by_nobody_else(steps: list[Any]) -> set[int]:
 
 
 def _fused(program: Program) -> list[Any]:
-    """The steps, with elementwise calls on large arrays put together between all others."""
+    """Returns the steps, with elementwise calls on large arrays fused."""
     parts: list[list[Any]] = [[]]
     for step in program.steps:
         if type(step) is Call and type(step.primitive) is not Host:
@@ -227,7 +227,7 @@ def _fused(program: Program) -> list[Any]:
     for part in reversed(parts):
         used = {n for step in part for n in step.inputs}
         if len(part) > 1:
-            # There may be as many parts as values: each is told of what it has itself.
+            # There may be as many parts as values, so each gets only what it reads.
             here = used.union(*(step.outputs for step in part))
             constants = {n: program.constants[n] for n in used if n in program.constants}
             dead = frozenset((ours & here) - wanted)

@@ -1,4 +1,4 @@
-"""Paths: the ways that calls of one signature have taken, each a recording ready for replay."""
+"""Traces of a function, ready to run: one for each combination of guards of a signature."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from retrograde.values.specs import TensorSpec, spec_of
 
 
 class ResultStructure:
-    """The structure that a function returns, and which values of the recording are in it.
+    """The structure that a function returns, and the numbers of the values in it.
 
-    Python's numbers and strings become tensors, as in TensorFlow; `None` and other objects stay.
+    Python numbers and strings become tensors, as in TensorFlow. `None` and other objects stay.
     """
 
     def __init__(self, returned: Any, tracer: Tracer) -> None:
@@ -47,7 +47,7 @@ class ResultStructure:
         self._leaves = [None if isinstance(x, Tensor) else x for x in self._leaves]
 
     def around(self, tensors: list[Tensor]) -> Any:
-        """The structure around other tensors."""
+        """Returns the structure with other tensors."""
         if self.single:
             return tensors[0]
         given = iter(tensors)
@@ -56,7 +56,7 @@ class ResultStructure:
         return nest.packed(self._structure, leaves, expand_composites=True)
 
     def expression(self) -> str:
-        """Python for the structure around tensors `y0`, `y1` and so on; `around` makes others."""
+        """Returns Python source for the structure with the tensors `y0`, `y1` and so on."""
         names = [f"y{i}" for i in range(len(self.numbers))]
         if self.single:
             return names[0]
@@ -69,7 +69,7 @@ class ResultStructure:
 
     @classmethod
     def of(cls, template: Any, numbers: list[int]) -> ResultStructure:
-        """What `template()` tells, with values of these numbers."""
+        """Returns the structure that `template()` described, with values of these numbers."""
         results = cls.__new__(cls)
         results._structure = template
         leaves = list(nest.leaves(template))
@@ -80,15 +80,15 @@ class ResultStructure:
         return results
 
     def has_composites(self) -> bool:
-        """Whether there are sparse tensors or the like among the results."""
+        """Whether the results contain composite tensors, such as sparse ones."""
         return any(isinstance(x, CompositeTensor) for x in nest.leaves(self._structure))
 
     def template(self) -> Any:
-        """The structure, with a `TensorSpec` in the place of each tensor."""
+        """Returns the structure with a `TensorSpec` in place of each tensor."""
         return self.around([TensorSpec([])] * len(self.numbers))
 
     def free_tensors(self) -> None:
-        """Lets go of the tensors of the call that was recorded."""
+        """Frees the tensors of the call that was traced."""
         self.tensors = []
         if self.single:
             self._structure = None
@@ -97,7 +97,7 @@ class ResultStructure:
 
 
 def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
-    """Python for lists, tuples and dicts, one in the other, around `leaves`; `None` for others."""
+    """Returns Python source for nested lists, tuples and dicts; `None` for other structures."""
     if structure is None or isinstance(structure, Tensor):
         return next(leaves)
     if type(structure) is dict and all(type(key) is str for key in structure):
@@ -127,7 +127,7 @@ def _tensor(leaf: Any) -> Any:
 
 
 class Trace:
-    """One recording, ready to be replayed."""
+    """One trace, ready to run."""
 
     def __init__(
         self, tracer: Tracer, results: ResultStructure, compiles: bool, fold: bool = True
@@ -160,35 +160,35 @@ class Trace:
         self._takes_turns = bool(compiles or program.writes) and not self.has_effects()
 
     def variables(self, arguments: list[Any]) -> list[Any]:
-        """The variables of a call: those among its arguments, then those of the function."""
+        """Returns the variables of a call: those among its arguments, then the captured ones."""
         return [*arguments, *self._tracer.variables[len(arguments) :]]
 
     def exported(self) -> Any:
-        """The program for `jax.export`, with the variables as they are now."""
+        """Returns the program as a `jax.export.Exported`, with the present values of variables."""
         program = CompiledProgram(self.executable.program, self._tracer.variables, None)
         first, variables = self._tracer.first_values, self._tracer.variables
         return program.exported({first[p]: np.asarray(variables[p]) for p in self._read})
 
     def captured_variables(self) -> list[Any]:
-        """The variables of the function that are not among its arguments."""
+        """Returns the variables that are not arguments."""
         return self._tracer.variables[self._tracer.handed_in :]
 
     def has_effects(self) -> bool:
-        """Whether it calls Python code for more than random numbers."""
+        """Whether host callbacks have side effects other than drawing random numbers."""
         calls = [e for e in self.executable.program.steps if type(e) is Call]
         hosts = [call.primitive for call in calls if type(call.primitive) is Host]
         return any(not (host.pure or host.draws) for host in hosts)
 
     def argument_specs(self) -> list[Spec]:
-        """Shapes and dtypes of the tensors that are handed in."""
+        """Returns the specs of the tensors among the arguments."""
         return self._tracer.specs[: self._tracer.count]
 
     def result_specs(self) -> list[Spec]:
-        """Shapes and dtypes of the results."""
+        """Returns the specs of the results."""
         return [self._tracer.specs[n] for n in self.results.numbers]
 
     def described_results(self) -> Any:
-        """What is returned, with specs in the place of tensors."""
+        """Returns the structure of the results with specs in place of tensors."""
         specs = [TensorSpec(*spec) for spec in self.result_specs()]
         if not self.results.has_composites():
             return self.results.around(specs)
@@ -198,12 +198,12 @@ class Trace:
         return nest.packed(structure, iter(leaves))
 
     def fits(self, arguments: list[Any]) -> bool:
-        """Whether variables of open shape have the one they had."""
+        """Whether variables of unknown shape have the shape that they had in the trace."""
         variables = self.variables(arguments) if self._unknown else ()
         return all(variables[place]._spec.shape == shape for place, shape in self._unknown)
 
     def run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
-        """Does again what was recorded, to other `inputs`. Nothing is kept before all is done."""
+        """Runs the program on `inputs`. Variables change only after everything has succeeded."""
         variables = self.variables(arguments)
         with self.turn if self._takes_turns else nullcontext():
             return self._committed(lambda: self._run(inputs, variables, log), variables, log)
@@ -211,10 +211,10 @@ class Trace:
     def _committed(
         self, compute: Callable[[], Any], variables: list[Any], log: Log
     ) -> Any | Divergence:
-        """The results of `compute`, once the new values that it returns are committed.
+        """Returns the results of `compute`, after committing the new values of variables.
 
-        If another thread changes a variable between its reading and its writing, all is computed
-        again. Where Python code may change variables as well, the last write counts.
+        If another thread changes a variable between its read and its write, everything is computed
+        again. If host callbacks may write variables as well, the last write counts.
         """
         while True:
             outcome = compute()
@@ -233,7 +233,7 @@ class Trace:
             log.rewind()
 
     def _run(self, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
-        """The results, the new tensors of variables, and those that they held before, by place."""
+        """Returns the results, and the new and the old tensors of variables by place."""
         donation, donated_inputs = self._donate(variables), self.executable.donated_inputs
         read = {p: None if p in donated_inputs else variables[p]._current() for p in self._read}
         outcome = self.executable.run([*inputs, *read.values()], log, donation)
@@ -254,7 +254,7 @@ class Trace:
         tracer = self._tracer
         interpreted = interpret(tracer, tracer.steps, tracer.constants | given, log)
         if type(interpreted) is Divergence:
-            return  # another recording is the right one
+            return  # another trace is the right one
         for n, tensor in interpreted.values.items():
             if Spec.of(tensor) != tracer.specs[n]:
                 raise ValueError(f"value {n} is not {tracer.specs[n]} but {Spec.of(tensor)}")
@@ -276,7 +276,7 @@ class Trace:
         return donation
 
     def _put_by_hand(self) -> list[int]:
-        """The places of variables that are written and not donated."""
+        """Returns the places of variables that are written and not donated."""
         return [
             place
             for place in self.executable.program.writes
@@ -284,7 +284,7 @@ class Trace:
         ]
 
     def fast_call(self) -> Callable | None:
-        """A function that does as `run` for calls with tensors alone; `None` if it cannot be."""
+        """Returns a fast version of `run` for calls with tensors only, if there can be one."""
         if self.guards or self._unknown or self.executable.calls_python:
             return None
         if self.executable.compiles and not self.executable.compiled().makes_all:
@@ -301,10 +301,10 @@ class Trace:
         log: Log,
         traced: dict[int, Tensor] | None = None,
     ) -> Any:
-        """As `run`, for active recorders.
+        """Runs the program while recorders are active.
 
-        The call that was traced has written its variables already. It passes the tensors that they
-        held before, by place.
+        The call that was traced has written its variables already. It passes their old tensors by
+        place.
         """
         variables = self.variables(arguments)
         if self._differentiable is None:
@@ -324,12 +324,12 @@ class Trace:
         log: Log,
         traced: dict[int, Tensor] | None,
     ) -> Any:
-        """As `_run`, for active recorders."""
+        """Does the same as `_run`, while recorders are active."""
         read = {place: variables[place]._read() for place in self._read} | (traced or {})
         tensors = [*inputs, *read.values(), *[x for _, x in self._captured]]
         outcome = self._differentiable(tensors, log)
         if type(outcome) is Divergence and traced is not None:
-            # XLA rounds otherwise than the traced call did, and guards compare all digits.
+            # XLA rounds differently from the traced call, and guards compare all digits.
             log.rewind()
             outcome = self._differentiable.interpreted(tensors, log)
         if type(outcome) is Divergence:
@@ -343,7 +343,7 @@ class Trace:
 
 
 class SignatureTraces:
-    """The paths of one signature, as branches that part at guards."""
+    """The traces of one signature: a tree that branches at guards."""
 
     def __init__(self) -> None:
         self.all: list[Trace] = []
@@ -354,26 +354,26 @@ class SignatureTraces:
         self._replays = 0
 
     def was_used(self, newest: SignatureTraces) -> bool:
-        """Whether it was replayed since this was last asked, or is the `newest` of all."""
+        """Whether it ran since the last query, or is the `newest` of all."""
         before, self._replays = self._replays, sum(trace.replays for trace in self.all)
         return self is newest or self._replays > before
 
     def add(self, trace: Trace) -> None:
-        """Takes a new path in."""
+        """Adds a trace."""
         self.all.append(trace)
         self.latest = trace
         for prefix in _prefixes(trace.keys):
             self._branches[prefix] = trace
 
     def first(self, variables: list[Any]) -> Trace | None:
-        """The path to try first: the one that was right the last time."""
+        """Returns the trace to try first: the last one that matched."""
         latest = self.latest
         if latest is None or latest.fits(variables):
             return latest
         return next((trace for trace in reversed(self.all) if trace.fits(variables)), None)
 
     def other(self, trace: Trace, divergence: Divergence, variables: list[Any]) -> Trace | None:
-        """The path that goes along with `path` up to a guard, and there the other way."""
+        """Returns the trace with the same guards as `trace`, up to the one that failed."""
         found = self._branches.get((*trace.keys[: divergence.place], divergence.key))
         return found if found is not None and found.fits(variables) else None
 

@@ -1,4 +1,4 @@
-"""Recording: all that one call of a function did, as a list over numbered values."""
+"""Tracer: records everything that one call of a function does, as steps over numbered values."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from retrograde.values.source_location import (
 
 
 class Origin(NamedTuple):
-    """Where a call comes from: its place in the user's program.
+    """The place of a call in the user's program.
 
-    If it was made by the rule of another call, `of` is the number of the first output of that one,
-    and `place` that of that one too.
+    If the call is part of the gradient of another one, `of` is the number of the first output of
+    that one, and `place` is its place.
     """
 
     place: Place | None
@@ -46,16 +46,15 @@ class Origin(NamedTuple):
 
 
 def to_variable(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
-    """The rule of a value that a variable was given and is read again: it leads to the variable."""
+    """Is the gradient of a value that a variable was assigned and that is read again."""
     return [g]
 
 
 class Log:
-    """What the effects of one call returned, in order.
+    """The results of the host callbacks of one call, in order.
 
-    When a replay turns out to be the wrong one, what it read or was told is not read or asked
-    again: the next attempt gets the same answers first. Random numbers are drawn from the same
-    place on.
+    If a guard fails, the next trace that is tried gets the same results, so that no side effect
+    happens twice. Random numbers are drawn from the same state.
     """
 
     __slots__ = ("_before", "_state", "answers", "place")
@@ -67,24 +66,24 @@ class Log:
         self._before: dict[int, tuple[Any, Tensor]] = {}
 
     def show(self, variable: Any, array: Any) -> None:
-        """Lets `variable` hold what it is to hold in the end, before Python code looks at it."""
+        """Assigns the new value of `variable` early, because a host callback may read it."""
         self._before.setdefault(variable._id, (variable, variable._current()))
         variable._hold(Tensor(array, variable._id))
 
     def undo(self) -> None:
-        """Takes back what was shown."""
+        """Restores the variables that `show` assigned."""
         restore(self._before)
         self._before = {}
 
     def rewind(self) -> None:
-        """Begins again with the first answer."""
+        """Starts again with the first result."""
         self.place = 0
         self.undo()
         if self._state is not None:
             random_state.restore(self._state)
 
     def ask(self, host: Host, arrays: list) -> Any:
-        """What `host` answered the last time this call came here; or now, for the first time."""
+        """Returns the logged result of `host`, or calls it if there is none yet."""
         if host.draws:
             if self._state is None:
                 self._state = random_state.state()
@@ -101,7 +100,7 @@ class Log:
 
 
 def restore(before: dict[int, tuple[Any, Tensor]]) -> None:
-    """Gives variables, by their ids, the tensors that they held before, all at once."""
+    """Restores the old tensors of variables, all at once."""
     variables, tensors = zip(*before.values(), strict=True) if before else ((), ())
     commit(variables, tensors)
 
@@ -114,23 +113,23 @@ def _answer(host: Host, arrays: list) -> tuple[Any, Exception | None]:
             return None, error
 
 
-# Escapes that are followed by an event of their own, or by none that matters
+# Escapes that another method observes, or that do not matter
 _FOLLOWED = frozenset(
     {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print", NUMPY_CALL}
 )
 
 
 class Tracer(Recorder):
-    """Hears all that happens in one call, and numbers the values as they come.
+    """Records everything that happens in one call, and numbers the values.
 
-    The first numbers are those of the inputs. A value is told by the id of its tensor; one that a
-    variable holds, by the tensor itself, as all of its values go by the id of the variable.
+    The inputs have the first numbers. A value is identified by the id of its tensor. The values of
+    a variable all have the id of the variable, so they are identified by the tensor itself.
     """
 
     records_functions = True
 
     def __init__(self, inputs: list[Tensor], log: Log, variables: Sequence[Any] = ()) -> None:
-        self.start = next_id()  # tensors with smaller ids were there before
+        self.start = next_id()  # tensors with smaller ids existed before
         self.inputs = inputs
         self.count = len(inputs)
         self.steps: list[Any] = []
@@ -140,25 +139,25 @@ class Tracer(Recorder):
         self.variables: list[Any] = list(variables)  # first those that are arguments
         self.handed_in = len(variables)
         self.first_values: list[int] = [-1] * len(variables)  # of each variable, if it was read
-        self.hosted: dict[int, Tensor] = {}  # what Python code gave
-        self.before: dict[int, tuple[Any, Tensor]] = {}  # what variables held that were written
+        self.hosted: dict[int, Tensor] = {}  # results of host callbacks
+        self.before: dict[int, tuple[Any, Tensor]] = {}  # old tensors of written variables
         self.created: list[weakref.ref] = []
-        self.made: list[weakref.ref] = [weakref.ref(x) for x in inputs]  # and on the way
+        self.made: list[weakref.ref] = [weakref.ref(x) for x in inputs]  # and results
         self.log = log
         self._numbers: dict[int, int] = {}
         self._versions: dict[int, list[tuple[Tensor, int]]] = {}
-        self._given: dict[int, Tensor] = {}  # what variables were given and nobody has read yet
+        self._given: dict[int, Tensor] = {}  # assigned to variables and not read yet
         self._places: dict[int, int] = {v._id: i for i, v in enumerate(variables)}
         self._arrays: dict[int, tuple[Any, int]] = {}
-        self._changing: list[bool] = []  # values that another call may see otherwise
+        self._changing: list[bool] = []  # whether a value may differ in another call
         self._guarded: set[tuple[int, bool]] = set()
         self._draws: dict[Any, Tensor] = {}
         self._inputs = {id(x._array) for x in inputs}
-        self.rules: dict[tuple, Any] = {}  # of its `custom_gradient`s, recorded when asked for
+        self.rules: dict[tuple, Any] = {}  # traced gradient functions, by outputs
         self.begin(inputs)
 
     def begin(self, inputs: list[Tensor]) -> int:
-        """Numbers `inputs`, and tells the first of the numbers."""
+        """Numbers `inputs` and returns the first number."""
         first = len(self.specs)
         for x in inputs:
             self._numbers[x._id] = self._new(x._array, changing=True)
@@ -166,11 +165,11 @@ class Tracer(Recorder):
 
     @property
     def arguments(self) -> list[int]:
-        """The numbers of what is handed in: the inputs, then the variables that are read."""
+        """The numbers of the arguments: the inputs, then the variables that are read."""
         return [*range(self.count), *(n for n in self.first_values if n >= 0)]
 
     def branched(self) -> Tracer:
-        """A recording that knows all tensors of this one, and goes on by itself."""
+        """Returns a tracer that knows all tensors of this one and continues separately."""
         branch = copy.copy(self)
         branch.steps, branch.constants, branch.origins = [], {}, dict(self.origins)
         branch.made = []
@@ -181,7 +180,7 @@ class Tracer(Recorder):
         return branch
 
     def continued(self, tensors: dict[int, Tensor]) -> Tracer:
-        """A recording that numbers on from here, and knows `tensors` by the numbers they have."""
+        """Returns a tracer that continues the numbers, and knows `tensors` by theirs."""
         derived = self.branched()
         derived._numbers = {x._id: n for n, x in self.constants.items()}
         derived._versions, derived._arrays, derived._guarded = {}, {}, set()
@@ -192,12 +191,12 @@ class Tracer(Recorder):
         return derived
 
     def know(self, tensors: dict[int, Tensor]) -> None:
-        """Takes `tensors` for the values that have their numbers already."""
+        """Identifies `tensors` with the values of their numbers."""
         self._numbers.update((x._id, n) for n, x in tensors.items())
         self._inputs = self._inputs | {id(x._array) for x in tensors.values()}
 
     def known_tensors(self) -> dict[int, Tensor]:
-        """The tensors that everything in the call so far was made of, by their numbers."""
+        """Returns the tensors from which everything so far was computed, by number."""
         versions = [pair for pairs in self._versions.values() for pair in pairs]
         read = {n for n in self.first_values if n >= 0}
         read |= {e.value for e in self.steps if type(e) is ReadVariable}
@@ -205,7 +204,7 @@ class Tracer(Recorder):
         return found | {n: x for x, n in versions if n in read}
 
     def first_tensors(self) -> dict[int, Tensor]:
-        """The tensors that variables held when they were first read, by their places."""
+        """Returns the tensors that variables held when they were first read, by place."""
         found = {}
         for place, first in enumerate(self.first_values):
             if first >= 0:
@@ -214,12 +213,12 @@ class Tracer(Recorder):
         return found
 
     def shows_arguments(self) -> bool:
-        """Whether Python code on the way may look at, or change, a variable that was handed in."""
+        """Whether a host callback may read or write a variable among the arguments."""
         calls = [entry for entry in self.steps if type(entry) is Call]
         return bool(self.handed_in) and any(may_read_variables(call.primitive) for call in calls)
 
     def close(self) -> None:
-        """Lets go of all tensors but constants, once nothing more is to be heard."""
+        """Ends the trace, and frees all tensors but constants."""
         self.inputs = self.inputs[:0]
         if not self.shows_arguments():
             self.variables[: self.handed_in] = [None] * self.handed_in
@@ -243,7 +242,7 @@ class Tracer(Recorder):
         return len(self.specs) - 1
 
     def number(self, x: Tensor) -> int:
-        """The number of the value of `x`; it becomes a constant if nothing here has made it."""
+        """Returns the number of the value of `x`, which is a constant if it is new."""
         versions = self._versions.get(x._id)
         if versions is not None:
             for tensor, number in reversed(versions):
@@ -266,7 +265,7 @@ class Tracer(Recorder):
         return number
 
     def changes(self, x: Tensor) -> bool:
-        """Whether another call may see another value of `x`."""
+        """Whether the value of `x` may differ in another call."""
         return type(x._array) is Batched or self._changing[self.number(x)]
 
     def _made(self, y: Tensor, changing: bool) -> int:
@@ -281,7 +280,7 @@ class Tracer(Recorder):
     # What happens
 
     def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
-        """Writes a call down."""
+        """Records a call."""
         numbers = tuple([self.number(x) for x in inputs])
         changing = any([self._changing[n] for n in numbers])
         outputs = y if type(y) is tuple else (y,)
@@ -290,7 +289,7 @@ class Tracer(Recorder):
         self.origins[made[0]] = self._origin(sys._getframe(1))
 
     def _origin(self, frame: FrameType | None) -> Origin:
-        """Where the call comes from that `frame` makes."""
+        """Returns the origin of the call that `frame` makes."""
         place, passes = place_and_callers(frame, backward_pass.__code__)
         for backward in passes:
             plan, out = locals_of(backward, "plan", "out")
@@ -301,7 +300,7 @@ class Tracer(Recorder):
         return Origin(place)
 
     def tie(self, call: CustomCall, inputs: tuple, leaves: list, outputs: list) -> None:
-        """Hears of the call of a `custom_gradient`: `outputs` are new handles on `leaves`."""
+        """Records a `custom_gradient`, whose `outputs` are new handles on `leaves`."""
         values = tuple([self.number(x) for x in leaves])
         numbers = tuple([self.number(x) for x in inputs])
         made = tuple(
@@ -310,7 +309,7 @@ class Tracer(Recorder):
         self.steps.append(CustomGradient(call.name, call.rule, numbers, values, made))
 
     def perform(self, host: Host, inputs: tuple, answer: Any = None) -> Any:
-        """Runs `host`, unless its `answer` is known, and writes it down."""
+        """Runs a host callback, unless its result is known, and records it."""
         numbers = tuple([self.number(x) for x in inputs])
         arrays = [x._array for x in inputs]
         if answer is not None:
@@ -321,8 +320,8 @@ class Tracer(Recorder):
         else:
             answer = self.log.ask(host, arrays)
         if host.draws:
-            # A place that was drawn from before, as when a function is run once more for its
-            # gradient, is the same one in every replay.
+            # A state that was drawn from before, as when `recompute_grad` runs a function again,
+            # is the same one in every replay.
             key = answer.tobytes()
             if key in self._draws:
                 return self._draws[key]
@@ -337,7 +336,7 @@ class Tracer(Recorder):
         return y
 
     def read(self, variable: Any) -> None:
-        """Notes which variables are read, and when something else has changed one."""
+        """Records which variables are read, and whether something else has changed one."""
         place = self._place(variable)
         tensor = variable._current()
         versions = self._versions.get(variable._id)
@@ -352,9 +351,9 @@ class Tracer(Recorder):
             self._read_again(variable, place, tensor)
 
     def _read_again(self, variable: Any, place: int, tensor: Tensor) -> None:
-        """Makes what `variable` was given lead to the variable, and no further, as in eager code.
+        """Connects a value that `variable` was assigned to the variable only, as in eager code.
 
-        That is why a variable that is written first and read later is handed in, too.
+        That is why a variable that is written first and read later is an argument, too.
         """
         if self.first_values[place] < 0:
             before = self.before[variable._id][1]
@@ -374,11 +373,11 @@ class Tracer(Recorder):
         return place
 
     def create(self, variable: Any) -> None:
-        """Hears of a new variable."""
+        """Records the creation of a variable."""
         self.created.append(weakref.ref(variable))
 
     def undo(self) -> None:
-        """Gives all variables the values back that they had before the call."""
+        """Restores the values that variables had before the call."""
         restore(self.before)
 
     def will_write(self, variable: Any, before: Tensor) -> None:
@@ -386,7 +385,7 @@ class Tracer(Recorder):
         self.before.setdefault(variable._id, (variable, before))
 
     def write(self, variable: Any, value: Any, before: Tensor) -> None:
-        """Hears that `variable`, which held `before`, was given `value`."""
+        """Records an assignment of `value` to `variable`, which held `before`."""
         held = held_by(value)
         source = before if held is variable else None if held is None else held._read()
         tensor = variable._current()
@@ -400,18 +399,18 @@ class Tracer(Recorder):
         self.steps.append(Write(place, number))
 
     def add_writes(self, writes: dict[int, int]) -> None:
-        """Lets variables, by their places, end with these values."""
+        """Records the last values of variables, by place."""
         self.steps += [Write(place, number) for place, number in writes.items()]
 
     def update(self, variable: Any, primitive: Any, operand: Any) -> None:
-        """Gives `variable` what `primitive` makes of its value and `operand`."""
+        """Assigns to `variable` what `primitive` computes from its value and `operand`."""
         held = held_by(operand)
         given = Tensor(operand) if held is None else held._read()
         with alone(self), writing:
             variable.assign(apply(primitive, (variable._read(), given)))
 
     def escape(self, tensor: Any, how: str) -> None:
-        """Makes a guard of a value that reaches Python."""
+        """Records a guard for a value that Python uses."""
         if how in _FOLLOWED or type(tensor._array) is Batched:  # which is about to refuse
             return
         number = self.number(tensor)
@@ -458,7 +457,7 @@ class OutOfScope(Materializer):
 
 
 def may_read_variables(host: Any) -> bool:
-    """Whether Python code in a recording may read variables: what only draws does not."""
+    """Whether a host callback may read variables. One that only draws random numbers does not."""
     return type(host) is Host and not (host.pure or host.draws)
 
 
@@ -471,5 +470,5 @@ def key_of(array: Any, truth: bool = False) -> Any:
 
 
 def _reference(array: Any) -> Callable:
-    """A function that gives `array` as long as it lives. NumPy's scalars are kept alive."""
+    """Returns a weak reference to `array`. NumPy scalars are kept alive."""
     return weakref.ref(array) if type(array) is np.ndarray else lambda: array

@@ -1,4 +1,4 @@
-"""Replay on XLA: the same recording under one `jax.jit`."""
+"""Compilation by XLA: a program under one `jax.jit`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from retrograde.values.thresholds import INLINED as _SMALL
 
 
 def can_compile(program: Program) -> str | None:
-    """What Python code in a recording keeps it from being compiled as a whole, if any does."""
+    """Returns the name of the host callback that prevents compilation, if there is one."""
     on_host = set(range(len(program.specs)))
     for entry in program.steps:
         if type(entry) is Write:
@@ -56,7 +56,7 @@ class CompiledProgram:
         self._program = program
         self._specs = program.specs
         self._variables = variables
-        self._before: list[Any] = []  # entries to be done in Python before the program runs
+        self._before: list[Any] = []  # steps that run in Python before the compiled program
         self._calls: list[Call] = []
         self._guards: list[tuple[int, Guard]] = []
         self._partition()
@@ -123,7 +123,7 @@ class CompiledProgram:
         return not (self._before or self._guards) and wanted <= set(self.outputs) != set()
 
     def _partition(self) -> None:
-        """Parts what Python does before the program runs from the program itself."""
+        """Separates the steps that run in Python first from those that are compiled."""
         computed: set[int] = set()
         made_before: set[int] = set()
         place = 0
@@ -147,7 +147,7 @@ class CompiledProgram:
         self._made_before = made_before
 
     def _options(self) -> dict[str, Any]:
-        """What XLA is told on how to compile it: what does not fit it is left out."""
+        """Returns the compiler options, without those that this version of XLA does not have."""
         if self._is_small():  # to wake threads takes longer than to do the work
             return _known(_NO_THREADS, _NO_FUSED_LAYERS)
         return _known(_NO_FUSED_LAYERS) if self._convolves() else {}
@@ -174,11 +174,11 @@ class CompiledProgram:
             return self._jax.numpy.asarray(array)
 
     def precision(self, wide: bool = True) -> Any:
-        """Where 64 bits are 64 bits. It costs, so it is done only if there are any."""
+        """Enables 64-bit types. It costs time, so it is done only if there are any."""
         return self._jax.enable_x64(True) if wide else contextlib.nullcontext()
 
     def _compute(self, *arrays: Any) -> list:
-        """What is traced: the calls, on JAX's arrays."""
+        """Runs the calls on JAX arrays, for `jax.jit` to trace."""
         inside = [(n, self._constant(x)) for n, x in self._inside.items() if x.dtype.kind != "O"]
         values = Values(self._jax.numpy, inside)
         values.put(self._arguments, arrays)
@@ -200,7 +200,7 @@ class CompiledProgram:
             return self.jitted.lower(*shaped)
 
     def _called_back(self, call: Call, arrays: list) -> Any:
-        """A pure Python function in the middle of a program."""
+        """Calls a pure host callback from the compiled program."""
         host, specs = call.primitive, [self._specs[n] for n in call.outputs]
 
         def run(*given: Any) -> list:
@@ -256,7 +256,7 @@ class CompiledProgram:
         return values[number] if number in values else self._program.constants[number]
 
     def exported(self, fixed: dict[int, Any]) -> Any:
-        """The program for `jax.export`: a function of the arguments that are not `fixed`."""
+        """Returns a `jax.export.Exported` of the arguments that are not `fixed`."""
         if self._before or self._guards:
             raise ValueError(
                 "A function that runs Python code or branches on values has no export."
@@ -276,7 +276,7 @@ class CompiledProgram:
             return export.export(self._jax.jit(program))(*shaped)
 
     def text(self, stage: str = "hlo") -> str:
-        """The program in XLA's words: as "stablehlo", as "hlo", or "optimized_hlo"."""
+        """Returns the program as "stablehlo", "hlo" or "optimized_hlo" text."""
         lowered = self._lowered()
         if stage == "optimized_hlo":
             return lowered.compile().as_text()
@@ -290,7 +290,7 @@ _CONVOLUTIONS = frozenset(("convolve", "convolve_transposed", "convolve_filter")
 
 @functools.cache
 def _known(*options: tuple[str, Any]) -> dict[str, Any]:
-    """These options of XLA's compiler; none of them, if it does not know one."""
+    """Returns these compiler options, or none if XLA does not know one of them."""
     jax = required_jax()
     try:
         jax.jit(lambda: 0, compiler_options=dict(options)).lower().compile()
@@ -300,12 +300,12 @@ def _known(*options: tuple[str, Any]) -> dict[str, Any]:
 
 
 def _fitted(array: np.ndarray, spec: Any) -> np.ndarray:
-    """`array`; or, if it has another shape, something that a guard is about to refuse."""
+    """Returns `array`, or a value that a guard will refuse if the shape differs."""
     return array if array.shape == spec.shape else np.full(spec.shape, -1).astype(spec.dtype)
 
 
 def _is_identity(x: np.ndarray) -> bool:
-    """Whether it is a matrix that a program makes by itself, as that at the start of a Jacobian."""
+    """Whether it is an identity matrix, which a program creates instead of reading it."""
     if x.ndim != 2 or x.shape[0] != x.shape[1] or x.dtype.kind not in "fc":
         return False
     return np.count_nonzero(x) == len(x) and bool((np.diagonal(x) == 1).all())
