@@ -124,8 +124,8 @@ class Program(NamedTuple):
     """A list of steps with its inputs and results.
 
     `specs` has the shape and dtype of every value, and `constants` the arrays of some. `arguments`
-    are the values that are passed in, `results` those that are returned, and `writes` those that
-    variables, by their places, are assigned at the end.
+    are the values that are passed in, including those that variables have at the start. `results`
+    are returned, and `writes` are assigned to variables, given by their places, at the end.
     """
 
     steps: list[Any]
