@@ -25,7 +25,7 @@ class Host:
 
     `f(*arrays)` returns an array, or a tuple of them with `outputs`. If it is not `pure`, it gives
     something new each time, or does something: a replay calls it exactly once, in its turn, even if
-    nobody uses what it returns. `draws` says that it only takes the next place in a stream of
+    nothing uses its result. `draws` says that it only takes the next place in a stream of
     random numbers. No gradient flows through it. One that has a `recipe` can be made again of plain
     data, in another process.
     """

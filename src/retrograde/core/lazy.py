@@ -17,7 +17,7 @@ waiting: set[int] = set()  # the ids of all groups of calls that are evaluated l
 class Materializer:
     """The origin of a `LazyTensor`: it knows shape and dtype, and how to get the array.
 
-    There is one subclass for each origin. A device or a sharding of the value would be told here.
+    There is one subclass for each origin. A device or a sharding would be an attribute here.
     """
 
     __slots__ = ()

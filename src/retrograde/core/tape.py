@@ -53,21 +53,21 @@ defaults = _Defaults()
 class GradientTape(Recorder):
     """Records operations inside a `with` block, for differentiation afterwards.
 
-    Trainable variables are watched when they are read, unless `watch_accessed_variables` is
-    false; other tensors have to be watched by hand. A tape gives gradients once, and lets go of
-    what it holds while it does; a `persistent` tape may be asked again.
+    Trainable variables are watched when they are read, unless `watch_accessed_variables` is false.
+    Other tensors must be watched explicitly. A tape can compute gradients once and frees its memory
+    as it does so; a `persistent` tape can be used repeatedly.
 
-    `on_none` says what a gradient that is `None` leads to: "explain", a warning with the reason;
-    "raise", an error with it; "zeros", zeros in its place.
+    `on_none` says what happens if a gradient is `None`: "explain" warns and gives the reason,
+    "raise" raises an error with the reason, and "zeros" returns zeros.
 
-    With `lines`, the tape notes for each call the line of your program that made it, and keeps all
-    values that went in and came out, also after it gave its gradients, for questions like
-    `autopsy()`. By default it does so inside `tf.debugging.record_lines()`.
+    With `lines`, the tape records the source line of each call and keeps all inputs and outputs,
+    also after the backward pass, for diagnostics such as `autopsy()`. Inside
+    `tf.debugging.record_lines()` this is the default.
 
-    With a `memory_limit`, in bytes or as "2GB", the tape holds no more than that besides the values
-    of variables: it lets go of what is cheapest to compute again, and does that in the walk back.
-    Gradients are the same to the bit. `memory()` tells what it took. A limit that cannot be met is
-    a `ResourceExhaustedError`.
+    With a `memory_limit`, in bytes or as "2GB", the tape holds no more than that in addition to the
+    values of variables. It frees the values that are cheapest to rematerialize, and computes them
+    again in the backward pass. Gradients are bit-for-bit identical. `memory()` reports the cost. A
+    limit that cannot be met raises a `ResourceExhaustedError`.
 
     >>> x = tf.Variable(3.0)
     >>> with tf.GradientTape() as tape:
@@ -155,7 +155,7 @@ class GradientTape(Recorder):
             recorders.remove(self)
 
     def watch(self, tensor: Any) -> None:
-        """Follows `tensor`, a Tensor or Variable or a structure of them, from here on.
+        """Watches `tensor`, a Tensor or Variable or a structure of them, from here on.
 
         >>> x = tf.constant(3.0)
         >>> with tf.GradientTape() as tape:
@@ -177,7 +177,7 @@ class GradientTape(Recorder):
                 self._variables[x._id] = x
 
     def watched_variables(self) -> tuple:
-        """The variables that are watched, in the order in which they came to be."""
+        """Returns the watched variables, in the order in which they were first watched."""
         return tuple(self._variables.values())
 
     @contextlib.contextmanager
@@ -290,15 +290,16 @@ class GradientTape(Recorder):
         *,
         per_example: bool | str = False,
     ) -> Any:
-        """The derivative of the sum of `target` with respect to each of `sources`.
+        """Computes the gradient of the sum of `target` with respect to each of `sources`.
 
         `target` and `sources` may be structures; the result has the structure of `sources`.
-        `output_gradients` weighs the targets. A source that no target depends on gives `None`,
-        or zeros with `unconnected_gradients="zero"`.
+        `output_gradients` are upstream gradients for the targets. The gradient is `None`, or zeros
+        with `unconnected_gradients="zero"`, if no differentiable path connects a source to a
+        target.
 
-        With `per_example=True`, `target` holds a loss for each example of a batch, and each result
-        has the gradients of all of them along a first axis. With `per_example="norm"` it is the
-        length of each example's gradient, over all sources.
+        With `per_example=True`, `target` has a loss for each example of a batch, and each result has
+        per-example gradients along its first axis. With `per_example="norm"` it returns the norm of
+        each example's gradient over all sources.
 
         >>> x, y = tf.Variable(2.0), tf.Variable(5.0)
         >>> with tf.GradientTape() as tape:

@@ -84,7 +84,7 @@ class Variable(VariableCell, metaclass=_Creating):
     leave dimensions open, for values of changing shape. `constraint` is kept for optimizers.
 
     What a variable hands out never changes under its holder: an assignment writes into the
-    present array only if nobody else holds it. Several threads may read and assign; each
+    present array only if nothing else holds it. Several threads may read and assign; each
     read sees one whole value.
 
     >>> v = tf.Variable([1.0, 2.0])
@@ -174,7 +174,7 @@ class Variable(VariableCell, metaclass=_Creating):
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch this variable without being told to."""
+        """Whether tapes watch this variable automatically."""
         return self._trainable
 
     @property
