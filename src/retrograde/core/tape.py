@@ -297,9 +297,9 @@ class GradientTape(Recorder):
         with `unconnected_gradients="zero"`, if no differentiable path connects a source to a
         target.
 
-        With `per_example=True`, `target` has a loss for each example of a batch, and each result has
-        per-example gradients along its first axis. With `per_example="norm"` it returns the norm of
-        each example's gradient over all sources.
+        With `per_example=True`, `target` has a loss for each example of a batch, and each result
+        has per-example gradients along its first axis. With `per_example="norm"` it returns the
+        norm of each example's gradient over all sources.
 
         >>> x, y = tf.Variable(2.0), tf.Variable(5.0)
         >>> with tf.GradientTape() as tape:

@@ -1,8 +1,8 @@
 """Lazy evaluation: which calls are deferred until a result is read, and how they are fused.
 
-A call on a large array reads and writes all of it, and memory is slower than arithmetic. Fused calls
-run block by block and find the results of the call before in the cache. Values that are not read
-later are never written to memory.
+A call on a large array reads and writes all of it, and memory is slower than arithmetic. Fused
+calls run block by block and find the results of the call before in the cache. Values that are not
+read later are never written to memory.
 """
 
 from __future__ import annotations
