@@ -144,6 +144,7 @@ RAISES = {
         tf.nn.conv2d(S(1, 6, 6, 1), S(2, 2, 1, 2), 1, [[0, 0], [INFINITE, 0], [2, 1], [0, 0]])
         tf.nn.dropout(S(3, 4), 0.5, noise_shape=range(10**400))
         tf.nn.embedding_lookup(tf.ragged.constant([[1.0], []]), [0, 2])
+        tf.nn.embedding_lookup(S(2, 3), [0, tf.ragged.constant([[1, 2], [3]])])
         tf.random.fixed_unigram_candidate_sampler([[0]], 1, 1, True, 3, unigrams=range(10**400))
         tf.nn.sufficient_statistics(S(3, 4), range(10**400))
         tf.image.stateless_random_contrast([0, 0], np.timedelta64(1, "s"), 2**64, [1, 2])

@@ -324,6 +324,11 @@ class TestArguments:
                 tf.TensorSpec([None, 4])
             )
 
+    def test_strings_that_are_constants_are_joined(self):
+        f = tf.function(lambda: tf.math.add_n("abc") + tf.constant(["x", "y"]))
+        for _ in range(3):
+            assert f().numpy().tolist() == [b"abcx", b"abcy"]
+
     def test_strings_stay_arrays_in_every_replay(self):
         f = tf.function(lambda a, b: a + b)
 

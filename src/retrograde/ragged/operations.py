@@ -257,8 +257,10 @@ def _gather(_: Any, params: Any, indices: Any, validate_indices: Any = None, axi
 
 
 def _lookup(function: Callable, params: Any, ids: RaggedTensor, **kwargs: Any) -> RaggedTensor:
-    if not isinstance(ids, RaggedTensor):  # then `params` are ragged
-        raise NotOneTensor(params)
+    if not isinstance(ids, RaggedTensor):  # it is among `params`, or in a list
+        raise NotOneTensor(
+            next(x for x in nest.leaves([params, ids]) if isinstance(x, RaggedTensor))
+        )
     return ids.with_flat_values(function(params, ids.flat_values, **kwargs))
 
 
