@@ -58,6 +58,7 @@ BELOW = {
     "fusion": {"core", "values"},
     "ops": {"core", "fusion", "values"},
     "derivatives": {"core", "fusion", "ops", "values"},
+    "program": {"core", "fusion", "ops", "values"},
     "numpy_functions": {"core", "linalg", "math", "ops", "values"},
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrograde.config._settings import settings
+from retrograde.values.settings import settings
 
 
 def functions_run_eagerly() -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from retrograde._api.lazy import from_all
-from retrograde.config._settings import settings
 from retrograde.config.devices import (
     CPU,
     PhysicalDevice,
@@ -27,6 +26,7 @@ from retrograde.config.devices import (
 from retrograde.fusion import lazy_calls
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.device_spec import DeviceSpec
+from retrograde.values.settings import settings
 
 __all__ = [
     "VirtualDeviceConfiguration",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde._api.lazy import from_all
-from retrograde.config._settings import settings
+from retrograde.values.settings import settings
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
 

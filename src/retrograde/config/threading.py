@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde._api.lazy import from_all
-from retrograde.config._settings import settings
 from retrograde.fusion import blocks
 from retrograde.values.arguments import shown
+from retrograde.values.settings import settings
 
 __all__ = [
     "get_inter_op_parallelism_threads",

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.config._settings import settings
 from retrograde.core import namespaces
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.program import Guard, Program
@@ -34,10 +33,10 @@ from retrograde.program.symbolic_sizes import (
 from retrograde.program.trace_history import HistoryEntry, TraceSummary, readable
 from retrograde.program.traces import ResultStructure, SignatureTraces, Trace
 from retrograde.program.tracing import Log, Tracer, restore
-from retrograde.toplevel.runtime import get_logger
 from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
 from retrograde.values.locks import fork_safe_lock
+from retrograde.values.settings import settings
 from retrograde.values.source_location import here
 
 _NOBODY = Recorder()  # observes everything and does nothing
@@ -348,7 +347,9 @@ class Function:
             )
         replays = sum(e.trace.replays for e in self._history)
         if count in _WARNED_COUNTS and replays < count:
-            get_logger().warning(
+            import logging  # takes longer to import than this module
+
+            logging.getLogger("retrograde").warning(
                 "%s was recorded %d times and replayed %d times. The last recording was new in "
                 "this: %s. Pass tensors in place of Python numbers, and shapes that stay; "
                 "recordings() tells more.",

@@ -7,12 +7,12 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from retrograde.config._settings import settings
 from retrograde.config.devices import devices_of_jax, list_logical_devices
 from retrograde.core import namespaces
 from retrograde.values.arguments import as_text
 from retrograde.values.device_spec import DeviceSpec
 from retrograde.values.errors import invalid
+from retrograde.values.settings import settings
 
 
 def device(device_name: Any) -> contextlib.AbstractContextManager[None]:

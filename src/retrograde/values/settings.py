@@ -1,4 +1,4 @@
-"""What was set, for those who ask."""
+"""The settings that `tf.config` reads and writes."""
 
 from __future__ import annotations
 
