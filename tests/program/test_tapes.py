@@ -633,3 +633,19 @@ def test_host_callbacks_that_lead_to_no_gradient_beside_a_custom_gradient(compil
                 y = f(tf.constant([1.0, 2.0]))
             g = inner.gradient(y, v)
         np.testing.assert_array_equal(outer.gradient(g, v), [2.0, 2.0])
+
+
+@BOTH
+def test_forward_mode_of_two_host_callbacks_with_gradients(compiled):
+    def twice(x):
+        near = tf.py_function(lambda a: tf.sin(a) * a, [x], tf.float32)
+        far = tf.py_function(lambda a: tf.cos(a) * a, [2.0 * x], tf.float32)
+        return tf.ensure_shape(near, []) * tf.ensure_shape(far, [])
+
+    f, x = tf.function(twice, jit_compile=compiled), tf.constant(0.7)
+    found = []
+    for function in (twice, f, f, f):
+        with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as accumulator:
+            y = function(x)
+        found.append(accumulator.jvp(y).numpy())
+    np.testing.assert_allclose(found[1:], found[0], rtol=1e-5)

@@ -173,6 +173,7 @@ class Tracer(Recorder):
         branch = copy.copy(self)
         branch.steps, branch.constants, branch.origins = [], {}, dict(self.origins)
         branch.made = []
+        branch.rules = dict(self.rules)  # another branch may give the same numbers to its values
         branch.specs, branch._changing = list(self.specs), list(self._changing)
         branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
         branch._versions = {key: list(pairs) for key, pairs in self._versions.items()}
