@@ -19,6 +19,8 @@ RAISES = {
         tf.summary.create_file_writer(tf.constant(2))
         tf.summary.write([[1, 2], [3]], 1, metadata=1.5)
         tf.DeviceSpec.from_string([1])
+        tf.train.load_variable("", 1)
+        tf.math.count_nonzero("1,2", dtype=tf.string)
         tf.DeviceSpec().make_merged_spec(range(3))
         tf.data.experimental.get_single_element([1])
         tf.data.experimental.cardinality([1])

@@ -212,8 +212,10 @@ def count_nonzero(
     >>> tf.math.count_nonzero([[0, 1], [2, 3]], axis=0).numpy()
     array([1, 2])
     """
-    x = as_tensor(input)
-    counts = to_dtype(apply(ar.not_equal, (x, _zero_of(x))), numpy_dtype(dtype))
+    x, wanted = as_tensor(input), numpy_dtype(dtype)
+    if wanted.kind == "O":
+        raise TypeError("count_nonzero: expected a numeric dtype. Received: string.")
+    counts = to_dtype(apply(ar.not_equal, (x, _zero_of(x))), wanted)
     return _reduced(reduction.sum, counts, axis, keepdims, "count_nonzero")
 
 

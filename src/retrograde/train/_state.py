@@ -14,6 +14,7 @@ from typing import Any
 from retrograde.files.atomic import replace_file, write_bytes
 from retrograde.files.checked_json import parse_json
 from retrograde.train._files import CheckpointReader, file_of
+from retrograde.values.arguments import expect
 from retrograde.values.errors import DataLossError
 
 _FILE = "checkpoint"
@@ -135,6 +136,7 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
     >>> tf.train.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE")
     np.float32(3.0)
     """
+    expect(name, str, "load_variable: name", "a string")
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
