@@ -18,7 +18,7 @@ def recompute_grad(f: Callable) -> Callable:
     """`f`, run again when its gradient is asked for instead of being kept on the tape.
 
     It saves the memory of everything inside `f` and costs one more run. Random numbers are the
-    same in both; variables are read anew. Higher derivatives work as for any function.
+    same in both; variables are read again. Higher derivatives work as for any function.
 
     >>> f = tf.recompute_grad(lambda x: tf.sin(x) * x)
     >>> x = tf.Variable(0.0)

@@ -72,7 +72,7 @@ def hosted(function: Callable | None = None, *, open_shapes: bool = False) -> Ca
     """A function that computes with the values of tensors, in Python or by NumPy.
 
     In a `function` that is recorded it is one call, which replays make again, with values of their
-    own. Shapes and dtypes of the results follow from those of the arguments. Where shapes follow
+    own. The specs of the arguments determine the specs of the results. Where shapes follow
     from values it has `open_shapes`: a replay in which they are others is another recording. No
     gradient flows.
     """

@@ -389,7 +389,7 @@ def _number_of(g: Any, tracer: Tracer) -> Any:
 
 
 class _FunctionPrimitive:
-    """A call of a function, as tapes record it: its gradient is that of the derivative."""
+    """A call of a function as tapes record it. The derivative computes its gradient."""
 
     name = "function"
     partials = None

@@ -89,14 +89,15 @@ def _replayed(
         ]
     count = len(executable.program.results)
     results = "".join(f"r{i}, " for i in range(count))
-    writes = "".join(f"w{place:d}, " for place in written)
+    writes = "".join(f"u{place:d}, " for place in written)
     arrays = "".join(f"b{i}, " for i in range(len(arguments)))
     arrays += "".join(f"t{place:d}._array, " for place in read)
     lines = [line for place in read for line in _look_at(place)]
     lines.append(f"({results}), ({writes}) = thread.recorders.quietly(replay, {arrays}None)")
     for i in range(count):
         lines += [f"y{i} = new(Tensor)", f"y{i}._array = r{i}", f"y{i}._id = next_id()"]
-    lines += [f"w{place:d} = Tensor(w{place:d}, v{place:d}._id)" for place in written]
+    for p in written:
+        lines += [f"w{p:d} = new(Tensor)", f"w{p:d}._array = u{p:d}", f"w{p:d}._id = v{p:d}._id"]
     return [*checks, *_committed(trace, lines, read, written, namespace)]
 
 

@@ -180,7 +180,7 @@ class Function:
         variables: list[Any],
         log: Log,
     ) -> Any:
-        """Returns the outcome of a replay, which must equal that of the Python function."""
+        """Returns the outcome of a replay, which must equal the result of the Python function."""
         if trace.has_effects():
             return self._replay(trace, inputs, variables, log)
         concerned = trace.variables(variables)
