@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.image._weights import resizing
+from retrograde.image._resampling_weights import resize_weights
 from tests.data.answers import answer
 from tests.namespaces.helpers import assert_gradients, gradient
 
@@ -116,7 +116,7 @@ def test_large_images_are_resized_as_small_ones(shape):
     y = tf.image.resize(x, [140, 151], "bicubic")
 
     down, across = (
-        resizing(old, new, "bicubic", False).matrix
+        resize_weights(old, new, "bicubic", False).matrix
         for old, new in zip(shape[-3:-1], (140, 151), strict=True)
     )
     expected = np.einsum("ih,jw,...hwc->...ijc", down, across, x, optimize=True)

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from retrograde.image._files import Unreadable
+from retrograde.image._errors import DecodeError
 
 SIGNATURE = b"BM"
 
@@ -14,23 +14,23 @@ SIGNATURE = b"BM"
 def decode(contents: bytes, channels: int) -> np.ndarray:
     """The image in `contents`, with `channels`, 3 or 4, or its own if that is 0.
 
-    What is wrong with the data is `Unreadable`, or an error of the tools that read them.
+    What is wrong with the data is `DecodeError`, or an error of the tools that read them.
     """
     if len(contents) < 32:
-        raise Unreadable(f"the header needs 32 bytes, but there are {len(contents)}")
+        raise DecodeError(f"the header needs 32 bytes, but there are {len(contents)}")
     (start,) = struct.unpack_from("<I", contents, 10)
     width, height = struct.unpack_from("<ii", contents, 18)
     (bits,) = struct.unpack_from("<H", contents, 28)
     if width <= 0 or not height:
-        raise Unreadable(f"width {width} and height {height} are not those of an image")
+        raise DecodeError(f"width {width} and height {height} are not those of an image")
     depth = bits // 8
     if depth not in (1, 3, 4):
-        raise Unreadable(f"there are {bits} bits for each pixel, not 8, 24 or 32")
+        raise DecodeError(f"there are {bits} bits for each pixel, not 8, 24 or 32")
     length = -(-width * depth // 4) * 4  # lines are filled up to four bytes
     rows = abs(height)
     present = len(contents) - start
     if present != rows * length:
-        raise Unreadable(f"{rows * length} bytes are needed, but there are {max(present, 0)}")
+        raise DecodeError(f"{rows * length} bytes are needed, but there are {max(present, 0)}")
     lines = np.frombuffer(contents, np.uint8, offset=start)
     image = lines.reshape(rows, length)[:, : width * depth].reshape(rows, width, depth)
     if height > 0:  # from the bottom to the top

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrograde.image._files import Unreadable
+from retrograde.image._errors import DecodeError
 
 SIGNATURE = b"GIF8"
 _IMAGE, _EXTENSION, _END, _CONTROL = 0x2C, 0x21, 0x3B, 0xF9
@@ -31,7 +31,7 @@ def decode(contents: bytes, count: int | None = None) -> np.ndarray:
 
     `count` is for the first so many frames only. The canvas is as high as the highest frame and as
     wide as the widest, whatever the header says, as in TensorFlow. It is black before the first
-    frame. A file that cannot be read is `Unreadable`, or an error of the tools that read it.
+    frame. A file that cannot be read is `DecodeError`, or an error of the tools that read it.
     """
     flags = contents[10]
     place, common = _palette(contents, 13, flags)
@@ -41,7 +41,7 @@ def decode(contents: bytes, count: int | None = None) -> np.ndarray:
     frames = frames[:count]
     most = max(_MOST_PIXELS, _MOST_PER_BYTE * len(contents))
     if len(frames) * height * width > most:
-        raise Unreadable(f"{len(frames)} frames of {height} by {width} pixels are too large")
+        raise DecodeError(f"{len(frames)} frames of {height} by {width} pixels are too large")
     images = np.empty((len(frames), height, width, 3), np.uint8)
     below: np.ndarray | int = 0
     for image, frame in zip(images, frames, strict=True):
@@ -53,7 +53,7 @@ def decode(contents: bytes, count: int | None = None) -> np.ndarray:
 
 def _draw(frame: _Frame, palette: np.ndarray | None, image: np.ndarray) -> None:
     if palette is None:
-        raise Unreadable("a frame has no colours")
+        raise DecodeError("a frame has no colours")
     rows, columns = frame.pixels.shape
     part = image[frame.top : frame.top + rows, frame.left : frame.left + columns]
     pixels = frame.pixels[: part.shape[0], : part.shape[1]]
@@ -74,7 +74,7 @@ def _readable(frames: Iterator[_Frame]) -> list[_Frame]:
         if not found:
             raise
     if not found:
-        raise Unreadable("there is no image in it")
+        raise DecodeError("there is no image in it")
     return found
 
 
@@ -105,7 +105,7 @@ def _frames(contents: bytes, place: int) -> Iterator[_Frame]:
             yield _Frame(top, left, palette, clear, _in_order(pixels) if flags & 0x40 else pixels)
             clear = None
         else:
-            raise Unreadable(f"a block of unknown kind {kind} at byte {place}")
+            raise DecodeError(f"a block of unknown kind {kind} at byte {place}")
 
 
 def _blocks(contents: bytes, place: int) -> tuple[int, bytes]:
@@ -130,9 +130,9 @@ def _in_order(pixels: np.ndarray) -> np.ndarray:
 def _pixels(data: bytes, bits: int, count: int) -> np.ndarray:
     """The first `count` pixels in packed data; all of them have to be there."""
     if not 1 <= bits <= 8:
-        raise Unreadable(f"the codes of a frame begin with {bits} bits, not with 1 to 8")
+        raise DecodeError(f"the codes of a frame begin with {bits} bits, not with 1 to 8")
     if not 0 < count <= _MOST_PER_BYTE * len(data):
-        raise Unreadable(f"a frame of {count} pixels cannot be packed into {len(data)} bytes")
+        raise DecodeError(f"a frame of {count} pixels cannot be packed into {len(data)} bytes")
     return np.frombuffer(_unpacked(data, bits, count), np.uint8, count)
 
 
@@ -158,7 +158,7 @@ def _unpacked(data: bytes, bits: int, count: int) -> bytes:
             if code == end:
                 return b"".join(result)
             if code > len(table) or (code == len(table) and not last):
-                raise Unreadable(f"code {code} stands for nothing")
+                raise DecodeError(f"code {code} stands for nothing")
             entry = table[code] if code < len(table) else last + last[:1]
             result.append(entry)
             count -= len(entry)

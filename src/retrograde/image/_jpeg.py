@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrograde.image._files import Unreadable
+from retrograde.image._errors import DecodeError
 from retrograde.image._jpeg_scans import Scan
 from retrograde.image._jpeg_tables import ZIGZAG, codes
 from retrograde.image._jpeg_transforms import samples
@@ -35,14 +35,14 @@ def segments(data: bytes) -> Iterator[tuple[int, int, int]]:
         while data[place] == data[place + 1] == 0xFF:  # bytes that fill a gap
             place += 1
         if data[place] != 0xFF:
-            raise Unreadable(f"no segment begins at byte {place}")
+            raise DecodeError(f"no segment begins at byte {place}")
         kind = data[place + 1]
         if kind == _END:
             return
         (length,) = struct.unpack_from(">H", data, place + 2)
         start, place = place + 4, place + 2 + length
         if place > len(data):
-            raise Unreadable("a segment reaches beyond the end")
+            raise DecodeError("a segment reaches beyond the end")
         yield kind, start, place
         if kind == _SCAN:
             place = _after_scan(data, place)
@@ -53,7 +53,7 @@ def _after_scan(data: bytes, place: int) -> int:
     while True:
         place = data.index(b"\xff", place)
         if place + 1 >= len(data):
-            raise Unreadable("the data end too soon")
+            raise DecodeError("the data end too soon")
         if data[place + 1] and not 0xD0 <= data[place + 1] <= 0xD7:
             return place
         place += 2
@@ -65,7 +65,7 @@ def shape(data: bytes) -> tuple[int, int, int]:
         if 0xC0 <= kind <= 0xCF and kind not in _NO_FRAMES:
             height, width, channels = struct.unpack_from(">HHB", data, start + 1)
             return height, width, channels
-    raise Unreadable("it has no frame")
+    raise DecodeError("it has no frame")
 
 
 class _Component:
@@ -108,7 +108,7 @@ class _File:
         for kind, start, end in segments(data):
             self._read(kind, start, end)
         if not self.components:
-            raise Unreadable("it has no frame")
+            raise DecodeError("it has no frame")
 
     def is_rgb(self) -> bool:
         """Whether three components are red, green and blue, not brightness and colour."""
@@ -133,14 +133,14 @@ class _File:
         elif kind == _SCAN:
             self._scan(part, end)
         elif 0xC0 <= kind <= 0xCF and kind not in _NO_FRAMES:
-            raise Unreadable(f"it is packed in a way (marker {kind:#x}) that cannot be read here")
+            raise DecodeError(f"it is packed in a way (marker {kind:#x}) that cannot be read here")
 
     def _frame(self, part: bytes, progressive: bool) -> None:
         bits, self.height, self.width, count = struct.unpack_from(">BHHB", part)
         if bits != 8 or not self.height or not self.width or self.components:
-            raise Unreadable("the header makes no sense")
+            raise DecodeError("the header makes no sense")
         if count not in (1, 3, 4):
-            raise Unreadable(f"it has {count} channels, not 1, 3 or 4")
+            raise DecodeError(f"it has {count} channels, not 1, 3 or 4")
         self.progressive = progressive
         for i in range(count):
             self.components.append(_Component(*part[6 + 3 * i : 9 + 3 * i]))
@@ -148,12 +148,12 @@ class _File:
         self.most_down = max(c.down for c in self.components)
         for c in self.components:
             if not c.across or self.most_across % c.across or not c.down or self.most_down % c.down:
-                raise Unreadable("its channels have sizes that do not fit together")
+                raise DecodeError("its channels have sizes that do not fit together")
             c.place(self.width, self.height, self.most_across, self.most_down)
         if max(self.most_across, self.most_down) > 4:
-            raise Unreadable("its channels have sizes that do not fit together")
+            raise DecodeError("its channels have sizes that do not fit together")
         if sum(c.blocks() for c in self.components) > 8 * len(self.data):  # not a bit for each
-            raise Unreadable("the data end too soon")
+            raise DecodeError("the data end too soon")
         for c in self.components:
             c.allocate()
 
@@ -180,7 +180,7 @@ class _File:
     def _scan(self, part: bytes, start: int) -> None:
         self.scans += 1
         if self.scans > _MOST_SCANS:
-            raise Unreadable(f"it has more than {_MOST_SCANS} scans")
+            raise DecodeError(f"it has more than {_MOST_SCANS} scans")
         count = part[0]
         known = {component.number: component for component in self.components}
         slots = []
@@ -200,7 +200,7 @@ class _File:
         runs = _runs(self.data[start : _after_scan(self.data, start)])
         step = self.interval or len(units)
         if len(runs) * step < len(units):
-            raise Unreadable("the data end too soon")
+            raise DecodeError("the data end too soon")
         for i, run in zip(range(0, len(units), step), runs, strict=False):
             decode(run, units[i : i + step])
 
@@ -237,7 +237,7 @@ def _table(counts: bytes, symbols: bytes) -> list[int]:
     table = [0] * 65536
     for (code, length), symbol in zip(codes(counts), symbols, strict=True):
         if code >> length:
-            raise Unreadable("there are more codes of a length than it has room for")
+            raise DecodeError("there are more codes of a length than it has room for")
         first, many = code << (16 - length), 1 << (16 - length)
         table[first : first + many] = [length << 8 | symbol] * many
     return table
@@ -274,12 +274,12 @@ class Options(NamedTuple):
 def decode(data: bytes, channels: int, options: Options) -> np.ndarray:
     """The image in `data`, with 1 or 3 `channels`, or its own if that is 0.
 
-    What is wrong with the data is `Unreadable`, or an error of the tools that read them.
+    What is wrong with the data is `DecodeError`, or an error of the tools that read them.
     """
     file = _File(data)
     own = len(file.components)
     if channels == 1 and own == 4:
-        raise Unreadable("four inks do not make grey")
+        raise DecodeError("four inks do not make grey")
     if channels == 1 and not file.is_rgb():  # brightness comes first
         file.components = file.components[:1]
     image = _colours([_plane(file, c, options) for c in file.components], file)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from retrograde.image._files import Unreadable
+from retrograde.image._errors import DecodeError
 from retrograde.image._jpeg_tables import ZIGZAG
 
 _PLACES = ZIGZAG.tolist()
@@ -25,7 +25,7 @@ def _windows(data: bytes) -> list[int]:
 
 def _check_end(place: int, data: bytes) -> None:
     if place > 8 * len(data):
-        raise Unreadable("the data end too soon")
+        raise DecodeError("the data end too soon")
 
 
 class Scan:

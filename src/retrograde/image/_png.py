@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrograde.image._files import Unreadable
+from retrograde.image._errors import DecodeError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGB_ALPHA = 0, 2, 3, 4, 6
@@ -40,7 +40,7 @@ class _Header(NamedTuple):
 def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
     """The image in `contents`, with as many `channels` as are wanted, or its own if that is 0.
 
-    What is wrong with the data is `Unreadable`, or an error of the tools that read them.
+    What is wrong with the data is `DecodeError`, or an error of the tools that read them.
     """
     chunks = _chunks(contents)
     header = _Header(*struct.unpack(">IIBBBBB", chunks[b"IHDR"]))
@@ -63,14 +63,14 @@ def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _check(header: _Header) -> None:
-    """Raises `Unreadable` unless there can be an image of this kind and size."""
+    """Raises `DecodeError` unless there can be an image of this kind and size."""
     sides = (header.width, header.height)
     if not all(sides) or header.depth not in _DEPTHS.get(header.kind, ()):
-        raise Unreadable("the header makes no sense")
+        raise DecodeError("the header makes no sense")
     if header.compression or header.filtering or header.interlaced > 1:
-        raise Unreadable("the header makes no sense")
+        raise DecodeError("the header makes no sense")
     if max(sides) > _MOST_SIDE or header.width * header.height >= _MOST_PIXELS:
-        raise Unreadable(f"{header.width} by {header.height} pixels are too large")
+        raise DecodeError(f"{header.width} by {header.height} pixels are too large")
 
 
 def _chunks(contents: bytes) -> dict[bytes, bytes]:
@@ -83,11 +83,11 @@ def _chunks(contents: bytes) -> dict[bytes, bytes]:
         place += length + 12
         needed = not name[0] & 0x20
         if needed and (name not in _CRITICAL or (name in chunks and name != b"IDAT")):
-            raise Unreadable(f"there is a chunk too many, {name!r}")
+            raise DecodeError(f"there is a chunk too many, {name!r}")
         if zlib.crc32(data, zlib.crc32(name)) == check:
             chunks[name] = data
         elif needed:
-            raise Unreadable(f"a checksum is wrong, that of {name!r}")
+            raise DecodeError(f"a checksum is wrong, that of {name!r}")
         if name == b"IDAT":
             parts.append(data)
     return chunks | {b"IDAT": b"".join(parts)}
@@ -111,12 +111,12 @@ def _line_bytes(width: int, samples: int, depth: int) -> int:
 def _decompressed(data: bytes, count: int) -> bytes:
     """The first `count` bytes in compressed data, which may hold more; no more are made."""
     if count > _MOST_PER_BYTE * len(data):
-        raise Unreadable(f"{count} bytes are needed, and {len(data)} cannot hold as many")
+        raise DecodeError(f"{count} bytes are needed, and {len(data)} cannot hold as many")
     stream = zlib.decompressobj()
     lines = stream.decompress(data, count)
     more = stream.decompress(stream.unconsumed_tail, 1)  # compares the checksum, at the end
     if len(lines) < count or not (more or stream.eof):
-        raise Unreadable(f"{count} bytes are needed, but there are {len(lines)}")
+        raise DecodeError(f"{count} bytes are needed, but there are {len(lines)}")
     return lines
 
 
@@ -151,7 +151,7 @@ def _lines(data: bytes, shape: tuple[int, int, int], depth: int) -> tuple[np.nda
 def _unfiltered(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
     """Each byte plus what the filter of its line makes of those before it and above it."""
     if filters.max() > 4:
-        raise Unreadable(f"a line has the unknown filter {filters.max()}")
+        raise DecodeError(f"a line has the unknown filter {filters.max()}")
     if filters.max() > 2 and min(lines.shape[:2]) >= 32:
         return _unfiltered_by_diagonals(filters, lines)
     y = np.empty_like(lines)

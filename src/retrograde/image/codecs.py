@@ -11,8 +11,8 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.image import _bmp, _gif, _jpeg, _png
-from retrograde.image._files import Unreadable
-from retrograde.image.colour import convert_image_dtype
+from retrograde.image._errors import DecodeError
+from retrograde.image.color_spaces import convert_image_dtype
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import hosted
@@ -54,7 +54,7 @@ def decoded(decode: Callable, kind: str, what: str, data: bytes, *arguments: Any
     try:
         return decode(data, *arguments)
     except _DAMAGED as error:
-        known = isinstance(error, Unreadable)
+        known = isinstance(error, DecodeError)
         reason = error if known else "they end too soon, or do not fit together"
         raise invalid(f"{what}: cannot read {len(data)} bytes of {kind}: {reason}.") from error
     except MemoryError:

@@ -12,7 +12,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.image import _jpeg, _jpeg_writer
 from retrograde.image.codecs import decoded, file_bytes, image_in, kind_of, one_frame
-from retrograde.image.colour import convert_image_dtype
+from retrograde.image.color_spaces import convert_image_dtype
 from retrograde.ops.arguments import integer, integers
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import hosted

@@ -11,8 +11,8 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import refuse_other_ranks
-from retrograde.image._weights import gaussian, halving, sobel
-from retrograde.image.colour import convert_image_dtype
+from retrograde.image._resampling_weights import gaussian_weights, halving_weights, sobel_weights
+from retrograde.image.color_spaces import convert_image_dtype
 from retrograde.math import (
     abs as absolute,
 )
@@ -143,7 +143,7 @@ def _similarity(
             f"ssim: images have shape {x1._spec.shape}. Expected at least filter_size={size} "
             "pixels along height and width."
         )
-    window = functools.partial(gaussian, size=size, sigma=sigma)
+    window = functools.partial(gaussian_weights, size=size, sigma=sigma)
     c1, c2 = (brightest * k1) ** 2, (brightest * k2) ** 2
     mean1, mean2 = _blurred(x1, window), _blurred(x2, window)
     product, squares = mean1 * mean2 * 2.0, mean1 * mean1 + mean2 * mean2
@@ -178,7 +178,7 @@ def ssim_multiscale(
     factors = []
     for scale in range(len(powers)):
         if scale:
-            x1, x2 = _blurred(x1, halving), _blurred(x2, halving)
+            x1, x2 = _blurred(x1, halving_weights), _blurred(x2, halving_weights)
         luminance, contrast = _similarity(x1, x2, brightest, size, sigma, k1, k2)
         last = scale == len(powers) - 1
         index = luminance * contrast if last else contrast
@@ -250,8 +250,8 @@ def sobel_edges(image: Any) -> Tensor:
             "channels), with two pixels along height and width at least."
         )
     height, width = shape[1:3]
-    down = resample(x, axis=1, weights=sobel(height, (-1, 0, 1)))
-    down = resample(down, axis=2, weights=sobel(width, (1, 2, 1)))
-    across = resample(x, axis=2, weights=sobel(width, (-1, 0, 1)))
-    across = resample(across, axis=1, weights=sobel(height, (1, 2, 1)))
+    down = resample(x, axis=1, weights=sobel_weights(height, (-1, 0, 1)))
+    down = resample(down, axis=2, weights=sobel_weights(width, (1, 2, 1)))
+    across = resample(x, axis=2, weights=sobel_weights(width, (-1, 0, 1)))
+    across = resample(across, axis=1, weights=sobel_weights(height, (1, 2, 1)))
     return stack(down, across, axis=4)

@@ -8,8 +8,8 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch, refuse_other_ranks
-from retrograde.image._weights import METHODS, resizing
-from retrograde.image.placing import pad_to_bounding_box, refuse_nothing
+from retrograde.image._resampling_weights import METHODS, resize_weights
+from retrograde.image.crop_pad import pad_to_bounding_box, refuse_nothing
 from retrograde.math._inputs import accept
 from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
@@ -71,7 +71,7 @@ def resize(
     if height > x._spec.shape[-3]:  # columns cost more than rows: they come while rows are few
         sizes.reverse()
     for axis, new in sizes:
-        weights = resizing(x._spec.shape[axis], new, method, bool(antialias))
+        weights = resize_weights(x._spec.shape[axis], new, method, bool(antialias))
         y = resample(y, axis=x._spec.ndim + axis, weights=weights)
     return y
 

@@ -2,7 +2,7 @@
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.image import colour
+from retrograde.image import color_spaces
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact
 from retrograde.keras_backend.ops.image._inputs import Images
@@ -35,7 +35,7 @@ def rgb_to_grayscale(images, data_format=None):
 
 def rgb_to_hsv(images, data_format=None):
     """Colours as hue, saturation and value, each from 0 to 1."""
-    return _converted(colour.rgb_to_hsv, images, data_format)
+    return _converted(color_spaces.rgb_to_hsv, images, data_format)
 
 
 def hsv_to_rgb(images, data_format=None):
@@ -45,9 +45,9 @@ def hsv_to_rgb(images, data_format=None):
 
 def _hsv_to_rgb(x):
     """Hues beyond 0 to 1 go round."""
-    hue, saturation, value = unstack(colour.wide(x), axis=x.ndim - 1)
+    hue, saturation, value = unstack(color_spaces.at_least_float32(x), axis=x.ndim - 1)
     whole = Tensor(hue._spec.dtype.type(1))
-    y = colour.from_hsv(apply(ar.mod, (hue, whole)), saturation, value)
+    y = color_spaces.from_hsv(apply(ar.mod, (hue, whole)), saturation, value)
     return cast(y, x.dtype.name)
 
 

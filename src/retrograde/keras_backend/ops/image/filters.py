@@ -4,7 +4,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.image._weights import sobel
+from retrograde.image._resampling_weights import sobel_weights
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact, single
 from retrograde.keras_backend.ops.image._inputs import Images
@@ -50,6 +50,8 @@ def sobel_edges(images, data_format=None):
     height, width = images.axes
     edges = []
     for along, across in ((height, width), (width, height)):
-        y = resample(images.x, axis=along, weights=sobel(images.shape[along], (-1, 0, 1)))
-        edges.append(resample(y, axis=across, weights=sobel(images.shape[across], (1, 2, 1))))
+        y = resample(images.x, axis=along, weights=sobel_weights(images.shape[along], (-1, 0, 1)))
+        edges.append(
+            resample(y, axis=across, weights=sobel_weights(images.shape[across], (1, 2, 1)))
+        )
     return stack(*edges, axis=len(images.shape))

@@ -6,7 +6,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.image._weights import resizing
+from retrograde.image._resampling_weights import resize_weights
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import promoted
 from retrograde.keras_backend.ops.image._inputs import Images
@@ -71,7 +71,7 @@ def resize(
     y = x if interpolation == "nearest" or x.dtype.is_floating else cast(x, "float32")
     for axis, new in zip(axes, size, strict=True):
         if y.shape[axis] != new:
-            weights = resizing(y.shape[axis], new, interpolation, bool(antialias))
+            weights = resize_weights(y.shape[axis], new, interpolation, bool(antialias))
             y = resample(y, axis=axis, weights=weights)
     return y if y._spec.dtype == x._spec.dtype else _rounded(y, x)
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch
-from retrograde.image.adjusting import (
+from retrograde.image.color_adjustment import (
     adjust_brightness,
     adjust_contrast,
     adjust_hue,
     adjust_saturation,
 )
-from retrograde.image.placing import flipped
+from retrograde.image.flip import flipped
 from retrograde.ops.arithmetic import select
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape

@@ -153,13 +153,13 @@ METHODS = (
 
 @allocating("resize")
 @functools.lru_cache(maxsize=64)
-def resizing(old: int, new: int, method: str, antialias: bool) -> Weights:
+def resize_weights(old: int, new: int, method: str, antialias: bool) -> Weights:
     """The weights that make `new` pixels of `old` ones."""
     return _method(method, antialias)(old, new)
 
 
 @functools.lru_cache(maxsize=64)
-def gaussian(pixels: int, size: int, sigma: float) -> Weights:
+def gaussian_weights(pixels: int, size: int, sigma: float) -> Weights:
     """Windows of `size` pixels, each pixel weighed by its distance from the middle."""
     distance = np.arange(size) - (size - 1) / 2
     shares = np.exp(-0.5 * (distance / sigma) ** 2)
@@ -168,14 +168,14 @@ def gaussian(pixels: int, size: int, sigma: float) -> Weights:
 
 
 @functools.lru_cache(maxsize=64)
-def halving(pixels: int) -> Weights:
+def halving_weights(pixels: int) -> Weights:
     """The mean of each two pixels; a last one alone counts twice."""
     places = np.arange(pixels + pixels % 2).reshape(-1, 2).clip(max=pixels - 1)
     return Weights(places, np.full(places.shape, 0.5, np.float32), pixels)
 
 
 @functools.lru_cache(maxsize=64)
-def sobel(pixels: int, shares: tuple[int, int, int]) -> Weights:
+def sobel_weights(pixels: int, shares: tuple[int, int, int]) -> Weights:
     """Each pixel and its neighbours on both sides; at the edge, the one neighbour on both sides."""
     places = np.abs(np.arange(pixels)[:, None] + np.arange(-1, 2))
     places = np.where(places >= pixels, 2 * pixels - 2 - places, places)

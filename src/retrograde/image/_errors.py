@@ -1,5 +1,5 @@
 """What the formats of image files have in common."""
 
 
-class Unreadable(ValueError):
+class DecodeError(ValueError):
     """What is wrong with the contents of a file."""

@@ -152,7 +152,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     array([0.5, 0. , 0. ], dtype=float32)
     """
     x = _colours(images, "hsv_to_rgb")
-    hue, saturation, value = unstack(wide(x), axis=x._spec.ndim - 1)
+    hue, saturation, value = unstack(at_least_float32(x), axis=x._spec.ndim - 1)
     return to_dtype(from_hsv(hue, saturation, value), x._spec.dtype)
 
 
@@ -168,7 +168,7 @@ def _colours(images: Any, what: str) -> Tensor:
     return x
 
 
-def wide(x: Tensor) -> Tensor:
+def at_least_float32(x: Tensor) -> Tensor:
     """`x`, in float32 if it is in half precision."""
     return to_dtype(x, _FLOAT32) if x._spec.dtype in HALF else x
 
@@ -178,7 +178,7 @@ def hue_of(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
     Of channels that are equally large the first counts as the largest, the last as the smallest.
     """
-    red, green, blue = unstack(wide(x), axis=x._spec.ndim - 1)
+    red, green, blue = unstack(at_least_float32(x), axis=x._spec.ndim - 1)
     is_red, is_green = (red >= green) & (red >= blue), green >= blue
     largest = _choose(is_red, red, is_green, green, blue)
     not_red, not_green = (red < green) & (red < blue), (green <= red) & (green < blue)

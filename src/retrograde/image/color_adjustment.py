@@ -9,13 +9,13 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_of, require
-from retrograde.image.colour import (
+from retrograde.image.color_spaces import (
+    at_least_float32,
     convert_image_dtype,
     from_hsv,
     hue_of,
     saturation_of,
     shades_of,
-    wide,
 )
 from retrograde.math import reduce_mean, reduce_std
 from retrograde.ops import arithmetic as ar
@@ -60,7 +60,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
     def adjust(x: Tensor) -> Tensor:
         _refuse_flat(x, what)
-        x = wide(x)
+        x = at_least_float32(x)
         rows = reduce_mean(x, axis=-3, keepdims=True)  # whole rows first, which is far quicker
         mean = reduce_mean(rows, axis=-2, keepdims=True)
         # Rows laid flat, with a row of means: NumPy is slow at loops as short as the channels.
