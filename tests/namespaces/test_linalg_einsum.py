@@ -8,7 +8,7 @@ import pytest
 import retrograde as tf
 from retrograde.core.tape import GradientTape
 from retrograde.errors import InvalidArgumentError
-from retrograde.linalg.sums import _order
+from retrograde.linalg._einsum import _order
 from tests.namespaces.helpers import NUMERIC, assert_gradients, assert_raises, of_dtype
 
 SIZES = {"a": 2, "b": 3, "c": 1, "d": 4, "e": 2}

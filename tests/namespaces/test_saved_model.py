@@ -475,11 +475,11 @@ def test_files_name_functions_of_this_library_alone(tmp_path):
     saved_and_loaded(tmp_path, lambda m: m.f(V), f=lambda x: tf.searchsorted(x, [1.5]))
     file = tmp_path / "m" / "saved_model.json"
     text = file.read_text()
-    name = "retrograde.toplevel.picking.searchsorted"
+    name = "retrograde.toplevel.indexing.searchsorted"
     assert name in text
     for other in (
         "os.system",
-        "retrograde.toplevel.picking.np.save",
+        "retrograde.toplevel.indexing.np.save",
         "retrograde.toplevel.none.at_all",
     ):
         file.write_bytes(sealed(json.loads(text.replace(name, other))))

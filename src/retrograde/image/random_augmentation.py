@@ -25,7 +25,7 @@ from retrograde.ops.arithmetic import select
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
 from retrograde.random import stateless_uniform, uniform
-from retrograde.toplevel.picking import slice as take_part
+from retrograde.toplevel.indexing import slice as take_part
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid

@@ -13,7 +13,7 @@ from retrograde.io._compressed import WINDOWS, decompressed
 from retrograde.ops.arguments import integer
 from retrograde.ops.hosted import hosted
 from retrograde.strings._mapping import each, strings_of
-from retrograde.toplevel.creating import convert_to_tensor
+from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid

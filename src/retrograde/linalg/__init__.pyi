@@ -1,4 +1,5 @@
 from retrograde.linalg import experimental as experimental
+from retrograde.linalg._einsum import einsum as einsum
 from retrograde.linalg.banded import banded_triangular_solve as banded_triangular_solve
 from retrograde.linalg.banded import eigh_tridiagonal as eigh_tridiagonal
 from retrograde.linalg.banded import tridiagonal_matmul as tridiagonal_matmul
@@ -24,9 +25,9 @@ from retrograde.linalg.diagonals import set_diag as set_diag
 from retrograde.linalg.diagonals import tensor_diag as tensor_diag
 from retrograde.linalg.diagonals import tensor_diag_part as tensor_diag_part
 from retrograde.linalg.diagonals import trace as trace
-from retrograde.linalg.functions import expm as expm
-from retrograde.linalg.functions import logm as logm
-from retrograde.linalg.functions import sqrtm as sqrtm
+from retrograde.linalg.matrix_functions import expm as expm
+from retrograde.linalg.matrix_functions import logm as logm
+from retrograde.linalg.matrix_functions import sqrtm as sqrtm
 from retrograde.linalg.norms import norm as norm
 from retrograde.linalg.norms import normalize as normalize
 from retrograde.linalg.products import cross as cross
@@ -42,7 +43,6 @@ from retrograde.linalg.solvers import lu_solve as lu_solve
 from retrograde.linalg.solvers import pinv as pinv
 from retrograde.linalg.solvers import solve as solve
 from retrograde.linalg.solvers import triangular_solve as triangular_solve
-from retrograde.linalg.sums import einsum as einsum
 from retrograde.math import l2_normalize as l2_normalize
 from retrograde.toplevel.clipping import global_norm as global_norm
-from retrograde.toplevel.creating import eye as eye
+from retrograde.toplevel.creation import eye as eye

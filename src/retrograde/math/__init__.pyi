@@ -33,14 +33,9 @@ from retrograde.math.arithmetic import truncatemod as truncatemod
 from retrograde.math.arithmetic import xdivy as xdivy
 from retrograde.math.arithmetic import xlog1py as xlog1py
 from retrograde.math.arithmetic import xlogy as xlogy
-from retrograde.math.counting import approx_max_k as approx_max_k
-from retrograde.math.counting import approx_min_k as approx_min_k
 from retrograde.math.counting import bincount as bincount
 from retrograde.math.counting import confusion_matrix as confusion_matrix
-from retrograde.math.counting import in_top_k as in_top_k
-from retrograde.math.counting import invert_permutation as invert_permutation
 from retrograde.math.counting import sobol_sample as sobol_sample
-from retrograde.math.counting import top_k as top_k
 from retrograde.math.elementary import abs as abs
 from retrograde.math.elementary import acos as acos
 from retrograde.math.elementary import acosh as acosh
@@ -94,6 +89,11 @@ from retrograde.math.gamma import ndtri as ndtri
 from retrograde.math.gamma import nextafter as nextafter
 from retrograde.math.gamma import polygamma as polygamma
 from retrograde.math.gamma import zeta as zeta
+from retrograde.math.ranking import approx_max_k as approx_max_k
+from retrograde.math.ranking import approx_min_k as approx_min_k
+from retrograde.math.ranking import in_top_k as in_top_k
+from retrograde.math.ranking import invert_permutation as invert_permutation
+from retrograde.math.ranking import top_k as top_k
 from retrograde.math.reductions import argmax as argmax
 from retrograde.math.reductions import argmin as argmin
 from retrograde.math.reductions import count_nonzero as count_nonzero

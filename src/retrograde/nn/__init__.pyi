@@ -20,12 +20,6 @@ from retrograde.nn.activations import relu6 as relu6
 from retrograde.nn.activations import selu as selu
 from retrograde.nn.activations import silu as silu
 from retrograde.nn.activations import swish as swish
-from retrograde.nn.averaging import compute_average_loss as compute_average_loss
-from retrograde.nn.averaging import scale_regularization_loss as scale_regularization_loss
-from retrograde.nn.blocks import depth_to_space as depth_to_space
-from retrograde.nn.blocks import space_to_batch as space_to_batch
-from retrograde.nn.blocks import space_to_depth as space_to_depth
-from retrograde.nn.blocks import with_space_to_batch as with_space_to_batch
 from retrograde.nn.convolutions import atrous_conv2d as atrous_conv2d
 from retrograde.nn.convolutions import atrous_conv2d_transpose as atrous_conv2d_transpose
 from retrograde.nn.convolutions import conv1d as conv1d
@@ -39,8 +33,8 @@ from retrograde.nn.convolutions import convolution as convolution
 from retrograde.nn.ctc import collapse_repeated as collapse_repeated
 from retrograde.nn.ctc import ctc_loss as ctc_loss
 from retrograde.nn.ctc import ctc_unique_labels as ctc_unique_labels
-from retrograde.nn.decoding import ctc_beam_search_decoder as ctc_beam_search_decoder
-from retrograde.nn.decoding import ctc_greedy_decoder as ctc_greedy_decoder
+from retrograde.nn.ctc_decoding import ctc_beam_search_decoder as ctc_beam_search_decoder
+from retrograde.nn.ctc_decoding import ctc_greedy_decoder as ctc_greedy_decoder
 from retrograde.nn.depthwise import depthwise_conv2d as depthwise_conv2d
 from retrograde.nn.depthwise import (
     depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter,
@@ -49,13 +43,14 @@ from retrograde.nn.depthwise import (
     depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input,
 )
 from retrograde.nn.depthwise import separable_conv2d as separable_conv2d
+from retrograde.nn.embeddings import embedding_lookup as embedding_lookup
 from retrograde.nn.embeddings import embedding_lookup_sparse as embedding_lookup_sparse
 from retrograde.nn.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
-from retrograde.nn.fractional import fractional_avg_pool as fractional_avg_pool
-from retrograde.nn.fractional import fractional_max_pool as fractional_max_pool
+from retrograde.nn.fractional_pooling import fractional_avg_pool as fractional_avg_pool
+from retrograde.nn.fractional_pooling import fractional_max_pool as fractional_max_pool
 from retrograde.nn.isotonic import isotonic_regression as isotonic_regression
-from retrograde.nn.lookups import dropout as dropout
-from retrograde.nn.lookups import embedding_lookup as embedding_lookup
+from retrograde.nn.loss_reduction import compute_average_loss as compute_average_loss
+from retrograde.nn.loss_reduction import scale_regularization_loss as scale_regularization_loss
 from retrograde.nn.losses import l2_loss as l2_loss
 from retrograde.nn.losses import log_poisson_loss as log_poisson_loss
 from retrograde.nn.losses import (
@@ -72,17 +67,17 @@ from retrograde.nn.losses import (
 )
 from retrograde.nn.morphology import dilation2d as dilation2d
 from retrograde.nn.morphology import erosion2d as erosion2d
-from retrograde.nn.normalisation import (
+from retrograde.nn.normalization import (
     batch_norm_with_global_normalization as batch_norm_with_global_normalization,
 )
-from retrograde.nn.normalisation import batch_normalization as batch_normalization
-from retrograde.nn.normalisation import bias_add as bias_add
-from retrograde.nn.normalisation import local_response_normalization as local_response_normalization
-from retrograde.nn.normalisation import lrn as lrn
-from retrograde.nn.normalisation import moments as moments
-from retrograde.nn.normalisation import normalize_moments as normalize_moments
-from retrograde.nn.normalisation import sufficient_statistics as sufficient_statistics
-from retrograde.nn.normalisation import weighted_moments as weighted_moments
+from retrograde.nn.normalization import batch_normalization as batch_normalization
+from retrograde.nn.normalization import bias_add as bias_add
+from retrograde.nn.normalization import local_response_normalization as local_response_normalization
+from retrograde.nn.normalization import lrn as lrn
+from retrograde.nn.normalization import moments as moments
+from retrograde.nn.normalization import normalize_moments as normalize_moments
+from retrograde.nn.normalization import sufficient_statistics as sufficient_statistics
+from retrograde.nn.normalization import weighted_moments as weighted_moments
 from retrograde.nn.pooling import avg_pool as avg_pool
 from retrograde.nn.pooling import avg_pool1d as avg_pool1d
 from retrograde.nn.pooling import avg_pool2d as avg_pool2d
@@ -93,13 +88,18 @@ from retrograde.nn.pooling import max_pool2d as max_pool2d
 from retrograde.nn.pooling import max_pool3d as max_pool3d
 from retrograde.nn.pooling import max_pool_with_argmax as max_pool_with_argmax
 from retrograde.nn.pooling import pool as pool
-from retrograde.nn.sampled import compute_accidental_hits as compute_accidental_hits
-from retrograde.nn.sampled import nce_loss as nce_loss
-from retrograde.nn.sampled import sampled_softmax_loss as sampled_softmax_loss
-from retrograde.random.candidates import all_candidate_sampler as all_candidate_sampler
-from retrograde.random.candidates import (
+from retrograde.nn.regularization import dropout as dropout
+from retrograde.nn.sampled_losses import compute_accidental_hits as compute_accidental_hits
+from retrograde.nn.sampled_losses import nce_loss as nce_loss
+from retrograde.nn.sampled_losses import sampled_softmax_loss as sampled_softmax_loss
+from retrograde.nn.spatial_blocks import depth_to_space as depth_to_space
+from retrograde.nn.spatial_blocks import space_to_batch as space_to_batch
+from retrograde.nn.spatial_blocks import space_to_depth as space_to_depth
+from retrograde.nn.spatial_blocks import with_space_to_batch as with_space_to_batch
+from retrograde.random.candidate_sampling import all_candidate_sampler as all_candidate_sampler
+from retrograde.random.candidate_sampling import (
     fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
 )
-from retrograde.random.candidates import (
+from retrograde.random.candidate_sampling import (
     learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
 )

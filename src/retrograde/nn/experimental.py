@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from retrograde.core.tensor import Tensor
-from retrograde.nn.lookups import dropped
+from retrograde.nn.regularization import dropped
 from retrograde.random.stateless import stateless_uniform
 
 __all__ = ["general_dropout", "stateless_dropout"]

@@ -15,8 +15,8 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import split, unstack
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
-from retrograde.toplevel import picking
 from retrograde.toplevel import shaping as dense
+from retrograde.toplevel.indexing import gather as dense_gather
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import allocated, invalid
@@ -150,7 +150,7 @@ def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
             return _gather_within(params, indices)
         return indices.with_flat_values(gather(params, indices.flat_values, axis, batch_dims))
     if not isinstance(params, RaggedTensor):
-        return picking.gather(params, indices, axis=axis, batch_dims=batch_dims)
+        return dense_gather(params, indices, axis=axis, batch_dims=batch_dims)
     if axis not in (None, 0, batch_dims) or batch_dims:
         raise ValueError(
             f"gather: from a RaggedTensor only rows can be picked. Received: axis={as_text(axis)}, "

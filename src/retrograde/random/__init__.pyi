@@ -1,16 +1,18 @@
 from retrograde.random import experimental as experimental
-from retrograde.random._drawing import Algorithm as Algorithm
-from retrograde.random.candidates import all_candidate_sampler as all_candidate_sampler
-from retrograde.random.candidates import (
+from retrograde.random._sampling import Algorithm as Algorithm
+from retrograde.random.candidate_sampling import all_candidate_sampler as all_candidate_sampler
+from retrograde.random.candidate_sampling import (
     fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
 )
-from retrograde.random.candidates import (
+from retrograde.random.candidate_sampling import (
     learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
 )
-from retrograde.random.candidates import (
+from retrograde.random.candidate_sampling import (
     log_uniform_candidate_sampler as log_uniform_candidate_sampler,
 )
-from retrograde.random.candidates import uniform_candidate_sampler as uniform_candidate_sampler
+from retrograde.random.candidate_sampling import (
+    uniform_candidate_sampler as uniform_candidate_sampler,
+)
 from retrograde.random.generator import Generator as Generator
 from retrograde.random.generator import create_rng_state as create_rng_state
 from retrograde.random.generator import get_global_generator as get_global_generator

@@ -15,7 +15,7 @@ from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.hosted import known
 from retrograde.ops.random_state import Draw
-from retrograde.random._drawing import anew, bits, drawn, full_range, unit_uniform
+from retrograde.random._sampling import anew, bits, drawn, full_range, unit_uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid

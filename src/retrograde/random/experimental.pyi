@@ -1,4 +1,4 @@
-from retrograde.random._drawing import Algorithm as Algorithm
+from retrograde.random._sampling import Algorithm as Algorithm
 from retrograde.random.generator import Generator as Generator
 from retrograde.random.generator import create_rng_state as create_rng_state
 from retrograde.random.generator import get_global_generator as get_global_generator

@@ -15,7 +15,7 @@ from retrograde.ops.arguments import integer, integer_array, shape_from
 from retrograde.ops.hosted import known
 from retrograde.ops.random_state import Draw, fork_word
 from retrograde.random import _distributions as distributions
-from retrograde.random._drawing import (
+from retrograde.random._sampling import (
     GENERATOR,
     WORD,
     Algorithm,

@@ -11,7 +11,7 @@ from retrograde.ops import casting, indexing
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.hosted import hosted
-from retrograde.random._drawing import anew, permutation, stateless_draw
+from retrograde.random._sampling import anew, permutation, stateless_draw
 from retrograde.values.arguments import as_int
 from retrograde.values.errors import invalid
 

@@ -9,8 +9,8 @@ from retrograde.ops import casting, indexing, random_state
 from retrograde.ops.arguments import shape_from
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
-from retrograde.random._drawing import anew, permutation, unit_normal, unit_truncated_normal
-from retrograde.random.candidates import forget_learned
+from retrograde.random._sampling import anew, permutation, unit_normal, unit_truncated_normal
+from retrograde.random.candidate_sampling import forget_learned
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int
 

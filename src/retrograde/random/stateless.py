@@ -11,7 +11,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import known
 from retrograde.ops.random_state import Draw
 from retrograde.random import _distributions as distributions
-from retrograde.random._drawing import (
+from retrograde.random._sampling import (
     STATELESS,
     WORD,
     check_algorithm,

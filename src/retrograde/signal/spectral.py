@@ -14,8 +14,8 @@ from retrograde.signal._arguments import at_least, check_rank, whole_number
 from retrograde.signal.fourier import irfft, rfft
 from retrograde.signal.framing import frame, overlap_and_add
 from retrograde.signal.windows import hann_window, window_of
-from retrograde.toplevel.creating import zeros_like
-from retrograde.toplevel.picking import where
+from retrograde.toplevel.creation import zeros_like
+from retrograde.toplevel.indexing import where
 from retrograde.toplevel.shaping import pad, tile
 
 

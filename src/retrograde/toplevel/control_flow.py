@@ -10,7 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.nest import assert_same_structure
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import unstack
-from retrograde.toplevel.creating import convert_to_tensor
+from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.toplevel.tensor_array import TensorArray
 from retrograde.values import nest as _nest
 from retrograde.values.arguments import as_int, as_text, shown

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde import random
 from retrograde.core.tensor import Tensor
-from retrograde.toplevel.creating import constant, ones, zeros
+from retrograde.toplevel.creation import constant, ones, zeros
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect
 

@@ -18,7 +18,7 @@ from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import Answer, fresh
-from retrograde.toplevel.creating import convert_to_tensor
+from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import dtypes, errors, nest
 from retrograde.values.arguments import as_text
 from retrograde.values.dtypes import as_dtype

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.toplevel.creating import convert_to_tensor
+from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import nest
 from retrograde.values.locks import fork_safe_lock
 

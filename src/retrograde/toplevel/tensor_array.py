@@ -11,7 +11,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import shaping
 from retrograde.ops.arguments import integers
 from retrograde.ops.conversion import as_tensor
-from retrograde.toplevel.creating import convert_to_tensor, zeros
+from retrograde.toplevel.creation import convert_to_tensor, zeros
 from retrograde.toplevel.shaping import concat, split, unstack
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown

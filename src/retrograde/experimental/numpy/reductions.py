@@ -11,7 +11,7 @@ import retrograde as tf
 from retrograde import linalg, math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import inexact, refuse, tensor_of
-from retrograde.experimental.numpy.creating import diagonal
+from retrograde.experimental.numpy.creation import diagonal
 from retrograde.experimental.numpy.dtypes import common_dtype, wanted_dtype
 from retrograde.experimental.numpy.shaping import atleast_1d, ravel
 from retrograde.numpy_functions.elementwise import without_nan

@@ -6,7 +6,7 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import inexact, single
-from retrograde.nn import ctc, decoding
+from retrograde.nn import ctc, ctc_decoding
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
 from retrograde.ops.shaping import concat, reshape
@@ -83,7 +83,7 @@ def _beam_search(x, lengths, width, count, mask_index):
     labels = np.full((count, batch, time), -1, np.int32)
     scores = np.full((batch, count), -np.inf, x.dtype)
     for row, length in enumerate(lengths):
-        paths, found = decoding.beam_search(logs[row, :length], width, count)
+        paths, found = ctc_decoding.beam_search(logs[row, :length], width, count)
         scores[row, : len(found)] = found
         for place, path in enumerate(paths):
             labels[place, row, : len(path)] = others[path]

@@ -1,4 +1,4 @@
-"""Embeddings and dropout."""
+"""Dropout."""
 
 from __future__ import annotations
 
@@ -9,51 +9,16 @@ from typing import Any
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import accept, dtype_name
+from retrograde.math._inputs import dtype_name
 from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import identity
-from retrograde.ops.conversion import as_tensor, one_dtype
-from retrograde.ops.indexing import gather
-from retrograde.ops.shaping import concat
+from retrograde.ops.conversion import as_tensor
 from retrograde.random import uniform
-from retrograde.toplevel.clipping import clip_by_norm
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.conversion import held_by
 from retrograde.values.errors import listed
-
-
-@dispatched
-def embedding_lookup(
-    params: Any, ids: Any, max_norm: float | None = None, name: str | None = None
-) -> Tensor:
-    """Rows of `params`, a table or a list of parts of one, picked by `ids`.
-
-    The gradient of the table comes as IndexedSlices. With `max_norm`, rows that are longer are
-    scaled down to that norm.
-
-    >>> tf.nn.embedding_lookup([[[1.0, 2.0], [3.0, 4.0]]], [1, 0]).numpy()
-    array([[3., 4.],
-           [1., 2.]], dtype=float32)
-    """
-    table, places = _table(params), as_tensor(ids)
-    accept(places, ("int16", "int32", "int64"), "ids", "embedding_lookup")
-    rows = apply(gather, (table, places), {"axis": 0})
-    if max_norm is None:
-        return rows
-    return clip_by_norm(rows, max_norm, axes=tuple(range(places.ndim, rows.ndim)))
-
-
-def _table(params: Any) -> Tensor:
-    if params is None:
-        raise ValueError("embedding_lookup: params must be given. Received: None.")
-    if not isinstance(params, (list, tuple)):
-        return as_tensor(params)
-    if not params:
-        raise ValueError("embedding_lookup: need at least one table. Received: an empty list.")
-    parts = one_dtype(params)
-    return parts[0] if len(parts) == 1 else concat(*parts, axis=0)
 
 
 @dispatched

@@ -14,7 +14,7 @@ from retrograde.ops import random_state
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import hosted
 from retrograde.ops.random_state import Draw
-from retrograde.random._drawing import bits, words_of
+from retrograde.random._sampling import bits, words_of
 from retrograde.strings._numbers import number_in
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_text, shown

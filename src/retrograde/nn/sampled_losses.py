@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.nn.lookups import embedding_lookup
+from retrograde.nn.embeddings import embedding_lookup
 from retrograde.nn.losses import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
@@ -20,7 +20,7 @@ from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import hosted
 from retrograde.ops.shaping import concat, reshape
-from retrograde.random.candidates import Sample, class_matrix, log_uniform_candidate_sampler
+from retrograde.random.candidate_sampling import Sample, class_matrix, log_uniform_candidate_sampler
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid

@@ -13,7 +13,7 @@ from retrograde.ops._windows import Windows
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.ops.random_state import Draw
-from retrograde.random._drawing import bits
+from retrograde.random._sampling import bits
 from retrograde.values.arguments import as_float, as_text
 from retrograde.values.errors import invalid, listed
 
