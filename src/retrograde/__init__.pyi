@@ -125,8 +125,8 @@ from retrograde.nn.spatial_blocks import (
 from retrograde.nn.spatial_blocks import space_to_batch as space_to_batch
 from retrograde.nn.spatial_blocks import space_to_batch_nd as space_to_batch_nd
 from retrograde.program.function import function as function
-from retrograde.ragged.filling import ragged_fill_empty_rows as ragged_fill_empty_rows
-from retrograde.ragged.filling import ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad
+from retrograde.ragged.empty_rows import ragged_fill_empty_rows as ragged_fill_empty_rows
+from retrograde.ragged.empty_rows import ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad
 from retrograde.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
 from retrograde.ragged.tensor import RaggedTensor as RaggedTensor
 from retrograde.random.shuffling import random_index_shuffle as random_index_shuffle
@@ -138,7 +138,7 @@ from retrograde.sparse.distance import edit_distance as edit_distance
 from retrograde.sparse.tensor import SparseTensor as SparseTensor
 from retrograde.sparse.tensor import SparseTensorSpec as SparseTensorSpec
 from retrograde.strings.basics import as_string as as_string
-from retrograde.strings.basics import fingerprint as fingerprint
+from retrograde.strings.hashing import fingerprint as fingerprint
 from retrograde.tensorflow_shim.finder import install_as_tensorflow as install_as_tensorflow
 from retrograde.toplevel.clipping import clip_by_global_norm as clip_by_global_norm
 from retrograde.toplevel.clipping import clip_by_norm as clip_by_norm

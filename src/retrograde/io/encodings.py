@@ -12,7 +12,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.io._compressed import WINDOWS, decompressed
 from retrograde.ops.arguments import integer
 from retrograde.ops.hosted import hosted
-from retrograde.strings._mapping import each, strings_of
+from retrograde.strings._elementwise import as_string_tensor, map_strings
 from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
@@ -32,7 +32,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Any
         written = base64.urlsafe_b64encode(value)
         return written if pad else written.rstrip(b"=")
 
-    return each(encoded, input)
+    return map_strings(encoded, input)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Any:
@@ -44,20 +44,20 @@ def decode_base64(input: Any, name: str | None = None) -> Any:
         bare = value.rstrip(b"=")
         return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
 
-    return each(decoded, input)
+    return map_strings(decoded, input)
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Any:
     """What was compressed by zlib ("ZLIB") or gzip ("GZIP"); "" stands for no compression."""
     if not compression_type:
-        return strings_of(bytes)
+        return as_string_tensor(bytes)
     if compression_type not in WINDOWS:
         raise invalid(
             f"decode_compressed: compression_type is {shown(compression_type)}. Expected 'ZLIB', "
             "'GZIP' or ''."
         )
     what = "decode_compressed"
-    return each(lambda value: decompressed(value, compression_type, what), bytes)
+    return map_strings(lambda value: decompressed(value, compression_type, what), bytes)
 
 
 @hosted(open_shapes=True)
@@ -76,7 +76,7 @@ def decode_raw(
     >>> tf.io.decode_raw(b"\\x01\\x00\\x02\\x00", tf.int16).numpy()
     array([1, 2], dtype=int16)
     """
-    strings = np.asarray(strings_of(input_bytes)._array)
+    strings = np.asarray(as_string_tensor(input_bytes)._array)
     dtype = dtypes.as_dtype(out_type).numpy_dtype
     values = strings.ravel().tolist()
     if fixed_length is not None:
@@ -161,7 +161,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
 @hosted(open_shapes=True)
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """What `serialize_tensor` wrote, here or in TensorFlow."""
-    written = strings_of(serialized).numpy()
+    written = as_string_tensor(serialized).numpy()
     wanted = dtypes.as_dtype(out_type)
     try:
         number, shape, content, strings = _parts(written)

@@ -11,8 +11,8 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import hosted
-from retrograde.strings._mapping import strings_of
-from retrograde.strings._numbers import number_in
+from retrograde.strings._elementwise import as_string_tensor
+from retrograde.strings._numbers import parse_number
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import InvalidArgumentError, invalid
@@ -37,7 +37,7 @@ def decode_csv(
     >>> numbers.numpy(), words.numpy()
     (array([1, 2], dtype=int32), array([b'a', b'?'], dtype=object))
     """
-    strings = np.asarray(strings_of(records)._array)
+    strings = np.asarray(as_string_tensor(records)._array)
     delimiter = expect(field_delim, str, "decode_csv", "a field_delim of type str").encode()
     missing = expect(na_value, str, "decode_csv", "an na_value of type str").encode()
     if len(delimiter) != 1:
@@ -131,7 +131,7 @@ def _column(
 def _value(field: bytes, column: int, place: int, dtype: np.dtype) -> Any:
     if dtype == dtypes.string.numpy_dtype:
         return field
-    found = number_in(field, dtypes.of(dtype))
+    found = parse_number(field, dtypes.of(dtype))
     if found is None:
         word = field if len(field) < 100 else field[:100] + b"..."
         raise invalid(

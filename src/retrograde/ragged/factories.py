@@ -12,10 +12,10 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.conversion import as_tensor, count_dtype, numpy_dtype
 from retrograde.ragged import rows
-from retrograde.ragged.operations import beside
-from retrograde.ragged.partition import RowPartition, integers_of, split_dtype
+from retrograde.ragged.operations import align_to_flat_values
+from retrograde.ragged.partition import RowPartition, as_int_vector, split_dtype
 from retrograde.ragged.tensor import RaggedTensor
-from retrograde.sparse.counting import crossed, hasher, joiner, rows_of
+from retrograde.sparse.crosses import cross_rows, hash_combiner, string_joiner, values_by_row
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import MOST_AXES, held_by, too_deep
@@ -105,7 +105,7 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
     """
     if not isinstance(values, (list, tuple)) or not values:
         raise ValueError(f"stack: expected a list of tensors. Received: {shown(values)}.")
-    return rows.stack(rows.tensors_of(values), axis)
+    return rows.stack(rows.as_tensors(values), axis)
 
 
 # The dtypes that rows of numbers can have; of several, the last is taken.
@@ -145,7 +145,7 @@ def range(
         raise invalid("range: a step of zero never reaches its limit.")
     wide = [np.atleast_1d(x).astype(np.float64) for x in (first, last, step)]
     counts = np.maximum(0, np.ceil((wide[1] - wide[0]) / wide[2])).astype(np.int64)
-    within = rows.spans(np.zeros_like(counts), counts).astype(kind)
+    within = rows.concatenated_ranges(np.zeros_like(counts), counts).astype(kind)
     first, step = (np.repeat(np.atleast_1d(x), counts) for x in (first, step))
     part = RowPartition.from_lengths(counts, split_dtype(row_splits_dtype))
     return RaggedTensor(Tensor((first + within * step).astype(kind)), part, internal=True)
@@ -174,7 +174,7 @@ def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
     model = found[0]
 
     def flat(x: Any) -> Any:
-        return beside(model, x) if isinstance(x, RaggedTensor) else x
+        return align_to_flat_values(model, x) if isinstance(x, RaggedTensor) else x
 
     result = op(*map(flat, args), **{name: flat(x) for name, x in kwargs.items()})
     size = model.flat_values.shape[0]
@@ -193,7 +193,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     >>> tf.ragged.row_splits_to_segment_ids([0, 2, 2, 3]).numpy()
     array([0, 0, 2])
     """
-    part = RowPartition(integers_of(splits, "row_splits_to_segment_ids"))
+    part = RowPartition(as_int_vector(splits, "row_splits_to_segment_ids"))
     if (part.lengths < 0).any():
         raise invalid(
             "row_splits_to_segment_ids: splits must not decrease. Received: "
@@ -212,7 +212,7 @@ def segment_ids_to_row_splits(
     >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2]).numpy()
     array([0, 2, 2, 3])
     """
-    ids = integers_of(segment_ids, "segment_ids_to_row_splits")
+    ids = as_int_vector(segment_ids, "segment_ids_to_row_splits")
     size = 0 if num_segments is None else integer(num_segments, "num_segments")
     what = "segment_ids_to_row_splits"
     counts = allocated(what, np.bincount, np.asarray(ids), minlength=size)
@@ -251,19 +251,23 @@ def cross(inputs: Sequence[Any], name: str | None = None) -> RaggedTensor:
     >>> tf.ragged.cross([tf.ragged.constant([["a"], ["b", "c"]]), tf.constant([["x"], ["y"]])])
     <tf.RaggedTensor [[b'a_X_x'], [b'b_X_y', b'c_X_y']]>
     """
-    return _crossed(inputs, joiner(None), np.dtype(object), "cross")
+    return _crossed(inputs, string_joiner(None), np.dtype(object), "cross")
 
 
 def cross_hashed(
     inputs: Sequence[Any], num_buckets: Any = 0, hash_key: Any = None, name: str | None = None
 ) -> RaggedTensor:
     """A number for each way to take one value from each of several tensors, row by row."""
-    return _crossed(inputs, hasher(num_buckets, hash_key), np.dtype(np.int64), "cross_hashed")
+    return _crossed(
+        inputs, hash_combiner(num_buckets, hash_key), np.dtype(np.int64), "cross_hashed"
+    )
 
 
 def _crossed(inputs: Sequence[Any], combine: Callable, dtype: np.dtype, what: str) -> RaggedTensor:
-    tables = [x.to_list() if isinstance(x, RaggedTensor) else rows_of(x, what) for x in inputs]
-    found = crossed(tables, combine, what)
+    tables = [
+        x.to_list() if isinstance(x, RaggedTensor) else values_by_row(x, what) for x in inputs
+    ]
+    found = cross_rows(tables, combine, what)
     flat = np.empty(sum(map(len, found)), dtype)
     flat[:] = [value for row in found for value in row]
     lengths = np.array([len(row) for row in found], np.int64)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.ragged.partition import RowPartition
-from retrograde.ragged.rows import expand_dims, rank_of, spans, take_rows
+from retrograde.ragged.rows import concatenated_ranges, expand_dims, rank_of, take_rows
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import held_by
@@ -16,7 +16,7 @@ from retrograde.values.errors import invalid
 
 def _get_item(self: RaggedTensor, key: Any) -> Any:
     keys = list(key) if isinstance(key, (tuple, list)) else [key]
-    return _outer(self, _spelled_out([_checked(k) for k in keys], rank_of(self)))
+    return _outer(self, _expand_ellipsis([_checked(k) for k in keys], rank_of(self)))
 
 
 def _checked(key: Any) -> Any:
@@ -35,7 +35,7 @@ def _checked(key: Any) -> Any:
     )
 
 
-def _spelled_out(keys: list, rank: int) -> list:
+def _expand_ellipsis(keys: list, rank: int) -> list:
     """The keys with slices in place of the ellipsis."""
     given = sum(k is not None and k is not Ellipsis for k in keys)
     if given > rank or keys.count(Ellipsis) > 1:
@@ -98,7 +98,9 @@ def _cut(x: RaggedTensor, key: slice) -> RaggedTensor:
     first = np.array([p.start for p in pieces], np.int64)[which]
     count = np.array([len(p) for p in pieces], np.int64)[which]
     step = 1 if key.step is None else key.step
-    values = take_rows(x.values, spans(part.starts + first, count, step), uniform=True)
+    values = take_rows(
+        x.values, concatenated_ranges(part.starts + first, count, step), uniform=True
+    )
     uniform = part.uniform_row_length
     if uniform is not None:
         kept = len(range(uniform)[key])

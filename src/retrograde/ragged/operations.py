@@ -30,15 +30,15 @@ from retrograde.values.shapes import normalise_axis
 def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
     """`function` of the elements; dense arguments are broadcast to the ragged one."""
     model = _model(args, kwargs)
-    flat = [beside(model, x) for x in args]
-    named = {name: beside(model, x) for name, x in kwargs.items() if name != "name"}
+    flat = [align_to_flat_values(model, x) for x in args]
+    named = {name: align_to_flat_values(model, x) for name, x in kwargs.items() if name != "name"}
     return model.with_flat_values(function(*flat, **named))
 
 
-def mapped(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
+def map_flat(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
     """`function` of the flat values, its other arguments as they are."""
     model = _model(args, kwargs)
-    args, kwargs = replaced(RaggedTensor, lambda x: _aligned(model, x), args, kwargs)
+    args, kwargs = replaced(RaggedTensor, lambda x: _align_ragged(model, x), args, kwargs)
     return model.with_flat_values(function(*args, **kwargs))
 
 
@@ -55,23 +55,23 @@ def _primitive(primitive: Primitive, *args: Any) -> RaggedTensor:
     return elementwise(lambda *flat: run(primitive, *flat), *args)
 
 
-def beside(model: RaggedTensor, x: Any) -> Any:
+def align_to_flat_values(model: RaggedTensor, x: Any) -> Any:
     """The elements of `x` that belong to the flat values of `model`."""
     if isinstance(x, RaggedTensor):
-        return _aligned(model, x)
+        return _align_ragged(model, x)
     listed = isinstance(x, (list, tuple, range))
     if held_by(x) is None and not listed and np.ndim(x) == 0:
         return x
     x = as_tensor(x, hint=model.flat_values._spec.dtype)
     inner = model.flat_values.ndim - 1
-    return x if x.ndim <= inner else _spread(model, x, inner)
+    return x if x.ndim <= inner else _gather_broadcast(model, x, inner)
 
 
-def _aligned(model: RaggedTensor, x: RaggedTensor) -> Tensor:
+def _align_ragged(model: RaggedTensor, x: RaggedTensor) -> Tensor:
     """The flat values of `x`, repeated along ragged axes of `model` where `x` has size 1."""
     shared, missing = x._partitions, model.ragged_rank - x.ragged_rank
     fits = rows.rank_of(x) == rows.rank_of(model) and all(
-        a.same(b) for a, b in zip(shared, model._partitions, strict=False)
+        a.equals(b) for a, b in zip(shared, model._partitions, strict=False)
     )
     if not fits or any(n != 1 for n in x.flat_values.shape[1 : 1 + missing]):
         raise invalid(
@@ -88,7 +88,7 @@ def _aligned(model: RaggedTensor, x: RaggedTensor) -> Tensor:
     return indexing.gather(flat, Tensor(which), axis=0)
 
 
-def _spread(model: RaggedTensor, x: Tensor, inner: int) -> Tensor:
+def _gather_broadcast(model: RaggedTensor, x: Tensor, inner: int) -> Tensor:
     """Rows of a dense tensor, repeated for each flat value as its axes of size 1 are."""
     outer = x.ndim - inner
     if outer > model.ragged_rank + 1:
@@ -165,9 +165,9 @@ def _dynamic_partition(_: Any, data: RaggedTensor, partitions: Any, num_partitio
                        name: Any = None) -> list:  # fmt: skip
     which = integer_array(partitions, "dynamic_partition: partitions")
     count = integer(num_partitions, "dynamic_partition: num_partitions")
-    if which.shape != (rows.count_of(data),):
+    if which.shape != (rows.row_count(data),):
         raise invalid(
-            f"dynamic_partition: expected one partition for each of {rows.count_of(data)} rows of "
+            f"dynamic_partition: expected one partition for each of {rows.row_count(data)} rows of "
             f"the RaggedTensor. Received: shape {which.shape}."
         )
     return [rows.take_rows(data, np.flatnonzero(which == i)) for i in range(count)]
@@ -186,7 +186,7 @@ def _gather_nd(_: Any, params: RaggedTensor, indices: Any, batch_dims: int = 0, 
         _check_places(found, part.nrows)
         _check_places(column, part.lengths[found])
         found, rest = part.starts[found] + column, rest.values
-    _check_places(found, rows.count_of(rest))
+    _check_places(found, rows.row_count(rest))
     return rows.take_rows(rest, found)
 
 
@@ -205,7 +205,7 @@ def _segments(function: Callable, data: RaggedTensor, segment_ids: Any, num_segm
             f"Expected one segment id in [0, {count}) for each of {data._partition.nrows} rows of "
             f"the RaggedTensor. Received: {ids.tolist()}."
         )
-    return reductions.combined(function, data, ids, count)
+    return reductions.combine_rows(function, data, ids, count)
 
 
 def _as_sparse(function: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -218,14 +218,14 @@ def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterat
             name: Any = None, fn_output_signature: Any = None) -> Any:  # fmt: skip
     """Row by row; results that a RaggedTensorSpec describes become the rows of a ragged one."""
     leaves, pack = nest.flatten_with_pack(elems)
-    columns = zip(*map(rows.unstacked, leaves), strict=True)
+    columns = zip(*map(rows.unstack_rows, leaves), strict=True)
     results = [nest.flatten(fn(pack(list(row)))) for row in columns]
     signature = dtype if fn_output_signature is None else fn_output_signature
     expected = elems if signature is None else signature
     stacked = []
     for spec, column in zip(nest.flatten(expected), zip(*results, strict=True), strict=True):
         if isinstance(spec, (RaggedTensor, RaggedTensorSpec)):
-            y = rows.stack(rows.tensors_of(column), 0)
+            y = rows.stack(rows.as_tensors(column), 0)
             if not isinstance(y, RaggedTensor):
                 raise ValueError(
                     "map_fn: expected rows of a RaggedTensor from `fn`. Received: scalars. Say "
@@ -237,9 +237,11 @@ def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterat
     return nest.packed(expected, iter(stacked))
 
 
-def _truth(primitive: Primitive) -> Callable:
+def _reduce_bool(primitive: Primitive) -> Callable:
     def handler(_, input_tensor, axis=None, keepdims=False, name=None):
-        return reductions.reduce(primitive, mapped(dense.cast, input_tensor, bool), axis, keepdims)
+        return reductions.reduce(
+            primitive, map_flat(dense.cast, input_tensor, bool), axis, keepdims
+        )
 
     return handler
 
@@ -277,11 +279,11 @@ def _reverse(_: Any, tensor: RaggedTensor, axis: Any, name: Any = None) -> Ragge
 
 
 def _concat(_: Any, values: Any, axis: Any, name: Any = None) -> Any:
-    return rows.concat(rows.tensors_of(values), as_int(axis, "concat: axis"))
+    return rows.concat(rows.as_tensors(values), as_int(axis, "concat: axis"))
 
 
 def _stack(_: Any, values: Any, axis: int = 0, name: Any = None) -> Any:
-    return rows.stack(rows.tensors_of(values), axis)
+    return rows.stack(rows.as_tensors(values), axis)
 
 
 _ELEMENTWISE = (
@@ -304,10 +306,10 @@ _REDUCTIONS = ("sum", "mean", "prod", "max", "min", "any", "all", "logsumexp")
 HANDLERS |= {
     "elementwise": _primitive,
     **dict.fromkeys(_ELEMENTWISE, elementwise),
-    **dict.fromkeys(_MAPPED, mapped),
+    **dict.fromkeys(_MAPPED, map_flat),
     **dict.fromkeys(_REDUCTIONS, reductions.reduce),
-    "reduce_any": _truth(reduction.any),
-    "reduce_all": _truth(reduction.all),
+    "reduce_any": _reduce_bool(reduction.any),
+    "reduce_all": _reduce_bool(reduction.all),
     "reduce_variance": reductions.reduce_variance,
     "softmax": reductions.softmax,
     "where": _where,

@@ -19,7 +19,7 @@ _INT64 = np.dtype(np.int64)
 _ALLOWED = frozenset({np.dtype(np.int32), _INT64})
 
 
-def integers_of(value: Any, what: str) -> Tensor:
+def as_int_vector(value: Any, what: str) -> Tensor:
     """`value` as a tensor of int32 or int64 along one axis; of Python's integers, int64."""
     fixed = held_by(value) is not None or getattr(value, "dtype", None) in _ALLOWED
     tensor = as_tensor(value, hint=None if fixed else _INT64)
@@ -99,7 +99,7 @@ class RowPartition:
         """The same with int32 or int64 inside."""
         return RowPartition(to_dtype(self._splits, dtype), self._uniform)
 
-    def same(self, other: RowPartition) -> bool:
+    def equals(self, other: RowPartition) -> bool:
         """Whether both cut in the same places."""
         return self._splits is other._splits or np.array_equal(self.splits, other.splits)
 
@@ -134,7 +134,7 @@ class RowPartition:
 
 
 def from_row_splits(row_splits: Any, nvals: int, validate: bool) -> RowPartition:
-    tensor = integers_of(row_splits, "row_splits")
+    tensor = as_int_vector(row_splits, "row_splits")
     if not tensor._spec.size:
         raise ValueError("row_splits may not be empty: they hold 0 if there are no rows.")
     splits = np.asarray(tensor)
@@ -147,7 +147,7 @@ def from_row_splits(row_splits: Any, nvals: int, validate: bool) -> RowPartition
 
 
 def from_row_lengths(row_lengths: Any, nvals: int, validate: bool) -> RowPartition:
-    lengths = np.asarray(integers_of(row_lengths, "row_lengths"))
+    lengths = np.asarray(as_int_vector(row_lengths, "row_lengths"))
     if validate and ((lengths < 0).any() or lengths.sum() != nvals):
         raise invalid(
             "row_lengths must not be negative, and add up to the number of values, "
@@ -157,20 +157,20 @@ def from_row_lengths(row_lengths: Any, nvals: int, validate: bool) -> RowPartiti
 
 
 def from_row_limits(row_limits: Any, nvals: int, validate: bool) -> RowPartition:
-    limits = np.asarray(integers_of(row_limits, "row_limits"))
+    limits = np.asarray(as_int_vector(row_limits, "row_limits"))
     splits = np.concatenate([np.zeros(1, limits.dtype), limits])
     return from_row_splits(Tensor(splits), nvals, validate)
 
 
 def from_row_starts(row_starts: Any, nvals: int, validate: bool) -> RowPartition:
-    starts = np.asarray(integers_of(row_starts, "row_starts"))
+    starts = np.asarray(as_int_vector(row_starts, "row_starts"))
     splits = np.concatenate([starts, np.array([nvals], starts.dtype)])
     return from_row_splits(Tensor(splits), nvals, validate)
 
 
 @allocating("from_value_rowids")
 def from_value_rowids(value_rowids: Any, nrows: Any, nvals: int, validate: bool) -> RowPartition:
-    rowids = np.asarray(integers_of(value_rowids, "value_rowids"))
+    rowids = np.asarray(as_int_vector(value_rowids, "value_rowids"))
     needed = int(rowids[-1]) + 1 if len(rowids) else 0
     count = needed if nrows is None else integer(nrows, "nrows")
     if count < needed:

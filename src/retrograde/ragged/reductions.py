@@ -83,11 +83,11 @@ def _along(primitive: Primitive, x: Any, axis: int) -> Any:
         return x.with_values(_along(primitive, x.values, axis - 1))
     combine = _COMBINE[primitive.name]
     if axis == 1:
-        return combined(combine, x.values, part.rowids, part.nrows)
-    return combined(combine, x.values, part.positions, int(part.lengths.max(initial=0)))
+        return combine_rows(combine, x.values, part.rowids, part.nrows)
+    return combine_rows(combine, x.values, part.positions, int(part.lengths.max(initial=0)))
 
 
-def combined(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any:
+def combine_rows(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any:
     """The same for rows that are ragged: what is at the same place of two rows meets."""
     if not isinstance(values, RaggedTensor):
         return combine(values, ids, count)
@@ -96,7 +96,7 @@ def combined(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any
     np.maximum.at(lengths, ids, part.lengths)
     rows = RowPartition.from_lengths(lengths, part.dtype)
     places = rows.starts[ids][part.rowids] + part.positions
-    inner = combined(combine, values.values, places, int(rows.splits[-1]))
+    inner = combine_rows(combine, values.values, places, int(rows.splits[-1]))
     return RaggedTensor(inner, rows, internal=True)
 
 

@@ -28,7 +28,7 @@ def rank_of(x: Any) -> int:
     return x.shape.rank
 
 
-def count_of(x: Any) -> int:
+def row_count(x: Any) -> int:
     """The number of its rows."""
     return x._partition.nrows if isinstance(x, RaggedTensor) else x.shape[0]
 
@@ -39,7 +39,7 @@ def take_rows(x: Any, rows: np.ndarray, uniform: bool = False) -> Any:
         return indexing.gather(x, Tensor(rows), axis=0)
     part = x._partition
     lengths = part.lengths[rows]
-    values = take_rows(x.values, spans(part.starts[rows], lengths), uniform)
+    values = take_rows(x.values, concatenated_ranges(part.starts[rows], lengths), uniform)
     length = part.uniform_row_length
     if uniform and length is not None:
         kept = RowPartition.uniform(length, length * len(rows), len(rows), part.dtype)
@@ -48,7 +48,7 @@ def take_rows(x: Any, rows: np.ndarray, uniform: bool = False) -> Any:
     return RaggedTensor(values, kept, internal=True)
 
 
-def spans(starts: np.ndarray, lengths: np.ndarray, step: Any = 1) -> np.ndarray:
+def concatenated_ranges(starts: np.ndarray, lengths: np.ndarray, step: Any = 1) -> np.ndarray:
     """For each start, as many numbers from there on as its length says, all in a row."""
     ends = np.cumsum(lengths)
     count = ends[-1] if len(ends) else 0
@@ -101,7 +101,7 @@ def _concat(xs: list, axis: int) -> Any:
         return RaggedTensor(_concat([x.values for x in xs], 0), part, internal=True)
     _check_rows(xs, "concat")
     if axis > 1:
-        if not all(x._partition.same(xs[0]._partition) for x in xs):
+        if not all(x._partition.equals(xs[0]._partition) for x in xs):
             raise invalid("concat: the tensors have rows of different lengths.")
         return xs[0].with_values(_concat([x.values for x in xs], axis - 1))
     count = xs[0]._partition.nrows
@@ -190,7 +190,9 @@ def reverse(x: Any, axes: set[int]) -> Any:
     part = x._partition
     values = reverse(x.values, {a - 1 for a in axes if a > 1})
     if 1 in axes:
-        values = take_rows(values, spans(part.limits - 1, part.lengths, -1), uniform=True)
+        values = take_rows(
+            values, concatenated_ranges(part.limits - 1, part.lengths, -1), uniform=True
+        )
     x = x.with_values(values)
     return take_rows(x, np.arange(part.nrows)[::-1], uniform=True) if 0 in axes else x
 
@@ -199,7 +201,7 @@ def boolean_mask(data: Any, mask: Any) -> Any:
     """What `mask` marks: whole rows if it has one axis, else elements within their rows."""
     if isinstance(mask, RaggedTensor) or mask.ndim > 1:
         data, mask = as_ragged(data, 1), as_ragged(mask, 1)
-        if not data._partition.same(mask._partition):
+        if not data._partition.equals(mask._partition):
             raise invalid("boolean_mask: data and mask have rows of different lengths.")
         kept = boolean_mask(data.values, mask.values)
         if isinstance(mask.values, RaggedTensor) or mask.values.ndim > 1:
@@ -214,7 +216,7 @@ def boolean_mask(data: Any, mask: Any) -> Any:
             "boolean_mask: data and mask must have at least one axis. Received: shapes "
             f"{data.shape} and {marked.shape}."
         )
-    size = count_of(data)
+    size = row_count(data)
     if marked.dtype != bool or marked.shape != (size,):
         raise ValueError(
             f"boolean_mask: expected {size} truth values. Received: dtype {marked.dtype}, shape "
@@ -223,7 +225,7 @@ def boolean_mask(data: Any, mask: Any) -> Any:
     return take_rows(data, np.flatnonzero(marked))
 
 
-def tensors_of(values: Any) -> list:
+def as_tensors(values: Any) -> list:
     """The elements of a list as tensors, those that are ragged left as they are."""
     hint = next(
         (v.flat_values if isinstance(v, RaggedTensor) else held_by(v) for v in values), None
@@ -232,7 +234,7 @@ def tensors_of(values: Any) -> list:
     return [v if isinstance(v, RaggedTensor) else as_tensor(v, hint=dtype) for v in values]
 
 
-def unstacked(x: Any) -> list:
+def unstack_rows(x: Any) -> list:
     """The rows of a ragged or dense tensor, taken apart at once."""
     if not isinstance(x, RaggedTensor):
         return list(unstack(as_tensor(x), axis=0))

@@ -477,7 +477,7 @@ class RaggedTensor(CompositeTensor):
         raise TypeError("A RaggedTensor has no truth value: use tf.reduce_any or tf.reduce_all.")
 
     def __repr__(self) -> str:
-        return f"<tf.RaggedTensor {_written(self)}>"
+        return f"<tf.RaggedTensor {_format(self)}>"
 
     # What makes it a composite tensor
 
@@ -573,17 +573,17 @@ def _merged(x: Any, outer: int, inner: int) -> Any:
 _MANY = 1000  # elements above which only the ends are shown, as NumPy does
 
 
-def _written(x: RaggedTensor) -> str:
+def _format(x: RaggedTensor) -> str:
     rows = range(x._partition.nrows)
     shown: list[Any] = list(rows)
     if x.flat_values._spec.size > _MANY and len(rows) > 6:
         shown = [*rows[:3], None, *rows[-3:]]
-    return f"[{', '.join('...' if i is None else _row(x[i]) for i in shown)}]"
+    return f"[{', '.join('...' if i is None else _format_row(x[i]) for i in shown)}]"
 
 
-def _row(x: Any) -> str:
+def _format_row(x: Any) -> str:
     if isinstance(x, RaggedTensor):
-        return _written(x)
+        return _format(x)
     lines = np.array2string(np.asarray(x), separator=", ", formatter=_FORMATTER).split("\n")
     return " ".join(map(str.strip, lines))
 

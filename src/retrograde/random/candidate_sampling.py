@@ -15,7 +15,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import hosted
 from retrograde.ops.random_state import Draw
 from retrograde.random._sampling import bits, words_of
-from retrograde.strings._numbers import number_in
+from retrograde.strings._numbers import parse_number
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_text, shown
 from retrograde.values.conversion import held_by
@@ -211,7 +211,7 @@ def _weights_in(vocab_file: str, what: str) -> list[float]:
 def _weight(line: bytes, number: int, what: str) -> float:
     """Returns the number at the end of a line."""
     word = line.rpartition(b",")[2]
-    weight = number_in(word, dtypes.float64)
+    weight = parse_number(word, dtypes.float64)
     if weight is None:
         raise invalid(
             f"{what}: line {number} of vocab_file ends in {word.strip()[:80]!r}. Expected a number."

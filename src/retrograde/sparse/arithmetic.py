@@ -21,17 +21,17 @@ from retrograde.ops.hosted import hosted
 from retrograde.ops.operators import operand, true_divide
 from retrograde.ops.shaping import broadcast_to, reshape, transpose
 from retrograde.ops.sparse_products import sampled_matmul, sparse_matmul
-from retrograde.sparse._places import (
-    check_inside,
-    checked_places,
-    distinct,
-    picked,
-    places,
-    same_dtypes,
+from retrograde.sparse._indices import (
+    as_sparse,
+    check_in_bounds,
+    check_same_dtype,
+    checked_indices,
+    indices_array,
+    make_sparse,
+    scatter_sum,
     shape_of,
-    sparse,
-    summed,
-    with_places,
+    take,
+    unique_rows,
 )
 from retrograde.sparse.tensor import HANDLERS, SparseTensor
 from retrograde.values import dtypes
@@ -55,51 +55,51 @@ def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
         raise TypeError("At least one input should be a SparseTensor; use tf.add for two others.")
     if not (a_sparse and b_sparse):
         return _add_dense(a, b) if a_sparse else _add_dense(b, a)
-    indices, (x, y), shape = _together(a, b, "add")
+    indices, (x, y), shape = _union(a, b, "add")
     total = x + y
     limit = as_tensor(threshold)
     if np.asarray(limit) > 0:
-        keep = _large(total, limit)
-        indices, total = picked(indices, keep), picked(total, keep)
-    return with_places(indices, total, shape)
+        keep = _indices_of_large(total, limit)
+        indices, total = take(indices, keep), take(total, keep)
+    return make_sparse(indices, total, shape)
 
 
 @hosted(open_shapes=True)
-def _large(values: Tensor, limit: Tensor) -> Tensor:
+def _indices_of_large(values: Tensor, limit: Tensor) -> Tensor:
     """Which values are not smaller than `limit`."""
     return Tensor(np.flatnonzero(np.abs(np.asarray(values)) >= np.asarray(limit)))
 
 
 def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
     dense = as_tensor(dense, None if held_by(dense) is not None else x.values._spec.dtype)
-    same_dtypes("add", x.values, dense)
+    check_same_dtype("add", x.values, dense)
     shape = shape_of(x)
     if tuple(dense.shape) != shape:
         raise invalid(
             f"add: a SparseTensor of shape {shape} and a tensor of shape {tuple(dense.shape)} "
             "cannot be added. Expected equal shapes."
         )
-    indices = checked_places(x, shape, "add")
+    indices = checked_indices(x, shape, "add")
     return dense + indexing.scatter_nd(x.values, indices, shape=shape, batch_dims=0)
 
 
-def _together(a: Any, b: Any, what: str) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+def _union(a: Any, b: Any, what: str) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     """All places of two sparse tensors, sorted; the values of each there; and their shape."""
-    a, b = sparse(a), sparse(b)
-    same_dtypes(what, a.values, b.values)
+    a, b = as_sparse(a), as_sparse(b)
+    check_same_dtype(what, a.values, b.values)
     shape = shape_of(a)
     if shape != shape_of(b):
         raise invalid(f"{what}: the shapes {shape} and {shape_of(b)} differ. Expected equal ones.")
-    indices, *which = _united(a.indices, b.indices)
+    indices, *which = _unique_indices(a.indices, b.indices)
     (count, _), parts = indices._spec.shape, zip((a, b), which, strict=True)
-    return indices, [summed(x.values, part, count) for x, part in parts], shape
+    return indices, [scatter_sum(x.values, part, count) for x, part in parts], shape
 
 
 @hosted(open_shapes=True)
-def _united(*indices: Tensor) -> tuple[Tensor, ...]:
+def _unique_indices(*indices: Tensor) -> tuple[Tensor, ...]:
     """All different indices, sorted; and for each of those that were given, which it is."""
     found = [np.asarray(x) for x in indices]
-    whole, which = distinct(np.concatenate(found))
+    whole, which = unique_rows(np.concatenate(found))
     ends = np.cumsum([len(part) for part in found])[:-1]
     return Tensor(whole), *map(Tensor, np.split(which, ends))
 
@@ -120,8 +120,8 @@ def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
 
 
 def _elementwise(primitive: Primitive, a: Any, b: Any, what: str) -> SparseTensor:
-    indices, (x, y), shape = _together(a, b, what)
-    return with_places(indices, apply(primitive, (x, y)), shape)
+    indices, (x, y), shape = _union(a, b, what)
+    return make_sparse(indices, apply(primitive, (x, y)), shape)
 
 
 def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
@@ -137,7 +137,7 @@ def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
     first = found[0]
     for other in found[1:]:
         same = shape_of(first) == shape_of(other)
-        if not (same and np.array_equal(places(first), places(other))):
+        if not (same and np.array_equal(indices_array(first), indices_array(other))):
             raise invalid(
                 "map_values: the SparseTensors have different indices or shapes. Expected the same."
             )
@@ -167,9 +167,9 @@ def sparse_dense_matmul(
             )
         y = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)  # (a b)^H = b^H a^H
         return _adjoint(y)
-    x = sparse(sp_a)
+    x = as_sparse(sp_a)
     dense = as_tensor(b, None if held_by(b) is not None else x.values._spec.dtype)
-    same_dtypes("sparse_dense_matmul", x.values, dense)
+    check_same_dtype("sparse_dense_matmul", x.values, dense)
     shape = shape_of(x)
     if len(shape) != 2 or dense.ndim != 2:
         raise invalid(
@@ -241,7 +241,7 @@ def sampled_addmm(
 # Elementwise products with a dense tensor that broadcasts to the sparse one
 
 
-def _beside(x: SparseTensor, dense: Any, what: str) -> tuple[Tensor, Tensor]:
+def _values_and_dense(x: SparseTensor, dense: Any, what: str) -> tuple[Tensor, Tensor]:
     """The values of a sparse tensor, and the elements of a dense one in their places."""
     shape = shape_of(x)
     dense = as_tensor(dense, x.values._spec.dtype)
@@ -258,12 +258,12 @@ def _beside(x: SparseTensor, dense: Any, what: str) -> tuple[Tensor, Tensor]:
 
 
 def _multiply(self: SparseTensor, other: Any) -> SparseTensor:
-    values, factors = _beside(self, other, "multiply")
+    values, factors = _values_and_dense(self, other, "multiply")
     return self.with_values(values * factors)
 
 
 def _divide(self: SparseTensor, other: Any) -> SparseTensor:
-    values, divisors = _beside(self, other, "divide")
+    values, divisors = _values_and_dense(self, other, "divide")
     divisors = _refuse_zeros(divisors)
     return self.with_values(true_divide(values, divisors))
 
@@ -304,7 +304,9 @@ def reduce_sum(
     >>> tf.sparse.reduce_sum(x, axis=0).numpy()
     array([ 0., 12.,  0.], dtype=float32)
     """
-    return _reduced(sparse(sp_input), axis, keepdims, output_is_sparse, summed, "reduce_sum")
+    return _reduced(
+        as_sparse(sp_input), axis, keepdims, output_is_sparse, scatter_sum, "reduce_sum"
+    )
 
 
 def reduce_max(
@@ -320,7 +322,7 @@ def reduce_max(
     >>> tf.sparse.reduce_max(x, axis=0).numpy()
     array([ 0., -5.,  0.], dtype=float32)
     """
-    return _reduced(sparse(sp_input), axis, keepdims, output_is_sparse, _largest, "reduce_max")
+    return _reduced(as_sparse(sp_input), axis, keepdims, output_is_sparse, _largest, "reduce_max")
 
 
 def _largest(values: Tensor, which: Tensor, count: int) -> Tensor:
@@ -350,14 +352,14 @@ def _reduced(
         return reshape(y, shape=_ones_at(axes, shape) if keepdims else sizes)
     indices, which = _grouped(x.indices, kept, sizes, what, len(shape) if keepdims else None)
     values = reduce(x.values, which, indices._spec.shape[0])
-    return with_places(indices, values, _ones_at(axes, shape) if keepdims else sizes)
+    return make_sparse(indices, values, _ones_at(axes, shape) if keepdims else sizes)
 
 
 @hosted
 def _flat(indices: Tensor, kept: list[int], sizes: tuple[int, ...], what: str) -> Tensor:
     """Where the axes that are `kept` point to in an array of `sizes`, laid flat."""
     found = np.asarray(indices)[:, kept]
-    check_inside(found, sizes, what)
+    check_in_bounds(found, sizes, what)
     return Tensor(np.ravel_multi_index(found.T, sizes) if kept else np.zeros(len(found), np.int64))
 
 
@@ -370,8 +372,8 @@ def _grouped(
     If there is a `rank`, there are zeros along all other axes.
     """
     found = np.asarray(indices)[:, kept]
-    check_inside(found, sizes, what)
-    found, which = distinct(found)
+    check_in_bounds(found, sizes, what)
+    found, which = unique_rows(found)
     if rank is None:
         return Tensor(found), Tensor(which)
     whole = np.zeros((len(found), rank), np.int64)
@@ -394,16 +396,16 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     >>> tf.sparse.softmax(x).values.numpy()
     array([0.5, 0.5], dtype=float32)
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     if x.shape.rank < 2:
         raise invalid(f"softmax: expected at least 2 axes. Received: shape {shape_of(x)}.")
     if x.values._spec.dtype not in dtypes.FLOATING:
         raise invalid(f"softmax: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
-    rows, which = _united(x.indices[:, :-1])
+    rows, which = _unique_indices(x.indices[:, :-1])
     count, _ = rows._spec.shape
     largest = stop_gradient(_largest(x.values, which, count))
-    e = exp(x.values - picked(largest, which))
-    return x.with_values(e / picked(summed(e, which, count), which))
+    e = exp(x.values - take(largest, which))
+    return x.with_values(e / take(scatter_sum(e, which, count), which))
 
 
 HANDLERS["divide"] = HANDLERS["truediv"] = lambda _, x, y, name=None: x / y

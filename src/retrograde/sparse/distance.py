@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.ops.hosted import hosted
-from retrograde.sparse._places import places, same_dtypes, shape_of
+from retrograde.sparse._indices import check_same_dtype, indices_array, shape_of
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
@@ -33,7 +33,7 @@ def edit_distance(
     for x, role in ((hypothesis, "Hypothesis"), (truth, "Truth")):
         if not isinstance(x, SparseTensor):
             raise TypeError(f"{role} must be a SparseTensor. Received: {shown(x)}.")
-    same_dtypes("edit_distance", hypothesis.values, truth.values)
+    check_same_dtype("edit_distance", hypothesis.values, truth.values)
     shapes = shape_of(hypothesis), shape_of(truth)
     if len(shapes[0]) != len(shapes[1]) or len(shapes[0]) < 2:
         raise invalid(
@@ -54,7 +54,7 @@ def edit_distance(
 def _sequences(x: SparseTensor) -> dict[tuple[int, ...], list]:
     rows: dict[tuple[int, ...], list] = {}
     values = np.asarray(x.values).tolist()
-    for place, value in zip(map(tuple, places(x)[:, :-1].tolist()), values, strict=True):
+    for place, value in zip(map(tuple, indices_array(x)[:, :-1].tolist()), values, strict=True):
         rows.setdefault(place, []).append(value)
     return rows
 

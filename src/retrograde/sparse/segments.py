@@ -1,4 +1,4 @@
-"""Sums of rows picked by index: products with a sparse matrix that nobody has to write down."""
+"""Sums of rows take by index: products with a sparse matrix that nobody has to write down."""
 
 from __future__ import annotations
 

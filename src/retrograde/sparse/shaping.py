@@ -19,14 +19,14 @@ from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import broadcast_to
 from retrograde.ops.shaping import concat as concat_tensors
 from retrograde.ops.slicing import true_places
-from retrograde.sparse._places import (
-    order_of,
-    picked,
-    places,
-    same_dtypes,
+from retrograde.sparse._indices import (
+    as_sparse,
+    check_same_dtype,
+    indices_array,
+    make_sparse,
     shape_of,
-    sparse,
-    with_places,
+    sort_order,
+    take,
 )
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import expect, shown
@@ -41,7 +41,7 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     >>> tf.sparse.reorder(x).values.numpy()
     array([7., 5.], dtype=float32)
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     return _sorted(x.indices, x.values, shape_of(x))
 
 
@@ -49,14 +49,14 @@ def _sorted(
     indices: Tensor, values: Tensor, shape: Sequence[int], axes: Sequence[int] | None = None
 ) -> SparseTensor:
     """With sorted indices, whose columns are to be in the order of `axes`."""
-    ranked, order = _ranked(indices, range(len(shape)) if axes is None else axes)
-    return with_places(ranked, picked(values, order), shape)
+    ranked, order = _sorted_indices(indices, range(len(shape)) if axes is None else axes)
+    return make_sparse(ranked, take(values, order), shape)
 
 
 @hosted
-def _ranked(indices: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+def _sorted_indices(indices: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
     found = np.asarray(indices)[:, list(axes)]
-    order = order_of(found)
+    order = sort_order(found)
     return Tensor(found[order]), Tensor(order)
 
 
@@ -67,7 +67,7 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     >>> tf.sparse.transpose(x).indices.numpy()
     array([[2, 0]])
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     shape = shape_of(x)
     rank = len(shape)
     order = [*range(rank)][::-1] if perm is None else _integers(perm, "transpose: perm")
@@ -89,10 +89,10 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     >>> tf.sparse.reshape(x, [-1]).indices.numpy()
     array([[2]])
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     before = shape_of(x)
     after = _completed(_integers(shape, "reshape: shape"), before)
-    return with_places(_reshaped(x.indices, before, after), x.values, after)
+    return make_sparse(_reshaped(x.indices, before, after), x.values, after)
 
 
 @hosted
@@ -127,12 +127,12 @@ def _completed(shape: list[int], before: tuple[int, ...]) -> list[int]:
 
 def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
     """An axis of size 1 put in before `axis`; by default behind all others."""
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     shape = list(shape_of(x))
     at = -1 if axis is None else integer(axis, "expand_dims: axis")
     position = normalise_axis(at, len(shape) + 1, "expand_dims")
     shape.insert(position, 1)
-    return with_places(_with_column(x.indices, position), x.values, shape)
+    return make_sparse(_with_column(x.indices, position), x.values, shape)
 
 
 @hosted
@@ -148,10 +148,10 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     >>> tf.sparse.reset_shape(x).shape
     TensorShape([1, 2])
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     before = shape_of(x)
     if new_shape is None:
-        after = np.max(places(x) + 1, axis=0, initial=0).tolist()
+        after = np.max(indices_array(x) + 1, axis=0, initial=0).tolist()
     else:
         after = _integers(new_shape, "reset_shape: new_shape")
         if len(after) != len(before) or any(map(operator.lt, after, before)):
@@ -159,7 +159,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
                 f"reset_shape: new_shape must have dimensions at least as large as those of the "
                 f"SparseTensor. Received: {after} for shape {shown(list(before))}."
             )
-    return with_places(x.indices, x.values, after)
+    return make_sparse(x.indices, x.values, after)
 
 
 def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
@@ -169,7 +169,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     >>> tf.sparse.retain(x, [False, True]).values.numpy()
     array([7.], dtype=float32)
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     keep, (count,) = as_tensor(to_retain), x.values._spec.shape
     if keep._spec.shape != (count,):
         raise ValueError(
@@ -177,7 +177,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
             f"{keep._spec.shape}."
         )
     kept = true_places(keep)
-    return with_places(picked(x.indices, kept), gather(x.values, kept, axis=0), shape_of(x))
+    return make_sparse(take(x.indices, kept), gather(x.values, kept, axis=0), shape_of(x))
 
 
 def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
@@ -208,7 +208,7 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
     >>> tf.sparse.slice(x, [1, 1], [1, 2]).indices.numpy()
     array([[0, 1]])
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     shape = shape_of(x)
     first, sizes = (_integers(v, "slice") for v in (start, size))
     if not len(first) == len(sizes) == len(shape):
@@ -223,7 +223,7 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
 
 def _part(x: SparseTensor, start: Any, size: Any, shape: np.ndarray) -> SparseTensor:
     indices, inside = _inside(x.indices, start.tolist(), size.tolist())
-    return with_places(indices, picked(x.values, inside), np.clip(shape - start, 0, size))
+    return make_sparse(indices, take(x.values, inside), np.clip(shape - start, 0, size))
 
 
 @hosted(open_shapes=True)
@@ -241,7 +241,7 @@ def split(
     for value, argument in ((sp_input, "sp_input"), (num_split, "num_split"), (axis, "axis")):
         if value is None:
             raise ValueError(f"split: {argument} is required.")
-    x, count = sparse(sp_input), integer(num_split, "split: num_split")
+    x, count = as_sparse(sp_input), integer(num_split, "split: num_split")
     shape = np.array(shape_of(x), np.int64)
     along = normalise_axis(integer(axis, "split: axis"), len(shape), "split")
     if not 1 <= count <= shape[along]:
@@ -274,10 +274,10 @@ def concat(
     """
     if not isinstance(sp_inputs, (list, tuple)) or not sp_inputs:
         raise TypeError(f"concat: expected a list of SparseTensors. Received: {shown(sp_inputs)}.")
-    xs = [sparse(x) for x in sp_inputs]
+    xs = [as_sparse(x) for x in sp_inputs]
     if len(xs) == 1:
         return xs[0]
-    same_dtypes("concat", *(x.values for x in xs))
+    check_same_dtype("concat", *(x.values for x in xs))
     shapes = [shape_of(x) for x in xs]
     if len({len(shape) for shape in shapes}) > 1:
         raise invalid(f"concat: the ranks of the shapes {shapes} differ. Expected equal ranks.")
@@ -307,26 +307,26 @@ def fill_empty_rows(
     >>> filled.values.numpy(), empty.numpy()
     (array([ 5., -1.], dtype=float32), array([False,  True]))
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     shape = shape_of(x)
     indices, order, empty = _filled(x.indices, shape)
     times = indices._spec.shape[0] - x.values._spec.shape[0]
-    values = with_default(x.values, as_tensor(default_value, x.values._spec.dtype), times)
-    return with_places(indices, picked(values, order), shape), empty
+    values = append_default(x.values, as_tensor(default_value, x.values._spec.dtype), times)
+    return make_sparse(indices, take(values, order), shape), empty
 
 
 @hosted(open_shapes=True)
 def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
     """Sorted indices, one for each empty row among them; their order; which rows are empty."""
     found = np.asarray(indices)
-    empty, order = rows_filled(found[:, 0], shape[0], "fill_empty_rows")
+    empty, order = find_empty_rows(found[:, 0], shape[0], "fill_empty_rows")
     new = np.zeros((int(empty.sum()), len(shape)), np.int64)
     new[:, 0] = np.flatnonzero(empty)
     return Tensor(np.concatenate([found, new])[order]), Tensor(order), Tensor(empty)
 
 
 @allocating("fill_empty_rows")
-def rows_filled(rows: np.ndarray, count: int, what: str) -> tuple[np.ndarray, np.ndarray]:
+def find_empty_rows(rows: np.ndarray, count: int, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Which of `count` rows are empty; and what sorts values with one for each of these behind."""
     wrong = (rows < 0) | (rows >= count)
     if wrong.any():
@@ -338,7 +338,7 @@ def rows_filled(rows: np.ndarray, count: int, what: str) -> tuple[np.ndarray, np
     return empty, order
 
 
-def with_default(values: Tensor, default: Tensor, times: int) -> Tensor:
+def append_default(values: Tensor, default: Tensor, times: int) -> Tensor:
     """`values` with `default` behind them, as often as it is needed."""
     if default.ndim:
         raise invalid(

@@ -12,7 +12,7 @@ _HEXADECIMAL = re.compile(rb"[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?\d
 _INTEGER = re.compile(rb"([+-]?)0*(\d{1,20})")  # 20 digits are enough for uint64
 
 
-def number_in(string: bytes, dtype: DType) -> int | float | None:
+def parse_number(string: bytes, dtype: DType) -> int | float | None:
     """Returns the number of an integer or floating `dtype` that a string spells, or `None`."""
     word = string.strip()
     if dtype.is_integer:

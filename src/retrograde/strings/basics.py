@@ -10,29 +10,28 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
-from retrograde.ops.arguments import integer, integer_array, integers
+from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.hosted import hosted
 from retrograde.ragged.operations import elementwise
 from retrograde.ragged.tensor import RaggedTensor
-from retrograde.strings._mapping import (
+from retrograde.strings._elementwise import (
     STRING,
-    data,
-    each,
-    filled,
-    one_of,
+    array_of,
+    as_string_tensor,
+    check_one_of,
+    decode_utf8,
+    encode_utf8,
+    map_strings,
     scalar_string,
-    strings_of,
-    text,
 )
-from retrograde.strings._numbers import number_in
+from retrograde.strings._numbers import parse_number
 from retrograde.toplevel.printing import elements_of
 from retrograde.values import dtypes
-from retrograde.values.arguments import expect, shown
+from retrograde.values.arguments import expect
 from retrograde.values.errors import OutOfRangeError, allocated, invalid
 
-_INT32, _INT64, _UINT8 = (np.dtype(d) for d in (np.int32, np.int64, np.uint8))
+_INT32 = np.dtype(np.int32)
 _UNITS = ("BYTE", "UTF8_CHAR")
 
 
@@ -58,7 +57,7 @@ def as_string(
     write = _writer(x.dtype, precision, scientific, shortest, width, fill)
     array = np.asarray(x)
     results = [write(value).encode() for value in array.ravel().tolist()]
-    return Tensor(filled(results, STRING).reshape(array.shape))
+    return Tensor(array_of(results, STRING).reshape(array.shape))
 
 
 def _writer(
@@ -66,7 +65,7 @@ def _writer(
 ) -> Callable[[Any], str]:
     if scientific and shortest:
         raise invalid("as_string: scientific and shortest exclude each other.")
-    one_of(fill, ("", " ", "0", "+", "-"), "as_string: fill")
+    check_one_of(fill, ("", " ", "0", "+", "-"), "as_string: fill")
     inexact = dtype.is_floating or dtype.is_complex
     if not inexact and dtype is not dtypes.string and (precision >= 0 or scientific or shortest):
         raise invalid(
@@ -77,7 +76,7 @@ def _writer(
     if dtype.is_bool:
         return lambda value: "true" if value else "false"
     if dtype is dtypes.string:
-        return lambda value: (head + "s") % text(value)
+        return lambda value: (head + "s") % decode_utf8(value)
     if not inexact:
         return lambda value: (head + "d") % value
     digits = f".{precision}" if precision >= 0 else ""
@@ -98,8 +97,8 @@ def join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
     between = scalar_string(separator, "join: separator")
     inputs = allocated("join", list, inputs)
     if any(isinstance(x, RaggedTensor) for x in inputs):
-        return elementwise(lambda *flat: join(flat, between), *map(strings_of, inputs))
-    arrays = [np.asarray(strings_of(x)) for x in inputs]
+        return elementwise(lambda *flat: join(flat, between), *map(as_string_tensor, inputs))
+    arrays = [np.asarray(as_string_tensor(x)) for x in inputs]
     shapes = {a.shape for a in arrays if a.ndim}
     if len(shapes) > 1:
         raise invalid(f"join: the shapes {sorted(shapes)} differ. Expected equal ones, or scalars.")
@@ -107,7 +106,7 @@ def join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
         return Tensor(np.array(b"", STRING))
     columns = [a.ravel().tolist() for a in np.broadcast_arrays(*arrays)]
     joined = [between.join(row) for row in zip(*columns, strict=True)]
-    return Tensor(filled(joined, STRING).reshape(shapes.pop() if shapes else ()))
+    return Tensor(array_of(joined, STRING).reshape(shapes.pop() if shapes else ()))
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
@@ -116,27 +115,27 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     >>> tf.strings.length(["abc", ""]).numpy()
     array([3, 0], dtype=int32)
     """
-    in_bytes = one_of(unit, _UNITS, "length: unit") == "BYTE"
-    return each(len if in_bytes else lambda s: len(text(s)), input, _INT32)
+    in_bytes = check_one_of(unit, _UNITS, "length: unit") == "BYTE"
+    return map_strings(len if in_bytes else lambda s: len(decode_utf8(s)), input, _INT32)
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Capitals made small: ASCII ones, or with `encoding="utf-8"` all."""
-    if one_of(encoding, ("", "utf-8"), "lower: encoding"):
-        return each(lambda s: s.decode(errors="replace").lower().encode(), input)
-    return each(bytes.lower, input)
+    if check_one_of(encoding, ("", "utf-8"), "lower: encoding"):
+        return map_strings(lambda s: s.decode(errors="replace").lower().encode(), input)
+    return map_strings(bytes.lower, input)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Small letters made capitals: ASCII ones, or with `encoding="utf-8"` all."""
-    if one_of(encoding, ("", "utf-8"), "upper: encoding"):
-        return each(lambda s: s.decode(errors="replace").upper().encode(), input)
-    return each(bytes.upper, input)
+    if check_one_of(encoding, ("", "utf-8"), "upper: encoding"):
+        return map_strings(lambda s: s.decode(errors="replace").upper().encode(), input)
+    return map_strings(bytes.upper, input)
 
 
 def strip(input: Any, name: str | None = None) -> Any:
     """Without white space at both ends."""
-    return each(bytes.strip, input)
+    return map_strings(bytes.strip, input)
 
 
 @hosted
@@ -146,24 +145,24 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     >>> tf.strings.substr(["hello", "world"], 1, 3).numpy()
     array([b'ell', b'orl'], dtype=object)
     """
-    in_bytes = one_of(unit, _UNITS, "substr: unit") == "BYTE"
+    in_bytes = check_one_of(unit, _UNITS, "substr: unit") == "BYTE"
     starts, sizes = (integer_array(v, "substr", TypeError) for v in (pos, len))
     if starts.shape != sizes.shape:
         raise invalid(
             f"substr: pos and len should have the same shape. Received: {starts.shape} and "
             f"{sizes.shape}."
         )
-    x = strings_of(input)
+    x = as_string_tensor(input)
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(substr(x.flat_values, pos, len, unit))
 
     def cut(string: bytes, start: int, size: int) -> bytes:
-        whole = string if in_bytes else text(string)
+        whole = string if in_bytes else decode_utf8(string)
         if abs(start) > builtins.len(whole) or (start < 0 > size and not in_bytes):
             raise invalid(f"substr: pos {start} is out of range for the string {string!r}.")
         rest = whole[start:]
         part = rest[:size] if size >= 0 else rest if in_bytes else ""
-        return part if in_bytes else data(part)
+        return part if in_bytes else encode_utf8(part)
 
     try:
         arrays = np.broadcast_arrays(np.asarray(x), starts, sizes)
@@ -173,7 +172,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         ) from None
     columns = (a.ravel().tolist() for a in arrays)
     results = [cut(*row) for row in zip(*columns, strict=True)]
-    return Tensor(filled(results, STRING).reshape(arrays[0].shape))
+    return Tensor(array_of(results, STRING).reshape(arrays[0].shape))
 
 
 _NUMBERS = ("float32", "float64", "int32", "int64", "uint32", "uint64")
@@ -186,16 +185,16 @@ def to_number(input: Any, out_type: Any = dtypes.float32, name: str | None = Non
     array([ 1.5e+00, -2.0e+03], dtype=float32)
     """
     kind = dtypes.as_dtype(out_type)
-    one_of(kind.name, _NUMBERS, "to_number: out_type")
+    check_one_of(kind.name, _NUMBERS, "to_number: out_type")
 
     def number(string: bytes) -> Any:
-        found = number_in(string, kind)
+        found = parse_number(string, kind)
         if found is None:
             raise invalid(f"to_number: {string!r} does not spell a number of dtype {kind.name}.")
         return found
 
     with np.errstate(over="ignore"):
-        return each(number, input, kind.numpy_dtype)
+        return map_strings(number, input, kind.numpy_dtype)
 
 
 def format(
@@ -221,12 +220,12 @@ def format(
             f"format: the template has {len(pieces) - 1} placeholders. Received: {len(given)} "
             "inputs."
         )
-    words = [_written(as_tensor(x), summarize) for x in given]
+    words = [_format_tensor(as_tensor(x), summarize) for x in given]
     whole = pieces[0] + "".join(w + piece for w, piece in zip(words, pieces[1:], strict=True))
     return Tensor(np.array(whole.encode(), STRING))
 
 
-def _written(x: Tensor, summarize: int) -> str:
+def _format_tensor(x: Tensor, summarize: int) -> str:
     words = elements_of(np.asarray(x), summarize)
     return f'"{words}"' if x.dtype is dtypes.string and not x.ndim else words
 
@@ -241,7 +240,7 @@ def reduce_join(
     array([b'a,b', b'c,d'], dtype=object)
     """
     between = scalar_string(separator, "reduce_join: separator")
-    x = strings_of(inputs)
+    x = as_string_tensor(inputs)
     if isinstance(x, RaggedTensor):
         return _reduce_ragged(x, axis, keepdims, between)
     array = np.asarray(x)
@@ -254,7 +253,7 @@ def reduce_join(
     joined = [between.join(row) for row in rows.reshape(sizes).tolist()]
     if keepdims:
         shape = tuple(1 if i in axes else n for i, n in enumerate(array.shape))
-    return Tensor(filled(joined, STRING).reshape(shape))
+    return Tensor(array_of(joined, STRING).reshape(shape))
 
 
 def _axes(axis: Any, ndim: int) -> list[int]:
@@ -299,7 +298,7 @@ def unsorted_segment_join(
     array([b'b', b'a-c'], dtype=object)
     """
     between = scalar_string(separator, "unsorted_segment_join: separator")
-    array, ids = np.asarray(strings_of(inputs)), integer_array(segment_ids, "segment_ids")
+    array, ids = np.asarray(as_string_tensor(inputs)), integer_array(segment_ids, "segment_ids")
     count = integer(num_segments, "num_segments")
     if array.shape[: ids.ndim] != ids.shape:
         raise invalid(
@@ -318,66 +317,4 @@ def unsorted_segment_join(
         for group in groups
         for column in (zip(*group, strict=True) if group else [()] * width)
     ]
-    return Tensor(filled(joined, STRING).reshape((count, *rest)))
-
-
-def to_hash_bucket(input: Any, num_buckets: Any, name: str | None = None) -> Any:
-    """A number below `num_buckets` for each string, by TensorFlow's older hash."""
-    buckets = _buckets(num_buckets, "to_hash_bucket")
-    return each(lambda s: murmur64(s) % buckets, input, _INT64)
-
-
-def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Any:
-    """A number below `num_buckets` for each string: its fingerprint, taken modulo.
-
-    >>> tf.strings.to_hash_bucket_fast(["hello"], 100).numpy()
-    array([96])
-    """
-    buckets = _buckets(num_buckets, "to_hash_bucket_fast")
-    return each(lambda s: fingerprint64(s) % buckets, input, _INT64)
-
-
-def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | None = None) -> Any:
-    """A number below `num_buckets` for each string, that only who knows `key` can foresee."""
-    buckets = _buckets(num_buckets, "to_hash_bucket_strong")
-    secret = integers(key, "to_hash_bucket_strong: key")
-    if len(secret) != 2:
-        raise invalid(
-            f"to_hash_bucket_strong: expected a key of 2 integers. Received: {shown(list(secret))}."
-        )
-    return each(lambda s: siphash64(s, secret) % buckets, input, _INT64)
-
-
-def _buckets(num_buckets: Any, what: str) -> int:
-    buckets = integer(num_buckets, f"{what}: num_buckets")
-    if buckets < 1:
-        raise invalid(f"{what}: expected num_buckets >= 1. Received: {buckets}.")
-    return buckets
-
-
-@hosted
-def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
-    """The 8 bytes of a fingerprint for each row of `data`.
-
-    >>> tf.fingerprint(["a"]).numpy()
-    array([[227, 117, 223, 182, 101,  66,  69, 179]], dtype=uint8)
-    """
-    if scalar_string(method, "fingerprint: method") != b"farmhash64":
-        raise invalid(f"fingerprint: the method must be 'farmhash64'. Received: {shown(method)}.")
-    x = as_tensor(data)
-    if not x.ndim:
-        raise invalid("fingerprint: expected data with at least one axis. Received: a scalar.")
-    rows = np.asarray(x).reshape(x.shape[0], x.shape[1:].num_elements())
-    numbers = [fingerprint64(_bytes_of(row)) for row in rows]
-    found = b"".join(n.to_bytes(8, "little") for n in numbers)
-    return Tensor(np.frombuffer(found, _UINT8).reshape(len(rows), 8).copy())
-
-
-def _bytes_of(row: np.ndarray) -> bytes:
-    """What is hashed of a row: its memory; of one string, the string; of more, theirs."""
-    if row.dtype != STRING:
-        return row.tobytes()
-    strings = row.tolist()
-    if len(strings) == 1:
-        return strings[0]
-    return b"".join(fingerprint64(s).to_bytes(8, "little") for s in strings)
+    return Tensor(array_of(joined, STRING).reshape((count, *rest)))

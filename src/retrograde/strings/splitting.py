@@ -13,14 +13,14 @@ from retrograde.ops.arguments import integer, integer_array, integers
 from retrograde.ops.hosted import hosted
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
-from retrograde.strings._mapping import (
+from retrograde.strings._elementwise import (
     STRING,
-    each,
-    each_in_parts,
-    filled,
-    one_of,
+    array_of,
+    as_string_tensor,
+    check_one_of,
+    map_strings,
+    map_to_ragged,
     scalar_string,
-    strings_of,
 )
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
@@ -47,7 +47,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
             found.append(b"")
         return found
 
-    return each_in_parts(words, input)
+    return map_to_ragged(words, input)
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
@@ -56,7 +56,7 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
     >>> tf.strings.bytes_split(["ab", "c"])
     <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
     """
-    return each_in_parts(lambda s: [s[i : i + 1] for i in range(len(s))], input)
+    return map_to_ragged(lambda s: [s[i : i + 1] for i in range(len(s))], input)
 
 
 # Unicode
@@ -76,7 +76,7 @@ def unicode_decode(
     <tf.RaggedTensor [[104, 233]]>
     """
     decode = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
-    return each_in_parts(lambda s: list(map(ord, decode(s))), input, _INT32)
+    return map_to_ragged(lambda s: list(map(ord, decode(s))), input, _INT32)
 
 
 def unicode_decode_with_offsets(
@@ -105,7 +105,7 @@ def unicode_split(
     <tf.RaggedTensor [[b'h', b'\\xc3\\xa9']]>
     """
     decode = _Decoder(input_encoding, errors, replacement_char)
-    return each_in_parts(lambda s: [c.encode(decode.encoding) for c in decode(s)], input)
+    return map_to_ragged(lambda s: [c.encode(decode.encoding) for c in decode(s)], input)
 
 
 def unicode_split_with_offsets(
@@ -131,8 +131,8 @@ def unicode_transcode(
 ) -> Any:
     """Each string in another encoding."""
     decode = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
-    target = one_of(output_encoding, _OUTPUTS, "unicode_transcode: output_encoding")
-    return each(lambda s: decode(s).encode(target), input)
+    target = check_one_of(output_encoding, _OUTPUTS, "unicode_transcode: output_encoding")
+    return map_strings(lambda s: decode(s).encode(target), input)
 
 
 @hosted
@@ -148,8 +148,8 @@ def unicode_encode(
     >>> tf.strings.unicode_encode([104, 233], "UTF-8").numpy()
     b'h\\xc3\\xa9'
     """
-    target = one_of(output_encoding, _OUTPUTS, "unicode_encode: output_encoding")
-    one_of(errors, _ERRORS, "unicode_encode: errors")
+    target = check_one_of(output_encoding, _OUTPUTS, "unicode_encode: output_encoding")
+    check_one_of(errors, _ERRORS, "unicode_encode: errors")
     if isinstance(input, RaggedTensor) and input.ragged_rank > 1:
         inner = unicode_encode(input.values, output_encoding, errors, replacement_char)
         return input.with_values(inner)
@@ -162,7 +162,7 @@ def unicode_encode(
         shape = points.shape[:-1]
         rows = points.reshape(int(np.prod(shape)), points.shape[-1]).tolist()
     encoded = [_encoded(row, target, errors, replacement_char) for row in rows]
-    return Tensor(filled(encoded, STRING).reshape(shape))
+    return Tensor(array_of(encoded, STRING).reshape(shape))
 
 
 def _encoded(points: list[int], target: str, errors: str, replacement: int) -> bytes:
@@ -187,7 +187,7 @@ class _Decoder:
         except LookupError:
             raise invalid(f"There is no encoding {encoding!r}.") from None
         self.encoding = encoding
-        self.errors = one_of(errors, _ERRORS, "errors")
+        self.errors = check_one_of(errors, _ERRORS, "errors")
         self._replacement = chr(replacement)
         self._replace_control = replace_control
 
@@ -221,7 +221,7 @@ class _Decoder:
 
 
 def _offsets(input: Any, decode: _Decoder) -> Any:
-    return each_in_parts(lambda s: [at for _, at in decode.characters(s)], input, _INT64)
+    return map_to_ragged(lambda s: [at for _, at in decode.characters(s)], input, _INT64)
 
 
 # n-grams
@@ -242,7 +242,7 @@ def ngrams(
     >>> tf.strings.ngrams(["a", "b", "c"], 2).numpy()
     array([b'a b', b'b c'], dtype=object)
     """
-    x = strings_of(data)
+    x = as_string_tensor(data)
     between = scalar_string(separator, "ngrams: separator")
     widths = integers(ngram_width, "ngrams: ngram_width")
     if min(widths) < 1:
@@ -265,17 +265,17 @@ def ngrams(
             options = (separator, pad_values, padding_width, preserve_short_sequences)
             return x.with_values(ngrams(x.values, widths, *options))
         parts = [grams(row) for row in x.to_list()]
-        flat = Tensor(filled([g for part in parts for g in part], STRING))
+        flat = Tensor(array_of([g for part in parts for g in part], STRING))
         lengths = np.array([len(part) for part in parts], np.int64)
         return RaggedTensor(flat, RowPartition.from_lengths(lengths), internal=True)
     array = np.asarray(x)
     if not array.ndim:
         raise ValueError("ngrams: expected strings along at least one axis. Received: a scalar.")
     if array.shape == (0,):
-        return Tensor(filled([], STRING))
+        return Tensor(array_of([], STRING))
     count = int(np.prod(array.shape[:-1]))
     parts = [grams(row) for row in array.reshape(count, array.shape[-1]).tolist()]
-    flat = filled([g for part in parts for g in part], STRING)
+    flat = array_of([g for part in parts for g in part], STRING)
     return Tensor(flat.reshape((*array.shape[:-1], len(parts[0]) if parts else 0)))
 
 

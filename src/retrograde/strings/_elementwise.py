@@ -20,30 +20,30 @@ from retrograde.values.errors import invalid
 STRING = dtypes.string.numpy_dtype
 
 
-def strings_of(value: Any) -> Any:
+def as_string_tensor(value: Any) -> Any:
     """`value` as a tensor of strings; ragged ones stay so."""
-    tensor = value if isinstance(value, RaggedTensor) else as_tensor(value, _wanted(value))
+    tensor = value if isinstance(value, RaggedTensor) else as_tensor(value, _dtype_hint(value))
     if tensor.dtype is not dtypes.string:
         raise invalid(f"Expected strings. Received: dtype {tensor.dtype.name}.")
     return tensor
 
 
-def _wanted(value: Any) -> np.dtype | None:
+def _dtype_hint(value: Any) -> np.dtype | None:
     return None if held_by(value) is not None else STRING
 
 
 @hosted
-def each(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
+def map_strings(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
     """`f` of each string."""
-    x = strings_of(value)
+    x = as_string_tensor(value)
     if isinstance(x, RaggedTensor):
-        return x.with_flat_values(each(f, x.flat_values, dtype))
+        return x.with_flat_values(map_strings(f, x.flat_values, dtype))
     array = np.asarray(x)
     results = [f(s) for s in array.ravel().tolist()]
-    return Tensor(filled(results, dtype).reshape(array.shape))
+    return Tensor(array_of(results, dtype).reshape(array.shape))
 
 
-def filled(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
+def array_of(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
     """An array along one axis; of bytes too, which NumPy would take for its own strings."""
     array = np.empty(len(values), dtype)
     array[:] = values
@@ -51,14 +51,14 @@ def filled(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
 
 
 @hosted(open_shapes=True)
-def each_in_parts(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
+def map_to_ragged(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
     """Rows of what `f` makes of each string: ragged along a new last axis."""
-    x = strings_of(value)
+    x = as_string_tensor(value)
     if isinstance(x, RaggedTensor):
-        return x.with_flat_values(each_in_parts(f, x.flat_values, dtype))
+        return x.with_flat_values(map_to_ragged(f, x.flat_values, dtype))
     array = np.asarray(x)
     parts = [f(s) for s in array.ravel().tolist()]
-    flat = Tensor(filled([part for row in parts for part in row], dtype))
+    flat = Tensor(array_of([part for row in parts for part in row], dtype))
     if not array.ndim:
         return flat
     lengths = np.array([len(row) for row in parts], np.int64)
@@ -72,23 +72,23 @@ def each_in_parts(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
 
 def scalar_string(value: Any, what: str) -> bytes:
     """The one string in `value`."""
-    array = np.asarray(strings_of(value))
+    array = np.asarray(as_string_tensor(value))
     if array.ndim:
         raise invalid(f"{what} must be a scalar. Received: shape {array.shape}.")
     return array.item()
 
 
-def text(data: bytes) -> str:
+def decode_utf8(data: bytes) -> str:
     """UTF-8 decoded; bytes that are none survive the way back."""
     return data.decode(errors="surrogateescape")
 
 
-def data(string: str) -> bytes:
+def encode_utf8(string: str) -> bytes:
     """The way back."""
     return string.encode(errors="surrogateescape")
 
 
-def one_of(value: Any, allowed: tuple, what: str) -> Any:
+def check_one_of(value: Any, allowed: tuple, what: str) -> Any:
     """`value`, if it is among `allowed`."""
     if value not in allowed:
         expected = ", ".join(map(repr, allowed))

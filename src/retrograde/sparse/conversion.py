@@ -12,7 +12,7 @@ from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.hosted import hosted
 from retrograde.ops.shaping import broadcast_to
-from retrograde.sparse._places import checked_places, shape_of, sparse, with_places
+from retrograde.sparse._indices import as_sparse, checked_indices, make_sparse, shape_of
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
 from retrograde.values.errors import allocating, invalid
@@ -57,7 +57,7 @@ def eye(
     if kind.kind == "O":
         raise TypeError("eye: there is no 1 of dtype string. Expected a dtype of numbers or bool.")
     diagonal = np.arange(min(rows, columns))
-    return with_places(
+    return make_sparse(
         np.stack([diagonal, diagonal], 1), Tensor(np.ones(len(diagonal), kind)), (rows, columns)
     )
 
@@ -73,9 +73,9 @@ def to_dense(
     >>> tf.sparse.to_dense(tf.SparseTensor([[1]], [5.0], [3]), default_value=-1.0).numpy()
     array([-1.,  5., -1.], dtype=float32)
     """
-    x = sparse(sp_input)
+    x = as_sparse(sp_input)
     shape = shape_of(x)
-    indices = checked_places(x, shape, "to_dense", in_order=validate_indices)
+    indices = checked_indices(x, shape, "to_dense", in_order=validate_indices)
     kind = x.values._spec.dtype
     empty = b"" if kind.kind == "O" else kind.type(0)
     default = as_tensor(empty if default_value is None else default_value, kind)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.strings._mapping import data, each, scalar_string, text
+from retrograde.strings._elementwise import decode_utf8, encode_utf8, map_strings, scalar_string
 from retrograde.values.errors import invalid
 
 # What the two spell differently: named classes of characters, and the end of the text. RE2 has
@@ -57,7 +57,7 @@ def _spelled_in_set(token: re.Match) -> str:
 
 
 def _pattern(value: Any, what: str) -> re.Pattern:
-    return _compiled(text(scalar_string(value, f"{what}: pattern")))
+    return _compiled(decode_utf8(scalar_string(value, f"{what}: pattern")))
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
@@ -67,7 +67,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     array([ True, False])
     """
     found = _pattern(pattern, "regex_full_match")
-    return each(lambda s: found.fullmatch(text(s)) is not None, input, np.dtype(bool))
+    return map_strings(lambda s: found.fullmatch(decode_utf8(s)) is not None, input, np.dtype(bool))
 
 
 def regex_replace(
@@ -79,11 +79,11 @@ def regex_replace(
     b'b-a'
     """
     found = _pattern(pattern, "regex_replace")
-    parts = re.split(r"\\(\d|\\)", text(scalar_string(rewrite, "regex_replace: rewrite")))
+    parts = re.split(r"\\(\d|\\)", decode_utf8(scalar_string(rewrite, "regex_replace: rewrite")))
     groups = [int(part) for part in parts[1::2] if part != "\\"]
     count = 0 if replace_global else 1
     if max(groups, default=0) > found.groups:
-        return each(lambda s: s, input)  # RE2 leaves the string as it is then
+        return map_strings(lambda s: s, input)  # RE2 leaves the string as it is then
 
     def written(match: re.Match) -> str:
         pieces = list(parts)
@@ -91,4 +91,6 @@ def regex_replace(
             pieces[i] = "\\" if parts[i] == "\\" else match[int(parts[i])] or ""
         return "".join(pieces)
 
-    return each(lambda s: data(found.sub(written, text(s), count=count)), input)
+    return map_strings(
+        lambda s: encode_utf8(found.sub(written, decode_utf8(s), count=count)), input
+    )

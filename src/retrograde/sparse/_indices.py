@@ -19,7 +19,7 @@ from retrograde.values.errors import invalid
 # `hosted`, and so made again by a `function` that is replayed.
 
 
-def sparse(value: Any) -> SparseTensor:
+def as_sparse(value: Any) -> SparseTensor:
     """`value`, if it is a SparseTensor or holds the parts of one."""
     if isinstance(value, SparseTensor):
         return value
@@ -28,7 +28,7 @@ def sparse(value: Any) -> SparseTensor:
     raise TypeError(f"Input must be a SparseTensor. Received: {shown(value)}.")
 
 
-def places(x: SparseTensor) -> np.ndarray:
+def indices_array(x: SparseTensor) -> np.ndarray:
     """The indices as an array."""
     return np.asarray(x.indices)
 
@@ -38,18 +38,18 @@ def shape_of(x: SparseTensor) -> tuple[int, ...]:
     return tuple(np.asarray(x.dense_shape).tolist())
 
 
-def with_places(indices: Any, values: Tensor, shape: Any) -> SparseTensor:
+def make_sparse(indices: Any, values: Tensor, shape: Any) -> SparseTensor:
     """A SparseTensor of values and of indices, an array or a tensor."""
     return SparseTensor(tensor_of(indices), values, Tensor(np.array(shape, np.int64).reshape(-1)))
 
 
-def order_of(indices: np.ndarray) -> np.ndarray:
+def sort_order(indices: np.ndarray) -> np.ndarray:
     """What sorts the rows of `indices`; equal ones keep their order."""
-    keys = _numbered(indices)
+    keys = _row_keys(indices)
     return np.lexsort(indices.T[::-1]) if keys is None else np.argsort(keys, kind="stable")
 
 
-def _numbered(indices: np.ndarray) -> np.ndarray | None:
+def _row_keys(indices: np.ndarray) -> np.ndarray | None:
     """One number for each row, in the same order; `None` if such numbers would be too large."""
     sizes = (indices.max(0, initial=0) + 1).tolist()
     if math.prod(sizes) >= 2**63 or indices.min(initial=0) < 0:
@@ -60,18 +60,18 @@ def _numbered(indices: np.ndarray) -> np.ndarray | None:
     return keys
 
 
-def distinct(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def unique_rows(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The different rows of `indices`, sorted; and for each row which of these it is."""
-    order = order_of(indices)
+    order = sort_order(indices)
     ranked = indices[order]
     is_new = np.ones(len(ranked), bool)
-    is_new[1:] = _any_column(ranked[1:] != ranked[:-1])
+    is_new[1:] = _any_in_row(ranked[1:] != ranked[:-1])
     which = np.empty(len(ranked), np.int64)
     which[order] = np.cumsum(is_new) - 1
     return ranked[is_new], which
 
 
-def _any_column(truth: np.ndarray) -> np.ndarray:
+def _any_in_row(truth: np.ndarray) -> np.ndarray:
     """Whether something is true in each row: NumPy's `any` is slow along a short axis."""
     found = np.zeros(len(truth), bool)
     for column in truth.T:
@@ -80,18 +80,18 @@ def _any_column(truth: np.ndarray) -> np.ndarray:
 
 
 @hosted
-def checked_places(x: SparseTensor, shape: tuple, what: str, in_order: bool = False) -> Tensor:
+def checked_indices(x: SparseTensor, shape: tuple, what: str, in_order: bool = False) -> Tensor:
     """The indices as a tensor, if all are inside `shape`, and sorted if they have to be."""
-    indices = places(x)
-    check_inside(indices, shape, what)
+    indices = indices_array(x)
+    check_in_bounds(indices, shape, what)
     if in_order:
-        check_order(indices, what)
+        check_sorted(indices, what)
     return Tensor(indices)
 
 
-def check_inside(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None:
+def check_in_bounds(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None:
     """Refuses indices that are not inside `shape`."""
-    wrong = _any_column((indices < 0) | (indices >= np.array(shape, np.int64)))
+    wrong = _any_in_row((indices < 0) | (indices >= np.array(shape, np.int64)))
     if wrong.any():
         first = int(np.argmax(wrong))
         raise invalid(
@@ -100,9 +100,9 @@ def check_inside(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None
         )
 
 
-def check_order(indices: np.ndarray, what: str) -> None:
+def check_sorted(indices: np.ndarray, what: str) -> None:
     """Refuses indices that are not sorted, or repeated."""
-    keys = _numbered(indices)
+    keys = _row_keys(indices)
     if keys is not None and (keys[1:] > keys[:-1]).all():
         return
     step = np.diff(indices, axis=0)
@@ -119,17 +119,17 @@ def check_order(indices: np.ndarray, what: str) -> None:
         raise invalid(f"{row} is repeated.")
 
 
-def picked(values: Tensor, which: Any) -> Tensor:
+def take(values: Tensor, which: Any) -> Tensor:
     """Elements of `values` by their numbers, with a gradient that is whole."""
     return gather(values, tensor_of(which), axis=0, whole=True)
 
 
-def summed(values: Tensor, which: Any, count: int) -> Tensor:
+def scatter_sum(values: Tensor, which: Any, count: int) -> Tensor:
     """`count` sums, `which` saying to which of them each value goes."""
     return scatter_add(values, tensor_of(which), shape=(count,))
 
 
-def same_dtypes(what: str, *tensors: Tensor) -> None:
+def check_same_dtype(what: str, *tensors: Tensor) -> None:
     """Refuses tensors of different dtypes."""
     names = [x.dtype.name for x in tensors]
     if len(set(names)) > 1:

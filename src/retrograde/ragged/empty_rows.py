@@ -11,8 +11,8 @@ from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.ops.reduction import sum as sum_of
-from retrograde.sparse._places import picked
-from retrograde.sparse.shaping import rows_filled, with_default
+from retrograde.sparse._indices import take
+from retrograde.sparse.shaping import append_default, find_empty_rows
 from retrograde.values.errors import allocating, invalid
 
 
@@ -52,13 +52,13 @@ def ragged_fill_empty_rows(
             f"shapes {rows.shape} and {tuple(x.shape)}."
         )
     count = integer(nrows, "ragged_fill_empty_rows: nrows")
-    empty, order = rows_filled(rows, count, "ragged_fill_empty_rows")
+    empty, order = find_empty_rows(rows, count, "ragged_fill_empty_rows")
     new = np.flatnonzero(empty)
-    whole = with_default(x, as_tensor(default_value, x._spec.dtype), len(new))
+    whole = append_default(x, as_tensor(default_value, x._spec.dtype), len(new))
     where = np.argsort(order, kind="stable")[: len(rows)]
     return RaggedFillEmptyRows(
         Tensor(np.concatenate([rows, new])[order]),
-        picked(whole, order),
+        take(whole, order),
         Tensor(empty),
         Tensor(where.astype(np.int64)),
     )
