@@ -1,7 +1,7 @@
-"""Each cause for a gradient that is None: a program that has it, the cause found, and the line.
+"""Tests each cause of a `None` gradient with a program.
 
-A program ends with what `asked` says, which asks the tape before and after the gradient is taken.
-The line to be found is the one marked with `# here`.
+Each program returns the result of `explained`, which calls `explain` before and after `gradient`.
+The expected line is marked with `# here`.
 """
 
 import sys
@@ -18,17 +18,17 @@ PROGRAMS = []
 
 
 def program(cause):
-    """Marks a function as a program whose gradient is None for `cause`."""
+    """Registers a function as a program whose gradient is `None` because of `cause`."""
 
-    def mark(function):
+    def register(function):
         PROGRAMS.append(pytest.param(cause, function, id=function.__name__))
         return function
 
-    return mark
+    return register
 
 
-def asked(tape, target, sources):
-    """What the tape tells after the gradient is taken, which is None; and before, the same."""
+def explained(tape, target, sources):
+    """Returns the finding, and checks that it is the same before and after `gradient`."""
     frame = sys._getframe(1)
     before = explain.explanation_for(tape, target, sources, frame)
     assert nest.flatten(tape.gradient(target, sources)) == [None] * len(before)
@@ -43,7 +43,7 @@ def a_plain_tensor():
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:
         y = x * x  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.WATCHED_LATE)
@@ -53,24 +53,24 @@ def watched_after_it_was_used():
         y = x * x
         tape.watch(x)  # here
         z = y + 1.0
-    return asked(tape, z, x)
+    return explained(tape, z, x)
 
 
 @program(causes.NOT_WATCHED)
-def a_plain_tensor_beside_a_variable():
+def a_plain_tensor_used_with_a_variable():
     x, w = tf.constant(3.0), tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = x * w  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.WATCHED_LATE)
-def watched_after_it_met_a_variable():
+def watched_after_use_with_a_variable():
     x, w = tf.constant(3.0), tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = x * w
         tape.watch(x)  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.BEFORE_THE_BLOCK)
@@ -79,16 +79,16 @@ def target_computed_before():
     y = x * x  # here
     with tf.GradientTape() as tape:
         tf.exp(x)
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.BEFORE_THE_BLOCK)
-def a_part_computed_before():
+def an_input_of_the_target_computed_before():
     x = tf.Variable(3.0)
     square = x * x  # here
     with tf.GradientTape() as tape:
         y = tf.exp(square)
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.AFTER_THE_BLOCK)
@@ -97,27 +97,27 @@ def target_computed_after():
     with tf.GradientTape() as tape:
         h = x * x
     y = tf.exp(h)  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.STOP_RECORDING)
-def target_computed_while_stopped():
+def target_computed_while_recording_is_stopped():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         h = x * x
         with tape.stop_recording():  # here
             y = tf.exp(h)
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.STOP_RECORDING)
-def a_part_computed_while_stopped():
+def an_input_of_the_target_computed_while_recording_is_stopped():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         with tape.stop_recording():  # here
             h = x * x
         y = tf.exp(h)
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.RESET)
@@ -126,7 +126,7 @@ def target_computed_before_a_reset():
     with tf.GradientTape() as tape:
         y = x * x
         tape.reset()  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.AFTER_THE_BLOCK)
@@ -137,7 +137,7 @@ def target_computed_between_two_blocks():
     y = tf.exp(h)  # here
     with tape:
         tf.exp(x)
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.INDEPENDENT)
@@ -145,31 +145,31 @@ def a_source_that_is_not_used():
     x, unused = tf.Variable(3.0), tf.Variable(1.0)
     with tf.GradientTape() as tape:
         y = x * x  # here
-    return asked(tape, y, unused)
+    return explained(tape, y, unused)
 
 
 @program(causes.INDEPENDENT)
-def a_source_that_is_used_for_something_else():
+def a_source_used_only_for_another_value():
     x, other = tf.Variable(3.0), tf.Variable(1.0)
     with tf.GradientTape() as tape:
         tf.exp(other)
         y = x * x  # here
-    return asked(tape, y, other)
+    return explained(tape, y, other)
 
 
 @program(causes.INDEPENDENT)
-def a_bias_of_what_enters_by_its_derivative_alone():
+def a_bias_of_a_differentiated_function():
     x, y = [tf.constant([float(_)]) for _ in range(2)]
     w, bias = tf.Variable(3.0), tf.Variable(1.0)
-    _ = bias * x  # another name than that in the list above
+    _ = bias * x  # not the name in the comprehension above
     with tf.GradientTape() as tape:
         with tf.GradientTape() as inner:
             inner.watch(x)
             u = tf.sin(w * x) + bias
-        slope = inner.gradient(u, x)
-        loss = tf.reduce_sum(slope**2 + y)  # here
-    found = asked(tape, loss, bias)
-    assert found.meaning.endswith("What is only added, as a bias is, drops out of derivatives")
+        derivative = inner.gradient(u, x)
+        loss = tf.reduce_sum(derivative**2 + y)  # here
+    found = explained(tape, loss, bias)
+    assert found.message.endswith("such as a bias, drops out of derivatives")
     return found
 
 
@@ -178,76 +178,76 @@ def a_variable_as_the_target():
     x, v = tf.Variable(3.0), tf.Variable(1.0)  # here
     with tf.GradientTape() as tape:
         x * v
-    return asked(tape, v, x)
+    return explained(tape, v, x)
 
 
-@program(causes.LEFT)
-def out_by_numpy():
+@program(causes.CONVERTED)
+def converted_by_numpy():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         h = x * x
         array = h.numpy()  # here
         y = tf.reduce_sum(tf.constant(array) * 2.0)
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.LEFT)
-def out_by_tolist():
+@program(causes.CONVERTED)
+def converted_by_tolist():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         values = (x * x).numpy().tolist()  # here
         y = tf.reduce_sum(tf.constant(values))
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.LEFT)
-def out_by_float():
+@program(causes.CONVERTED)
+def converted_by_float():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.constant(float(x * x))  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.LEFT)
-def out_by_int():
+@program(causes.CONVERTED)
+def converted_by_int():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         n = int(x * x)  # here
         y = tf.ones([n]) * 2.0
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.LEFT)
-def out_by_bool():
+@program(causes.CONVERTED)
+def converted_by_bool():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.constant(1.0) if x > 0.0 else tf.constant(-1.0)  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.LEFT)
-def out_by_a_function_of_numpy():
+@program(causes.CONVERTED)
+def converted_by_a_numpy_call():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(np.sin(x))  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.LEFT)
-def out_by_numpy_function():
+@program(causes.CONVERTED)
+def converted_by_numpy_function():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = tf.numpy_function(np.sort, [x * 2.0], tf.float32)  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.COPIED)
-def into_a_new_variable():
+def copied_into_a_new_variable():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         v = tf.Variable(x * x)  # here
         y = v * 3.0
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.INTEGER_SOURCE)
@@ -255,7 +255,7 @@ def an_integer_source():
     x = tf.Variable(3)  # here
     with tf.GradientTape() as tape:
         y = tf.cast(x, tf.float32) * 2.0
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.INTEGER_SOURCE)
@@ -263,25 +263,25 @@ def a_boolean_source():
     x = tf.constant(True)  # here
     with tf.GradientTape() as tape:
         y = tf.where(x, 1.0, 2.0)
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.INTEGER_HOP)
-def by_way_of_integers():
+@program(causes.INTEGER_CAST)
+def cast_to_integers_and_back():
     x = tf.Variable(3.7)
     with tf.GradientTape() as tape:
-        whole = tf.cast(x, tf.int32)  # here
-        y = tf.cast(whole + 1, tf.float32) * x.shape.rank
+        count = tf.cast(x, tf.int32)  # here
+        y = tf.cast(count + 1, tf.float32) * x.shape.rank
         y = y + 1.0
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-def dead_end(function):
+def non_differentiable(function):
     def build():
         x = tf.Variable([1.5, 2.5])
         with tf.GradientTape() as tape:
             y = tf.reduce_sum(tf.cast(function(x), tf.float32))  # here
-        return asked(tape, y, x)
+        return explained(tape, y, x)
 
     return build
 
@@ -298,32 +298,32 @@ for name, function in {
     "top_k": lambda x: tf.math.top_k(x, 1).indices,  # here
     "zeros_like": tf.zeros_like,
 }.items():
-    PROGRAMS.append(pytest.param(causes.NO_SLOPE, dead_end(function), id=name))
+    PROGRAMS.append(pytest.param(causes.NON_DIFFERENTIABLE, non_differentiable(function), id=name))
 
 
-@program(causes.INTEGER_HOP)
-def one_hot_of_what_was_cast():
+@program(causes.INTEGER_CAST)
+def one_hot_of_a_cast_value():
     x = tf.Variable([1.5, 2.5])
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.one_hot(tf.cast(x, tf.int32), 3))  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.NO_SLOPE)
+@program(causes.NON_DIFFERENTIABLE)
 def an_integer_target():
     x = tf.Variable([1.5, 2.5])
     with tf.GradientTape() as tape:
         y = tf.argmax(x)  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.INTEGER_TARGET)
-def a_target_of_integers_alone():
+def an_integer_target_without_float_inputs():
     n, x = tf.constant([1, 2]), tf.Variable(1.0)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.gather(n, 0)  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.STOP_GRADIENT)
@@ -331,7 +331,7 @@ def stop_gradient():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = tf.stop_gradient(x * x) * 2.0  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.NO_GRADIENT)
@@ -339,7 +339,7 @@ def an_argument_without_a_gradient():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.math.polygamma(x, 3.0)  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.NO_GRADIENT)
@@ -351,7 +351,7 @@ def a_function_that_passes_no_gradient():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = rounded(x) + 1.0  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.REBOUND)
@@ -361,7 +361,7 @@ def a_name_rebound_between_steps():
         with tf.GradientTape() as tape:
             loss = w * w
         if isinstance(w, tf.Tensor):
-            return asked(tape, loss, w)
+            return explained(tape, loss, w)
         w = w - 0.1 * tape.gradient(loss, w)  # here
     return None
 
@@ -372,43 +372,43 @@ def a_name_rebound_before_the_gradient():
     with tf.GradientTape() as tape:
         y = x * x
     x = x + 1.0  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
-@program(causes.MADE_AFTERWARDS)
-def a_source_made_after_the_target():
+@program(causes.CREATED_AFTER_TARGET)
+def a_source_created_after_the_target():
     v = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = v * v
     x = tf.identity(v)  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.ASSIGN)
-def by_way_of_an_assignment():
+def assigned_to_a_variable():
     x, state = tf.Variable(3.0), tf.Variable(0.0)
     with tf.GradientTape() as tape:
         state.assign(x * x)  # here
         y = state * 2.0
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.ASSIGN)
-def by_way_of_adding_to_a_variable():
+def added_to_a_variable():
     x, total = tf.Variable(3.0), tf.Variable(0.0)
     with tf.GradientTape() as tape:
         for _ in range(3):
             total.assign_add(x)  # here
         y = total * 2.0
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.NOT_TRAINABLE)
-def a_variable_that_is_not_trainable():
+def a_non_trainable_variable():
     v = tf.Variable(3.0, trainable=False)  # here
     with tf.GradientTape() as tape:
         y = v * v
-    return asked(tape, y, v)
+    return explained(tape, y, v)
 
 
 @program(causes.VARIABLES_NOT_WATCHED)
@@ -416,11 +416,11 @@ def a_tape_that_does_not_watch_variables():
     v = tf.Variable(3.0)
     with tf.GradientTape(watch_accessed_variables=False) as tape:  # here
         y = v * v
-    return asked(tape, y, v)
+    return explained(tape, y, v)
 
 
-@program(causes.MADE_ANEW)
-def a_variable_made_in_every_call():
+@program(causes.RECREATED)
+def a_variable_created_in_every_call():
     def layer(x):
         weight = tf.Variable([2.0, 2.0])  # here
         return x * weight, weight
@@ -429,26 +429,26 @@ def a_variable_made_in_every_call():
     _, weight = layer(x)
     with tf.GradientTape() as tape:
         y, _ = layer(x)
-    return asked(tape, y, weight)
+    return explained(tape, y, weight)
 
 
 @program(causes.INNER_GRADIENT)
-def an_inner_gradient_outside_of_the_outer_tape():
+def an_inner_gradient_outside_the_outer_tape():
     x = tf.Variable(3.0)
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
         y = x * x * x
     first = inner.gradient(y, x)  # here
-    return asked(outer, first, x)
+    return explained(outer, first, x)
 
 
-@program(causes.LINEAR)
+@program(causes.CONSTANT_DERIVATIVE)
 def a_second_derivative_of_a_linear_function():
     x = tf.Variable(3.0)
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
             y = 3.0 * x
         first = inner.gradient(y, x)  # here
-    return asked(outer, first, x)
+    return explained(outer, first, x)
 
 
 @program(causes.CUSTOM_GRADIENT)
@@ -460,18 +460,18 @@ def a_custom_gradient_that_is_none():
     x, factor = tf.Variable(3.0), tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = scaled(x, factor)  # here
-    return asked(tape, y, factor)
+    return explained(tape, y, factor)
 
 
 @program(causes.ANOTHER_THREAD)
-def a_part_computed_in_another_thread():
+def an_input_of_the_target_from_another_thread():
     x, results = tf.Variable(3.0), []
     with tf.GradientTape() as tape:
         worker = threading.Thread(target=lambda: results.append(x * x), name="worker")
         worker.start()
         worker.join()
         y = results[0] + 1.0  # here
-    return asked(tape, y, x)
+    return explained(tape, y, x)
 
 
 @program(causes.ANOTHER_THREAD)
@@ -483,11 +483,11 @@ def a_source_from_another_thread():
         worker.join()
         h = results[0]
         y = h * 2.0  # here
-    return asked(tape, y, h)
+    return explained(tape, y, h)
 
 
-@program(causes.COMPUTED_APART)
-def a_layer_called_apart_from_the_model():
+@program(causes.COMPUTED_SEPARATELY)
+def features_computed_twice():
     kernel = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="kernel")
     x = tf.constant([[1.0, 2.0]])
 
@@ -497,7 +497,7 @@ def a_layer_called_apart_from_the_model():
     with tf.GradientTape() as tape:
         conv = features(x)  # here
         score = tf.reduce_sum(features(x))
-    return asked(tape, score, conv)
+    return explained(tape, score, conv)
 
 
 @pytest.mark.parametrize(("cause", "function"), PROGRAMS)
@@ -509,11 +509,11 @@ def test_cause_and_line_are_found(cause, function):
     assert finding.line.text.endswith("# here"), finding.line
 
 
-# What gradient() refuses as a source or target
+# Sources and targets that `gradient` rejects
 
 
 class Symbolic:
-    """Looks like what Keras has in place of tensors while a model is put together."""
+    """Looks like a Keras tensor."""
 
     _keras_history = None
 
@@ -528,13 +528,13 @@ class Layer:
         (causes.SYMBOLIC, Symbolic()),
         (causes.MODEL, Layer()),
         (causes.MODEL, tf.Module()),
-        (causes.NO_TENSOR, 3.0),
-        (causes.NO_TENSOR, np.ones(3)),
-        (causes.NO_TENSOR, None),
+        (causes.NOT_A_TENSOR, 3.0),
+        (causes.NOT_A_TENSOR, np.ones(3)),
+        (causes.NOT_A_TENSOR, None),
     ],
     ids=["symbolic", "layer", "module", "number", "array", "none"],
 )
-def test_sources_that_are_no_tensors_are_explained(cause, source):
+def test_sources_that_are_not_tensors_are_explained(cause, source):
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = x * x
@@ -544,24 +544,24 @@ def test_sources_that_are_no_tensors_are_explained(cause, source):
     assert finding.line.text.endswith("# here")
 
 
-def test_a_target_that_has_left_is_explained():
+def test_a_target_that_is_a_python_number_is_explained():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         loss = float(x * x)  # here
     (finding,) = tape.explain(loss, x)
 
-    assert finding.cause == causes.NO_TENSOR_TARGET
+    assert finding.cause == causes.TARGET_NOT_A_TENSOR
     assert finding.line.text.endswith("# here")
 
 
 def test_every_cause_has_a_program():
     tested = {param.values[0] for param in PROGRAMS}
-    elsewhere = {
+    tested_above = {
         causes.CONNECTED,
         causes.SYMBOLIC,
         causes.MODEL,
-        causes.NO_TENSOR,
-        causes.NO_TENSOR_TARGET,
+        causes.NOT_A_TENSOR,
+        causes.TARGET_NOT_A_TENSOR,
     }
 
-    assert tested | elsewhere == set(causes.ALL)
+    assert tested | tested_above == set(causes.ALL)

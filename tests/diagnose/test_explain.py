@@ -1,4 +1,4 @@
-"""What `explain` returns, what it looks like, and what `on_none` makes of it."""
+"""Tests the result and the text of `explain`, and the option `on_none`."""
 
 import _thread
 import gc
@@ -16,11 +16,11 @@ from retrograde.diagnose.missing_gradients.explain import NoGradientError
 
 
 def text_of(explanation):
-    """The text, without the folder of this file."""
+    """Returns the text without the directory of this file."""
     return re.sub(r"  \S*test_explain.py:", "  program.py:", str(explanation))
 
 
-def test_a_connected_source_comes_with_its_way():
+def test_a_connected_source_has_its_path():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.sin(x * x))
@@ -31,8 +31,8 @@ def test_a_connected_source_comes_with_its_way():
         (finding,) = explanation
         assert explanation.connected
         assert finding.connected
-        assert finding.way == ("multiply", "sin", "sum")
-        assert str(explanation) == "d y / d x: connected\n  By 3 calls: multiply → sin → sum."
+        assert finding.path == ("multiply", "sin", "sum")
+        assert str(explanation) == "d y / d x: connected\n  Through 3 calls: multiply → sin → sum."
 
 
 def test_a_source_that_is_the_target_is_connected():
@@ -43,7 +43,7 @@ def test_a_source_that_is_the_target_is_connected():
     assert str(tape.explain(x, x)) == "d x / d x: connected\n  It is the target itself."
 
 
-def test_a_long_way_is_shortened():
+def test_a_long_path_is_shortened():
     x = tf.Variable(1.0)
     with tf.GradientTape() as tape:
         y = x
@@ -51,11 +51,11 @@ def test_a_long_way_is_shortened():
             y = tf.sin(y)
 
     shown = " → ".join(["sin"] * 5 + ["… 10 more …"] + ["sin"] * 5)
-    assert tape.explain(y, x)[0].meaning == f"by 20 calls: {shown}"
-    assert len(tape.explain(y, x)[0].way) == 20
+    assert tape.explain(y, x)[0].message == f"through 20 calls: {shown}"
+    assert len(tape.explain(y, x)[0].path) == 20
 
 
-def test_the_text_names_the_line_the_reason_and_the_cure():
+def test_text_has_the_line_the_message_and_the_fix():
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:
         y = x * x
@@ -65,51 +65,50 @@ def test_the_text_names_the_line_the_reason_and_the_cure():
         f"""\
         d y / d x is None: not watched
           program.py:{line}: y = x * x
-          `x` is a plain tensor, and nobody watched it: by itself a tape follows only trainable
-          variables.
-          Instead: call `tape.watch(x)` at the start of the block, or make it a tf.Variable."""
+          `x` is a plain tensor that was not watched: tapes watch only trainable variables
+          automatically.
+          Fix: call `tape.watch(x)` at the start of the block, or make it a tf.Variable."""
     )
     assert repr(tape.explain(y, x)) == str(tape.explain(y, x))
 
 
-def test_what_is_the_same_for_several_sources_is_said_once_and_what_is_missing_first():
+def test_missing_gradients_come_first_and_equal_findings_appear_once():
     used, a, b = (tf.Variable(x, name=name) for x, name in ((1.0, "used"), (2.0, "a"), (3.0, "b")))
     c = tf.constant(4.0)
     with tf.GradientTape() as tape:
         y = used * tf.stop_gradient(c)
-    answer = tape.explain(y, [used, a, b, c])
+    explanation = tape.explain(y, [used, a, b, c])
 
-    assert [finding.connected for finding in answer] == [True, False, False, False]
-    paragraphs = str(answer).split("\n\n")
+    assert [finding.connected for finding in explanation] == [True, False, False, False]
+    paragraphs = str(explanation).split("\n\n")
     assert paragraphs[0].startswith("d y / d a is None: independent")
-    assert paragraphs[0].endswith("The same for b.")
+    assert paragraphs[0].endswith("The same applies to b.")
     assert paragraphs[1].startswith("d y / d c is None: stop_gradient")
     assert paragraphs[2:] == ["Connected: used."]
 
 
-def test_obstacles_behind_the_first_are_told_too():
+def test_additional_obstacles_are_listed():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         h = tf.round(x)
         y = tf.stop_gradient(h) * 2.0
     (finding,) = tape.explain(y, x)
 
-    assert finding.cause == causes.NO_SLOPE
-    assert [another.cause for another in finding.further] == [causes.STOP_GRADIENT]
-    assert f"Then also, stop_gradient ({finding.further[0].line}): tf.stop_gradient lets the" in (
-        str(finding)
-    )
+    assert finding.cause == causes.NON_DIFFERENTIABLE
+    (other,) = finding.additional
+    assert other.cause == causes.STOP_GRADIENT
+    assert f"Also: stop_gradient ({other.line}): tf.stop_gradient passes the" in str(finding)
 
 
-def test_the_way_with_the_fewest_obstacles_is_told_of():
+def test_the_path_with_the_fewest_obstacles_is_reported():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = tf.stop_gradient(tf.round(x)) + tf.floor(x)
 
-    assert "`floor`" in tape.explain(y, x)[0].meaning
+    assert "`floor`" in tape.explain(y, x)[0].message
 
 
-def test_an_open_way_beside_a_closed_one_is_connected():
+def test_one_differentiable_path_of_several_is_enough():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = tf.stop_gradient(x) + x * float(x)
@@ -117,7 +116,7 @@ def test_an_open_way_beside_a_closed_one_is_connected():
     assert tape.explain(y, x).connected
 
 
-def test_notebooks_get_a_table():
+def test_html_is_a_table():
     x, v = tf.constant(3.0), tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = x * v if v < 5.0 else x
@@ -143,7 +142,7 @@ def test_structures_of_sources_are_flattened_in_order():
     assert not explanation.connected
 
 
-def test_names_are_those_of_the_program():
+def test_sources_have_their_names_in_the_program():
     class Net(tf.Module):
         def __init__(self):
             self.w = tf.Variable(1.0)
@@ -164,7 +163,7 @@ def test_names_are_those_of_the_program():
     ]
 
 
-def test_with_lines_each_call_has_its_own():
+def test_lines_option_locates_each_call():
     x = tf.Variable(3.0)
     unused = tf.Variable(3.0)
 
@@ -177,7 +176,7 @@ def test_with_lines_each_call_has_its_own():
     assert tape.explain(results[0], unused)[0].line.text == "return tf.reduce_sum(x * x)"
 
 
-def test_inside_a_function_the_line_is_found_when_it_runs_eagerly():
+def test_line_inside_a_function_is_found_if_it_runs_eagerly():
     @tf.function
     def rounded(x):
         return tf.round(x)
@@ -185,7 +184,7 @@ def test_inside_a_function_the_line_is_found_when_it_runs_eagerly():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = rounded(x)
-    assert "tf.config.run_functions_eagerly(True)" in tape.explain(y, x)[0].cure
+    assert "tf.config.run_functions_eagerly(True)" in tape.explain(y, x)[0].fix
 
     tf.config.run_functions_eagerly(True)
     try:
@@ -196,7 +195,7 @@ def test_inside_a_function_the_line_is_found_when_it_runs_eagerly():
     assert tape.explain(y, x)[0].line.text == "return tf.round(x)"
 
 
-def test_threads_of_others_are_not_blamed():
+def test_threads_that_python_did_not_start_are_ignored():
     computed, done = threading.Event(), threading.Event()
 
     def compute():  # as XLA does, in threads that Python did not start
@@ -215,7 +214,7 @@ def test_threads_of_others_are_not_blamed():
         done.set()
 
 
-def test_a_tape_that_still_records_can_be_asked():
+def test_explain_works_while_the_tape_records():
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:
         y = x * x
@@ -223,14 +222,14 @@ def test_a_tape_that_still_records_can_be_asked():
         assert tape.explain(y, x)[0].cause == causes.NOT_WATCHED
 
 
-def test_a_tape_that_never_began_heard_nothing():
+def test_explain_works_on_a_tape_that_was_never_entered():
     x = tf.Variable(3.0)
     y = x * x
 
     assert tf.GradientTape().explain(y, x)[0].cause == causes.BEFORE_THE_BLOCK
 
 
-def test_a_persistent_tape_can_be_asked_for_several_targets():
+def test_explain_works_for_several_targets_of_a_persistent_tape():
     x = tf.Variable(3.0)
     with tf.GradientTape(persistent=True) as tape:
         y = x * x
@@ -241,7 +240,7 @@ def test_a_persistent_tape_can_be_asked_for_several_targets():
     assert not tape.explain(z, x).connected
 
 
-def test_several_outputs_of_a_call_are_told_apart_after_the_walk():
+def test_outputs_of_a_call_are_distinguished_after_the_backward_pass():
     x = tf.Variable([[2.0, 0.0], [0.0, 3.0]])
     with tf.GradientTape() as tape:
         q, r = tf.linalg.qr(x)
@@ -250,11 +249,11 @@ def test_several_outputs_of_a_call_are_told_apart_after_the_walk():
     tape.gradient(y, x)
 
     assert tape.explain(y, x)[0].connected
-    assert tape.explain(r, x)[0].way == ("qr",)
-    assert tape.explain(first, x)[0].way == ("multiply", "unstack")
+    assert tape.explain(r, x)[0].path == ("qr",)
+    assert tape.explain(first, x)[0].path == ("multiply", "unstack")
 
 
-def test_what_was_asked_of_jacobians_is_explained_too():
+def test_missing_jacobians_are_explained():
     x = tf.constant([1.0, 2.0])
     with tf.GradientTape(on_none="raise") as tape:
         y = x * x
@@ -263,7 +262,7 @@ def test_what_was_asked_of_jacobians_is_explained_too():
         tape.jacobian(y, x)
 
 
-def test_a_custom_gradient_is_run_once_to_find_out_and_the_tape_stays_whole():
+def test_explain_runs_a_custom_gradient_once_and_keeps_the_tape_usable():
     calls = []
 
     @tf.custom_gradient
@@ -278,12 +277,12 @@ def test_a_custom_gradient_is_run_once_to_find_out_and_the_tape_stays_whole():
     with tf.GradientTape() as tape:
         y = f(x)
 
-    assert tape.explain(y, x)[0].way == ("f",)
+    assert tape.explain(y, x)[0].path == ("f",)
     assert calls == [1]
     assert tape.gradient(y, x).numpy() == 2.0
 
 
-def test_what_a_spent_tape_keeps_holds_no_arrays():
+def test_a_used_tape_holds_no_arrays():
     x = tf.Variable(np.ones(1000))
     with tf.GradientTape() as tape:
         h = x * 2.0
@@ -297,7 +296,7 @@ def test_what_a_spent_tape_keeps_holds_no_arrays():
         assert array() is None
     finally:
         gc.enable()
-    assert tape.explain(y, x)[0].way == ("multiply", "multiply", "sum")
+    assert tape.explain(y, x)[0].path == ("multiply", "multiply", "sum")
 
 
 def test_notes_are_bounded(monkeypatch):
@@ -314,7 +313,7 @@ def test_notes_are_bounded(monkeypatch):
 # on_none
 
 
-def test_by_default_none_stays_silent():
+def test_none_does_not_warn_by_default():
     x, y = tf.Variable(1.0), tf.Variable(2.0)
     with tf.GradientTape() as tape:
         z = x * 2.0
@@ -328,7 +327,7 @@ def test_on_none_explain_warns_and_returns_none():
         z = x * 2.0
 
     with pytest.warns(
-        UserWarning, match=r"(?s)There is no gradient\..*d z / d y is None"
+        UserWarning, match=r"(?s)The gradient is None\..*d z / d y is None"
     ) as record:
         gradients = tape.gradient(z, [x, y])
     assert gradients[0].numpy() == 2.0
@@ -337,20 +336,20 @@ def test_on_none_explain_warns_and_returns_none():
     assert "d z / d x" not in str(record[0].message)
 
 
-def test_on_none_raise_raises_with_the_reasons():
+def test_on_none_raise_raises_with_the_causes():
     x, y = tf.Variable(1.0), tf.Variable(2.0)
     with tf.GradientTape(on_none="raise") as tape:
         z = x * tf.stop_gradient(y)
 
     with pytest.raises(
-        NoGradientError, match=r"(?s)There is no gradient\..*stop_gradient"
+        NoGradientError, match=r"(?s)The gradient is None\..*stop_gradient"
     ) as error:
         tape.gradient(z, [x, y])
     assert isinstance(error.value, ValueError)
     assert [f.cause for f in error.value.explanation] == [causes.STOP_GRADIENT]
 
 
-def test_on_none_zeros_gives_zeros():
+def test_on_none_zeros_returns_zeros():
     x, y = tf.Variable(1.0), tf.Variable([2.0, 3.0])
     with tf.GradientTape(persistent=True, on_none="zeros") as tape:
         z = x * 2.0
@@ -359,7 +358,7 @@ def test_on_none_zeros_gives_zeros():
     np.testing.assert_array_equal(tape.jacobian(z, y), [0.0, 0.0])
 
 
-def test_zeros_that_were_asked_for_need_no_reasons():
+def test_unconnected_gradients_zero_overrides_on_none():
     x, y = tf.Variable(1.0), tf.Variable(2.0)
     with tf.GradientTape(on_none="raise") as tape:
         z = x * 2.0
@@ -367,7 +366,7 @@ def test_zeros_that_were_asked_for_need_no_reasons():
     assert tape.gradient(z, y, unconnected_gradients="zero").numpy() == 0.0
 
 
-def test_on_none_takes_no_other_words():
+def test_on_none_rejects_other_values():
     with pytest.raises(ValueError) as error:
         tf.GradientTape(on_none="shout")
 

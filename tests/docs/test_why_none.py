@@ -1,4 +1,4 @@
-"""The page about gradients that are None: its programs print what it says, and are mended."""
+"""Tests the programs of the page about `None` gradients."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ BY_CAUSE = dict(zip(SECTIONS[1::2], SECTIONS[2::2], strict=True))
 
 
 def run(code):
-    """Runs a program as if it stood in a file `program.py`. Returns its names and its output."""
+    """Runs a program as the file `program.py`. Returns its names and its output."""
     linecache.cache["program.py"] = (len(code), None, code.splitlines(keepends=True), "program.py")
     names = {"tf": tf, "np": np}
     if "keras." in code:
@@ -37,7 +37,7 @@ def test_every_cause_has_a_section():
 
 
 @pytest.mark.parametrize("section", [SECTIONS[0], *BY_CAUSE.values()], ids=["first", *BY_CAUSE])
-def test_programs_print_what_the_page_says(section):
+def test_programs_print_the_output_on_the_page(section):
     (_, code), (kind, output) = BLOCK.findall(section)[:2]
 
     assert kind == "text"
@@ -45,14 +45,14 @@ def test_programs_print_what_the_page_says(section):
 
 
 @pytest.mark.parametrize("cause", sorted(set(BY_CAUSE) - {causes.NO_GRADIENT}))
-def test_mended_programs_have_a_gradient(cause):
+def test_corrected_programs_have_a_gradient(cause):
     _, _, (_, code) = BLOCK.findall(BY_CAUSE[cause])
 
     assert run(code)[0]["gradient"] is not None
 
 
 @pytest.mark.parametrize("cause", BY_CAUSE)
-def test_sections_are_about_their_cause(cause):
+def test_sections_show_their_cause(cause):
     (_, _), (_, output), *_ = BLOCK.findall(BY_CAUSE[cause])
 
     assert re.search(f"is None: (most likely )?{cause}$", output, re.MULTILINE)

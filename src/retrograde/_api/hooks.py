@@ -29,6 +29,6 @@ FUNCTIONS |= {
     "answer_none": "retrograde.diagnose.missing_gradients.explain",
     "per_example_gradient": "retrograde.derivatives.tape_methods",
     "set_options": "retrograde.diagnose.tape_options",
-    "advice_for": "retrograde.diagnose.missing_gradients.questions",
+    "advice_for": "retrograde.diagnose.missing_gradients.query",
     "fused_gradient": "retrograde.fusion.fused_gradient",
 }

@@ -39,7 +39,7 @@ class Unrecorded(NamedTuple):
     place: Place | None
 
 
-class Exit(NamedTuple):
+class Escape(NamedTuple):
     """A value that was converted to Python or NumPy, or assigned to a variable."""
 
     tensor: int
@@ -90,11 +90,11 @@ class LastGradient(NamedTuple):
 class Notes:
     """The notes of one tape."""
 
-    __slots__ = ("created", "exits", "missing", "pauses", "unrecorded", "watched")
+    __slots__ = ("created", "escapes", "missing", "pauses", "unrecorded", "watched")
 
     def __init__(self) -> None:
         self.unrecorded: deque[Unrecorded] = deque(maxlen=LIMIT)
-        self.exits: deque[Exit] = deque(maxlen=LIMIT)
+        self.escapes: deque[Escape] = deque(maxlen=LIMIT)
         self.pauses: deque[Pause] = deque(maxlen=LIMIT)
         self.watched: dict[int, Moment] = {}  # by the id of what is watched
         self.created: dict[int, Moment] = {}  # variables created in the block, by id
@@ -139,12 +139,12 @@ def _skip(tape: Any, primitive: Any, ids: tuple, y: Any, is_dead_end: bool = Fal
 def escape(tape: Any, tensor: Any, how: str) -> None:
     """Notes where the value of `tensor` was converted to Python or NumPy."""
     if how not in _INTO_VARIABLES:  # `store` notes these, with the variable
-        _note(tape).exits.append(Exit(tensor._id, how, now(), here()))
+        _note(tape).escapes.append(Escape(tensor._id, how, now(), here()))
 
 
 def store(tape: Any, variable: Any, tensor: Any) -> None:
     """Notes where the value of `tensor` was assigned to `variable`."""
-    _note(tape).exits.append(Exit(tensor._id, "assign", now(), here(), variable._id))
+    _note(tape).escapes.append(Escape(tensor._id, "assign", now(), here(), variable._id))
 
 
 def create(tape: Any, variable: Any) -> None:

@@ -144,7 +144,7 @@ class _Builder:
         """Where values left, each place once."""
         notes = self._tape._notes
         seen = set()
-        for way_out in () if notes is None else notes.exits:
+        for way_out in () if notes is None else notes.escapes:
             start = box_of.get(way_out.tensor)
             if start is None or (start, way_out.place) in seen:
                 continue

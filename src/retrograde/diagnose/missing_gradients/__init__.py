@@ -1,1 +1,1 @@
-"""Why a gradient is `None`: `tape.explain`, and what `on_none` asks for."""
+"""Explains why a gradient is `None`: `tape.explain` and the `on_none` option."""

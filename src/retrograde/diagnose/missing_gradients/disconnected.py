@@ -1,4 +1,4 @@
-"""Why no way at all leads from a source to the target."""
+"""Explains why no path at all connects a source to the target."""
 
 from __future__ import annotations
 
@@ -9,53 +9,54 @@ from typing import Any
 from retrograde.core.recorders import threads
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.missing_gradients import causes
-from retrograde.diagnose.missing_gradients.questions import Obstacle, Question, Source
+from retrograde.diagnose.missing_gradients.query import Obstacle, Query, Source
 
-# Lines that make a variable, or a layer and call it at once: not those that call one made before.
-_MAKES_VARIABLES = re.compile(r"Variable\(|add_weight\(|\b[A-Z]\w*\(.*\)\(")
+# Lines that create a variable, or that create a layer and call it immediately.
+_CREATES_VARIABLES = re.compile(r"Variable\(|add_weight\(|\b[A-Z]\w*\(.*\)\(")
 
 _ONLY_ADD = {"identity", "reshape", "broadcast_to", "add", "subtract"}
 
 
-class Disconnected(Question):
-    """A question whose answer may be that the tape never saw the one lead to the other."""
+class DisconnectedQuery(Query):
+    """A query for which no observed path may connect a source to the target."""
 
-    def why_apart(self, source: Source) -> Obstacle:
-        """The most likely reason, the certain ones first."""
-        held = source.held
-        if isinstance(held, Tensor) and held._id > max(self.ids):
-            if source.rebound is not None:
-                return self.rebound(source)
+    def why_disconnected(self, source: Source) -> Obstacle:
+        """Returns the most likely obstacle; certain ones come first."""
+        tensor = source.tensor
+        if isinstance(tensor, Tensor) and tensor._id > max(self.ids):
+            if source.rebinding is not None:
+                return self.name_rebound(source)
             return Obstacle(
-                causes.MADE_AFTERWARDS,
-                f"`{source.name}` was made after `{self.target}`, so it cannot have entered it",
-                "take the gradient by the tensor that was used in the block",
-                source.made_at() or self.program.line,
+                causes.CREATED_AFTER_TARGET,
+                f"`{source.name}` was created after `{self.target}`, so `{self.target}` cannot "
+                "depend on it",
+                "differentiate with respect to the tensor that was used in the block",
+                source.definition_line() or self.program.line,
             )
-        reasons = (
-            self._unheard_target(),
+        obstacles = (
+            self._target_not_observed(),
             self._constant_derivative(source),
-            self._made_anew(source),
-            self._unheard_part(source),
-            self._computed_apart(source),
+            self._variable_recreated(source),
+            self._ancestor_not_observed(source),
+            self._computed_separately(source),
             self._inside_a_function(source),
-            self._part_of_another_thread(source),
+            self._ancestor_from_another_thread(source),
         )
-        for reason in reasons:
-            if reason is not None:
-                return reason
+        for obstacle in obstacles:
+            if obstacle is not None:
+                return obstacle
         return self._independent(source)
 
-    def _unheard_target(self) -> Obstacle | None:
-        """Why the tape knows nothing of the target, if so."""
+    def _target_not_observed(self) -> Obstacle | None:
+        """Returns why the tape did not observe the computation of the target, or `None`."""
         history = self.history
         for target in self.targets:
             if target._id in history.origins or not isinstance(target, Tensor):
                 return None
-        return self._unheard(self.ids[0], self.target, self.target_line(), True)
+        return self._not_observed(self.ids[0], self.target, self.target_line(), True)
 
-    def _unheard(self, tensor: int, name: str, line: Any, certain: bool) -> Obstacle | None:
-        """Why a tensor that was computed was not heard of."""
+    def _not_observed(self, tensor: int, name: str, line: Any, certain: bool) -> Obstacle | None:
+        """Returns why the tape did not observe the computation of `tensor`, or `None`."""
         history, tape = self.history, self.tape_name
         for pause in history.notes.pauses:
             if pause.start < tensor < pause.end:
@@ -63,8 +64,8 @@ class Disconnected(Question):
         if tensor < history.began or not history.began:
             return Obstacle(
                 causes.BEFORE_THE_BLOCK,
-                f"`{name}` was computed before the block of the tape began",
-                f"move this line into the block, `with tf.GradientTape() as {tape}:`",
+                f"`{name}` was computed before the tape's `with` block",
+                f"move this line into the block `with tf.GradientTape() as {tape}:`",
                 line,
                 certain,
             )
@@ -72,15 +73,15 @@ class Disconnected(Question):
             if self.is_gradient(name):
                 return Obstacle(
                     causes.INNER_GRADIENT,
-                    f"`{name}` is a gradient that was taken after the block of `{tape}` had ended, "
-                    "so that this tape did not see how it was computed",
-                    f"take that gradient inside the block of `{tape}`: indent this line",
+                    f"`{name}` is a gradient that was computed after the `with` block of `{tape}`, "
+                    "so this tape did not record how it was computed",
+                    f"compute that gradient inside the block of `{tape}`: indent this line",
                     line,
                     certain,
                 )
             return Obstacle(
                 causes.AFTER_THE_BLOCK,
-                f"`{name}` was computed after the block of the tape had ended",
+                f"`{name}` was computed after the tape's `with` block",
                 "move this line into the block: indent it",
                 line,
                 certain,
@@ -102,8 +103,8 @@ class Disconnected(Question):
         if pause.why == "reset":
             return Obstacle(
                 causes.RESET,
-                f"`{name}` was computed before `{tape}.reset()`, which forgets all there was",
-                "compute it after the reset, or leave the reset out",
+                f"`{name}` was computed before `{tape}.reset()`, which clears the tape",
+                "compute it after the reset, or remove the reset",
                 pause.place or line,
                 certain,
             )
@@ -116,13 +117,13 @@ class Disconnected(Question):
         )
 
     def is_from_another_thread(self, tensor: int) -> bool:
-        """Whether a tensor that appeared in the block may come from a thread of the user's."""
+        """Returns whether a tensor of the block may have been computed by another user thread."""
         history = self.history
         in_block = history.began < tensor and (history.ended is None or tensor < history.ended)
         return in_block and tensor not in history.origins and bool(self._other_threads(tensor))
 
     def _other_threads(self, before: int) -> list[str]:
-        """Threads that may have made a tensor: not this one, nor those of datasets or XLA."""
+        """Returns the names of user threads that may have computed a tensor, except this one."""
         here = threading.current_thread().name
         alive = {thread.name for thread in threading.enumerate()}
         return [
@@ -131,147 +132,152 @@ class Disconnected(Question):
             if began < before
             and (began > self.history.began or name in alive)
             and name != here
-            and not name.startswith(("retrograde", "Dummy-"))  # the latter Python did not start
+            and not name.startswith(("retrograde", "Dummy-"))  # threads that Python did not start
         ]
 
     def other_thread(self, name: str, tensor: int, line: Any) -> Obstacle:
+        """Returns the obstacle for a tensor that another thread computed."""
         thread = self._other_threads(tensor)[-1]
         return Obstacle(
             causes.ANOTHER_THREAD,
-            f"{name} seems to come from another thread ({thread}): a tape hears only the thread "
-            "that opened it",
-            "compute it in the thread of the tape, or open a tape and take the gradient in that "
+            f"{name} seems to come from another thread ({thread}): a tape records only the thread "
+            "that entered it",
+            "compute it in the tape's thread, or create a tape and compute the gradient in that "
             "thread",
             line,
             False,
         )
 
-    def _made_anew(self, source: Source) -> Obstacle | None:
-        history, held = self.history, source.held
-        if isinstance(held, Tensor) or history.uses_of(held._id):
+    def _variable_recreated(self, source: Source) -> Obstacle | None:
+        history, variable = self.history, source.tensor
+        if isinstance(variable, Tensor) or history.uses_of(variable._id):
             return None
         used = history.ancestors(self.ids)
         for key, moment in history.notes.created.items():
             other = history.variables.get(key)
-            if key not in used or other is None or key == held._id:
+            if key not in used or other is None or key == variable._id:
                 continue
-            alike = other._spec.shape == held._spec.shape and other.dtype is held.dtype
-            if alike and _MAKES_VARIABLES.search("" if moment.place is None else moment.place.text):
+            same = other._spec.shape == variable._spec.shape and other.dtype is variable.dtype
+            code = "" if moment.place is None else moment.place.text
+            if same and _CREATES_VARIABLES.search(code):
                 return Obstacle(
-                    causes.MADE_ANEW,
-                    f"the block did not use `{source.name}`, but another variable of the same "
-                    "shape, which this line makes anew each time it runs",
-                    "make the variable once, outside of the function, and use that one in it",
+                    causes.RECREATED,
+                    f"the block did not use `{source.name}` but another variable of the same "
+                    "shape, which this line creates each time it runs",
+                    "create the variable once, outside the function, and reuse it",
                     moment.place,
                 )
         return None
 
-    def _unheard_part(self, source: Source) -> Obstacle | None:
-        """Whether something that the target is made of was computed where the tape did not hear."""
+    def _ancestor_not_observed(self, source: Source) -> Obstacle | None:
+        """Returns why the tape did not observe the computation of an ancestor of the target."""
         history, program = self.history, self.program
-        parts = [i for i in history.ancestors(self.ids) if i not in history.origins]
-        parts = [i for i in sorted(parts) if i not in history.variables and i not in self.ids]
-        for part in parts:
-            name = program.name_of_id(part)
+        ancestors = [i for i in history.ancestors(self.ids) if i not in history.origins]
+        ancestors = [i for i in ancestors if i not in history.variables and i not in self.ids]
+        for ancestor in sorted(ancestors):
+            name = program.name_of_id(ancestor)
             binding = None if name is None else program.last_binding(name)
-            if any(p.start < part < p.end for p in history.notes.pauses):
+            if any(p.start < ancestor < p.end for p in history.notes.pauses):
                 line = None if binding is None else binding.line
-                return self._unheard(part, name or "what it is made of", line, name is not None)
-            before = binding is not None and part < history.began
-            if before and any(program.is_made_from(name, n) for n in source.roots):
-                return self._unheard(part, name, binding.line, True)
+                label = name or f"an input of {self.target}"
+                return self._not_observed(ancestor, label, line, name is not None)
+            before = binding is not None and ancestor < history.began
+            if before and any(program.is_computed_from(name, n) for n in source.owner_names):
+                return self._not_observed(ancestor, name, binding.line, True)
         return None
 
     def _inside_a_function(self, source: Source) -> Obstacle | None:
-        """Tapes hear of a `tf.function` only what a gradient can flow through."""
+        """Returns the obstacle for a target that a `tf.function` computed.
+
+        Tapes observe only those parts of a `tf.function` through which a gradient can flow.
+        """
         binding = self.program.last_binding(self.target)
-        if binding is None or self.history.uses_of(source.held._id):
+        if binding is None or self.history.uses_of(source.tensor._id):
             return None
         functions = self.program.functions_in(binding)
         if not functions:
             return None
         return Obstacle(
             causes.NO_GRADIENT,
-            f"nothing that the tf.function `{functions[0]}` does passes a gradient to "
-            f"`{source.name}`",
-            "call `tf.config.run_functions_eagerly(True)` first and ask again: then the tape sees "
-            "into the function, and names the line",
+            f"no gradient flows to `{source.name}` through the tf.function `{functions[0]}`",
+            "call `tf.config.run_functions_eagerly(True)` and run this again: the tape then "
+            "observes the calls inside the function and can name the line",
             binding.line,
             False,
         )
 
-    def _part_of_another_thread(self, source: Source) -> Obstacle | None:
+    def _ancestor_from_another_thread(self, source: Source) -> Obstacle | None:
         history = self.history
-        if history.uses_of(source.held._id):
+        if history.uses_of(source.tensor._id):
             return None
-        for part in sorted(history.ancestors(self.ids)):
-            if part not in history.variables and self.is_from_another_thread(part):
-                name = self.program.name_of_id(part)
-                label = f"a part of `{self.target}`" if name is None else f"`{name}`"
-                return self.other_thread(label, part, self.target_line())
+        for ancestor in sorted(history.ancestors(self.ids)):
+            if ancestor not in history.variables and self.is_from_another_thread(ancestor):
+                name = self.program.name_of_id(ancestor)
+                label = f"an input of `{self.target}`" if name is None else f"`{name}`"
+                return self.other_thread(label, ancestor, self.target_line())
         return None
 
-    def _computed_apart(self, source: Source) -> Obstacle | None:
-        history, held = self.history, source.held
-        if held._id not in history.origins:
+    def _computed_separately(self, source: Source) -> Obstacle | None:
+        history, tensor = self.history, source.tensor
+        if tensor._id not in history.origins:
             return None
-        common = history.ancestors([held._id]) & history.ancestors(self.ids)
+        common = history.ancestors([tensor._id]) & history.ancestors(self.ids)
         if not common:
             return None
         shared = [history.variables[i]._name for i in sorted(common) if i in history.variables]
-        named = f" ({', '.join(shared[:3])}{', …' if len(shared) > 3 else ''})" if shared else ""
+        names = f" ({', '.join(shared[:3])}{', …' if len(shared) > 3 else ''})" if shared else ""
         return Obstacle(
-            causes.COMPUTED_APART,
-            f"`{source.name}` and `{self.target}` were computed apart, from the same beginnings"
-            f"{named}: `{self.target}` was not computed from `{source.name}`",
+            causes.COMPUTED_SEPARATELY,
+            f"`{source.name}` and `{self.target}` were computed separately from the same inputs"
+            f"{names}: `{self.target}` was not computed from `{source.name}`",
             f"compute `{self.target}` from `{source.name}` in the block. With Keras, call one "
-            "model that returns both, keras.Model(model.inputs, [layer.output, model.output]); if "
-            "the layer is in a nested model, call that one first and the rest on what it returns",
-            source.made_at() or self.target_line(),
+            "model that returns both, keras.Model(model.inputs, [layer.output, model.output]). If "
+            "the layer is in a nested model, call the nested model first and the other layers on "
+            "its output",
+            source.definition_line() or self.target_line(),
         )
 
     def _constant_derivative(self, source: Source) -> Obstacle | None:
         if not self.is_gradient(self.target):
             return None
         return Obstacle(
-            causes.LINEAR,
-            f"`{self.target}` is a first derivative that does not depend on `{source.name}`: what "
-            "was differentiated is linear in it, and its second derivative is zero everywhere",
-            "use unconnected_gradients='zero' if a zero is what you want",
+            causes.CONSTANT_DERIVATIVE,
+            f"`{self.target}` is a first derivative that does not depend on `{source.name}`: the "
+            "differentiated function is linear, so its second derivative is zero everywhere",
+            "use unconnected_gradients='zero' to get a zero",
             self.target_line(),
         )
 
     def _independent(self, source: Source) -> Obstacle:
         history, name, target = self.history, source.name, self.target
-        uses = history.uses_of(source.held._id)
+        uses = history.uses_of(source.tensor._id)
         if not isinstance(self.targets[0], Tensor):
-            meaning = f"`{target}` is a variable, which is not computed from anything"
+            message = f"`{target}` is a variable, which is not computed from anything"
         elif self.ids[0] not in history.origins:
-            meaning = f"`{target}` is a constant, made without `{name}`"
+            message = f"`{target}` is a constant that does not depend on `{name}`"
         elif uses:
             names = ", ".join(f"`{n}`" for n in dict.fromkeys(str(call.name) for call in uses))
-            meaning = f"`{name}` was used in the block (by {names}), but nothing of it enters "
-            meaning += f"`{target}`"
+            message = f"the block used `{name}` (in {names}), but `{target}` does not depend on it"
             if {str(call.name) for call in uses} <= _ONLY_ADD:
-                meaning += ". What is only added, as a bias is, drops out of derivatives"
+                message += ". A term that is only added, such as a bias, drops out of derivatives"
         else:
-            meaning = f"the block did not use `{name}` at all. What was computed from it before "
-            meaning += "the block, and kept in an attribute or a cache, is a constant there"
+            message = f"the block did not use `{name}`. Values that were computed from it before "
+            message += "the block, such as cached ones, are constants to the tape"
         return Obstacle(
             causes.INDEPENDENT,
-            meaning,
-            f"compute `{target}` from `{name}`, every step of the way inside the block. If it is "
-            "not meant to depend on it, leave it out, or use unconnected_gradients='zero'",
+            message,
+            f"compute `{target}` from `{name}` entirely inside the block. If it should not depend "
+            f"on `{name}`, remove `{name}` from the sources, or use unconnected_gradients='zero'",
             self.target_line(),
         )
 
-    def rebound(self, source: Source) -> Obstacle:
-        """What to say of a name that was a variable's and now is a tensor's."""
-        binding, name = source.rebound, source.name
+    def name_rebound(self, source: Source) -> Obstacle:
+        """Returns the obstacle for a name that was rebound from a variable to a tensor."""
+        binding, name = source.rebinding, source.name
         return Obstacle(
             causes.REBOUND,
-            f"the name `{name}` was that of a variable, and this line bound it to a new tensor, "
-            "which nobody watches",
-            f"change the variable in place: `{causes.assignment_instead_of(binding)}`",
+            f"`{name}` was a variable, but this line rebinds the name to a new tensor, which the "
+            "tape does not watch",
+            f"update the variable in place: `{causes.in_place_assignment(binding)}`",
             binding.line,
         )

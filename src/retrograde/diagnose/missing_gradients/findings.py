@@ -1,4 +1,4 @@
-"""Findings: what was found out about each source, as objects, as text and as HTML."""
+"""Findings, the results of `explain` for each source, as objects, text and HTML."""
 
 from __future__ import annotations
 
@@ -15,24 +15,29 @@ _WIDTH = 96
 
 @dataclass(frozen=True)
 class Finding:
-    """What `explain` found out about one source.
+    """The result of `explain` for one source.
 
-    `cause` is one of the short phrases in `causes.py`, "connected" among them.
-    `meaning` says in a sentence what happened, `cure` what to write instead, `line` where. `way`
-    names the calls between the source and the target, as far as they are known. `further` holds
-    the obstacles that wait behind the first. Where `certain` is false, the tape could not see it
-    itself, and this is what fits best.
+    Attributes:
+        source: The name of the source in the program.
+        target: The name of the target.
+        cause: A short phrase, one of those in `causes.py`; "connected" if a gradient flows.
+        message: A sentence that says what happened.
+        fix: How to change the program.
+        line: The line of the program where it happened.
+        path: The names of the calls from the source to the target, if it is connected.
+        certain: False if the tape could not observe the cause; it is then the most likely one.
+        additional: Findings for further obstacles on the same path.
     """
 
     source: str
     target: str
     cause: str
-    meaning: str
-    cure: str = ""
+    message: str
+    fix: str = ""
     line: Line | None = None
-    way: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
     certain: bool = True
-    further: tuple[Finding, ...] = field(default=())
+    additional: tuple[Finding, ...] = field(default=())
 
     @property
     def connected(self) -> bool:
@@ -46,7 +51,7 @@ class Finding:
 
     @property
     def headline(self) -> str:
-        """The answer in one line."""
+        """The first line of the text."""
         if self.connected:
             return f"d {self.target} / d {self.source}: connected"
         likely = "" if self.certain else "most likely "
@@ -59,12 +64,12 @@ class Finding:
         yield self.headline
         if self.line is not None:
             yield f"  {self.line}: {self.line.text}" if self.line.text else f"  {self.line}"
-        yield from _wrapped(_sentence(self.meaning))
-        if self.cure:
-            yield from _wrapped("Instead: " + _sentence(self.cure, capital=False))
-        for another in self.further:
-            where = "" if another.line is None else f" ({another.line})"
-            yield from _wrapped(f"Then also, {another.cause}{where}: {_sentence(another.meaning)}")
+        yield from _wrapped(_sentence(self.message))
+        if self.fix:
+            yield from _wrapped("Fix: " + _sentence(self.fix, capital=False))
+        for other in self.additional:
+            where = "" if other.line is None else f" ({other.line})"
+            yield from _wrapped(f"Also: {other.cause}{where}: {_sentence(other.message)}")
 
     def _html(self) -> str:
         answer = "connected" if self.connected else f"None: {self.cause}"
@@ -77,27 +82,27 @@ class Finding:
         cells = [
             f"<code>{html.escape(self.source)}</code>",
             html.escape(answer),
-            _marked_up(_sentence(self.meaning)) + where,
-            _marked_up(_sentence(self.cure)) if self.cure else "",
+            _to_html(_sentence(self.message)) + where,
+            _to_html(_sentence(self.fix)) if self.fix else "",
         ]
-        for another in self.further:
-            cells[2] += f"<br>Then also, {html.escape(another.cause)}: "
-            cells[2] += _marked_up(_sentence(another.meaning))
-        # A tint that lies well on light and dark pages.
-        colour = "rgba(60, 160, 60, 0.14)" if self.connected else "rgba(220, 80, 50, 0.14)"
+        for other in self.additional:
+            cells[2] += f"<br>Also: {html.escape(other.cause)}: "
+            cells[2] += _to_html(_sentence(other.message))
+        # Translucent, so that it works on light and dark pages.
+        color = "rgba(60, 160, 60, 0.14)" if self.connected else "rgba(220, 80, 50, 0.14)"
         row = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells)
-        return f'<tr style="background: {colour}">{row}</tr>'
+        return f'<tr style="background: {color}">{row}</tr>'
 
     def _repr_html_(self) -> str:
         return Explanation([self])._repr_html_()
 
 
 _CELL = "text-align: left; vertical-align: top; padding: 0.4em; overflow-wrap: anywhere"
-_HEADS = (("source", 15), ("gradient", 15), ("why", 40), ("what to write instead", 30))
+_COLUMNS = (("source", 15), ("gradient", 15), ("why", 40), ("fix", 30))
 
 
 class Explanation(Sequence):
-    """What `tape.explain` returns: a finding for each source, in their order."""
+    """The result of `tape.explain`: a finding for each source, in order."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self._findings = tuple(findings)
@@ -114,11 +119,11 @@ class Explanation(Sequence):
         return all(finding.connected for finding in self)
 
     def __str__(self) -> str:
-        """Those without a gradient first, and what is the same for several sources only once."""
+        """Returns the findings as text: missing gradients first, equal findings only once."""
         missing = [finding for finding in self if not finding.connected]
         if not missing:
             return "\n\n".join(map(str, self))
-        paragraphs = [_together(same) for same in _grouped(missing)]
+        paragraphs = [_format_group(group) for group in _grouped(missing)]
         connected = [finding.source for finding in self if finding.connected]
         if connected:
             paragraphs.append("\n".join(_wrapped(f"Connected: {', '.join(connected)}.", "")))
@@ -127,41 +132,41 @@ class Explanation(Sequence):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        heads = "".join(
-            f'<th style="text-align: left; width: {width}%">{head}</th>' for head, width in _HEADS
+        header = "".join(
+            f'<th style="text-align: left; width: {width}%">{title}</th>'
+            for title, width in _COLUMNS
         )
         rows = "".join(finding._html() for finding in self)
-        body = f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>"
+        body = f"<thead><tr>{header}</tr></thead><tbody>{rows}</tbody>"
         table = f'<table style="width: 100%; min-width: 44em; table-layout: fixed">{body}</table>'
         return f'<div style="overflow-x: auto">{table}</div>'
 
 
 def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings that differ in nothing but the name of their source, side by side."""
+    """Groups findings that differ only in the name of their source."""
     groups: dict[tuple, list[Finding]] = {}
     for finding in findings:
-        texts = [finding.meaning, finding.cure, *(f.meaning for f in finding.further)]
-        nameless = [text.replace(f"`{finding.source}`", "`…`") for text in texts]
-        groups.setdefault((finding.cause, finding.line, *nameless), []).append(finding)
+        texts = [finding.message, finding.fix, *(f.message for f in finding.additional)]
+        templates = [text.replace(f"`{finding.source}`", "`…`") for text in texts]
+        groups.setdefault((finding.cause, finding.line, *templates), []).append(finding)
     return list(groups.values())
 
 
-def _together(same: list[Finding]) -> str:
-    """The text for findings that are the same, but for their sources."""
-    first, *others = same
-    also = ", ".join(finding.source for finding in others)
-    return "\n".join([str(first), *(_wrapped(f"The same for {also}.") if also else ())])
+def _format_group(group: list[Finding]) -> str:
+    first, *others = group
+    names = ", ".join(finding.source for finding in others)
+    return "\n".join([str(first), *(_wrapped(f"The same applies to {names}.") if names else ())])
 
 
 def _sentence(text: str, capital: bool = True) -> str:
-    """`text` with a full stop, and a capital unless it begins with a name."""
+    """Returns `text` with a period, and capitalized unless it begins with a name."""
     text = text if text.endswith((".", "?")) else f"{text}."
     starts_with_word = text.split(maxsplit=1)[0].strip(",:").isalpha()
     return text[0].upper() + text[1:] if capital and starts_with_word else text
 
 
-def _marked_up(text: str) -> str:
-    """`text` as HTML, where what stands between backticks is code."""
+def _to_html(text: str) -> str:
+    """Returns `text` as HTML, with text in backticks as code."""
     return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 

@@ -1,4 +1,4 @@
-"""The history of a tape: what was made of what, recorded or not."""
+"""The history of a tape: which values were computed from which, whether recorded or not."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from retrograde.core.apply import PRIMITIVES
 from retrograde.core.custom_gradient import CustomName
-from retrograde.diagnose.tape_notes import Exit, Notes
+from retrograde.diagnose.tape_notes import Escape, Notes
 from retrograde.values.source_location import Place
 
-# How long a stretch of a way is: a way that needs less of what is uncertain comes first.
-_CALL, _DEAD_END, _INTO_VARIABLE, _OUT, _BRANCH = 1e-6, 1.0, 1.0, 1.5, 2.5
+# Costs of edges: the path with the fewest uncertain steps is the cheapest.
+_CALL, _BLOCKED, _ASSIGNMENT, _CONVERSION, _BRANCH = 1e-6, 1.0, 1.0, 1.5, 2.5
 
-_FOR_THE_EYE = frozenset({"print", "format"})  # such values do not come back
-_FEW = 64  # exits to think of for one constant
+_DISPLAY_ONLY = frozenset({"print", "format"})  # values that do not enter the computation again
+_MAX_ESCAPES = 64  # considered for each constant
 
 
 class ObservedCall(NamedTuple):
@@ -28,7 +28,7 @@ class ObservedCall(NamedTuple):
     recorded: bool
 
     def passes(self, position: int) -> bool:
-        """Whether a gradient flows from the result to the input at `position`."""
+        """Returns whether a gradient flows from the output to the input at `position`."""
         if isinstance(self.name, CustomName):
             return position not in self.name.withheld
         primitive = PRIMITIVES.get(self.name)
@@ -37,26 +37,27 @@ class ObservedCall(NamedTuple):
         return primitive.vjps is not None and primitive.vjps[position] is not None
 
 
-class Stretch(NamedTuple):
-    """One step of a way, from the value `start` to the value `end`.
+class Edge(NamedTuple):
+    """A step of a path, from the value `start` to the value `end`.
 
-    It goes by a `call`, from its input at `position`; or by an `exit`, where the value left.
+    It is either a `call`, from its input at `position`, or an `escape`, where the value left the
+    tape.
     """
 
     start: int
     end: int
     call: ObservedCall | None
     position: int
-    exit: Exit | None
+    escape: Escape | None
 
     @property
-    def is_open(self) -> bool:
-        """Whether a gradient could flow here."""
+    def passes_gradient(self) -> bool:
+        """Whether a gradient can flow along this edge."""
         return self.call is not None and self.call.passes(self.position)
 
 
 class History:
-    """All that a tape saw, and the ways through it."""
+    """Everything that a tape observed, as a graph."""
 
     def __init__(self, tape: Any) -> None:
         self.notes: Notes = tape._notes or Notes()
@@ -71,90 +72,91 @@ class History:
             self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, place, True)))
         for name, ids, outputs, place in self.notes.unrecorded:
             self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, place, False)))
-        self._stores = [e for e in self.notes.exits if e.variable is not None]
-        self._exits = [
-            e for e in self.notes.exits if e.variable is None and e.how not in _FOR_THE_EYE
+        self._assignments = [e for e in self.notes.escapes if e.variable is not None]
+        self._conversions = [
+            e for e in self.notes.escapes if e.variable is None and e.how not in _DISPLAY_ONLY
         ]
 
-    def followed_since(self, source: int) -> float:
-        """The time from which on the tape followed `source`, which may be never."""
+    def watched_since(self, source: int) -> float:
+        """Returns the time since which the tape watches `source`; infinity if it does not."""
         if source not in self._connected:
             return float("inf")
         watched = self.notes.watched.get(source)
         return 0 if watched is None else watched.when
 
-    def way(self, source: int, targets: list[int]) -> list[Stretch] | None:
-        """The way from `source` to one of `targets` that meets the fewest obstacles."""
-        since = self.followed_since(source)
-        steps: dict[int, Stretch | None] = {}
-        number = itertools.count()
-        ahead = [(0.0, next(number), target, None) for target in targets]
-        while ahead:
-            length, _, node, step = heapq.heappop(ahead)
-            if node in steps:
+    def path(self, source: int, targets: list[int]) -> list[Edge] | None:
+        """Returns the path from `source` to one of `targets` with the fewest obstacles."""
+        since = self.watched_since(source)
+        next_edges: dict[int, Edge | None] = {}
+        tie_breaker = itertools.count()
+        queue = [(0.0, next(tie_breaker), target, None) for target in targets]
+        while queue:
+            total, _, node, edge = heapq.heappop(queue)
+            if node in next_edges:
                 continue
-            steps[node] = step
+            next_edges[node] = edge
             if node == source:
-                return _traced(steps, source)
-            for stretch, cost in self._stretches_to(node, step):
-                if stretch.start not in steps:
-                    if stretch.start == source and stretch.end < since:
-                        cost += _DEAD_END
-                    heapq.heappush(ahead, (length + cost, next(number), stretch.start, stretch))
+                return _edges_from(source, next_edges)
+            for incoming, cost in self._edges_to(node, edge):
+                if incoming.start not in next_edges:
+                    if incoming.start == source and incoming.end < since:
+                        cost += _BLOCKED
+                    item = (total + cost, next(tie_breaker), incoming.start, incoming)
+                    heapq.heappush(queue, item)
         return None
 
-    def _stretches_to(self, node: int, used: Stretch | None) -> Iterator[tuple[Stretch, float]]:
-        """The stretches that end at `node`, each with its length; `used` is how it was used."""
+    def _edges_to(self, node: int, use: Edge | None) -> Iterator[tuple[Edge, float]]:
+        """Yields the edges that end at `node`, with their costs; `use` is the edge after `node`."""
         call = self.origins.get(node)
         if call is not None:
             for position, start in enumerate(call.ids):
-                stretch = Stretch(start, node, call, position, None)
-                yield stretch, _CALL if stretch.is_open else _DEAD_END
+                edge = Edge(start, node, call, position, None)
+                yield edge, _CALL if edge.passes_gradient else _BLOCKED
             return
-        time = float("inf") if used is None else used.end
-        for exit in self._stores:
-            if exit.variable == node and exit.when < time:
-                yield Stretch(exit.tensor, node, None, 0, exit), _INTO_VARIABLE
-        if node > self.began:  # a constant or a variable made in the block
-            before = [exit for exit in self._exits if exit.when < node]
-            for age, exit in enumerate(reversed(before[-_FEW:])):
-                cost = _BRANCH if exit.how == "bool" else _OUT
-                yield Stretch(exit.tensor, node, None, 0, exit), cost + age * 1e-3
+        time = float("inf") if use is None else use.end
+        for escape in self._assignments:
+            if escape.variable == node and escape.when < time:
+                yield Edge(escape.tensor, node, None, 0, escape), _ASSIGNMENT
+        if node > self.began:  # a constant or a variable that was created in the block
+            before = [escape for escape in self._conversions if escape.when < node]
+            for age, escape in enumerate(reversed(before[-_MAX_ESCAPES:])):
+                cost = _BRANCH if escape.how == "bool" else _CONVERSION
+                yield Edge(escape.tensor, node, None, 0, escape), cost + age * 1e-3
 
     def ancestors(self, nodes: list[int]) -> set[int]:
-        """All values that `nodes` were made of, by calls that the tape saw."""
+        """Returns all values that `nodes` were computed from, by observed calls."""
         seen: set[int] = set()
-        ahead = list(nodes)
-        while ahead:
-            node = ahead.pop()
+        pending = list(nodes)
+        while pending:
+            node = pending.pop()
             if node not in seen:
                 seen.add(node)
                 call = self.origins.get(node)
-                ahead += call.ids if call else ()
+                pending += call.ids if call else ()
         return seen
 
     def uses_of(self, node: int) -> list[ObservedCall]:
-        """The calls that took `node` as an input."""
+        """Returns the calls that have `node` as an input."""
         return [call for call in self.origins.values() if node in call.ids]
 
 
-def _traced(steps: dict[int, Stretch | None], source: int) -> list[Stretch]:
-    way = []
-    step = steps[source]
-    while step is not None:
-        way.append(step)
-        step = steps[step.end]
-    return way
+def _edges_from(source: int, next_edges: dict[int, Edge | None]) -> list[Edge]:
+    path = []
+    edge = next_edges[source]
+    while edge is not None:
+        path.append(edge)
+        edge = next_edges[edge.end]
+    return path
 
 
 def _recorded(tape: Any) -> Iterator[tuple[str, tuple, tuple]]:
-    """The name, inputs and outputs of each recorded call; also if the tape is spent."""
+    """Yields the name, inputs and outputs of each recorded call, even if the tape was used."""
     if tape._entries is not None:
         for plan, ids, out, _, _ in tape._entries:
             yield plan.name, ids, tuple([i for i, _ in out]) if type(out) is tuple else (out,)
         return
-    made = ((out, ids) for out, ids in tape._connected.items() if ids is not None)
-    calls = itertools.groupby(made, key=lambda pair: id(pair[1]))  # outputs of a call share ids
-    for name, (_, pairs) in zip(tape._names, calls, strict=True):
-        outs, (ids, *_) = zip(*pairs, strict=True)
+    pairs = ((out, ids) for out, ids in tape._connected.items() if ids is not None)
+    calls = itertools.groupby(pairs, key=lambda pair: id(pair[1]))  # outputs of a call share ids
+    for name, (_, group) in zip(tape._names, calls, strict=True):
+        outs, (ids, *_) = zip(*group, strict=True)
         yield name, ids, outs

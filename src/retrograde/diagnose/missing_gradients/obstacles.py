@@ -1,4 +1,4 @@
-"""What stands between a source and the target."""
+"""Finds the obstacles between a source and the target."""
 
 from __future__ import annotations
 
@@ -13,60 +13,61 @@ from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives.jacobian import pull
 from retrograde.diagnose.missing_gradients import causes
-from retrograde.diagnose.missing_gradients.disconnected import Disconnected
+from retrograde.diagnose.missing_gradients.disconnected import DisconnectedQuery
 from retrograde.diagnose.missing_gradients.findings import Finding
-from retrograde.diagnose.missing_gradients.history import Stretch
-from retrograde.diagnose.missing_gradients.questions import Obstacle, Source, held_or_followed
+from retrograde.diagnose.missing_gradients.history import Edge
+from retrograde.diagnose.missing_gradients.query import Obstacle, Source, tensor_or_variable
 from retrograde.diagnose.missing_gradients.source_code import Line
 from retrograde.values import dtypes
 from retrograde.values.source_location import Place
 
 
-class Inquiry(Disconnected):
-    """A question, and how it is answered."""
+class ExplainQuery(DisconnectedQuery):
+    """A query that returns a finding for each source."""
 
     def finding(self, leaf: Any, position: int, count: int) -> Finding:
-        """What there is to say about one source."""
-        held = held_or_followed(leaf)
-        source = Source(leaf, held, self.program, position, count)
+        """Returns the finding for one source."""
+        tensor = tensor_or_variable(leaf)
+        source = Source(leaf, tensor, self.program, position, count)
         obstacles = self._obstacles(source)
         if not obstacles:
-            found = self.history.way(held._id, self.ids)
-            way = tuple(str(stretch.call.name) for stretch in found)
-            return Finding(source.name, self.target, causes.CONNECTED, _way_in_words(way), way=way)
+            edges = self.history.path(tensor._id, self.ids)
+            path = tuple(str(edge.call.name) for edge in edges)
+            message = _format_path(path)
+            return Finding(source.name, self.target, causes.CONNECTED, message, path=path)
         first, *others = (
-            Finding(source.name, self.target, cause, meaning, cure, Line.of(line), (), certain)
-            for cause, meaning, cure, line, certain in obstacles
+            Finding(source.name, self.target, cause, message, fix, Line.of(line), (), certain)
+            for cause, message, fix, line, certain in obstacles
         )
-        return first if not others else _with_further(first, others)
+        return dataclasses.replace(first, additional=tuple(others)) if others else first
 
     def _obstacles(self, source: Source) -> list[Obstacle]:
-        """What stands between the source and the target, seen from the source."""
-        held = source.held
-        if held is None:
-            return [self._no_tensor(source)]
-        if held._spec.dtype not in dtypes.INEXACT:
-            return [self._integer(source)]
+        """Returns the obstacles between the source and the target, from the source on."""
+        tensor = source.tensor
+        if tensor is None:
+            return [self._source_not_a_tensor(source)]
+        if tensor._spec.dtype not in dtypes.INEXACT:
+            return [self._integer_source(source)]
         if not self.targets:
-            return [self._no_tensor_target()]
-        way = self.history.way(held._id, self.ids)
-        if way is None:
+            return [self._target_not_a_tensor()]
+        path = self.history.path(tensor._id, self.ids)
+        if path is None:
             inexact = any(t._spec.dtype in dtypes.INEXACT for t in self.targets)
-            return [self.why_apart(source) if inexact else self._integer_target()]
-        return way and (self._on_the_way(source, way) or self._withheld(source, way))
+            return [self.why_disconnected(source) if inexact else self._integer_target()]
+        return path and (self._along(path, source) or self._none_returned(path, source))
 
-    # What the source or the target is
+    # The source and the target
 
-    def _no_tensor(self, source: Source) -> Obstacle:
+    def _source_not_a_tensor(self, source: Source) -> Obstacle:
         leaf, name = source.leaf, source.name
         if hasattr(leaf, "_keras_history") or type(leaf).__name__ == "KerasTensor":
             return Obstacle(
                 causes.SYMBOLIC,
-                f"`{name}` is a symbolic Keras tensor: a place in a model, without a value",
-                "take a real tensor, watch it and call the model on it in the block: "
-                f"`{self.tape_name}.watch(x); y = model(x)`. For the output of a layer, make a "
-                "model that returns it too, keras.Model(model.inputs, [layer.output, "
-                "model.output]), and take the gradient by what that returns",
+                f"`{name}` is a symbolic Keras tensor, which has no value",
+                "watch a concrete tensor and call the model on it in the block: "
+                f"`{self.tape_name}.watch(x); y = model(x)`. For the output of a layer, create a "
+                "model that returns it as well, keras.Model(model.inputs, [layer.output, "
+                "model.output]), and differentiate with respect to the returned tensor",
                 self.program.line,
             )
         if hasattr(leaf, "trainable_variables") or hasattr(leaf, "trainable_weights"):
@@ -77,29 +78,30 @@ class Inquiry(Disconnected):
                 self.program.line,
             )
         return Obstacle(
-            causes.NO_TENSOR,
-            f"`{name}` is of type {type(leaf).__name__}, and tapes follow tensors and variables",
-            f"make it a tensor before the block, `x = tf.constant(...)`, call "
-            f"`{self.tape_name}.watch(x)` and use x from then on",
+            causes.NOT_A_TENSOR,
+            f"`{name}` is of type {type(leaf).__name__}; tapes watch only tensors and variables",
+            f"convert it to a tensor before the block, `x = tf.constant(...)`, call "
+            f"`{self.tape_name}.watch(x)` and use x in the block",
             self.program.line,
         )
 
-    def _integer(self, source: Source) -> Obstacle:
-        dtype = source.held.dtype.name
+    def _integer_source(self, source: Source) -> Obstacle:
+        dtype = source.tensor.dtype.name
         return Obstacle(
             causes.INTEGER_SOURCE,
-            f"`{source.name}` has dtype {dtype}: only floats and complex numbers have gradients",
-            "make it a floating-point tensor or variable from the start, as with "
-            "`dtype=tf.float32` or `3.0` in place of `3`",
-            source.made_at() or self.program.line,
+            f"`{source.name}` has dtype {dtype}; only floating-point and complex dtypes have "
+            "gradients",
+            "create it with a floating-point dtype, for example with `dtype=tf.float32` or with "
+            "`3.0` instead of `3`",
+            source.definition_line() or self.program.line,
         )
 
-    def _no_tensor_target(self) -> Obstacle:
+    def _target_not_a_tensor(self) -> Obstacle:
         return Obstacle(
-            causes.NO_TENSOR_TARGET,
-            f"`{self.target}` is no tensor: its value has left for Python",
+            causes.TARGET_NOT_A_TENSOR,
+            f"`{self.target}` is not a tensor: its value was converted to Python or NumPy",
             "keep the target as a tensor, without float(), .numpy() or .item(), and convert it "
-            "after the gradient is taken",
+            "after computing the gradient",
             self.target_line(),
         )
 
@@ -107,130 +109,129 @@ class Inquiry(Disconnected):
         return Obstacle(
             causes.INTEGER_TARGET,
             f"`{self.target}` has dtype {self.targets[0].dtype.name}, which has no gradient",
-            "take the gradient of a floating-point value, before it is made into integers",
+            "differentiate a floating-point value, before it is cast to integers",
             self.target_line(),
         )
 
-    # Obstacles on the way
+    # Obstacles along a path
 
-    def _on_the_way(self, source: Source, way: list[Stretch]) -> list[Obstacle]:
+    def _along(self, path: list[Edge], source: Source) -> list[Obstacle]:
         found = []
-        since = self.history.followed_since(source.held._id)
-        if way[0].call is not None and way[0].is_open and way[0].end < since:
-            found.append(self._not_watched(source, way[0].call.place))
-        for stretch in way:
-            if stretch.call is not None and not stretch.is_open:
-                cause = causes.of_dead_end(stretch.call, stretch.position)
-                found.append(Obstacle(*cause, stretch.call.place or self.target_line()))
-            elif stretch.exit is not None:
-                if stretch.exit.how == "bool" and found and found[-1].cause == causes.NO_SLOPE:
-                    found.pop()  # the comparison of an `if`: its decision is what matters
-                place = stretch.exit.place
-                cause = causes.of_exit(stretch.exit, "" if place is None else place.marked)
-                found.append(Obstacle(*cause, place, stretch.exit.variable is not None))
-        if way[0].exit is not None and way[0].exit.when < since:
+        first = path[0]
+        since = self.history.watched_since(source.tensor._id)
+        if first.call is not None and first.passes_gradient and first.end < since:
+            found.append(self._not_watched(source, first.call.place))
+        for edge in path:
+            if edge.call is not None and not edge.passes_gradient:
+                cause = causes.of_blocking_call(edge.call, edge.position)
+                found.append(Obstacle(*cause, edge.call.place or self.target_line()))
+            elif edge.escape is not None:
+                is_branch = edge.escape.how == "bool"
+                if is_branch and found and found[-1].cause == causes.NON_DIFFERENTIABLE:
+                    found.pop()  # the comparison in an `if`: the branch is the actual cause
+                place = edge.escape.place
+                cause = causes.of_escape(edge.escape, "" if place is None else place.marked)
+                found.append(Obstacle(*cause, place, edge.escape.variable is not None))
+        if first.escape is not None and first.escape.when < since:
             found.append(self._not_watched(source, None))
         return found
 
     def _not_watched(self, source: Source, place: Place | None) -> Obstacle:
-        held, name, tape = source.held, source.name, self.tape_name
-        watched = self.history.notes.watched.get(held._id)
+        tensor, name, tape = source.tensor, source.name, self.tape_name
+        watched = self.history.notes.watched.get(tensor._id)
         used_at = place or self.first_use(source) or self.target_line()
         if watched is not None:
             return Obstacle(
                 causes.WATCHED_LATE,
-                f"`{name}` was used before it was watched, and a tape follows what comes after",
+                f"`{name}` was used before it was watched, and those uses were not recorded",
                 f"call `{tape}.watch({name})` before the first line that uses `{name}`",
                 watched.place,
             )
-        if not isinstance(held, Tensor):
+        if not isinstance(tensor, Tensor):
             return self._variable_not_watched(source, used_at)
-        if source.rebound is not None:
-            return self.rebound(source)
-        if self.is_from_another_thread(held._id):
-            return self.other_thread(f"`{name}`", held._id, used_at)
+        if source.rebinding is not None:
+            return self.name_rebound(source)
+        if self.is_from_another_thread(tensor._id):
+            return self.other_thread(f"`{name}`", tensor._id, used_at)
         return Obstacle(
             causes.NOT_WATCHED,
-            f"`{name}` is a plain tensor, and nobody watched it: by itself a tape follows only "
-            "trainable variables",
+            f"`{name}` is a plain tensor that was not watched: tapes watch only trainable "
+            "variables automatically",
             f"call `{tape}.watch({name})` at the start of the block, or make it a tf.Variable",
             used_at,
         )
 
     def _variable_not_watched(self, source: Source, used_at: Any) -> Obstacle:
         name, tape = source.name, self.tape_name
-        if not source.held._trainable:
+        if not source.tensor._trainable:
             return Obstacle(
                 causes.NOT_TRAINABLE,
-                f"`{name}` is a variable with trainable=False, which tapes do not watch by "
-                "themselves",
-                f"make it with trainable=True, or call `{tape}.watch({name})` at the start of the "
-                "block",
-                source.made_at() or used_at,
+                f"`{name}` is a variable with trainable=False; tapes do not watch it automatically",
+                f"create it with trainable=True, or call `{tape}.watch({name})` at the start of "
+                "the block",
+                source.definition_line() or used_at,
             )
         opened = self.program.last_binding(tape)
         return Obstacle(
             causes.VARIABLES_NOT_WATCHED,
-            f"the tape was made with watch_accessed_variables=False, and nobody watched `{name}`",
-            f"call `{tape}.watch({name})` at the start of the block, or leave "
-            "watch_accessed_variables=False out",
+            f"the tape was created with watch_accessed_variables=False, and `{name}` was not "
+            "watched",
+            f"call `{tape}.watch({name})` at the start of the block, or remove "
+            "watch_accessed_variables=False",
             used_at if opened is None else opened.line,
         )
 
-    def _withheld(self, source: Source, way: list[Stretch]) -> list[Obstacle]:
-        """Where a way is open, and yet a rule gave `None`: those of users may."""
-        held = source.held
-        if self.tape._entries is not None and any(_is_custom(s) for s in way):
-            self._try(held)
-            again = self._on_the_way(source, self.history.way(held._id, self.ids))
-            if again:
-                return again
+    def _none_returned(self, path: list[Edge], source: Source) -> list[Obstacle]:
+        """Returns the obstacle if a gradient function returned `None`: custom ones may."""
+        tensor = source.tensor
+        if self.tape._entries is not None and any(_is_custom(edge) for edge in path):
+            self._run_backward(tensor)
+            found = self._along(self.history.path(tensor._id, self.ids), source)
+            if found:
+                return found
         missing = self.history.notes.missing
-        if missing is None or held not in alive(missing.sources):
+        if missing is None or tensor not in alive(missing.sources):
             return []
         if not all(t in alive(missing.targets) for t in self.targets):
             return []
-        names = ", ".join(dict.fromkeys(f"`{s.call.name}`" for s in way))
+        names = ", ".join(dict.fromkeys(f"`{edge.call.name}`" for edge in path))
         return [
             Obstacle(
                 causes.NO_GRADIENT,
-                f"one of the calls on the way passes no gradient to what it was given: {names}",
-                "use another operation there, or give it a gradient with tf.custom_gradient",
+                f"one of the calls on the path returned no gradient for its input: {names}",
+                "use a different operation, or define a gradient with tf.custom_gradient",
                 self.target_line(),
                 False,
             )
         ]
 
-    def _try(self, held: Any) -> None:
-        """Walks back once, so that users' rules show for which inputs they have no gradient."""
+    def _run_backward(self, tensor: Any) -> None:
+        """Runs a backward pass, so that custom gradients note the inputs without a gradient."""
         tape = self.tape
         inexact = [t for t in self.targets if t._spec.dtype in dtypes.INEXACT]
         seeds = [np.ones(t._spec.shape, t._spec.dtype) for t in inexact]
         with alone():
-            pull(TapeSnapshot(list(tape._entries), tape._roots, False), inexact, seeds, [held])
+            pull(TapeSnapshot(list(tape._entries), tape._roots, False), inexact, seeds, [tensor])
 
 
 def alive(references: tuple) -> list:
+    """Returns the objects of weak references, `None` for those that are gone."""
     return ById(reference() for reference in references)
 
 
 class ById(list):
-    """Looks for elements by identity: tensors compare by value."""
+    """A list that compares its elements by identity: tensors compare by value."""
 
     def __contains__(self, value: Any) -> bool:
         return any(element is value for element in self)
 
 
-def _is_custom(stretch: Stretch) -> bool:
-    return stretch.call is not None and isinstance(stretch.call.name, CustomName)
+def _is_custom(edge: Edge) -> bool:
+    return edge.call is not None and isinstance(edge.call.name, CustomName)
 
 
-def _way_in_words(way: tuple[str, ...]) -> str:
-    if not way:
+def _format_path(path: tuple[str, ...]) -> str:
+    if not path:
         return "it is the target itself"
-    shown = way if len(way) <= 12 else (*way[:5], f"… {len(way) - 10} more …", *way[-5:])
-    return f"by {len(way)} call{'s' if len(way) > 1 else ''}: {' → '.join(shown)}"
-
-
-def _with_further(first: Finding, others: list[Finding]) -> Finding:
-    return dataclasses.replace(first, further=tuple(others))
+    shown = path if len(path) <= 12 else (*path[:5], f"… {len(path) - 10} more …", *path[-5:])
+    return f"through {len(path)} call{'s' if len(path) > 1 else ''}: {' → '.join(shown)}"

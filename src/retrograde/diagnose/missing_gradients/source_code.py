@@ -1,7 +1,7 @@
-"""The user's program as text: what names stand for, and where they were given their values.
+"""Analyzes the source code of the user's program: the values of names and their bindings.
 
-A tape does not keep the line of every call. Where it has none, the program itself often tells,
-at no cost while it runs.
+A tape does not keep the line of every call. The missing lines can often be found in the source
+code, at no cost while the program runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The line itself, without the blanks around it; empty if the file cannot be read."""
+        """The text of the line without surrounding whitespace; empty if the file is unreadable."""
         return linecache.getline(self.filename, self.line).strip()
 
     def __str__(self) -> str:
@@ -32,44 +32,43 @@ class Line(NamedTuple):
 
     @classmethod
     def of(cls, place: Place | Line | None) -> Line | None:
-        """The line of a place."""
+        """Returns the line of a place."""
         return None if place is None else cls(place.filename, place.line)
 
 
 def _short(filename: str) -> str:
-    """The name of a file from here, if it is below the working directory."""
-    here = os.path.join(os.getcwd(), "")
-    return filename.removeprefix(here)
+    """Returns the path relative to the working directory, if the file is below it."""
+    return filename.removeprefix(os.path.join(os.getcwd(), ""))
 
 
 class Binding(NamedTuple):
-    """A statement that gives a name its value."""
+    """A statement that binds a name."""
 
     line: Line
     name: str
     value: ast.expr | None
-    sign: str  # "+=" and the like for a statement that changes the value, else "="
+    operator: str  # "+=" and the like for an augmented assignment, else "="
 
     @property
-    def makes_variable(self) -> bool:
+    def creates_variable(self) -> bool:
         """Whether the value is a new `tf.Variable`."""
         return isinstance(self.value, ast.Call) and _last_name(self.value.func) == "Variable"
 
     @property
     def takes_gradient(self) -> bool:
-        """Whether the value is what a tape was asked for."""
+        """Whether the value is a derivative that a tape computes."""
         methods = ("gradient", "jacobian", "batch_jacobian")
         return isinstance(self.value, ast.Call) and _last_name(self.value.func) in methods
 
     @property
     def reads(self) -> set[str]:
-        """The names that the value is made of; not those of comprehensions and lambdas in it."""
+        """The names that the value reads, except local names of comprehensions and lambdas."""
         nodes = [] if self.value is None else list(ast.walk(self.value))
         names = [node for node in nodes if isinstance(node, ast.Name)]
-        own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-        own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-        read = {node.id for node in names} - own
-        return read | {self.name} if self.sign != "=" else read
+        local = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        read = {node.id for node in names} - local
+        return read | {self.name} if self.operator != "=" else read
 
 
 def _last_name(node: ast.expr | None) -> str:
@@ -77,7 +76,7 @@ def _last_name(node: ast.expr | None) -> str:
 
 
 class Program:
-    """The function that asked, or the whole module, as text and with the values it holds now."""
+    """The calling function and its module: their source code and current values."""
 
     def __init__(self, frame: FrameType | None) -> None:
         self._frame = frame
@@ -97,7 +96,7 @@ class Program:
         function = _function_at(module, frame)
         if function is not None:
             scopes.append(function)
-        for scope in scopes:  # what the function binds hides what the module does
+        for scope in scopes:  # bindings of the function hide those of the module
             found: dict[str, list[Binding]] = {}
             for binding in _bindings_in(scope, filename):
                 found.setdefault(binding.name, []).append(binding)
@@ -106,43 +105,43 @@ class Program:
 
     @property
     def line(self) -> Line | None:
-        """Where it is now: the line that asked."""
+        """The line of the call."""
         if self._frame is None:
             return None
         return Line(self._frame.f_code.co_filename, self._frame.f_lineno)
 
     def names_of(self, value: Any) -> list[str]:
-        """Expressions that stand for `value` in the program: names first, then what they hold."""
+        """Returns expressions for `value`: names first, then elements and attributes of names."""
         named = self._named()
-        direct = [name for name, held in named if held is value]
-        if direct or hasattr(value, "path"):  # Keras gives its variables better names
+        direct = [name for name, bound in named if bound is value]
+        if direct or hasattr(value, "path"):  # Keras variables have better names of their own
             return direct
-        return [whole for name, held in named for whole in _inside(name, held, value)]
+        return [path for name, bound in named for path in _paths_inside(name, bound, value)]
 
-    def holders_of(self, *values: Any) -> list[str]:
-        """The names of models, layers and modules that have one of `values` as a variable."""
+    def owners_of(self, *values: Any) -> list[str]:
+        """Returns the names of models, layers and modules that own one of `values`."""
         return [
             name
-            for name, held in self._named()
-            if any(own is value for own in _variables_of(held) for value in values)
+            for name, bound in self._named()
+            if any(variable is value for variable in _variables_of(bound) for value in values)
         ]
 
     def name_of_id(self, tensor_id: int) -> str | None:
-        """The name of the tensor or variable with an id, if the program still holds it."""
+        """Returns the name of the tensor or variable with this id, if it still has one."""
         named = self._named()
-        return next((name for name, held in named if _id_of(held) == tensor_id), None)
+        return next((name for name, bound in named if _id_of(bound) == tensor_id), None)
 
     def _named(self) -> list[tuple[str, Any]]:
-        """Names and what they stand for; those of the function come first."""
+        """Returns names and their values, those of the function first."""
         if self._frame is None:
             return []
-        spaces = [self._frame.f_locals]
+        scopes = [self._frame.f_locals]
         if self._frame.f_globals is not self._frame.f_locals:
-            spaces.append(self._frame.f_globals)
-        return [(n, v) for space in spaces for n, v in list(space.items()) if _is_plain(n)]
+            scopes.append(self._frame.f_globals)
+        return [(n, v) for scope in scopes for n, v in list(scope.items()) if _is_public(n)]
 
     def functions_in(self, binding: Binding) -> list[str]:
-        """The names of all that a statement calls which was made by `tf.function`."""
+        """Returns the names of the `tf.function` objects that a statement calls."""
         nodes = () if binding.value is None else ast.walk(binding.value)
         called = {
             node.func.id
@@ -152,32 +151,33 @@ class Program:
         return [n for n, v in self._named() if n in called and hasattr(v, "get_concrete_function")]
 
     def bindings_of(self, name: str) -> list[Binding]:
-        """All statements that bind `name`, in their order."""
+        """Returns all statements that bind `name`, in order."""
         return self._bindings.get(name, [])
 
     def last_binding(self, name: str) -> Binding | None:
-        """The statement that gave `name` its value, as far as the order of lines tells."""
+        """Returns the statement that bound `name` last, judging by line numbers."""
         bindings = self.bindings_of(name)
         before = [b for b in bindings if b.line.line <= self.line.line]
         return (before or bindings or [None])[-1]
 
     def first_use(self, name: str, tape: str) -> Line | None:
-        """The first line in the `with` block of `tape` that uses the value of `name`."""
+        """Returns the first line in the `with` block of `tape` that reads `name`."""
         for block in self._blocks:
             if tape in [_last_name(item.optional_vars) for item in block.items]:
-                uses = [node for part in block.body for node in ast.walk(part)]
-                names = [n for n in uses if isinstance(n, ast.Name) and n.id == name]
+                nodes = [node for statement in block.body for node in ast.walk(statement)]
+                names = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
                 lines = [n.lineno for n in names if isinstance(n.ctx, ast.Load)]
                 if lines:
                     return Line(self.line.filename, min(lines))
         return None
 
-    def is_made_from(self, name: str, source: str) -> bool:
-        """Whether the value of `name` was computed from that of `source`, by way of other names."""
-        seen, ahead = set(), {name}
-        while ahead:
-            seen |= ahead
-            ahead = {n for one in ahead for b in self.bindings_of(one) for n in b.reads} - seen
+    def is_computed_from(self, name: str, source: str) -> bool:
+        """Returns whether `name` was computed from `source`, possibly through other names."""
+        seen, pending = set(), {name}
+        while pending:
+            seen |= pending
+            bindings = [b for n in pending for b in self.bindings_of(n)]
+            pending = {n for b in bindings for n in b.reads} - seen
         return source in seen - {name}
 
 
@@ -186,28 +186,27 @@ def _id_of(value: Any) -> int | None:
 
 
 def _variables_of(value: Any) -> list:
-    """The variables of a model, layer or module, if `value` is one."""
+    """Returns the variables of a model, layer or module; none for other values."""
     if isinstance(value, type) or not hasattr(type(value), "trainable_variables"):
         return []
     return list(value.trainable_variables)
 
 
-def _is_plain(name: str) -> bool:
-    """Not a name that Python or a notebook gives to results."""
+def _is_public(name: str) -> bool:
+    """Returns whether a name is the user's, not one that Python or a notebook assigns."""
     return not name.startswith("_") and name not in ("In", "Out")
 
 
-def _inside(name: str, held: Any, value: Any) -> list[str]:
-    """Where `value` is among the elements or attributes of an object called `name`."""
-    if type(held) in (list, tuple):
-        return [f"{name}[{i}]" for i, element in enumerate(held) if element is value]
-    if type(held) is dict:
-        return [f"{name}[{key!r}]" for key, element in held.items() if element is value]
-    attributes = getattr(held, "__dict__", None)
-    if type(attributes) is not dict or isinstance(held, type(os)):
+def _paths_inside(name: str, container: Any, value: Any) -> list[str]:
+    """Returns expressions for `value` as an element or attribute of the object `name`."""
+    if type(container) in (list, tuple):
+        return [f"{name}[{i}]" for i, element in enumerate(container) if element is value]
+    if type(container) is dict:
+        return [f"{name}[{key!r}]" for key, element in container.items() if element is value]
+    attributes = getattr(container, "__dict__", None)
+    if type(attributes) is not dict or isinstance(container, type(os)):
         return []
-    public = [(key, held) for key, held in attributes.items() if _is_plain(key)]
-    return [f"{name}.{key}" for key, element in public if element is value]
+    return [f"{name}.{key}" for key, v in attributes.items() if v is value and _is_public(key)]
 
 
 def _function_at(module: ast.Module, frame: FrameType) -> ast.AST | None:
@@ -221,14 +220,14 @@ def _function_at(module: ast.Module, frame: FrameType) -> ast.AST | None:
 
 
 def _bindings_in(scope: ast.AST, filename: str) -> list[Binding]:
-    """The bindings of a function or module, without those of the functions in it."""
+    """Returns the bindings of a function or module, without those of nested functions."""
     found = []
-    ahead = list(ast.iter_child_nodes(scope))
-    while ahead:
-        node = ahead.pop(0)
+    pending = list(ast.iter_child_nodes(scope))
+    while pending:
+        node = pending.pop(0)
         found += _bindings_by(node, filename)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            ahead[:0] = list(ast.iter_child_nodes(node))
+            pending[:0] = list(ast.iter_child_nodes(node))
     return found
 
 
@@ -240,7 +239,7 @@ def _bindings_by(node: ast.AST, filename: str) -> list[Binding]:
             pairs = _pairs(target, value)
         case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
             line = Line(filename, node.lineno)
-            return [Binding(line, name, value, _SIGNS.get(type(op), "?="))]
+            return [Binding(line, name, value, _AUGMENTED.get(type(op), "?="))]
         case ast.NamedExpr(target=target, value=value):
             pairs = _pairs(target, value)
         case ast.withitem(context_expr=value, optional_vars=ast.Name(id=name)):
@@ -250,11 +249,11 @@ def _bindings_by(node: ast.AST, filename: str) -> list[Binding]:
     return [Binding(Line(filename, node.lineno), name, value, "=") for name, value in pairs]
 
 
-_SIGNS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
+_AUGMENTED = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
-    """Names and what they are bound to; element by element if both sides are written out."""
+    """Returns names and their values; element by element if both sides are tuples or lists."""
     if isinstance(target, ast.Name):
         return [(target.id, value)]
     if not isinstance(target, (ast.Tuple, ast.List)):

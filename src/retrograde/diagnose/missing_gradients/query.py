@@ -1,4 +1,4 @@
-"""A question to a tape: about which targets and sources, and what the program calls them."""
+"""A query: a tape, its targets and sources, and the names that the program has for them."""
 
 from __future__ import annotations
 
@@ -14,75 +14,76 @@ from retrograde.values.source_location import Place
 
 
 class Obstacle(NamedTuple):
-    """What keeps a gradient from a source: see `Finding` for what its parts mean."""
+    """Something that keeps the gradient from a source; its fields are those of `Finding`."""
 
     cause: str
-    meaning: str
-    cure: str
+    message: str
+    fix: str
     line: Place | Line | None
     certain: bool = True
 
 
 class Source:
-    """A source as the user gave it: by which names, and where they got their value."""
+    """A source: the object that the user passed, its tensor or variable, and its names."""
 
-    def __init__(self, leaf: Any, held: Any, program: Program, position: int, count: int) -> None:
-        self.leaf, self.held = leaf, held
+    def __init__(self, leaf: Any, tensor: Any, program: Program, position: int, count: int) -> None:
+        self.leaf, self.tensor = leaf, tensor
         self.names = program.names_of(leaf)
         self._program = program
-        own = getattr(leaf, "path", None) or getattr(held, "_name", None)
+        own_name = getattr(leaf, "path", None) or getattr(tensor, "_name", None)
         if self.names:
             self.name = self.names[0]
-        elif isinstance(own, str) and own != "Variable":
-            self.name = own
+        elif isinstance(own_name, str) and own_name != "Variable":
+            self.name = own_name
         else:
             self.name = f"sources[{position}]" if count > 1 else "source"
 
     @property
-    def roots(self) -> set[str]:
-        """The names of all that holds the source: a list, an object, a model."""
-        roots = {re.match(r"\w+", name)[0] for name in self.names}
-        return roots | set(self._program.holders_of(self.leaf, self.held))
+    def owner_names(self) -> set[str]:
+        """The names of the lists, objects and models that contain the source, and its own."""
+        first_names = {re.match(r"\w+", name)[0] for name in self.names}
+        return first_names | set(self._program.owners_of(self.leaf, self.tensor))
 
-    def made_at(self) -> Line | None:
-        """The line that gave the source its name."""
+    def definition_line(self) -> Line | None:
+        """Returns the line that bound the name of the source."""
         bindings = [self._program.last_binding(name) for name in self.names]
         return next((binding.line for binding in bindings if binding is not None), None)
 
     @property
-    def rebound(self) -> Any:
-        """The statement that bound the name of a variable to a tensor, if there is one."""
-        if not isinstance(self.held, Tensor):
+    def rebinding(self) -> Any:
+        """The statement that rebound the name from a variable to a tensor, if there is one."""
+        if not isinstance(self.tensor, Tensor):
             return None
         for name in self.names:
             bindings = self._program.bindings_of(name)
-            made = [b for b in bindings if b.makes_variable]
-            later = [b for b in bindings if not b.makes_variable and made and b.line > made[0].line]
+            created = [b for b in bindings if b.creates_variable]
+            others = [b for b in bindings if not b.creates_variable]
+            later = [b for b in others if created and b.line > created[0].line]
             if later:
                 return later[-1]
         return None
 
 
-class Question:
-    """One question to one tape, about some targets."""
+class Query:
+    """One call of `explain`: a tape and its targets."""
 
     def __init__(self, tape: Any, targets: list, program: Program) -> None:
         self.tape = tape
         self.program = program
         self.history = History(tape)
-        self.targets = [held for held in map(held_or_followed, targets) if held is not None]
+        self.targets = [x for x in map(tensor_or_variable, targets) if x is not None]
         self.ids = [target._id for target in self.targets]
         names = program.names_of(targets[0]) if len(targets) == 1 else []
         self.target = names[0] if names else "target"
         self.tape_name = (program.names_of(tape) or ["tape"])[0]
 
     def is_gradient(self, name: str) -> bool:
-        """Whether `name` stands for what a tape was asked for."""
+        """Returns whether the value of `name` was computed by a tape, such as by `gradient`."""
         binding = self.program.last_binding(name)
         return binding is not None and binding.takes_gradient
 
     def target_line(self) -> Any:
-        """Where the target was computed: by the tape's own lines, else by the program's text."""
+        """Returns where the target was computed: from the tape if known, else from the source."""
         for target in self.ids:
             call = self.history.origins.get(target)
             if call is not None and call.place is not None:
@@ -91,7 +92,7 @@ class Question:
         return self.program.line if binding is None else binding.line
 
     def first_use(self, source: Source) -> Line | None:
-        """The first line of the block that uses the source, by the program's text."""
+        """Returns the first line of the block that uses the source, found in the source code."""
         for name in source.names:
             line = self.program.first_use(name, self.tape_name)
             if line is not None:
@@ -99,21 +100,22 @@ class Question:
         return None
 
 
-def held_or_followed(leaf: Any) -> Any:
-    """The tensor or variable that `leaf` is or stands for."""
-    held = source_of(leaf)
-    if held is None and isinstance(leaf, CompositeTensor) and leaf._takes_gradients:
+def tensor_or_variable(leaf: Any) -> Any:
+    """Returns the tensor or variable that the tape watches for `leaf`, or `None`."""
+    tensor = source_of(leaf)
+    if tensor is None and isinstance(leaf, CompositeTensor) and leaf._takes_gradients:
         return leaf._followed
-    return held
+    return tensor
 
 
 def advice_for(leaf: Any) -> str:
     """Returns advice for users who passed a part of a model, as the end of a message."""
     if hasattr(leaf, "_keras_history"):
         return (
-            " It is symbolic, a place in a model without a value: watch a real tensor, call the "
-            "model on it, and take the gradient by that tensor, or by what the model returns."
+            " It is a symbolic Keras tensor, which has no value: watch a concrete tensor, call the "
+            "model on it, and differentiate with respect to that tensor or to an output of the "
+            "model."
         )
     if hasattr(leaf, "trainable_variables"):
-        return " Pass its variables, as its attribute `trainable_variables` has them."
+        return " Pass its variables: the attribute `trainable_variables`."
     return ""

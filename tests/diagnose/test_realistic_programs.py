@@ -1,7 +1,7 @@
-"""Programs as people write them, each broken in one way: the answer alone is enough to mend it.
+"""Tests `explain` on realistic programs, each with one mistake.
 
-Each is run; `explain` has to point to the broken line. Then that line is replaced by what a reader
-of the answer would write, and all gradients are there.
+`explain` must name the wrong line. After that line is replaced as the fix says, all gradients must
+exist.
 """
 
 import linecache
@@ -89,10 +89,10 @@ with tf.GradientTape() as outer:
     with tf.GradientTape() as tape:
         tape.watch(x)
         u = net(x)
-slope = tape.gradient(u, x)
-curvature = outer.gradient(slope, x)
-grads = [curvature]
-tape, loss, sources = outer, slope, [x]
+first = tape.gradient(u, x)
+second = outer.gradient(first, x)
+grads = [second]
+tape, loss, sources = outer, first, [x]
 """
 
 TRAINING = """\
@@ -113,7 +113,7 @@ grads = tape.gradient(loss, model.trainable_variables)
 sources = model.trainable_variables
 """
 
-# The program; how the broken line begins; the line as the answer has it mended.
+# The program, the beginning of the wrong line, and the corrected line (`None`: move it down).
 PROGRAMS = {
     "regression": (REGRESSION, "w = w - 0.1", "w.assign_sub(0.1 * grads[0])"),
     "saliency": (SALIENCY, "scores = classify", "tape.watch(image); scores = classify(image)"),
@@ -123,7 +123,7 @@ PROGRAMS = {
         "wrong = ",
         "return tf.reduce_mean(1.0 - tf.gather(tf.nn.softmax(logits), labels, batch_dims=1))",
     ),
-    "beam": (BEAM, "slope = ", "    slope = tape.gradient(u, x)"),
+    "beam": (BEAM, "first = ", "    first = tape.gradient(u, x)"),
     "training": (TRAINING, "outputs = ", None),
 }
 
@@ -131,14 +131,14 @@ PROGRAMS = {
 def run(program, name):
     filename = f"{name}.py"
     linecache.cache[filename] = (len(program), None, program.splitlines(True), filename)
-    asking = "\nexplanation = tape.explain(loss, sources)\n"
+    call = "\nexplanation = tape.explain(loss, sources)\n"
     names = {"tf": tf, "np": np}
-    exec(compile(program + asking, filename, "exec"), names)
+    exec(compile(program + call, filename, "exec"), names)
     return names
 
 
-def mended(program, number, replacement):
-    """The program with a line replaced; without a replacement, moved down into the block."""
+def corrected(program, number, replacement):
+    """Replaces a line of a program; if there is no replacement, moves it down into the block."""
     lines = program.splitlines()
     line = lines[number - 1]
     if replacement is not None:
@@ -149,8 +149,8 @@ def mended(program, number, replacement):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_answer_is_enough_to_mend_the_program(name):
-    program, begins, replacement = PROGRAMS[name]
+def test_following_the_fix_yields_gradients(name):
+    program, start, replacement = PROGRAMS[name]
     broken = run(program, name)
     missing = [f for f in broken["explanation"] if not f.connected]
 
@@ -158,20 +158,20 @@ def test_the_answer_is_enough_to_mend_the_program(name):
     assert missing
     assert {f.filename for f in missing} == {f"{name}.py"}
     (line,) = {f.line for f in missing}
-    assert line.text.startswith(begins)
+    assert line.text.startswith(start)
 
-    whole = run(mended(program, line.line, replacement), name)
-    assert whole["explanation"].connected
-    assert None not in [g if g is None else 0 for g in whole["grads"]]
+    working = run(corrected(program, line.line, replacement), name)
+    assert working["explanation"].connected
+    assert None not in [g if g is None else 0 for g in working["grads"]]
 
 
-def test_the_answer_has_the_very_line_to_write():
+def test_fix_contains_the_statement_to_write():
     explanation = run(REGRESSION, "regression")["explanation"]
 
-    assert explanation[0].cure == "change the variable in place: `w.assign_sub(0.1 * grads[0])`"
+    assert explanation[0].fix == "update the variable in place: `w.assign_sub(0.1 * grads[0])`"
 
 
-def test_the_answer_has_the_function_to_use_in_place_of_numpys():
+def test_fix_names_the_tf_function_for_a_numpy_function():
     _, finding = run(DECAY, "decay")["explanation"]
 
-    assert "tf.exp for np.exp" in finding.cure
+    assert "tf.exp for np.exp" in finding.fix
