@@ -35,7 +35,7 @@ from campaigns._programs.tensorflow_process import Process
 from campaigns._programs.writing import is_for_tensorflow, write
 from retrograde.core import apply
 from retrograde.fusion import blocks, fused_loops, grouping, lazy_calls
-from retrograde.ops import _totals
+from retrograde.ops import _sums
 from retrograde.program import (
     inline_kernels,
     loop_rerolling,
@@ -176,7 +176,7 @@ def _no_product(*_: Any) -> None:
     """Stands for `as_product`: sums are not computed as products with ones."""
 
 
-_SUMS_OF_MANY = {(_totals, "as_product"): _no_product, (inline_kernels, "as_product"): _no_product}
+_SUMS_OF_MANY = {(_sums, "as_product"): _no_product, (inline_kernels, "as_product"): _no_product}
 
 
 @contextlib.contextmanager

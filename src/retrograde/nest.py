@@ -9,10 +9,10 @@ from retrograde._api.lazy import from_all
 from retrograde.values import nest as _nest
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import CompositeTensor as _CompositeTensor
-from retrograde.values.errors import listed
+from retrograde.values.errors import to_list
 from retrograde.values.nest import children as _children
 from retrograde.values.nest import leaves as _leaves
-from retrograde.values.nest import packed as _packed
+from retrograde.values.nest import pack as _packed
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
@@ -53,7 +53,7 @@ def pack_sequence_as(
             f"incompatible type `{type(flat_sequence)}`. Expected a list or a tuple."
         )
     if isinstance(flat_sequence, range):  # which may be longer than `len` can tell
-        flat_sequence = listed("pack_sequence_as", flat_sequence)
+        flat_sequence = to_list("pack_sequence_as", flat_sequence)
     count = len(flatten(structure, expand_composites))
     if count != len(flat_sequence):
         raise ValueError(

@@ -22,7 +22,7 @@ from retrograde.ops.shaping import concat, reshape
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import source_of
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 
 __all__ = ["OptimizeResult", "least_squares", "minimize"]
 
@@ -78,7 +78,7 @@ def minimize(
     >>> result.success, np.round(x.numpy(), 3)
     (True, array([1., 1.]))
     """
-    optimize = scipy_part("optimize", "optimize.minimize")
+    optimize = import_scipy("optimize", "optimize.minimize")
 
     parameters = _Parameters(variables, "minimize")
     problem = _Problem(loss, parameters)
@@ -134,7 +134,7 @@ def least_squares(
     >>> round(float(amplitude), 6), round(float(rate), 6)
     (3.0, 2.0)
     """
-    optimize = scipy_part("optimize", "optimize.least_squares")
+    optimize = import_scipy("optimize", "optimize.least_squares")
 
     parameters = _Parameters(variables, "least_squares")
     free = False if matrix_free is None and method == "lm" else matrix_free

@@ -36,7 +36,7 @@ from retrograde.program.saving_values import boolean, decoded, encoded, integer,
 from retrograde.program.symbolic_sizes import unknown_axes
 from retrograde.toplevel.module import Module
 from retrograde.values.arguments import expect, shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import DataLossError, OpError
 
 __all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
@@ -250,7 +250,7 @@ def _described(variable: Variable) -> dict:
 
 def _packed(value: Any, packing: Packing, seen: dict[int, int], objects: list[dict]) -> Any:
     """What to write for a value of an attribute; `None` for what is not saved."""
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if isinstance(held, Variable):
         return {"variable": packing.variable(held)}
     if isinstance(held, Tensor):

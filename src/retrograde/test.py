@@ -24,7 +24,7 @@ from retrograde.ops.conversion import as_tensor, holds_tensor
 from retrograde.toplevel.devices import DeviceSpec
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_float, shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import OpError
 from retrograde.values.shapes import TensorShape
 
@@ -83,11 +83,11 @@ def compute_gradient(
 def _value(f: Callable, xs: Sequence[Tensor]) -> Tensor:
     y = f(*xs)
     y = dense(y) if isinstance(y, IndexedSlices) else y
-    if held_by(y) is None:
+    if tensor_or_variable(y) is None:
         raise ValueError(
             f"compute_gradient: expected `f` to return one tensor. Received: {shown(y)}."
         )
-    return held_by(y)._read()
+    return tensor_or_variable(y)._read()
 
 
 def _parts(array: Any) -> np.ndarray:
@@ -229,13 +229,13 @@ class TestCase(unittest.TestCase):
 
     def evaluate(self, tensors: Any) -> Any:
         """The values of a structure of tensors as NumPy arrays and scalars."""
-        if callable(tensors) and held_by(tensors) is None:
+        if callable(tensors) and tensor_or_variable(tensors) is None:
             return self.evaluate(tensors())
         leaves, pack = nest.flatten_with_pack(tensors)
         return pack([self._evaluated(leaf) for leaf in leaves])
 
     def _evaluated(self, leaf: Any) -> Any:
-        held = held_by(leaf)
+        held = tensor_or_variable(leaf)
         if leaf is None or isinstance(leaf, np.ndarray | np.generic):
             return leaf
         if isinstance(leaf, IndexedSlices):

@@ -14,7 +14,7 @@ from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives.forward_mode import push_forward
 from retrograde.values import dtypes, nest
-from retrograde.values.conversion import as_array, held_by
+from retrograde.values.conversion import as_array, tensor_or_variable
 
 __all__ = ["check_gradients"]
 
@@ -56,7 +56,7 @@ def check_gradients(
 
 
 def _checkable(arg: Any, position: int) -> Tensor:
-    held = held_by(arg)
+    held = tensor_or_variable(arg)
     array = as_array(arg) if held is None else held._read()._array
     if array.dtype == np.float32 and isinstance(arg, (float, list, tuple)):
         array = as_array(arg, np.dtype(np.float64))
@@ -72,7 +72,7 @@ def _flat(f: Callable) -> Callable:
     """`f` with a list of its differentiable outputs for a result."""
 
     def flat(*xs: Tensor) -> list[Tensor]:
-        leaves = [held_by(y) for y in nest.flatten(f(*xs))]
+        leaves = [tensor_or_variable(y) for y in nest.flatten(f(*xs))]
         return [y._read() for y in leaves if y is not None and y._spec.dtype in dtypes.INEXACT]
 
     return flat

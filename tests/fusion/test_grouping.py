@@ -17,7 +17,7 @@ from retrograde.fusion import blocks, grouping
 from retrograde.fusion import fused_loops as fused_module
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
-from retrograde.ops import _totals
+from retrograde.ops import _sums
 from retrograde.values.source import SourceWriter
 from tests.ops.cases import CASES, FLOATS
 from tests.ops.cases._table import BFLOAT16
@@ -316,7 +316,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(grouping, "BLOCK", 200)
     monkeypatch.setattr(fused_module, "BLOCK", 200)
     monkeypatch.setattr(fused_module, "_WORTH_A_THREAD", 2000)
-    monkeypatch.setattr(_totals, "as_product", lambda *_: None)  # as many are added: by pairs
+    monkeypatch.setattr(_sums, "as_product", lambda *_: None)  # as many are added: by pairs
 
 
 def elementwise_cases():

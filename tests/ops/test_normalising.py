@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 
 import retrograde as tf
-from retrograde.ops.normalising import _needs_no_shift
+from retrograde.ops.normalization import _needs_no_shift
 
 FLOATS = [(np.float32, 2e-6), (np.float64, 1e-14)]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.ops import _rows as rows
+from retrograde.ops import _row_sums as rows
 
 SHAPES = {
     "rows": ((1000,), (5,)),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrograde.ops._totals import as_product, ones, total
+from retrograde.ops._sums import as_product, ones, total
 
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
 

@@ -5,7 +5,7 @@ import pytest
 import threadpoolctl
 
 from retrograde.fusion import blocks
-from retrograde.ops import _lines, convolution, pooling
+from retrograde.ops import _numpy_convolution, convolution, pooling
 from retrograde.ops._windows import Windows
 from tests.ops.cases import convolution as plain_convolution
 from tests.ops.cases import pooling as plain_pooling
@@ -26,7 +26,7 @@ def random_windows(rng, ndim):
 def share_images(monkeypatch):
     """Makes threads share the images of the smallest convolutions."""
     for name in ("_SHARED", "_SHARE", "_ROWS"):
-        monkeypatch.setattr(f"retrograde.ops._lines.{name}", 1)
+        monkeypatch.setattr(f"retrograde.ops._numpy_convolution.{name}", 1)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -34,7 +34,9 @@ def test_convolutions_over_any_windows_agree_with_loops(seed, monkeypatch):
     rng = np.random.default_rng([1, seed])
     ndim, groups, channels, results = draw(rng, 1, 4, 4)
     for name in ("_LINES", "_BLOCK"):  # one image at a time, a few, or all
-        monkeypatch.setattr(f"retrograde.ops._lines.{name}", int(rng.choice([1, 2000, 1 << 20])))
+        monkeypatch.setattr(
+            f"retrograde.ops._numpy_convolution.{name}", int(rng.choice([1, 2000, 1 << 20]))
+        )
     if seed % 2:
         share_images(monkeypatch)
     windows, space = random_windows(rng, ndim), draw(rng, 1, 7, ndim)
@@ -59,7 +61,9 @@ def test_convolutions_do_not_depend_on_the_number_of_threads(monkeypatch, size):
     x, g = (rng.standard_normal((24, 28, 28, n)).astype(np.float32) for n in (64, 48))
     w = rng.standard_normal((size, size, 64, 48)).astype(np.float32)
     attrs = {"windows": windows, "groups": 1}
-    assert _lines._Lines(x, windows, whole=False).parts(48)[1]  # threads share the images
+    assert _numpy_convolution._Lines(x, windows, whole=False).parts(48)[
+        1
+    ]  # threads share the images
 
     found = []
     for count in (1, 2, 3):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import retrograde as tf
-from retrograde.values.conversion import as_array, held_by
+from retrograde.values.conversion import as_array, tensor_or_variable
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -338,11 +338,11 @@ class Stand:
 def test_an_object_stands_for_what_it_holds():
     x, v = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
 
-    assert held_by(Stand(x)) is x
-    assert held_by(Stand(v)) is v
-    assert held_by(Stand(Stand(v))) is v
-    assert held_by(3.0) is None
-    assert held_by(np.ones(2)) is None
+    assert tensor_or_variable(Stand(x)) is x
+    assert tensor_or_variable(Stand(v)) is v
+    assert tensor_or_variable(Stand(Stand(v))) is v
+    assert tensor_or_variable(3.0) is None
+    assert tensor_or_variable(np.ones(2)) is None
     assert (tf.constant([1.0, 1.0]) + Stand(x)).numpy().tolist() == [2.0, 3.0]
     assert tf.reduce_sum(Stand(v)).numpy() == 7.0
     assert tf.convert_to_tensor([Stand(x), Stand(v)]).numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 
 PROGRAM = """
 import sys
@@ -59,5 +59,5 @@ def test_every_function_says_what_to_install():
 
 def test_other_errors_of_imports_are_left_alone():
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'scipy.nowhere'"):
-        scipy_part("nowhere", "nowhere")
-    assert scipy_part("special", "erf").erf(0.0) == 0.0
+        import_scipy("nowhere", "nowhere")
+    assert import_scipy("special", "erf").erf(0.0) == 0.0

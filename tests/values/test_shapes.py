@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import retrograde as tf
 from retrograde.values import errors
-from retrograde.values.shapes import broadcast, normalise_axes, normalise_axis
+from retrograde.values.shapes import broadcast, normalize_axes, normalize_axis
 
 Shape = tf.TensorShape
 
@@ -205,25 +205,25 @@ def test_full_definition():
 
 
 def test_axes_are_counted_from_the_front():
-    assert normalise_axis(-1, 3, "f") == 2
-    assert normalise_axis(np.int64(1), 3, "f") == 1
-    assert normalise_axis(tf.constant(1), 3, "f") == 1
-    assert normalise_axes(None, 3, "f") == (0, 1, 2)
-    assert normalise_axes([-1, 0], 3, "f") == (0, 2)
-    assert normalise_axes(tf.constant([1, 0]), 3, "f") == (0, 1)
-    assert normalise_axes(np.array(1), 3, "f") == (1,)
-    assert normalise_axes([], 3, "f") == ()
+    assert normalize_axis(-1, 3, "f") == 2
+    assert normalize_axis(np.int64(1), 3, "f") == 1
+    assert normalize_axis(tf.constant(1), 3, "f") == 1
+    assert normalize_axes(None, 3, "f") == (0, 1, 2)
+    assert normalize_axes([-1, 0], 3, "f") == (0, 2)
+    assert normalize_axes(tf.constant([1, 0]), 3, "f") == (0, 1)
+    assert normalize_axes(np.array(1), 3, "f") == (1,)
+    assert normalize_axes([], 3, "f") == ()
 
 
 @pytest.mark.parametrize("axis", [3, -4])
 def test_axes_out_of_range(axis):
     with pytest.raises(errors.InvalidArgumentError, match=f"f: axis {axis} is out of range"):
-        normalise_axes(axis, 3, "f")
+        normalize_axes(axis, 3, "f")
 
 
 def test_axes_named_twice():
     with pytest.raises(errors.InvalidArgumentError, match="named twice"):
-        normalise_axes([1, -2], 3, "f")
+        normalize_axes([1, -2], 3, "f")
 
 
 # Broadcasting

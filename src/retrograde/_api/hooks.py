@@ -24,7 +24,7 @@ _AT_INDICES = """
     scatter_min scatter_max scatter_update scatter_nd_add scatter_nd_sub scatter_nd_update
     scatter_nd_max scatter_nd_min
 """
-VARIABLE_METHODS |= dict.fromkeys(_AT_INDICES.split(), "retrograde.ops.variable_scattering")
+VARIABLE_METHODS |= dict.fromkeys(_AT_INDICES.split(), "retrograde.ops.variable_scatter")
 FUNCTIONS |= {
     "answer_none": "retrograde.diagnose.missing_gradients.explain",
     "per_example_gradient": "retrograde.derivatives.tape_methods",

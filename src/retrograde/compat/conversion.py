@@ -13,7 +13,7 @@ import numpy as np
 import retrograde
 from retrograde.values.arguments import as_text as text_of
 from retrograde.values.arguments import shown
-from retrograde.values.shapes import TensorShape, normalise_axis
+from retrograde.values.shapes import TensorShape, normalize_axis
 
 v2 = retrograde
 
@@ -60,7 +60,7 @@ def dimension_at_index(shape: Any, index: int) -> int | None:
     shape = TensorShape(shape)
     if shape.rank is None:
         return None
-    return shape[normalise_axis(index, shape.rank, "dimension_at_index")]
+    return shape[normalize_axis(index, shape.rank, "dimension_at_index")]
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:

@@ -16,7 +16,7 @@ from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import exhausted, is_out_of_memory
-from retrograde.values.reference_counts import count, if_alone
+from retrograde.values.reference_counts import count, unshared_count
 from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL
 from retrograde.values.thresholds import MANY
 
@@ -195,7 +195,7 @@ def _references() -> int:
     return count(cotangents[0])
 
 
-_REFERENCES = if_alone(_references)
+_REFERENCES = unshared_count(_references)
 
 
 def _raw(g: Any) -> Any:

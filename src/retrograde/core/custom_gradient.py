@@ -17,8 +17,8 @@ from retrograde.core.plans import Plan
 from retrograde.core.recorders import Recorder, listening, notify, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes, nest
-from retrograde.values.conversion import as_array, held_by
-from retrograde.values.source_location import here
+from retrograde.values.conversion import as_array, tensor_or_variable
+from retrograde.values.source_location import caller_location
 
 
 class CustomName(str):
@@ -32,7 +32,7 @@ class CustomName(str):
 
     def __new__(cls, name: str) -> CustomName:
         self = super().__new__(cls, name)
-        self.place = here()
+        self.place = caller_location()
         self.withheld = ()
         return self
 
@@ -147,7 +147,7 @@ class _Decorated:
 
 def variables_besides(variables: dict[int, Any], inputs: list) -> list:
     """Returns the variables that are not among `inputs`."""
-    given = {x._id for x in map(held_by, inputs) if x is not None}
+    given = {x._id for x in map(tensor_or_variable, inputs) if x is not None}
     return [v for key, v in variables.items() if key not in given]
 
 
@@ -175,7 +175,7 @@ def _tensor(g: Any, x: Any) -> Any:
     """A gradient as a tensor; a plain number takes the dtype of the input."""
     if g is None or isinstance(g, IndexedSlices):
         return g
-    held, of = held_by(g), held_by(x)
+    held, of = tensor_or_variable(g), tensor_or_variable(x)
     if held is not None:
         return held._read()
     return Tensor(as_array(g, hint=None if of is None else of._spec.dtype))
@@ -188,7 +188,7 @@ def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
     recording = thread.recorders.recording
     inexact = any(y._spec.dtype in dtypes.INEXACT for y in outputs)
     if recording is not None:
-        held = [held_by(leaf) for leaf in leaves]
+        held = [tensor_or_variable(leaf) for leaf in leaves]
         values = [y if x is None else x._read() for x, y in zip(held, outputs, strict=True)]
         sources = tuple([_source(x) for x in inputs])
         recording.tie(CustomCall(name, rule), sources, values, outputs)
@@ -244,7 +244,7 @@ def _for_all(rule: Callable, level: Level, flags: list[bool]) -> Callable:
 
 
 def _source(x: Any) -> Tensor:
-    held = held_by(x)
+    held = tensor_or_variable(x)
     return Tensor(np.False_) if held is None else held._read()
 
 

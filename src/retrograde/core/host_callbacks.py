@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.values.errors import allocated
+from retrograde.values.errors import allocate
 
 NUMPY_CALL = "numpy call"  # how a value leaves for a call that a replay will repeat
 
 
 class Recipe(NamedTuple):
-    """How to make a `Host`: `MAKERS[maker](function, values)` of `ops/hosted.py`."""
+    """How to make a `Host`: `HOST_BUILDERS[maker](function, values)` of `ops/host_functions.py`."""
 
     maker: str
     function: str
@@ -61,8 +61,8 @@ def perform(host: Host, inputs: tuple[Tensor, ...] = ()) -> Any:
     """Runs `host` on tensors. A function that is being recorded takes note of it."""
     recording = thread.recorders.recording
     if recording is not None:
-        return allocated(host.name, recording.perform, host, inputs)
-    return wrapped(host, allocated(host.name, host.f, *[x._array for x in inputs]))
+        return allocate(host.name, recording.perform, host, inputs)
+    return wrapped(host, allocate(host.name, host.f, *[x._array for x in inputs]))
 
 
 def wrapped(host: Host, value: Any) -> Any:

@@ -26,7 +26,7 @@ from retrograde.core.tape_arguments import (
 )
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
-from retrograde.values.source_location import here
+from retrograde.values.source_location import caller_location
 
 _ONLY = (CONNECTED,)
 _plan_of = operator.itemgetter(0)
@@ -164,7 +164,7 @@ class GradientTape(Recorder):
         >>> tape.gradient(y, x).numpy()
         np.float32(27.0)
         """
-        notes, now, place = self._note(), next(clock), here()
+        notes, now, place = self._note(), next(clock), caller_location()
         for x in flat(tensor, "watch")[0]:
             if x.dtype.numpy_dtype not in dtypes.INEXACT:
                 warn_of_dtype("tensor", x.dtype)
@@ -198,7 +198,7 @@ class GradientTape(Recorder):
         position = recorders.index(self)
         del recorders[position]
         self._recording = False
-        start, place = next(clock), here()
+        start, place = next(clock), caller_location()
         try:
             yield
         finally:
@@ -212,7 +212,7 @@ class GradientTape(Recorder):
             raise ValueError("Tape is not recording: reset() belongs inside its `with` block.")
         began = self._began
         self._clear()
-        self._note().pause("reset", began, here())
+        self._note().pause("reset", began, caller_location())
         self._began = next(clock)
 
     # Recording

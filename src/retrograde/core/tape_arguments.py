@@ -17,7 +17,7 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import as_array, held_by, source_of
+from retrograde.values.conversion import as_array, source_of, tensor_or_variable
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import invalid
 from retrograde.values.holder import Holder
@@ -135,7 +135,7 @@ def seed(target: Any, weight: Any, on_tensors: bool) -> Any:
         weight = indexed_slices.dense(weight)
     elif isinstance(weight, CompositeTensor):
         weight = _followed(weight, "output gradient")
-    held = held_by(weight)
+    held = tensor_or_variable(weight)
     g = held._read() if held is not None else Tensor(as_array(weight, hint=dtype))
     if g._spec.dtype != dtype:
         raise invalid(

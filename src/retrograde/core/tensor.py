@@ -13,7 +13,7 @@ from retrograde.core.recorders import escape, next_id
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import allocated, exhausted
+from retrograde.values.errors import allocate, exhausted
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TensorSpec
@@ -321,9 +321,9 @@ def readable(array: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
     if dtype is not None and dtypes.as_numpy(dtype) != result.dtype:
         if copy is False:
             raise ValueError(f"A view of a {result.dtype} tensor cannot have dtype {dtype}.")
-        return allocated("__array__", result.astype, dtype)
+        return allocate("__array__", result.astype, dtype)
     if copy:
-        return allocated("__array__", result.copy)
+        return allocate("__array__", result.copy)
     result = result.view()
     result.flags.writeable = False
     return result

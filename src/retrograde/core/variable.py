@@ -19,9 +19,9 @@ from retrograde.core.tensor import Reference, Tensor, readable, representation
 from retrograde.core.variable_cell import VariableCell
 from retrograde.values import dtypes, variable_scopes
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.conversion import as_array, held_by
+from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import allocated, invalid
+from retrograde.values.errors import allocate, invalid
 from retrograde.values.shapes import TensorShape, broadcast
 
 
@@ -126,7 +126,7 @@ class Variable(VariableCell, metaclass=_Creating):
                 "The `initial_value` arg to `tf.Variable` must be specified. Pass a value, or a "
                 "function without arguments that returns one."
             )
-        if callable(initial_value) and held_by(initial_value) is None:
+        if callable(initial_value) and tensor_or_variable(initial_value) is None:
             initial_value = initial_value()
         if constraint is not None and not callable(constraint):
             raise ValueError(
@@ -335,7 +335,7 @@ class Variable(VariableCell, metaclass=_Creating):
         """The array of `value` in this variable's dtype, on its way into the variable."""
         if isinstance(value, IndexedSlices):
             value = dense(value)
-        held = held_by(value)
+        held = tensor_or_variable(value)
         if held is not None:
             tensor = held._read()
             escape(tensor, how)
@@ -368,13 +368,15 @@ class Variable(VariableCell, metaclass=_Creating):
                 f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
         if recorders.recording is not None:
-            recorders.recording.update(self, primitive, array if held_by(delta) is None else delta)
+            recorders.recording.update(
+                self, primitive, array if tensor_or_variable(delta) is None else delta
+            )
             return self if read_value else None
         del now  # what this method holds cannot be written into
         if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
             self._write(lambda old, _: primitive(old, array))
             return self if read_value else None
-        self._write(lambda old, out: allocated(how, recorders.quietly, ufunc, old, array, out))
+        self._write(lambda old, out: allocate(how, recorders.quietly, ufunc, old, array, out))
         return self if read_value else None
 
     def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
@@ -403,7 +405,8 @@ class Variable(VariableCell, metaclass=_Creating):
         It is made on a variable with the same value, so that it becomes a plain function of arrays.
         """
         given = [
-            Tensor(as_array(x)) if held_by(x) is None else held_by(x)._read() for x in operands
+            Tensor(as_array(x)) if tensor_or_variable(x) is None else tensor_or_variable(x)._read()
+            for x in operands
         ]
 
         def new_value(old: Any, *arrays: Any) -> Any:
@@ -447,7 +450,7 @@ def _initial_array(value: Any, dtype: Any) -> Any:
     wanted = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
     if isinstance(value, IndexedSlices):
         raise ValueError("A variable needs a whole tensor. Received: IndexedSlices.")
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is not None:
         escape(held._read(), "Variable")
     return namespaces.placed(as_array(value, wanted))

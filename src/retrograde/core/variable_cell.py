@@ -14,7 +14,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.holder import Holder
-from retrograde.values.reference_counts import count, if_alone
+from retrograde.values.reference_counts import count, unshared_count
 
 # Held while any variable changes. All variables share one lock: a function commits all of its
 # writes at once, and a fork finds each variable in a complete state.
@@ -204,7 +204,7 @@ def _references_if_alone() -> int:
     return _references(tensor, array)
 
 
-_ALONE = if_alone(_references_if_alone)
+_ALONE = unshared_count(_references_if_alone)
 
 
 def _is_writable(array: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import Seeds
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.specs import TypeSpec
 
 
@@ -30,7 +30,7 @@ def _words(value: Any, seen: dict[int, Any]) -> Iterator[bytes]:
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, type, TypeSpec)):
         yield repr(value).encode()
         return
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is not None:
         value = np.asarray(held._array)
     if isinstance(value, (np.ndarray, np.generic, np.dtype)):

@@ -16,7 +16,7 @@ from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
 from retrograde.values import nest
 from retrograde.values.arguments import as_int, as_text, shown
-from retrograde.values.errors import DataLossError, invalid, listed
+from retrograde.values.errors import DataLossError, invalid, to_list
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TensorSpec, TypeSpec
 
@@ -111,7 +111,7 @@ class Buckets:
     """Which bucket an element belongs to by its length, and how many make a batch there."""
 
     def __init__(self, length: Callable, boundaries: Sequence[int], sizes: Sequence[int]) -> None:
-        sizes, boundaries = (listed("bucket_by_sequence_length", x) for x in (sizes, boundaries))
+        sizes, boundaries = (to_list("bucket_by_sequence_length", x) for x in (sizes, boundaries))
         if len(sizes) != len(boundaries) + 1:
             raise ValueError(
                 "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "

@@ -25,7 +25,7 @@ from retrograde.io.files import tensorflow_errors
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text
-from retrograde.values.errors import invalid, listed
+from retrograde.values.errors import invalid, to_list
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TypeSpec
 
@@ -200,7 +200,7 @@ class Dataset(ElementSteps, BatchSteps):
         """The next element, each time, of a dataset drawn at random with chances `weights`."""
         _check_some(datasets)
         if isinstance(weights, range):  # which may be longer than `len` can tell
-            weights = listed("sample_from_datasets", weights)
+            weights = to_list("sample_from_datasets", weights)
         if weights is not None and len(weights) != len(datasets):
             raise ValueError(
                 "Invalid `weights`. `weights` should have the same length as `datasets` but got "

@@ -16,7 +16,7 @@ from retrograde.data._seeds import Passes
 from retrograde.data._workers import Run
 from retrograde.files.checked_json import parse_json
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import Answer, fresh, object_array
+from retrograde.ops.host_functions import CallbackResult, call_on_each_replay, object_array
 from retrograde.values import nest
 from retrograde.values.errors import (
     DataLossError,
@@ -114,13 +114,13 @@ class Iterator:
     def _next_in_function(self) -> Any:
         """The next element, in this call of a function and in each one that follows."""
         box = Tensor(object_array(self)) if self._box is None else self._box
-        parts, answer = fresh("next", _element, (box,))
+        parts, answer = call_on_each_replay("next", _element, (box,))
         element = answer._array.item().kept
         if element is _NOTHING:
             raise StopIteration
         given = nest.leaves(element, expand_composites=True)
         leaves = [x if p is None else p for x, p in zip(given, parts, strict=True)]
-        return nest.packed(element, iter(leaves), expand_composites=True)
+        return nest.pack(element, iter(leaves), expand_composites=True)
 
     def get_next(self) -> Any:
         """The next element; an `OutOfRangeError` if there is none."""
@@ -136,14 +136,14 @@ class Iterator:
 _NOTHING = object()
 
 
-def _element(box: Any) -> Answer:
+def _element(box: Any) -> CallbackResult:
     """The arrays of the next element of the iterator in `box`."""
     element = next(box.item(), _NOTHING)
     if element is _NOTHING:
-        return Answer([], "the end", element)
+        return CallbackResult([], "the end", element)
     leaves = list(nest.leaves(element, expand_composites=True))
     arrays = [x._array if isinstance(x, Tensor) else None for x in leaves]
-    return Answer(arrays, repr(nest.packed(element, itertools.repeat(None))), element)
+    return CallbackResult(arrays, repr(nest.pack(element, itertools.repeat(None))), element)
 
 
 class Optional:

@@ -11,9 +11,9 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import listed
+from retrograde.values.errors import to_list
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
@@ -52,7 +52,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     tf.float32
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    for tensor in listed("assert_same_float_dtype", tensors or ()):
+    for tensor in to_list("assert_same_float_dtype", tensors or ()):
         found = as_tensor(tensor).dtype
         if wanted is None:
             wanted = found
@@ -99,7 +99,7 @@ def assert_rank_in(
     x: Any, ranks: Iterable[Any], message: str | None = None, name: Any = None
 ) -> None:
     """Raises `ValueError` unless the number of axes of `x` is one of `ranks`."""
-    wanted = tuple(_rank(rank) for rank in listed("assert_rank_in", ranks))
+    wanted = tuple(_rank(rank) for rank in to_list("assert_rank_in", ranks))
     _check_rank(x, _axes(x) in wanted, f"in {wanted}", message)
 
 
@@ -126,7 +126,7 @@ def _rank(value: Any) -> int:
 
 def _shape(x: Any) -> tuple[int, ...]:
     """The shape of `x`; that is no use of its value."""
-    held = held_by(x)
+    held = tensor_or_variable(x)
     return (as_tensor(x) if held is None else held)._spec.shape
 
 
@@ -162,7 +162,7 @@ def assert_shapes(
     >>> tf.debugging.assert_shapes([(x, ("batch", "features")), (y, ("features",))])
     """
     known: dict[Any, tuple[int, str]] = {}
-    for pair in listed("assert_shapes", shapes.items() if isinstance(shapes, dict) else shapes):
+    for pair in to_list("assert_shapes", shapes.items() if isinstance(shapes, dict) else shapes):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(
                 "assert_shapes: expected pairs of a tensor and a description. Received: "
@@ -207,7 +207,7 @@ def _symbols(entries: Any, described: str, message: str | None) -> tuple[list, b
             f"Tensor {described}.  Specified shape must be an iterable. Received: {shown(entries)}"
         )
         raise ValueError(_with(message, words))
-    entries = listed("assert_shapes", entries)
+    entries = to_list("assert_shapes", entries)
     symbols = [int(e) if isinstance(e, str) and e.isdecimal() else e for e in entries]
     for place, symbol in enumerate(symbols):
         if isinstance(symbol, Tensor):
@@ -224,5 +224,5 @@ def _symbols(entries: Any, described: str, message: str | None) -> tuple[list, b
 
 
 def _dtype(x: Any) -> DType:
-    held = held_by(x)
+    held = tensor_or_variable(x)
     return as_tensor(x).dtype if held is None else held.dtype

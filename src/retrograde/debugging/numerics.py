@@ -8,7 +8,7 @@ from typing import Any
 from retrograde.core.tape import defaults
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.nonfinite.monitor import MODES, Watcher, watch, watcher
-from retrograde.ops import checking
+from retrograde.ops import checks
 from retrograde.ops.conversion import as_tensor
 from retrograde.values.arguments import shown
 
@@ -25,7 +25,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
         raise TypeError(
             f"check_numerics: expected a string for `message`. Received: {shown(message)}."
         )
-    return checking.check_numerics(as_tensor(tensor), message=message)
+    return checks.check_numerics(as_tensor(tensor), message=message)
 
 
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:

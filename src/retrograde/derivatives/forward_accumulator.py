@@ -14,7 +14,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.derivatives.forward_mode import push_forward
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.conversion import as_array, held_by, refuse_dtype, source_of
+from retrograde.values.conversion import as_array, check_dtype, source_of, tensor_or_variable
 
 
 class ForwardAccumulator(Recorder):
@@ -65,9 +65,9 @@ class ForwardAccumulator(Recorder):
         if spec.dtype not in dtypes.INEXACT:
             warn_of_dtype("primal", held.dtype)
             return
-        given = held_by(tangent)
+        given = tensor_or_variable(tangent)
         t = Tensor(as_array(tangent, spec.dtype)) if given is None else given._read()
-        refuse_dtype(t._spec, spec.dtype)
+        check_dtype(t._spec, spec.dtype)
         if t._spec.shape != spec.shape:
             raise ValueError(
                 f"A tangent has shape {t._spec.shape}, its primal {spec.shape}. Expected the "

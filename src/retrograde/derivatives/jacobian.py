@@ -15,7 +15,7 @@ from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops import arithmetic, reduction, shaping
-from retrograde.values.errors import allocated
+from retrograde.values.errors import allocate
 
 MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, unless the caller says more
 
@@ -74,7 +74,7 @@ def one_at_a_time(x: Any) -> Seeds:
     shape, size = x._spec.shape, x._spec.size
 
     def make(start: int, stop: int) -> np.ndarray:
-        seeds = allocated("jacobian", np.zeros, (stop - start, size), x._spec.dtype)
+        seeds = allocate("jacobian", np.zeros, (stop - start, size), x._spec.dtype)
         seeds[np.arange(stop - start), np.arange(start, stop)] = 1
         return seeds.reshape(stop - start, *shape)
 
@@ -88,7 +88,7 @@ def one_in_each_row(x: Any) -> Seeds:
 
     def make(start: int, stop: int) -> np.ndarray:
         shape = (stop - start, rows, size)
-        seeds = allocated("jacobian", np.zeros, shape, x._spec.dtype)
+        seeds = allocate("jacobian", np.zeros, shape, x._spec.dtype)
         seeds[np.arange(stop - start), :, np.arange(start, stop)] = 1
         return seeds.reshape(stop - start, rows, *row)
 

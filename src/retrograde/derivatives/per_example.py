@@ -25,7 +25,7 @@ from retrograde.core.rules import Spec
 from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.derivatives.jacobian import one_at_a_time, pull_and_note, pull_many
-from retrograde.ops import arithmetic, complexes, elementary, reduction, shaping
+from retrograde.ops import arithmetic, complex_numbers, elementary, reduction, shaping
 
 
 class _CannotTell(Exception):
@@ -57,7 +57,7 @@ def norms(found: list) -> Any | None:
 
 
 def _squares_of_rows(x: Any) -> Any:
-    size = complexes.complex_abs(x) if x.dtype.kind == "c" else x
+    size = complex_numbers.complex_abs(x) if x.dtype.kind == "c" else x
     flat = shaping.reshape(size, shape=(size.shape[0], -1) if size.shape[0] else (0, 1))
     return reduction.sum(arithmetic.square(flat), axis=(1,), keepdims=False)
 

@@ -18,7 +18,7 @@ from retrograde.core.hooks import hook
 from retrograde.core.recorders import next_id
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
-from retrograde.values.source_location import Place, here
+from retrograde.values.source_location import Place, caller_location
 
 LIMIT = 1 << 15
 
@@ -130,7 +130,7 @@ def _note(tape: Any) -> Notes:
 
 def _skip(tape: Any, primitive: Any, ids: tuple, y: Any, is_dead_end: bool = False) -> None:
     """Notes a call that is not recorded, with its place if no gradient flows through it."""
-    place = here() if is_dead_end or tape._places is not None else None
+    place = caller_location() if is_dead_end or tape._places is not None else None
     outputs = tuple([t._id for t in y]) if type(y) is tuple else (y._id,)
     notes = tape._notes or _note(tape)
     notes.unrecorded.append(Unrecorded(primitive.name, ids, outputs, place))
@@ -139,17 +139,17 @@ def _skip(tape: Any, primitive: Any, ids: tuple, y: Any, is_dead_end: bool = Fal
 def escape(tape: Any, tensor: Any, how: str) -> None:
     """Notes where the value of `tensor` was converted to Python or NumPy."""
     if how not in _INTO_VARIABLES:  # `store` notes these, with the variable
-        _note(tape).escapes.append(Escape(tensor._id, how, now(), here()))
+        _note(tape).escapes.append(Escape(tensor._id, how, now(), caller_location()))
 
 
 def store(tape: Any, variable: Any, tensor: Any) -> None:
     """Notes where the value of `tensor` was assigned to `variable`."""
-    _note(tape).escapes.append(Escape(tensor._id, "assign", now(), here(), variable._id))
+    _note(tape).escapes.append(Escape(tensor._id, "assign", now(), caller_location(), variable._id))
 
 
 def create(tape: Any, variable: Any) -> None:
     """Notes where `variable` was created."""
-    _note(tape).created[variable._id] = Moment(now(), here())
+    _note(tape).created[variable._id] = Moment(now(), caller_location())
 
 
 def _keep(tape: Any, entries: list[tuple], targets: list, weights: list, sources: list) -> None:

@@ -26,7 +26,7 @@ from retrograde.diagnose.finite_differences import (
 from retrograde.diagnose.rendering import Told, number, the_line
 from retrograde.ops import random_state
 from retrograde.values import dtypes, nest
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.source_location import Place
 
 
@@ -310,8 +310,8 @@ class _Again:
         leaves, self._pack = nest.flatten_with_pack(list(args))
         self._f, self._kwargs, self._leaves, self._variables = f, kwargs, leaves, variables
         self._draws = random_state.state()
-        self._held = [i for i, leaf in enumerate(leaves) if held_by(leaf) is not None]
-        given = [held_by(leaves[i]) for i in self._held] + variables
+        self._held = [i for i, leaf in enumerate(leaves) if tensor_or_variable(leaf) is not None]
+        given = [tensor_or_variable(leaves[i]) for i in self._held] + variables
         self._places = self._held + list(range(len(leaves), len(leaves) + len(variables)))
         arrays = [np.zeros(())] * (len(leaves) + len(variables))
         for place, x in zip(self._places, given, strict=True):
@@ -323,7 +323,9 @@ class _Again:
         for i in self._held:
             leaves[i] = Tensor(arrays[i])
         result, grad_fn = self._f(*self._pack(leaves), **self._kwargs)
-        return [Tensor(np.asarray(held_by(y)._array)) for y in nest.flatten(result)], grad_fn
+        return [
+            Tensor(np.asarray(tensor_or_variable(y)._array)) for y in nest.flatten(result)
+        ], grad_fn
 
     def run(self, arrays: list) -> list:
         """The results for other inputs."""
@@ -361,5 +363,5 @@ class _Again:
 def _array(g: Any) -> Any:
     if g is None:
         return None
-    held = held_by(indexed_slices.whole(g))
+    held = tensor_or_variable(indexed_slices.whole(g))
     return np.asarray(g if held is None else held._array)

@@ -19,7 +19,7 @@ from retrograde.core.program import Call
 from retrograde.core.recorders import next_id
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
-from retrograde.values.errors import allocated
+from retrograde.values.errors import allocate
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.thresholds import DEFERRED_ARRAYS
 from retrograde.values.thresholds import DEFERRED_BYTES as _BYTES
@@ -140,7 +140,7 @@ class DeferredCalls:
             under="ignore",
             call=floating_point_flags.set_flag,
         ):
-            found = allocated("a deferred result", self._run, self, numbers)
+            found = allocate("a deferred result", self._run, self, numbers)
         self.alarmed = self.alarmed or flags.count != before
         return found
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 
@@ -47,7 +47,7 @@ def refuse_other_ranks(x: Tensor, what: str, argument: str = "image") -> None:
 
 def taken(value: Any, dtype: np.dtype) -> Tensor:
     """`value` as a tensor; lists and arrays become `dtype`, tensors keep their own."""
-    return as_tensor(value, None if held_by(value) is not None else dtype)
+    return as_tensor(value, None if tensor_or_variable(value) is not None else dtype)
 
 
 def require(holds: bool, message: str, *arguments: Any) -> None:
@@ -57,5 +57,5 @@ def require(holds: bool, message: str, *arguments: Any) -> None:
     is a tensor.
     """
     if not holds:
-        tensors = any(held_by(argument) is not None for argument in arguments)
+        tensors = any(tensor_or_variable(argument) is not None for argument in arguments)
         raise invalid(message) if tensors else ValueError(message)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from retrograde.ops.resampling import Weights
-from retrograde.values.errors import allocating
+from retrograde.values.errors import reports_out_of_memory
 
 _FEW = np.float32(1000 * np.finfo(np.float32).tiny)  # weights that add up to less are left alone
 
@@ -151,7 +151,7 @@ METHODS = (
 )
 
 
-@allocating("resize")
+@reports_out_of_memory("resize")
 @functools.lru_cache(maxsize=64)
 def resize_weights(old: int, new: int, method: str, antialias: bool) -> Weights:
     """The weights that make `new` pixels of `old` ones."""

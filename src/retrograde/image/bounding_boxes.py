@@ -13,11 +13,11 @@ from retrograde.math._inputs import accept
 from retrograde.ops.arithmetic import select
 from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.random import stateless_uniform, uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_int, shown
-from retrograde.values.errors import invalid, listed
+from retrograde.values.errors import invalid, to_list
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 
@@ -58,7 +58,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     return select(drawn, to_dtype(paint, x._spec.dtype), stop_gradient(x))
 
 
-@hosted
+@host_function
 def _painted(boxes: Tensor, colors: Any, shape: tuple) -> tuple[Tensor, Tensor]:
     """The colours of the pixels on the sides of boxes, and which pixels these are."""
     where, table = np.asarray(boxes), _colours(colors, shape[3])
@@ -173,8 +173,8 @@ class _Ranges(NamedTuple):
 
 
 def _ranges(aspect_ratio_range: Any, area_range: Any, min_object_covered: Any) -> _Ranges:
-    ratios = (0.75, 1.33) if aspect_ratio_range is None else listed(_WHAT, aspect_ratio_range)
-    areas = (0.05, 1.0) if area_range is None else listed(_WHAT, area_range)
+    ratios = (0.75, 1.33) if aspect_ratio_range is None else to_list(_WHAT, aspect_ratio_range)
+    areas = (0.05, 1.0) if area_range is None else to_list(_WHAT, area_range)
     for pair, argument in ((ratios, "aspect_ratio_range"), (areas, "area_range")):
         if len(pair) != 2 or min(pair) <= 0:
             raise invalid(
@@ -213,7 +213,7 @@ def _attempts(max_attempts: int | None) -> tuple[int, int]:
     return attempts, 4
 
 
-@hosted
+@host_function
 def _sampled(
     image_size: Any, boxes: Tensor, use_image: bool | None, ranges: _Ranges, draws: Tensor
 ) -> DistortedBoundingBox:

@@ -15,7 +15,7 @@ from retrograde.image._errors import DecodeError
 from retrograde.image.color_spaces import convert_image_dtype
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import InternalError, ResourceExhaustedError, invalid
@@ -92,7 +92,7 @@ def image_in(
     return convert_image_dtype(Tensor(np.ascontiguousarray(image)), dtype)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
 ) -> Tensor:
@@ -125,7 +125,7 @@ def one_frame(images: Tensor, what: str) -> Tensor:
     return images[0]
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
     """The image in a BMP file, as uint8: `[height, width, channels]`.
 
@@ -139,7 +139,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     return image_in(data, kind, channels, _UINT8, what)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     """The frames of a GIF file, as uint8 in RGB: `[frames, height, width, 3]`.
 
@@ -155,7 +155,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     return image if kind == "GIF" else image[None]
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def decode_image(
     contents: Any,
     channels: int | None = None,
@@ -180,7 +180,7 @@ def decode_image(
     return image if known else convert_image_dtype(image, wanted)
 
 
-@hosted
+@host_function
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
     """A PNG file with an image of 1 to 4 channels, in uint8 or uint16, as a string.
 

@@ -25,7 +25,7 @@ from retrograde.ops.shaping import broadcast_to, reshape, stack
 from retrograde.toplevel.shaping import cast
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
@@ -127,7 +127,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
 
 
 def _factor(value: Any, argument: str, what: str) -> Tensor:
-    x = as_tensor(value, None if held_by(value) is not None else _FLOAT32)
+    x = as_tensor(value, None if tensor_or_variable(value) is not None else _FLOAT32)
     if x._spec.dtype != _FLOAT32 or x._spec.ndim:
         raise invalid(
             f"{what}: {argument} must be a scalar of dtype float32. Received: shape "

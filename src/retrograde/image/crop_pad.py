@@ -14,7 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, take_slice
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_int
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 
 _HEIGHT, _WIDTH = -3, -2
 
@@ -26,7 +26,10 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     TensorShape([4, 2, 3])
     """
     x = as_tensor(image)
-    fraction, held = as_float(central_fraction, "central_fraction"), held_by(central_fraction)
+    fraction, held = (
+        as_float(central_fraction, "central_fraction"),
+        tensor_or_variable(central_fraction),
+    )
     dtype = getattr(central_fraction if held is None else held._array, "dtype", None)
     if dtype in dtypes.FLOATING:  # whose precision decides about half pixels
         fraction = dtype.type(fraction)

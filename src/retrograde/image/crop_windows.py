@@ -18,7 +18,7 @@ from retrograde.ops.shaping import broadcast_to, reshape, stack, unstack
 from retrograde.random import normal, uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, shown
-from retrograde.values.errors import OutOfRangeError, allocating, invalid
+from retrograde.values.errors import OutOfRangeError, invalid, reports_out_of_memory
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype
@@ -153,7 +153,7 @@ def _for_channels(columns: Tensor, channels: int) -> Tensor:
     return reshape(repeated, shape=(number, 1, width * channels))
 
 
-@allocating("crop_and_resize")
+@reports_out_of_memory("crop_and_resize")
 def _positions(start: Tensor, stop: Tensor, pixels: int, count: int) -> Tensor:
     """`count` positions from `start` to `stop`, measured in pixels from the centre of the first."""
     shape, last = (start._spec.shape[0], 1), float(pixels - 1)
@@ -176,7 +176,7 @@ def _kept_inside(position: Tensor, pixels: int) -> Tensor:
     return cast_discrete(inside, dtype=_INT64)
 
 
-@allocating("extract_glimpse")
+@reports_out_of_memory("extract_glimpse")
 def extract_glimpse(
     input: Any,
     size: Any,

@@ -15,7 +15,7 @@ from retrograde.image.codecs import decoded, file_bytes, image_in, kind_of, one_
 from retrograde.image.color_spaces import convert_image_dtype
 from retrograde.ops.arguments import integer, integers
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.random import stateless_uniform, uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown
@@ -26,7 +26,7 @@ _UINT8 = dtypes.uint8.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def decode_jpeg(
     contents: Any,
     channels: int = 0,
@@ -69,7 +69,7 @@ def _check_options(ratio: int, dct_method: str, what: str) -> None:
         raise invalid(f"{what}: ratio must be 1, 2, 4 or 8. Received: {as_text(ratio)}.")
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def decode_and_crop_jpeg(
     contents: Any,
     crop_window: Any,
@@ -102,7 +102,7 @@ def decode_and_crop_jpeg(
     return image[top : top + height, left : left + width]
 
 
-@hosted
+@host_function
 def encode_jpeg(
     image: Any,
     format: str = "",
@@ -171,7 +171,7 @@ def _encoded(
     return Tensor(np.array(data, object))
 
 
-@hosted
+@host_function
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether files begin as a JPEG does.
 
@@ -183,7 +183,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     return Tensor(np.array(found, bool).reshape(data.shape)[()])
 
 
-@hosted
+@host_function
 def extract_jpeg_shape(
     contents: Any, output_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
@@ -200,7 +200,7 @@ def extract_jpeg_shape(
 # What JPEG makes of images
 
 
-@hosted
+@host_function
 def adjust_jpeg_quality(
     image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
 ) -> Tensor:

@@ -15,17 +15,17 @@ from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import taken
 from retrograde.math._inputs import accept
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 _FLOAT32 = dtypes.float32.numpy_dtype
 _INT32 = dtypes.int32.numpy_dtype
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def non_max_suppression(
     boxes: Any,
     scores: Any,
@@ -49,7 +49,7 @@ def non_max_suppression(
     return Tensor(_greedy(values, _overlap_of(where), most, overlap, least))
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def non_max_suppression_with_scores(
     boxes: Any,
     scores: Any,
@@ -77,7 +77,7 @@ def non_max_suppression_with_scores(
     return Tensor(chosen), Tensor(values[chosen])
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def non_max_suppression_overlaps(
     overlaps: Any,
     scores: Any,
@@ -106,7 +106,7 @@ def non_max_suppression_overlaps(
 
 
 def _boxes_and_scores(boxes: Any, scores: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
-    given = [held for held in map(held_by, (boxes, scores)) if held is not None]
+    given = [held for held in map(tensor_or_variable, (boxes, scores)) if held is not None]
     dtype = given[0]._spec.dtype if given else _FLOAT32
     where, values = taken(boxes, dtype), taken(scores, dtype)
     accept(where, ("float16", "float32"), "boxes", what)
@@ -204,7 +204,7 @@ def _soft(
     return np.array(chosen, np.int32), np.array(values, scores.dtype)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def non_max_suppression_padded(
     boxes: Any,
     scores: Any,
@@ -296,7 +296,7 @@ class CombinedNonMaxSuppression(NamedTuple):
     valid_detections: Tensor
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def combined_non_max_suppression(
     boxes: Any,
     scores: Any,

@@ -31,7 +31,7 @@ from retrograde.ops.resampling import resample
 from retrograde.ops.shaping import put_slice, stack, take_slice
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float
-from retrograde.values.errors import invalid, listed
+from retrograde.values.errors import invalid, to_list
 from retrograde.values.shapes import broadcast
 
 _FLOAT32 = dtypes.float32.numpy_dtype
@@ -172,7 +172,7 @@ def ssim_multiscale(
     x1, x2, brightest = _alike(img1, img2, max_val, "ssim_multiscale")
     size, sigma = _filter(filter_size, filter_sigma)
     what = "ssim_multiscale: power_factors"
-    powers = [as_float(power, what) for power in listed(what, power_factors)]
+    powers = [as_float(power, what) for power in to_list(what, power_factors)]
     if not powers:
         raise IndexError("ssim_multiscale: power_factors is empty. Expected one for each scale.")
     factors = []

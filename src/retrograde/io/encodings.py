@@ -11,7 +11,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.io._compressed import WINDOWS, decompressed
 from retrograde.ops.arguments import integer
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.strings._elementwise import as_string_tensor, map_strings
 from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import dtypes
@@ -60,7 +60,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
     return map_strings(lambda value: decompressed(value, compression_type, what), bytes)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def decode_raw(
     input_bytes: Any,
     out_type: Any,
@@ -139,7 +139,7 @@ _DTYPES = {
 }
 
 
-@hosted
+@host_function
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """A tensor as a string of bytes, as TensorFlow writes it.
 
@@ -158,7 +158,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     return Tensor(np.array(written, object))
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """What `serialize_tensor` wrote, here or in TensorFlow."""
     written = as_string_tensor(serialized).numpy()

@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.strings._elementwise import as_string_tensor
 from retrograde.strings._numbers import parse_number
 from retrograde.values import dtypes
@@ -18,7 +18,7 @@ from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import InvalidArgumentError, invalid
 
 
-@hosted
+@host_function
 def decode_csv(
     records: Any,
     record_defaults: Sequence[Any],

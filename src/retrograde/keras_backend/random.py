@@ -10,7 +10,7 @@ from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_defau
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
 from retrograde.ops import arithmetic as ar
-from retrograde.ops import normalising, reduction, scan
+from retrograde.ops import normalization, reduction, scan
 from retrograde.ops import random_numbers as rn
 from retrograde.ops.casting import identity, zeros_like
 from retrograde.ops.indexing import argsort, gather
@@ -88,7 +88,7 @@ def categorical(logits, num_samples, dtype="int64", seed=None):
     x = convert_to_tensor(logits)
     x = cast(x, "float64" if x.dtype.name == "float64" else "float32")
     rows, classes = x._spec.shape
-    p = apply(normalising.softmax, (x,), {"axis": 1})
+    p = apply(normalization.softmax, (x,), {"axis": 1})
     ends = apply(scan.cumsum, (p,), {"axis": 1, "exclusive": False, "reverse": False})
     u = _drawn(rn.random_uniform, seed, (rows, num_samples), x.dtype.name)
     u = u * reshape(ends[:, -1], shape=(rows, 1))  # rounding may leave the sum below 1

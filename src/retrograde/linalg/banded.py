@@ -13,7 +13,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import banded, matrices
 from retrograde.ops._families import conj
 from retrograde.ops.casting import ones_like, to_dtype, zeros_like
-from retrograde.ops.complexes import complex_abs, real
+from retrograde.ops.complex_numbers import complex_abs, real
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.scan import cumprod
 from retrograde.ops.shaping import broadcast_to, concat, put_slice, reshape, stack, take_slice

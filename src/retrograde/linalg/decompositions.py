@@ -11,9 +11,9 @@ from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import matrices_of, squares_of
 from retrograde.math._inputs import dtype_name
 from retrograde.ops import decomposition as dc
-from retrograde.ops import matrices, reduction, solving
+from retrograde.ops import matrices, reduction, solvers
 from retrograde.ops.casting import to_dtype
-from retrograde.ops.complexes import real
+from retrograde.ops.complex_numbers import real
 from retrograde.ops.conversion import as_tensor, count_dtype
 from retrograde.ops.elementary import log
 from retrograde.values import dtypes
@@ -153,7 +153,7 @@ def det(input: Any, name: str | None = None) -> Tensor:
     >>> tf.linalg.det([[1.0, 2.0], [3.0, 5.0]]).numpy().round(5)
     np.float32(-1.0)
     """
-    return apply(solving.det, (squares_of(input, "det"),))
+    return apply(solvers.det, (squares_of(input, "det"),))
 
 
 def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
@@ -161,7 +161,7 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
 
     For complex matrices the sign is a number of modulus 1. A singular matrix gives 0 and -inf.
     """
-    return LogMatrixDeterminant(*apply(solving.slogdet, (squares_of(input, "slogdet"),)))
+    return LogMatrixDeterminant(*apply(solvers.slogdet, (squares_of(input, "slogdet"),)))
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:

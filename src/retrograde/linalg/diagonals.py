@@ -18,7 +18,7 @@ from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.shaping import concat, reshape, stack, take_slice
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.errors import invalid, listed
+from retrograde.values.errors import invalid, to_list
 
 
 def matrix_transpose(
@@ -153,7 +153,7 @@ def diag(
         part = matrices.on_diagonal(row, i, rows, columns)
         y = part if y is None else _either(part, y, i, i, rows, columns)
     if isinstance(padding_value, range):
-        padding_value = listed("diag", padding_value)
+        padding_value = to_list("diag", padding_value)
     if not np.any(np.asarray(padding_value)):
         return y
     filler = as_tensor(padding_value, d._spec.dtype)

@@ -18,7 +18,7 @@ from retrograde.ops.elementary import sqrt
 from retrograde.ops.operators import absolute_of
 from retrograde.ops.shaping import reshape, transpose
 from retrograde.values.arguments import as_text
-from retrograde.values.shapes import normalise_axes
+from retrograde.values.shapes import normalize_axes
 
 
 def norm(
@@ -42,7 +42,7 @@ def norm(
     x = as_tensor(tensor)
     matrix = _is_matrix_norm(axis)
     _check_order(ord, matrix)
-    over = normalise_axes(axis, x.ndim, "norm")
+    over = normalize_axes(axis, x.ndim, "norm")
     if ord in ("euclidean", "fro") or (ord == 2 and not matrix):
         total = _reduce(reduction.sum, x * conj(x), over, keepdims)
         return sqrt(total)
@@ -63,7 +63,7 @@ def _vector_norm(sizes: Tensor, ord: float, over: tuple[int, ...], keepdims: Any
 
 def _operator_norm(sizes: Tensor, ord: float, axis: Any, keepdims: Any) -> Tensor:
     """The largest sum of sizes along columns, or for infinity along rows."""
-    rows, columns = (normalise_axes(a, sizes.ndim, "norm")[0] for a in axis)
+    rows, columns = (normalize_axes(a, sizes.ndim, "norm")[0] for a in axis)
     summed, searched = (rows, columns) if ord == 1 else (columns, rows)
     sums = _reduce(reduction.sum, sizes, (summed,), True)
     y = _reduce(reduction.max, sums, (searched,), True)
@@ -75,7 +75,7 @@ def _operator_norm(sizes: Tensor, ord: float, axis: Any, keepdims: Any) -> Tenso
 
 def _spectral_norm(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
     """The largest singular value."""
-    pair = tuple(normalise_axes(a, x.ndim, "norm")[0] for a in axis)
+    pair = tuple(normalize_axes(a, x.ndim, "norm")[0] for a in axis)
     rest = tuple(i for i in range(x.ndim) if i not in pair)
     s = apply(singular_values, (transpose(x, perm=(*rest, *pair)),))
     y = _reduce(reduction.max, s, (s.ndim - 1,), False)

@@ -18,9 +18,9 @@ from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import reshape, transpose
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import FailedPreconditionError, invalid
-from retrograde.values.shapes import normalise_axes
+from retrograde.values.shapes import normalize_axes
 
 
 def matmul(
@@ -136,7 +136,7 @@ def _contracted(axes: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple
                     f"tensor. Received: {n} for shape {x._spec.shape}."
                 )
         return tuple(range(a.ndim - n, a.ndim)), tuple(range(n))
-    if held_by(axes) is not None:
+    if tensor_or_variable(axes) is not None:
         axes = integer_array(axes, "tensordot").tolist()
     if not isinstance(axes, (list, tuple, np.ndarray)) or len(axes) != 2:
         raise ValueError(
@@ -156,7 +156,7 @@ def _places(axes: Any, x: Tensor) -> tuple[int, ...]:
     given = np.ravel(integer_array(axes, "tensordot")).tolist()
     if not given:
         return ()
-    normalise_axes(given, x.ndim, "tensordot")
+    normalize_axes(given, x.ndim, "tensordot")
     return tuple(axis % x.ndim for axis in given)
 
 

@@ -10,7 +10,7 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.linalg._inputs import equations_of, fitting, matrices_of, squares_of
 from retrograde.linalg.decompositions import cholesky, inexact_matrices
-from retrograde.ops import decomposition, matrices, solving
+from retrograde.ops import decomposition, matrices, solvers
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.indexing import argsort, gather, gather_nd
@@ -26,7 +26,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
            [-1.,  2.]], dtype=float32)
     """
     x = squares_of(input, "inv")
-    return apply(solving.inv, (matrices.adjoint(x) if adjoint else x,))
+    return apply(solvers.inv, (matrices.adjoint(x) if adjoint else x,))
 
 
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -44,7 +44,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
             f"solve: leading axes differ in shapes {a._spec.shape} and {b._spec.shape}. Expected "
             "the same."
         )
-    return apply(solving.solve, (a, b), {"adjoint": bool(adjoint)})
+    return apply(solvers.solve, (a, b), {"adjoint": bool(adjoint)})
 
 
 def triangular_solve(
@@ -63,7 +63,7 @@ def triangular_solve(
 
 
 def _triangular(a: Tensor, b: Tensor, lower: bool, adjoint: bool = False) -> Tensor:
-    return apply(solving.triangular_solve, (a, b), {"lower": lower, "adjoint": adjoint})
+    return apply(solvers.triangular_solve, (a, b), {"lower": lower, "adjoint": adjoint})
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:

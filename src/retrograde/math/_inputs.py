@@ -13,10 +13,10 @@ from retrograde.core.variable import Variable
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.values import dtypes
-from retrograde.values.composites import NotOneTensor, hand_over
-from retrograde.values.conversion import held_by
+from retrograde.values.composites import NotOneTensor, dispatch_to_composite
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
-from retrograde.values.shapes import normalise_axes, normalise_axis
+from retrograde.values.shapes import normalize_axes, normalize_axis
 
 _NUMBERS = (int, float)
 
@@ -26,7 +26,7 @@ def unary(primitive: Primitive, x: Any) -> Tensor:
     try:
         return apply(primitive, (x if type(x) is Tensor else as_tensor(x),))
     except NotOneTensor as refusal:
-        return hand_over(refusal, primitive, x)
+        return dispatch_to_composite(refusal, primitive, x)
 
 
 def binary(primitive: Primitive, x: Any, y: Any) -> Tensor:
@@ -34,7 +34,7 @@ def binary(primitive: Primitive, x: Any, y: Any) -> Tensor:
     try:
         return apply(primitive, pair(x, y))
     except NotOneTensor as refusal:
-        return hand_over(refusal, primitive, x, y)
+        return dispatch_to_composite(refusal, primitive, x, y)
 
 
 def pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -60,7 +60,7 @@ def _number(value: float, dtype: np.dtype) -> Tensor:
 
 def truth(value: Any) -> Tensor:
     """`value` as truth values; Python numbers are none, though Python takes them for such."""
-    plain = held_by(value) is None and not isinstance(value, IndexedSlices)
+    plain = tensor_or_variable(value) is None and not isinstance(value, IndexedSlices)
     return as_tensor(value, dtypes.bool_.numpy_dtype if plain else None)
 
 
@@ -68,14 +68,14 @@ def axis_of(axis: Any, x: Tensor, what: str) -> int:
     """One axis of `x`, counted from the front; a tensor may name it."""
     if not isinstance(axis, int):
         (axis,) = _axes_in(axis, what, 1)
-    return normalise_axis(axis, x.ndim, what)
+    return normalize_axis(axis, x.ndim, what)
 
 
 def axes_of(axis: Any, x: Tensor, what: str) -> tuple[int, ...]:
     """The axes of `x` that an integer, a list, a tensor or `None` (for all) names."""
     if axis is not None and not isinstance(axis, int):
         axis = _axes_in(axis, what)
-    return normalise_axes(axis, x.ndim, what)
+    return normalize_axes(axis, x.ndim, what)
 
 
 def _axes_in(axis: Any, what: str, count: int | None = None) -> list[int]:

@@ -18,8 +18,8 @@ from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.operators import true_divide, unlike_dtypes
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
-from retrograde.values.composites import NotOneTensor, dispatched, hand_over
-from retrograde.values.errors import invalid, listed
+from retrograde.values.composites import NotOneTensor, dispatch_to_composite, dispatched
+from retrograde.values.errors import invalid, to_list
 from retrograde.values.shapes import TensorShape
 
 
@@ -34,7 +34,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     try:
         return apply(ar.add, same_dtype(x, y))
     except NotOneTensor as refusal:
-        return hand_over(refusal, ar.add, x, y)
+        return dispatch_to_composite(refusal, ar.add, x, y)
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -217,7 +217,7 @@ def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
     >>> tf.math.add_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([4., 6.], dtype=float32)
     """
-    values = listed("add_n", inputs)
+    values = to_list("add_n", inputs)
     if not values or any(value is None for value in values):
         raise ValueError(
             f"add_n: inputs must be an iterable of at least one tensor. Received: {values}."

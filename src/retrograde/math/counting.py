@@ -15,16 +15,16 @@ from retrograde.math.arithmetic import minimum
 from retrograde.ops import sorting
 from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
-from retrograde.ops.checking import check_range
+from retrograde.ops.checks import check_range
 from retrograde.ops.conversion import as_tensor, numpy_dtype
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import scatter_add
 from retrograde.ops.shaping import reshape, take_slice
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.composites import dispatched
-from retrograde.values.errors import allocated, invalid
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.errors import allocate, invalid
+from retrograde.values.scipy_import import import_scipy
 
 _INT64 = np.dtype(np.int64)
 
@@ -97,7 +97,7 @@ def _length(numbers: Tensor, minlength: Any, maxlength: Any) -> int:
     return _classes_in((numbers,), least or 0, most)._spec.size
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _classes_in(numbers: Sequence[Tensor], least: int, most: int | None) -> Tensor:
     """Something as long as there are classes up to the largest of `numbers`, within limits."""
     length = max([int(np.asarray(x).max(initial=-1)) + 1 for x in numbers] + [least])
@@ -191,7 +191,7 @@ def _bins_between(values: Any, value_range: Any, nbins: Any) -> Tensor:
     return _bins(as_tensor(values), low, high, count, False)
 
 
-_hosted_bins = hosted(_bins_between)
+_hosted_bins = host_function(_bins_between)
 
 
 def histogram_fixed_width(
@@ -232,7 +232,7 @@ def _histogram(values: Any, value_range: Any, nbins: Any, kind: np.dtype) -> Ten
     return scatter_add(Tensor(np.ones(x._spec.size, kind)), places, shape=(count,))
 
 
-_hosted_histogram = hosted(_histogram, open_shapes=True)
+_hosted_histogram = host_function(_histogram, dynamic_shapes=True)
 
 
 def _bins(x: Tensor, low: float, high: float, count: int, strict: bool) -> Tensor:
@@ -265,7 +265,7 @@ def sobol_sample(
            [0.75, 0.25],
            [0.25, 0.75]], dtype=float32)
     """
-    qmc = scipy_part("stats.qmc", "sobol_sample")
+    qmc = import_scipy("stats.qmc", "sobol_sample")
     sizes = {"dim": dim, "num_results": num_results, "skip": skip}
     sizes = {key: integer(value, f"sobol_sample: {key}") for key, value in sizes.items()}
     least, most = {"dim": 1, "num_results": 1, "skip": 0}, {"dim": qmc.Sobol.MAXDIM}
@@ -288,7 +288,7 @@ def sobol_sample(
         )
     points = qmc.Sobol(sizes["dim"], scramble=False, bits=32)
     _skip(points, 1 + sizes["skip"])
-    return Tensor(allocated("sobol_sample", points.random, sizes["num_results"]).astype(kind))
+    return Tensor(allocate("sobol_sample", points.random, sizes["num_results"]).astype(kind))
 
 
 def _skip(points: Any, count: int) -> None:

@@ -11,7 +11,7 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import binary, dtype_name, unary
 from retrograde.ops import arithmetic as ar
-from retrograde.ops import complexes as cx
+from retrograde.ops import complex_numbers as cx
 from retrograde.ops import elementary as el
 from retrograde.ops._families import conjugate
 from retrograde.ops.casting import identity, ones_like, zeros_like

@@ -16,7 +16,7 @@ from retrograde.ops import special as sp
 from retrograde.ops._arrays import scalar
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.values.composites import dispatched
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 
@@ -121,7 +121,7 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     >>> tf.math.nextafter(1.0, 2.0).numpy()
     np.float32(1.0000001)
     """
-    if held_by(x1) is None and held_by(x2) is None:
+    if tensor_or_variable(x1) is None and tensor_or_variable(x2) is None:
         x1, x2 = (as_tensor(x, np.dtype(np.float32)) for x in (x1, x2))
     y = binary(sp.nextafter, x1, x2)
     if y.dtype.size < 4:  # TensorFlow has it in full precision only

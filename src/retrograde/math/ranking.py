@@ -17,7 +17,7 @@ from retrograde.ops.shaping import transpose
 from retrograde.toplevel.indexing import gather_batches
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.shapes import normalize_axis
 
 _INT64 = np.dtype(np.int64)
 
@@ -96,7 +96,7 @@ def approx_top_k(
     """The `k` largest, or smallest, along an axis, and where they are: exactly, at any target."""
     x = as_tensor(input)
     accept(x, ("float16", "bfloat16", "float32"), "input", "approx_top_k")
-    axis = normalise_axis(integer(reduction_dimension, "approx_top_k"), x.ndim, "approx_top_k")
+    axis = normalize_axis(integer(reduction_dimension, "approx_top_k"), x.ndim, "approx_top_k")
     swap = tuple({axis: x.ndim - 1, x.ndim - 1: axis}.get(i, i) for i in range(x.ndim))
     x = transpose(x, perm=swap)
     count = integer(k, "approx_top_k: k")

@@ -14,13 +14,13 @@ from retrograde.ops import (
     arithmetic as ar,
 )
 from retrograde.ops import (
-    complexes as cx,
+    complex_numbers as cx,
 )
 from retrograde.ops import (
     elementary as el,
 )
 from retrograde.ops import (
-    normalising,
+    normalization,
     reduction,
     scan,
 )
@@ -28,7 +28,7 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.shaping import reshape, take_slice
 from retrograde.values import dtypes
-from retrograde.values.composites import NotOneTensor, dispatched, hand_over
+from retrograde.values.composites import NotOneTensor, dispatch_to_composite, dispatched
 from retrograde.values.errors import invalid
 
 # What is most often asked for, all axes, is not worked out anew each time.
@@ -39,7 +39,7 @@ def _reduced(primitive: Primitive, x: Any, axis: Any, keepdims: Any, what: str) 
     try:
         x = as_tensor(x)
     except NotOneTensor as refusal:
-        return hand_over(refusal, primitive, x, axis, keepdims)
+        return dispatch_to_composite(refusal, primitive, x, axis, keepdims)
     if axis is None and not keepdims and x._spec.ndim < len(_ALL_AXES):
         return apply(primitive, (x,), _ALL_AXES[x._spec.ndim])
     attrs = {"axis": axes_of(axis, x, what), "keepdims": bool(keepdims)}
@@ -330,14 +330,14 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """
     x = as_tensor(logits)
     axis = axis_of(-1 if axis is None else axis, x, "softmax")
-    return apply(normalising.softmax, (x,), {"axis": axis})
+    return apply(normalization.softmax, (x,), {"axis": axis})
 
 
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """`log(softmax(x))` along `axis`, the last one if none is given; exact in the tails."""
     x = as_tensor(logits)
     axis = axis_of(-1 if axis is None else axis, x, "log_softmax")
-    return apply(normalising.log_softmax, (x,), {"axis": axis})
+    return apply(normalization.log_softmax, (x,), {"axis": axis})
 
 
 def l2_normalize(

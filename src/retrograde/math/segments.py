@@ -18,7 +18,7 @@ from retrograde.ops._arrays import HALF
 from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import scatter_add
 from retrograde.ops.shaping import reshape, take_slice
 from retrograde.values import dtypes
@@ -161,7 +161,7 @@ def _sorted(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> _Segm
     return x, ids, _in_order(ids, what)._spec.size, False
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _in_order(ids: Tensor, what: str) -> Tensor:
     """Something as long as there are segments, if the ids are sorted."""
     values = np.asarray(ids)

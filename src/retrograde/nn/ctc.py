@@ -11,12 +11,12 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.ops import arithmetic as ar
-from retrograde.ops import normalising, reduction
+from retrograde.ops import normalization, reduction
 from retrograde.ops._arrays import wide
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather_nd
 from retrograde.ops.lattice import NEVER, path_sums
 from retrograde.ops.shaping import broadcast_to, concat, reshape, stack, transpose
@@ -65,7 +65,7 @@ def ctc_loss(
         labels, label_length = as_tensor(labels), as_tensor(label_length)
         limit = as_tensor(x._spec.shape[0 if logits_time_major else 1], times._spec.dtype)
         times = apply(ar.minimum, (times, limit))
-    logs = normalising.log_softmax(to_dtype(x, wide(x._spec.dtype)), axis=2)
+    logs = normalization.log_softmax(to_dtype(x, wide(x._spec.dtype)), axis=2)
     logs = transpose(logs, perm=(1, 2, 0) if logits_time_major else (0, 2, 1))
     _check_labels(labels, label_length, times, logs)
     blank = blank_class(blank_index or 0, logs._spec.shape[1], "ctc_loss")
@@ -103,7 +103,7 @@ def blank_class(blank_index: int, num_classes: int, what: str) -> int:
     return blank_index % num_classes
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _rows(labels: SparseTensor, batch: int) -> tuple[Tensor, Tensor]:
     """The labels of each row side by side, and how many there are."""
     rows, values = np.asarray(labels.indices)[:, 0], np.asarray(labels.values)
@@ -173,7 +173,7 @@ def _at_the_end(sums: Tensor, label_length: Tensor, times: Tensor) -> Tensor:
     return apply(reduction.logsumexp, (stack(*ends, axis=0),), {"axis": (0,), "keepdims": False})
 
 
-@hosted
+@host_function
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """For each row of `labels`, the different ones in order, with zeros behind; and where each is.
 
@@ -195,7 +195,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
     return Tensor(unique), Tensor(places.astype(np.int32))
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def collapse_repeated(
     labels: Any, seq_length: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:

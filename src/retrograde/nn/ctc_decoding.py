@@ -10,13 +10,13 @@ from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept
 from retrograde.nn.ctc import blank_class
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import FailedPreconditionError, invalid
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def ctc_greedy_decoder(
     inputs: Any,
     sequence_length: Any,
@@ -47,7 +47,7 @@ def ctc_greedy_decoder(
     return [_sparse([best[new[:, b], b] for b in range(batch)])], Tensor(cost[:, None])
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:

@@ -15,7 +15,7 @@ from retrograde.ops._arrays import wide
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.elementary import sqrt
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.ops.shaping import concat, reshape
 from retrograde.ragged.tensor import RaggedTensor
@@ -146,7 +146,7 @@ def _combined(
     return to_dtype(total, dtype)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _in_order(rows: Tensor) -> Tensor:
     """Something as long as there are rows, if they are sorted."""
     values = np.asarray(rows)

@@ -15,7 +15,7 @@ from retrograde.ops.indexing import gather
 from retrograde.ops.random_state import Draw
 from retrograde.random._sampling import bits
 from retrograde.values.arguments import as_float, as_text
-from retrograde.values.errors import invalid, listed
+from retrograde.values.errors import invalid, to_list
 
 
 class FractionalMaxPool(NamedTuple):
@@ -88,7 +88,7 @@ def _sequences(
 
 
 def _ratios(ratio: Any, what: str) -> tuple[float, float]:
-    ratios = [1.0, ratio, ratio, 1.0] if isinstance(ratio, (int, float)) else listed(what, ratio)
+    ratios = [1.0, ratio, ratio, 1.0] if isinstance(ratio, (int, float)) else to_list(what, ratio)
     if len(ratios) != 4 or ratios[0] != 1 or ratios[-1] != 1:
         raise ValueError(
             f"{what}: pooling_ratio must be a number or [1.0, rows, columns, 1.0]. Received: "

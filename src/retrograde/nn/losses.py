@@ -12,7 +12,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import accept, axis_of, dtype_name
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
-from retrograde.ops import normalising, reduction
+from retrograde.ops import normalization, reduction
 from retrograde.ops.casting import ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.shaping import broadcast_to, reshape, transpose
@@ -40,7 +40,7 @@ def softmax_cross_entropy_with_logits(
     x, y = _last(x, axis), _last(y, axis if y.ndim == x.ndim else -1)
     if y._spec.shape != x._spec.shape:
         y = _spread_labels(y, x)
-    return apply(normalising.softmax_cross_entropy, (y, x))
+    return apply(normalization.softmax_cross_entropy, (y, x))
 
 
 def _last(x: Tensor, axis: int) -> Tensor:
@@ -92,7 +92,7 @@ def sparse_softmax_cross_entropy_with_logits(
         accept(x, ("float16", "bfloat16", "float32", "float64"), "logits", what)
     if not shape[-1]:
         raise invalid(f"{what}: must have at least one class, but got shape {shape}.")
-    return apply(normalising.sparse_softmax_cross_entropy, (y, x))
+    return apply(normalization.sparse_softmax_cross_entropy, (y, x))
 
 
 def _provided(labels: Any, logits: Any, what: str) -> None:

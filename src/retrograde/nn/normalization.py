@@ -18,8 +18,8 @@ from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
 from retrograde.ops.shaping import reshape
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, as_text
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import invalid, listed
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import invalid, to_list
 
 _FLOAT32 = np.dtype(np.float32)
 _HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
@@ -93,7 +93,7 @@ def sufficient_statistics(
     Both sums are those of `x - shift` if a shift is given.
     """
     x = as_tensor(x)
-    places = axes_of(listed("sufficient_statistics", axes), x, "sufficient_statistics")
+    places = axes_of(to_list("sufficient_statistics", axes), x, "sufficient_statistics")
     count = Tensor(x._spec.dtype.type(reduction.count(x._array, places)))
     moved, shift = (x, None) if shift is None else _shifted(x, shift)
     total = _over(reduction.sum, moved, places, keepdims)
@@ -102,7 +102,7 @@ def sufficient_statistics(
 
 
 def _shifted(x: Tensor, shift: Any) -> tuple[Tensor, Tensor]:
-    shift = as_tensor(shift, None if held_by(shift) is not None else x._spec.dtype)
+    shift = as_tensor(shift, None if tensor_or_variable(shift) is not None else x._spec.dtype)
     return x - shift, apply(identity, (shift,))
 
 

@@ -17,8 +17,8 @@ from retrograde.random import uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, as_text, shown
 from retrograde.values.composites import dispatched
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import listed
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import to_list
 
 
 @dispatched
@@ -55,7 +55,7 @@ def dropped(x: Any, rate: Any, sampler: Callable, noise_shape: Any) -> Tensor:
 
 def _rate(rate: Any, x: Tensor) -> float | Tensor:
     """A Python number between 0 and 1, or a scalar tensor of the dtype of `x`."""
-    held = held_by(rate)
+    held = tensor_or_variable(rate)
     if held is None:
         if not isinstance(rate, numbers.Real):
             raise ValueError(
@@ -82,7 +82,7 @@ def _noise_shape(noise_shape: Any, x: Tensor) -> tuple[int, ...]:
         return shape
     given = [
         None if n is None else as_int(n, "dropout: noise_shape")
-        for n in listed("dropout", noise_shape)
+        for n in to_list("dropout", noise_shape)
     ]
     if len(given) != len(shape):
         return tuple(given)

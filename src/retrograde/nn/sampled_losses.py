@@ -18,7 +18,7 @@ from retrograde.ops import reduction
 from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.shaping import concat, reshape
 from retrograde.random.candidate_sampling import Sample, class_matrix, log_uniform_candidate_sampler
 from retrograde.values import dtypes
@@ -136,7 +136,7 @@ def _sampled_logits(
     return concat(*logits, axis=1), Tensor(targets)
 
 
-@hosted
+@host_function
 def _lowered(true: Tensor, sampled: Tensor) -> Tensor:
     """What is added to logits so that candidates that are true classes count nothing."""
     hits = _hits(np.asarray(true), np.asarray(sampled)).any(1)
@@ -148,7 +148,7 @@ def _hits(true: np.ndarray, sampled: np.ndarray) -> np.ndarray:
     return true[:, :, None] == sampled
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def compute_accidental_hits(
     true_classes: Any,
     sampled_candidates: Any,

@@ -14,7 +14,7 @@ from retrograde.ops.arguments import integer, integer_array, integers
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import put_slice, reshape, take_slice, transpose
 from retrograde.values.arguments import as_text, expect, shown
-from retrograde.values.errors import invalid, listed
+from retrograde.values.errors import invalid, to_list
 
 
 def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
@@ -185,7 +185,7 @@ def with_space_to_batch(
     axes = (
         list(range(first, first + len(rates)))
         if spatial_dims is None
-        else listed(what, spatial_dims)
+        else to_list(what, spatial_dims)
     )
     if not axes or axes != sorted(set(axes)) or axes[0] < 1:
         raise ValueError(f"{what}: spatial_dims must increase from 1 on. Received: {axes}.")

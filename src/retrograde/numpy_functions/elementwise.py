@@ -14,7 +14,7 @@ from retrograde.ops.arguments import integer
 from retrograde.ops.shaping import take_slice
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, brief
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.shapes import normalize_axis
 
 _MOST_DECIMALS = 308  # 10 to the power of one more is not a float64
 
@@ -105,7 +105,7 @@ def diff(x: Tensor, n: int = 1, axis: Any = -1) -> Tensor:
         raise ValueError(f"diff: `n` must not be negative. Received: {n}.")
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"diff: there is no axis {as_text(axis)} in shape {x._spec.shape}.")
-    at = normalise_axis(axis, x.ndim, "diff")
+    at = normalize_axis(axis, x.ndim, "diff")
     difference = ar.not_equal if is_bool(x) else ar.subtract
     for _ in range(n):
         lower, upper = neighbors(x, at)

@@ -11,7 +11,7 @@ from retrograde.numpy_functions.shaping import axis_to_end, broadcast_all, movea
 from retrograde.ops import arithmetic as ar
 from retrograde.ops.shaping import reshape
 from retrograde.values.errors import FailedPreconditionError, InvalidArgumentError
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.shapes import normalize_axis
 
 
 def matmul(x1: Tensor, x2: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def cross(
     if axis is not None:
         axis1 = axis2 = axis3 = axis
     x1, x2 = (
-        axis_to_end(x, normalise_axis(at, x.ndim, "cross")) for x, at in ((x1, axis1), (x2, axis2))
+        axis_to_end(x, normalize_axis(at, x.ndim, "cross")) for x, at in ((x1, axis1), (x2, axis2))
     )
     lengths = x1._spec.shape[-1], x2._spec.shape[-1]
     if not set(lengths) <= {2, 3}:

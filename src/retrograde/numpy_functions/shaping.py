@@ -14,14 +14,14 @@ from retrograde.ops import indexing, matrices, shaping
 from retrograde.ops.arguments import indices_from
 from retrograde.ops.casting import identity
 from retrograde.values.errors import invalid
-from retrograde.values.shapes import broadcast, normalise_axis
+from retrograde.values.shapes import broadcast, normalize_axis
 
 # `wrong` makes the error for an axis that does not exist: TensorFlow's class, or Keras's.
 
 
 def swapaxes(x: Tensor, axis1: Any, axis2: Any, wrong: Callable = invalid) -> Tensor:
     """Returns `x` with two axes interchanged."""
-    one, other = (normalise_axis(axis, x.ndim, "swapaxes", wrong) for axis in (axis1, axis2))
+    one, other = (normalize_axis(axis, x.ndim, "swapaxes", wrong) for axis in (axis1, axis2))
     perm = list(range(x.ndim))
     perm[one], perm[other] = other, one
     return shaping.transpose(x, perm=tuple(perm))
@@ -32,7 +32,7 @@ def moveaxis(
 ) -> Tensor:
     """Returns `x` with the axes `source` at `destination`; the others keep their order."""
     before, after = (
-        [normalise_axis(axis, x.ndim, "moveaxis", wrong) for axis in axes]
+        [normalize_axis(axis, x.ndim, "moveaxis", wrong) for axis in axes]
         for axes in (source, destination)
     )
     if len(before) != len(after):
@@ -123,7 +123,7 @@ def vander(x: Tensor, count: int | None, increasing: bool) -> Tensor:
 
 def take_along_axis(x: Tensor, indices: Tensor, axis: Any, wrong: Callable = invalid) -> Tensor:
     """Returns the elements at `indices` along `axis`; the other axes broadcast."""
-    at, last = normalise_axis(axis, x.ndim, "take_along_axis", wrong), x.ndim - 1
+    at, last = normalize_axis(axis, x.ndim, "take_along_axis", wrong), x.ndim - 1
     if indices.ndim != x.ndim:
         raise ValueError(
             f"take_along_axis: the array has shape {x._spec.shape}, the indices have shape "

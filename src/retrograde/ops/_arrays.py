@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from retrograde.core.rules import Spec
-from retrograde.ops import _rows as rows
+from retrograde.ops import _row_sums as rows
 from retrograde.ops._callbacks import called_back
-from retrograde.ops._totals import total as total_of_floats
+from retrograde.ops._sums import total as total_of_floats
 from retrograde.values import dtypes
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 from retrograde.values.thresholds import FEW
 
 HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
@@ -135,7 +135,7 @@ _OPERATIONS = {  # public functions whose names differ from those of SciPy
 def special(xp, name):
     """A function of `scipy.special`, or of its twin in JAX."""
     if xp is np:
-        return getattr(scipy_part("special", _OPERATIONS.get(name, name)), name)
+        return getattr(import_scipy("special", _OPERATIONS.get(name, name)), name)
     import jax.scipy.special
 
     return getattr(jax.scipy.special, name)
@@ -145,7 +145,7 @@ def fourier(xp):
     """The module of Fourier transforms; SciPy's take half the time of NumPy's."""
     if xp is not np:
         return xp.fft
-    return scipy_part("fft", "a Fourier transform")
+    return import_scipy("fft", "a Fourier transform")
 
 
 def on_host(xp, f, results, *arrays):
@@ -221,7 +221,7 @@ def add_part(xp, y, key, values):
 
 def sparse_matrix(values, rows, columns, shape):
     """SciPy's sparse matrix of NumPy arrays; values in one place add up."""
-    sparse = scipy_part("sparse", "a product with a sparse matrix")
+    sparse = import_scipy("sparse", "a product with a sparse matrix")
     return sparse.csr_array((values, (rows, columns)), shape=shape)
 
 

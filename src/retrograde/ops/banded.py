@@ -20,9 +20,9 @@ from retrograde.ops.matrices import (
     product,
 )
 from retrograde.ops.shaping import put_slice, reshape, stack, take_slice
-from retrograde.ops.solving import triangular_solve
+from retrograde.ops.solvers import triangular_solve
 from retrograde.values.errors import invalid
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 
 
 def shifted(x, by, axis):
@@ -78,7 +78,9 @@ def _gtsv(above, main, below, b):
     """Where a matrix is singular, nan."""
     if main.size == 1:
         return b / main[..., None] if main.all() else np.full(b.shape, np.nan, b.dtype)
-    gtsv = scipy_part("linalg.lapack", "tridiagonal_solve").get_lapack_funcs("gtsv", dtype=b.dtype)
+    gtsv = import_scipy("linalg.lapack", "tridiagonal_solve").get_lapack_funcs(
+        "gtsv", dtype=b.dtype
+    )
     sides = b.reshape(-1, b.shape[-1])
     *_, y, info = gtsv(below.ravel()[1:], main.ravel(), above.ravel()[:-1], sides)
     return np.full(b.shape, np.nan, b.dtype) if info else y.reshape(b.shape)
@@ -147,7 +149,7 @@ def _tbtrs(bands, b, *, lower, adjoint):
     flat = np.moveaxis(bands, -2, 0).reshape(k, -1)[::-1]
     sides = b.reshape(-1, b.shape[-1])
     turn = adjoint and b.dtype.kind == "c"
-    tbtrs = scipy_part("linalg.lapack", "a banded solve").get_lapack_funcs("tbtrs", dtype=b.dtype)
+    tbtrs = import_scipy("linalg.lapack", "a banded solve").get_lapack_funcs("tbtrs", dtype=b.dtype)
     uplo, trans = "U" if lower else "L", "N" if adjoint else "T"
     y, info = tbtrs(flat, sides.conj() if turn else sides, uplo=uplo, trans=trans)
     if info:
@@ -180,7 +182,7 @@ _REAL = frozenset(map(np.dtype, "fd"))
 
 
 def _lapack_eigenvalues(alpha, beta):
-    linalg, n = scipy_part("linalg", "eigh_tridiagonal"), alpha.shape[-1]
+    linalg, n = import_scipy("linalg", "eigh_tridiagonal"), alpha.shape[-1]
     y = np.empty(alpha.shape, alpha.dtype)
     for place in np.ndindex(*alpha.shape[:-1]) if n else ():
         y[place] = linalg.eigvalsh_tridiagonal(alpha[place], beta[place])
@@ -188,7 +190,7 @@ def _lapack_eigenvalues(alpha, beta):
 
 
 def _lapack_eigenvectors(alpha, beta):
-    linalg, n = scipy_part("linalg", "eigh_tridiagonal"), alpha.shape[-1]
+    linalg, n = import_scipy("linalg", "eigh_tridiagonal"), alpha.shape[-1]
     e, v = np.empty(alpha.shape, alpha.dtype), np.empty((*alpha.shape, n), alpha.dtype)
     for place in np.ndindex(*alpha.shape[:-1]) if n else ():
         e[place], v[place] = linalg.eigh_tridiagonal(alpha[place], beta[place])

@@ -15,12 +15,12 @@ from retrograde.ops.shaping import stack
 from retrograde.values import dtypes
 from retrograde.values.conversion import (
     CONVERSIONS,
-    MOST_AXES,
+    MAX_AXES,
     as_array,
-    by_function,
-    held_by,
-    refuse_dtype,
-    too_deep,
+    check_dtype,
+    convert_by_registered_function,
+    nesting_error,
+    tensor_or_variable,
 )
 from retrograde.values.errors import invalid
 
@@ -34,13 +34,13 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
     """
     if type(value) is Tensor and dtype is None:
         return value
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is not None:
         tensor = held._read()
-        refuse_dtype(tensor._spec, dtype)
+        check_dtype(tensor._spec, dtype)
         return tensor
     if CONVERSIONS:
-        tensor = by_function(value, dtype, hint)
+        tensor = convert_by_registered_function(value, dtype, hint)
         if tensor is not None:
             return tensor
     if isinstance(value, IndexedSlices):
@@ -53,10 +53,10 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
 def holds_tensor(value: Any, depth: int = 0) -> bool:
     """Whether a tensor or variable is, or is somewhere in, nested lists."""
     if isinstance(value, (list, tuple)):
-        if depth > MOST_AXES:
-            raise too_deep()
+        if depth > MAX_AXES:
+            raise nesting_error()
         return any(holds_tensor(element, depth + 1) for element in value)
-    return held_by(value) is not None
+    return tensor_or_variable(value) is not None
 
 
 def _packed(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
@@ -70,7 +70,7 @@ def _packed(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor
 
 
 def _element(value: Any, dtype: np.dtype, hint: np.dtype | None) -> Tensor:
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is None:
         return as_tensor(value, dtype, hint)
     if (dtype.kind == "O") != (held._spec.dtype.kind == "O"):
@@ -83,16 +83,16 @@ def _element(value: Any, dtype: np.dtype, hint: np.dtype | None) -> Tensor:
 
 def _dtype_within(value: Any, depth: int = 0) -> np.dtype | None:
     if isinstance(value, (list, tuple)):
-        if depth > MOST_AXES:
-            raise too_deep()
+        if depth > MAX_AXES:
+            raise nesting_error()
         return next(filter(None, (_dtype_within(v, depth + 1) for v in value)), None)
-    held = held_by(value)
+    held = tensor_or_variable(value)
     return None if held is None else held._spec.dtype
 
 
 def same_dtype(*values: Any) -> tuple[Tensor, ...]:
     """Tensors of `values`; the first that has a dtype of its own lends it to Python numbers."""
-    hint = next((v._spec.dtype for v in map(held_by, values) if v is not None), None)
+    hint = next((v._spec.dtype for v in map(tensor_or_variable, values) if v is not None), None)
     if hint is None:
         first = as_tensor(values[0])
         return (first, *(as_tensor(v, hint=first._spec.dtype) for v in values[1:]))
@@ -107,7 +107,7 @@ def one_dtype(values: Sequence[Any]) -> list[Tensor]:
     dtype = _dtype_within(list(values))
     tensors = []
     for value in values:
-        tensors.append(as_tensor(value, None if held_by(value) is not None else dtype))
+        tensors.append(as_tensor(value, None if tensor_or_variable(value) is not None else dtype))
         dtype = tensors[0]._spec.dtype if dtype is None else dtype
     return tensors
 

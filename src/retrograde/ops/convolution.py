@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.ops import _lax, _lines
+from retrograde.ops import _numpy_convolution, _xla_convolution
 from retrograde.ops._arrays import widened
 from retrograde.ops._windows import folded, unfolded
 from retrograde.ops.shaping import reshape, transpose
@@ -41,35 +41,37 @@ def _repeated(x, w):
 
 def _convolve_kernel(xp, x, w, *, windows, groups):
     if xp is not np:
-        return _lax.convolve(x, w, windows, groups)
+        return _xla_convolution.convolve(x, w, windows, groups)
     dtype, x, w = x.dtype, widened(x), widened(w)
     if _is_depthwise(w, groups):
-        y = _lines.depthwise(_repeated(x, w), w[..., 0, :], windows)
+        y = _numpy_convolution.depthwise(_repeated(x, w), w[..., 0, :], windows)
     else:
-        y = _grouped(lambda x, w: _lines.convolve(x, w, windows), x, w, groups)
+        y = _grouped(lambda x, w: _numpy_convolution.convolve(x, w, windows), x, w, groups)
     return y.astype(dtype, copy=False)
 
 
 def _transposed_kernel(xp, g, w, *, windows, groups, space):
     if xp is not np:
-        return _lax.convolve_transposed(xp, g, w, windows, groups, space)
+        return _xla_convolution.convolve_transposed(xp, g, w, windows, groups, space)
     dtype, g, w = g.dtype, widened(g), widened(w)
     if _is_depthwise(w, groups):
-        y = _lines.depthwise_transposed(g, w[..., 0, :], windows, space)
+        y = _numpy_convolution.depthwise_transposed(g, w[..., 0, :], windows, space)
         y = y.reshape(*y.shape[:-1], groups, w.shape[-1] // groups).sum(-1, dtype=y.dtype)
     else:
-        y = _grouped(lambda g, w: _lines.convolve_transposed(g, w, windows, space), g, w, groups)
+        y = _grouped(
+            lambda g, w: _numpy_convolution.convolve_transposed(g, w, windows, space), g, w, groups
+        )
     return y.astype(dtype, copy=False)
 
 
 def _filter_kernel(xp, x, g, *, windows, groups):
     if xp is not np:
-        return _lax.convolve_filter(x, g, windows, groups)
+        return _xla_convolution.convolve_filter(x, g, windows, groups)
     dtype, x, g = x.dtype, widened(x), widened(g)
     if groups > 1 and x.shape[-1] == groups:
-        y = _lines.depthwise_filter(_repeated(x, g), g, windows)[..., None, :]
+        y = _numpy_convolution.depthwise_filter(_repeated(x, g), g, windows)[..., None, :]
     else:
-        y = _grouped(lambda x, g: _lines.convolve_filter(x, g, windows), x, g, groups)
+        y = _grouped(lambda x, g: _numpy_convolution.convolve_filter(x, g, windows), x, g, groups)
     return y.astype(dtype, copy=False)
 
 

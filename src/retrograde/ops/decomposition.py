@@ -15,7 +15,7 @@ from retrograde.ops._arrays import plain_dtype
 from retrograde.ops._families import conj
 from retrograde.ops.arithmetic import divide_no_nan, greater, maximum, minimum
 from retrograde.ops.casting import cast, ones_like
-from retrograde.ops.complexes import real
+from retrograde.ops.complex_numbers import real
 from retrograde.ops.indexing import scatter_nd
 from retrograde.ops.matrices import (
     adjoint,
@@ -32,9 +32,9 @@ from retrograde.ops.matrices import (
 )
 from retrograde.ops.reduction import max as maximum_over
 from retrograde.ops.shaping import concat, reshape
-from retrograde.ops.solving import solve, triangular_solve
+from retrograde.ops.solvers import solve, triangular_solve
 from retrograde.values.errors import invalid
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 
 
 def _lapack(what, f, x):
@@ -362,7 +362,7 @@ def _lu_kernel(xp, x, *, dtype):
 def _lu_by_scipy(x):
     if not x.size:
         return x.copy(), np.zeros(x.shape[:-1], int)
-    places, lower, upper = scipy_part("linalg", "lu").lu(x, p_indices=True, check_finite=False)
+    places, lower, upper = import_scipy("linalg", "lu").lu(x, p_indices=True, check_finite=False)
     return np.tril(lower, -1) + upper, np.argsort(places, axis=-1)
 
 
@@ -420,7 +420,7 @@ def _pivots_by_scipy(x):
     *batch, rows, columns = x.shape
     pivots = np.zeros((*batch, min(rows, columns)), np.int32)
     order = np.tile(np.arange(rows, dtype=np.int32), (*batch, 1))
-    (factorise,) = scipy_part("linalg", "lu").get_lapack_funcs(("getrf",), (x,))
+    (factorise,) = import_scipy("linalg", "lu").get_lapack_funcs(("getrf",), (x,))
     for place in np.ndindex(*batch):
         _, pivots[place], _ = factorise(x[place])
         for i, j in enumerate(pivots[place]):

@@ -20,7 +20,7 @@ from retrograde.ops._arrays import (
 from retrograde.ops._families import elementwise
 from retrograde.ops.arithmetic import absolute, guarded, guarded_divide, log, no_nan, select, square
 from retrograde.ops.casting import zeros_like
-from retrograde.ops.complexes import imag, joined
+from retrograde.ops.complex_numbers import imag, joined
 from retrograde.values import dtypes
 
 __all__ = ["log"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from retrograde.core.apply import Primitive
 from retrograde.ops._arrays import add_part, along_time, widened
-from retrograde.ops.normalising import softmax
+from retrograde.ops.normalization import softmax
 from retrograde.ops.shaping import everywhere, put_slice, reshape, stack, take_slice, transpose
 from retrograde.values import dtypes
 

@@ -12,11 +12,11 @@ from retrograde.ops import reduction
 from retrograde.ops._arrays import on_host, plain_dtype
 from retrograde.ops.arithmetic import absolute, select
 from retrograde.ops.casting import cast, ones_like, stop_gradient, zeros_like
-from retrograde.ops.complexes import complex_abs
+from retrograde.ops.complex_numbers import complex_abs
 from retrograde.ops.matrices import adjoint, block, of_matrices
 from retrograde.ops.shaping import concat
 from retrograde.values import dtypes
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 
 
 def _of_blocks(function):
@@ -118,12 +118,12 @@ def _one_by_one(f):
 def _logm(x):
     if np.linalg.slogdet(x)[0] == 0:
         return np.nan
-    return scipy_part("linalg", "logm").logm(x.astype(np.complex128))
+    return import_scipy("linalg", "logm").logm(x.astype(np.complex128))
 
 
 def _sqrtm(x):
     """A real matrix whose square root is complex gives nan, as in TensorFlow."""
-    y = scipy_part("linalg", "sqrtm").sqrtm(x)
+    y = import_scipy("linalg", "sqrtm").sqrtm(x)
     return np.nan if y.dtype.kind == "c" and x.dtype.kind != "c" else y
 
 

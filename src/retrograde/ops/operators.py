@@ -13,7 +13,7 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable import Variable
 from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import to_dtype
-from retrograde.ops.complexes import complex_abs
+from retrograde.ops.complex_numbers import complex_abs
 from retrograde.ops.contraction import matmul
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.slicing import get_item, get_item_of_variable

@@ -18,7 +18,7 @@ import numpy as np
 from retrograde.core.batching import Level, mapped
 from retrograde.core.host_callbacks import Host, Recipe, perform
 from retrograde.core.recorders import thread
-from retrograde.ops.hosted import MAKERS, known, name_of
+from retrograde.ops.host_functions import HOST_BUILDERS, register_function, registered_name
 from retrograde.values.arguments import as_int
 from retrograde.values.locks import fork_safe_lock
 
@@ -146,14 +146,14 @@ def draw_key(seed: int | None = None) -> Draw:
 
 def _drawing(function: Callable, seed: int | None) -> Host:
     """What takes the next place of a stream, in each call of a function."""
-    recipe = Recipe("draw", name_of(function), seed)
+    recipe = Recipe("draw", registered_name(function), seed)
     return Host("draw", lambda: function(seed).as_words(), pure=False, draws=True, recipe=recipe)
 
 
-MAKERS["draw"] = _drawing
+HOST_BUILDERS["draw"] = _drawing
 
 
-@known
+@register_function
 def _next(seed: int | None) -> Draw:
     state, seed = _current(), None if seed is None else as_int(seed, "seed")
     count = state.counts.get(seed, 0)

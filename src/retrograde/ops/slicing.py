@@ -11,11 +11,11 @@ from retrograde.core.recorders import changes, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.casting import to_dtype
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import from_front, gather
 from retrograde.ops.shaping import key_of, reshape, take_slice
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 
@@ -79,7 +79,7 @@ def _moved(x: Tensor, key: Any) -> tuple[Tensor, Any]:
 def _moves(k: Any) -> bool:
     """Whether an element of a key is, or has in it, a number that other calls see otherwise."""
     parts = (k.start, k.stop, k.step) if isinstance(k, slice) else (k,)
-    holders = [held for held in map(held_by, parts) if held is not None]
+    holders = [held for held in map(tensor_or_variable, parts) if held is not None]
     return any([_is_integer(held) and changes(held._read()) for held in holders])
 
 
@@ -89,18 +89,18 @@ def _is_integer(held: Any) -> bool:
 
 def _at(k: Any, size: int, axis: int) -> Tensor:
     """The place that an integer tensor without axes names, along an axis of `size`."""
-    index = to_dtype(held_by(k)._read(), np.dtype(np.int64))
+    index = to_dtype(tensor_or_variable(k)._read(), np.dtype(np.int64))
     return from_front(reshape(index, shape=(1,)), size=size, axis=axis)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _span(start: Any, stop: Any, step: Any, size: int) -> Tensor:
     """The places that a slice covers."""
     return Tensor(np.arange(*_triple(slice(start, stop, step), 0, size)))
 
 
 def _boolean(key: Any) -> Tensor | None:
-    held = held_by(key)
+    held = tensor_or_variable(key)
     if held is None:
         is_mask = isinstance(key, np.ndarray) and key.dtype == bool
         return Tensor(key) if is_mask else None
@@ -122,7 +122,7 @@ def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
     return gather(flat, true_places(mask), axis=axis)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def true_places(mask: Tensor) -> Tensor:
     """Where `mask`, laid flat, is true."""
     return Tensor(np.flatnonzero(np.asarray(mask)))
@@ -173,7 +173,7 @@ def _triple(k: Any, axis: int, size: int) -> tuple[int, int, int]:
 
 
 def _integer(k: Any) -> int:
-    held = held_by(k)
+    held = tensor_or_variable(k)
     if held is None and not isinstance(k, bool):
         try:
             return operator.index(k)

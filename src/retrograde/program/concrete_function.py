@@ -13,8 +13,8 @@ from retrograde.program.signature_text import told
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import allocated
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import allocate
 from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 _OF_GRAPHS = ("captured_inputs", "function_def", "graph", "inputs", "outputs")
@@ -58,7 +58,7 @@ class ConcreteFunction:
         others = [list(nest.leaves(trace.described_results())) for trace in self._others()]
         structure = self._trace.described_results()
         leaves = [_common(specs) for specs in zip(nest.leaves(structure), *others, strict=True)]
-        return nest.packed(structure, iter(leaves))
+        return nest.pack(structure, iter(leaves))
 
     @property
     def output_shapes(self) -> Any:
@@ -161,15 +161,15 @@ def with_dummies(value: Any, zeros: Callable | None = None) -> Any:
     if isinstance(value, TypeSpec):
         raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
     if nest.is_nested(value):
-        return nest.rebuilt(value, [with_dummies(child, zeros) for child in nest.children(value)])
+        return nest.rebuild(value, [with_dummies(child, zeros) for child in nest.children(value)])
     return value
 
 
 def nothing(shape: Sequence[int], dtype: np.dtype) -> Any:
     """Zeros, or empty strings."""
     if dtype.kind == "O":
-        return allocated("get_concrete_function", np.full, shape, b"", dtype)
-    return allocated("get_concrete_function", np.zeros, shape, dtype)[()]
+        return allocate("get_concrete_function", np.full, shape, b"", dtype)
+    return allocate("get_concrete_function", np.zeros, shape, dtype)[()]
 
 
 def unallocated(shape: Sequence[int], dtype: np.dtype) -> Any:
@@ -187,7 +187,7 @@ def _common(specs: tuple) -> Any:
 
 def _each(structure: Any, name: str) -> Any:
     leaves = [getattr(leaf, name, None) for leaf in nest.leaves(structure)]
-    return nest.packed(structure, iter(leaves))
+    return nest.pack(structure, iter(leaves))
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -198,13 +198,13 @@ def _alike(a: Any, b: Any) -> bool:
 
 def specs_in(value: Any) -> Any:
     """`value` with the specs of tensors in their place."""
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is not None and not isinstance(held, Variable):
         return TensorSpec.from_tensor(held)
     if isinstance(value, CompositeTensor):
         return spec_of(value)
     if nest.is_nested(value):
-        return nest.rebuilt(value, [specs_in(child) for child in nest.children(value)])
+        return nest.rebuild(value, [specs_in(child) for child in nest.children(value)])
     return value
 
 
@@ -217,17 +217,17 @@ def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
         if not spec.is_compatible_with(tensor):
             raise TypeError(f"{name}: expected {spec}. Received: {shown(tensor)}.")
         return tensor
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if isinstance(value, TensorSpec) or (held is not None and not isinstance(held, Variable)):
         spec = value if isinstance(value, TensorSpec) else TensorSpec.from_tensor(held)
         tensor = next(given, None)
         if tensor is None:
             raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
-        found = held_by(tensor)
+        found = tensor_or_variable(tensor)
         if found is None or not spec.is_compatible_with(TensorSpec.from_tensor(found)):
             raise TypeError(f"{name}: expected {spec}. Received: {shown(tensor)}.")
         return tensor
     if nest.is_nested(value):
         children = [_filled(child, given, name) for child in nest.children(value)]
-        return nest.rebuilt(value, children)
+        return nest.rebuild(value, children)
     return value

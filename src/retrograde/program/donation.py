@@ -19,7 +19,7 @@ from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import VariableCell
 from retrograde.program.device_tensors import DeviceArray, on_device, required_jax
 from retrograde.values.locks import fork_safe_lock
-from retrograde.values.reference_counts import count, if_alone
+from retrograde.values.reference_counts import count, unshared_count
 
 # Held while a program runs on donated buffers, and while a donation begins or ends. All donations
 # share it, because two programs may use each other's variables. A thread that holds it waits for
@@ -133,4 +133,4 @@ def _references_if_alone() -> int:
     cell = VariableCell()
     cell._tensor, cell._owner = LazyTensor(DeviceArray(np.zeros(2))), None
     cell._donate(None, functools.partial(counted, [], 0))
-    return if_alone(found.pop)
+    return unshared_count(found.pop)

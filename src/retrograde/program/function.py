@@ -37,7 +37,7 @@ from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.settings import settings
-from retrograde.values.source_location import here
+from retrograde.values.source_location import caller_location
 
 _NOBODY = Recorder()  # observes everything and does nothing
 
@@ -244,7 +244,7 @@ class Function:
         Without `keep`, variables get back the values that they had before.
         """
         heard = bool(thread.recorders)
-        begun, where = time.perf_counter(), here()
+        begun, where = time.perf_counter(), caller_location()
         arguments = readable(self._parameters.names, args, kwargs)
         handles = [wrap(x._array) for x in inputs]
         given = iter(handles)

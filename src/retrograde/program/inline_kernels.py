@@ -15,7 +15,7 @@ import numpy as np
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.fusion.blas_threads import MEDIUM, SMALL, dot
-from retrograde.ops._totals import as_product, ones
+from retrograde.ops._sums import as_product, ones
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.source import literal
 

@@ -195,5 +195,5 @@ def _with_variables(value: Any, made: dict[int, Variable]) -> Any:
             made[value.place] = Variable(Tensor(zeros), trainable=value.trainable)
         return made[value.place]
     if nest.is_nested(value):
-        return nest.rebuilt(value, [_with_variables(v, made) for v in nest.children(value)])
+        return nest.rebuild(value, [_with_variables(v, made) for v in nest.children(value)])
     return value

@@ -16,7 +16,7 @@ from retrograde.core.program import Call, CustomGradient, Guard
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.ops.hosted import KNOWN, MAKERS
+from retrograde.ops.host_functions import HOST_BUILDERS, REGISTERED_FUNCTIONS
 from retrograde.program.saving_values import (
     boolean,
     decoded,
@@ -187,7 +187,7 @@ def _unpacked_entry(data: Mapping, values: _Values) -> Any:
         return Guard(value, truth, key, text(data["how"]), None)
     inputs = values.use(data["inputs"])
     if "host" in data:
-        host = MAKERS[data["host"]](_known(text(data["function"])), decoded(data["given"]))
+        host = HOST_BUILDERS[data["host"]](_known(text(data["function"])), decoded(data["given"]))
         return Call(host, inputs, {}, values.make(data["outputs"]))
     primitive = PRIMITIVES.get(data["call"])
     if primitive is None:
@@ -221,11 +221,15 @@ def _signature(kernel: Callable) -> inspect.Signature | None:
 def _known(name: str) -> Callable:
     """The function of this library that a recipe names. Nothing but such functions can be named."""
     home = name.rpartition(".")[0]
-    if name not in KNOWN and _HOMES.fullmatch(home) and importlib.util.find_spec(home):
+    if (
+        name not in REGISTERED_FUNCTIONS
+        and _HOMES.fullmatch(home)
+        and importlib.util.find_spec(home)
+    ):
         importlib.import_module(home)
-    if name not in KNOWN:
+    if name not in REGISTERED_FUNCTIONS:
         raise _unknown("a function", name)
-    return KNOWN[name]
+    return REGISTERED_FUNCTIONS[name]
 
 
 _HOMES = re.compile(

@@ -27,7 +27,7 @@ from retrograde.program.symbolic_sizes import (
 from retrograde.program.traces import Trace
 from retrograde.program.tracing import Tracer
 from retrograde.values import dtypes, nest
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 
 
 class Packing:
@@ -232,11 +232,11 @@ def _is_host(call: Call) -> bool:
 
 def _with_specs(value: Any, found: list[Variable]) -> Any:
     """`value` with specs in place of variables, which are counted in `found`."""
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if isinstance(held, Variable):
         place = next((i for i, v in enumerate(found) if v is held), len(found))
         found += [held] if place == len(found) else []
         return VariableSpec(place, list(held._spec.shape), held.dtype.name, held.trainable)
     if nest.is_nested(value):
-        return nest.rebuilt(value, [_with_specs(child, found) for child in nest.children(value)])
+        return nest.rebuild(value, [_with_specs(child, found) for child in nest.children(value)])
     return value

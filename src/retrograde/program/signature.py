@@ -18,7 +18,7 @@ from retrograde.core.variable import Variable
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import as_array, held_by
+from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.dtypes import DType
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TensorSpec, TypeSpec
@@ -69,7 +69,7 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
     if isinstance(value, (np.ndarray, np.generic)):
         inputs.append(Tensor(as_array(value)))
         return inputs[-1]._spec.shape, inputs[-1]._spec.dtype
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is not None:
         if isinstance(held, Variable):
             place = next((i for i, v in enumerate(variables) if v is held), len(variables))
@@ -103,14 +103,14 @@ def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
         return next(inputs)
     if kind in _PLAIN or kind is float:
         return value
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is not None:
         return value if isinstance(held, Variable) else next(inputs)
     if isinstance(value, CompositeTensor):
         return value._with_components(inputs)
     if nest.is_nested(value):
         children = [with_inputs(child, inputs) for child in nest.children(value)]
-        return value if kind is range else nest.rebuilt(value, children)
+        return value if kind is range else nest.rebuild(value, children)
     return value
 
 
@@ -129,7 +129,7 @@ def reaches(function: Callable, variable: Variable) -> bool:
 
 def tensors_reached(function: Callable) -> list[Any]:
     """The tensors and variables that `function` could come across, as far as it is looked."""
-    held = [held_by(value) for value in _within(function) if value is not _TOO_MUCH]
+    held = [tensor_or_variable(value) for value in _within(function) if value is not _TOO_MUCH]
     return [value for value in held if value is not None]
 
 
@@ -241,12 +241,12 @@ def _fit(value: Any, spec: Any, name: str) -> Any:
                 "input_signature says."
             )
         fitting = [_fit(x, s, name) for x, s in zip(flat, wanted, strict=True)]
-        return nest.packed(spec, iter(fitting))
+        return nest.pack(spec, iter(fitting))
     if not isinstance(spec, TensorSpec):
         if not spec.is_compatible_with(value):
             raise _misfit(value, spec, name)
         return value
-    held = held_by(value)
+    held = tensor_or_variable(value)
     try:
         tensor = Tensor(as_array(value, spec.dtype.numpy_dtype)) if held is None else held._read()
     except (TypeError, ValueError):

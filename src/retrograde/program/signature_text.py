@@ -10,7 +10,7 @@ from retrograde.core.variable import Variable
 from retrograde.program.traces import Trace
 from retrograde.values import nest
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.specs import TypeSpec, spec_of
 
 
@@ -50,7 +50,7 @@ def _named(signature: inspect.Signature, args: tuple) -> list[tuple[str, str, An
 
 
 def _kind(value: Any) -> str:
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if isinstance(held, Variable):
         shown = f"shape={held.shape}, dtype={held.dtype!r}, trainable={held.trainable}"
         return f"VariableSpec({shown})"

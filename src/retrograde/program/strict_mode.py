@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.values import nest
-from retrograde.values.conversion import as_array, held_by
+from retrograde.values.conversion import as_array, tensor_or_variable
 
 
 def check_alike(
@@ -37,7 +37,7 @@ def check_alike(
 
 
 def _array(leaf: Any) -> Any:
-    held = held_by(leaf)
+    held = tensor_or_variable(leaf)
     if held is not None:
         return held._array
     try:

@@ -19,7 +19,7 @@ import numpy as np
 from retrograde.program.saving_values import dtype_of, shape_of
 from retrograde.program.signature import tensors_reached
 from retrograde.values import dtypes, nest
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import InvalidArgumentError
 from retrograde.values.specs import TensorSpec
 
@@ -71,7 +71,7 @@ def with_sizes(arguments: Any, sizes: Sequence[int]) -> Any:
             shape = [filled.get((place, i), n) for i, n in enumerate(leaf.shape.as_list())]
             leaf = TensorSpec(shape, leaf.dtype, leaf.name)
         leaves.append(leaf)
-    return nest.packed(arguments, iter(leaves))
+    return nest.pack(arguments, iter(leaves))
 
 
 # Recording with several sizes
@@ -335,14 +335,17 @@ def sizes_in(pattern: Any, arguments: Any, form: Mapping) -> tuple[int, ...] | N
     if len(specs) != len(leaves):
         return None
     for spec, leaf in zip(specs, leaves, strict=True):
-        held = held_by(leaf)
+        held = tensor_or_variable(leaf)
         if not isinstance(spec, TensorSpec):
             if held is not None or type(leaf) is not type(spec) or leaf != spec:
                 return None
         elif held is None or not spec.is_compatible_with(held):
             return None
     sizes = tuple(
-        [held_by(leaves[place])._spec.shape[axis] for place, axis in unknown_axes(pattern)]
+        [
+            tensor_or_variable(leaves[place])._spec.shape[axis]
+            for place, axis in unknown_axes(pattern)
+        ]
     )
     fit = all(sizes[i] == size for i, size in form["fixed"])
     return sizes if fit and all(len({sizes[i] for i in t}) == 1 for t in form["tied"]) else None

@@ -11,7 +11,7 @@ from retrograde.program.traces import Trace
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.source_location import Place
 
 
@@ -116,7 +116,7 @@ def readable(names: list[str], args: tuple, kwargs: dict) -> dict[str, str]:
 
 
 def _tell(name: str, value: Any, found: dict[str, str]) -> None:
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is None and hasattr(value, "dtype") and hasattr(value, "shape"):
         held = value
     if held is not None and not isinstance(value, CompositeTensor):

@@ -25,7 +25,7 @@ from retrograde.program.tracing import Log, Tracer
 from retrograde.program.xla import CompiledProgram
 from retrograde.values import dtypes, nest
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import as_array, held_by
+from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.source import literal
 from retrograde.values.specs import TensorSpec, spec_of
@@ -53,7 +53,7 @@ class ResultStructure:
         given = iter(tensors)
         pairs = zip(self._places, self._leaves, strict=True)
         leaves = iter([next(given) if place else leaf for place, leaf in pairs])
-        return nest.packed(self._structure, leaves, expand_composites=True)
+        return nest.pack(self._structure, leaves, expand_composites=True)
 
     def expression(self) -> str:
         """Returns Python source for the structure with the tensors `y0`, `y1` and so on."""
@@ -93,7 +93,7 @@ class ResultStructure:
         if self.single:
             self._structure = None
         elif not self.has_composites():
-            self._structure = nest.packed(self._structure, itertools.repeat(None))
+            self._structure = nest.pack(self._structure, itertools.repeat(None))
 
 
 def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
@@ -115,7 +115,7 @@ def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
 
 
 def _tensor(leaf: Any) -> Any:
-    held = held_by(leaf)
+    held = tensor_or_variable(leaf)
     if held is not None:
         return leaf if type(leaf) is Tensor else held._read()
     if leaf is None or isinstance(leaf, CompositeTensor):
@@ -195,7 +195,7 @@ class Trace:
         zeros = [Tensor(np.zeros(spec.shape, spec.dtype)) for spec in self.result_specs()]
         structure = self.results.around(zeros)
         leaves = [spec_of(leaf) or leaf for leaf in nest.leaves(structure)]
-        return nest.packed(structure, iter(leaves))
+        return nest.pack(structure, iter(leaves))
 
     def fits(self, arguments: list[Any]) -> bool:
         """Whether variables of unknown shape have the shape that they had in the trace."""

@@ -24,11 +24,11 @@ from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable_cell import commit, writing
 from retrograde.ops import random_state
 from retrograde.values import dtypes
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.source_location import (
     Place,
+    caller_location,
     first_output,
-    here,
     locals_of,
     place_and_callers,
 )
@@ -387,7 +387,7 @@ class Tracer(Recorder):
 
     def write(self, variable: Any, value: Any, before: Tensor) -> None:
         """Records an assignment of `value` to `variable`, which held `before`."""
-        held = held_by(value)
+        held = tensor_or_variable(value)
         source = before if held is variable else None if held is None else held._read()
         tensor = variable._current()
         place = self._place(variable)
@@ -405,7 +405,7 @@ class Tracer(Recorder):
 
     def update(self, variable: Any, primitive: Any, operand: Any) -> None:
         """Assigns to `variable` what `primitive` computes from its value and `operand`."""
-        held = held_by(operand)
+        held = tensor_or_variable(operand)
         given = Tensor(operand) if held is None else held._read()
         with alone(self), writing:
             variable.assign(apply(primitive, (variable._read(), given)))
@@ -423,7 +423,7 @@ class Tracer(Recorder):
             return  # Python is about to raise an error
         self._guarded.add((number, truth))
         key = key_of(array, truth)
-        self.steps.append(Guard(number, truth, key, how, here()))
+        self.steps.append(Guard(number, truth, key, how, caller_location()))
 
 
 _OUT_OF_SCOPE = (

@@ -13,7 +13,7 @@ from retrograde.ops.indexing import gather
 from retrograde.ops.reduction import sum as sum_of
 from retrograde.sparse._indices import take
 from retrograde.sparse.shaping import append_default, find_empty_rows
-from retrograde.values.errors import allocating, invalid
+from retrograde.values.errors import invalid, reports_out_of_memory
 
 
 class RaggedFillEmptyRows(NamedTuple):
@@ -32,7 +32,7 @@ class RaggedFillEmptyRowsGrad(NamedTuple):
     d_default_value: Tensor
 
 
-@allocating("ragged_fill_empty_rows")
+@reports_out_of_memory("ragged_fill_empty_rows")
 def ragged_fill_empty_rows(
     value_rowids: Any, values: Any, nrows: Any, default_value: Any, name: str | None = None
 ) -> RaggedFillEmptyRows:

@@ -18,8 +18,8 @@ from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.crosses import cross_rows, hash_combiner, string_joiner, values_by_row
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import MOST_AXES, held_by, too_deep
-from retrograde.values.errors import allocated, invalid
+from retrograde.values.conversion import MAX_AXES, nesting_error, tensor_or_variable
+from retrograde.values.errors import allocate, invalid
 from retrograde.values.shapes import broadcast
 
 
@@ -75,8 +75,8 @@ def _depths(value: Any, level: int = 0) -> tuple[int | None, int]:
     """How deep scalars are nested, `None` if there are none; and how deep the lists go."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return 0, 0
-    if level > MOST_AXES:
-        raise too_deep()
+    if level > MAX_AXES:
+        raise nesting_error()
     found = [_depths(element, level + 1) for element in _listed(value)]
     scalars = {s for s, _ in found if s is not None}
     if len(scalars) > 1:
@@ -178,7 +178,7 @@ def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
 
     result = op(*map(flat, args), **{name: flat(x) for name, x in kwargs.items()})
     size = model.flat_values.shape[0]
-    held = held_by(result)
+    held = tensor_or_variable(result)
     if held is not None and (not held.ndim or held.shape[0] != size):
         raise ValueError(
             f"map_flat_values: op must keep the number of flat values, {size}. It returned the "
@@ -215,7 +215,7 @@ def segment_ids_to_row_splits(
     ids = as_int_vector(segment_ids, "segment_ids_to_row_splits")
     size = 0 if num_segments is None else integer(num_segments, "num_segments")
     what = "segment_ids_to_row_splits"
-    counts = allocated(what, np.bincount, np.asarray(ids), minlength=size)
+    counts = allocate(what, np.bincount, np.asarray(ids), minlength=size)
     if num_segments is not None and len(counts) > size:
         raise invalid(f"segment_ids_to_row_splits: an id is not below num_segments, {size}.")
     kind = count_dtype(out_type, ids._spec.dtype, "segment_ids_to_row_splits")

@@ -10,7 +10,7 @@ from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.rows import concatenated_ranges, expand_dims, rank_of, take_rows
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 
@@ -25,7 +25,7 @@ def _checked(key: Any) -> Any:
         return key
     if isinstance(key, slice):
         return slice(*(k if k is None else _checked(k) for k in (key.start, key.stop, key.step)))
-    held = held_by(key)
+    held = tensor_or_variable(key)
     whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
     if whole or (held is not None and held.dtype.is_integer and not held.ndim):
         return int(key)

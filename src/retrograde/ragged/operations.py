@@ -21,10 +21,10 @@ from retrograde.ragged.tensor import HANDLERS, RaggedTensor
 from retrograde.toplevel import shaping as dense
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_int, as_text, shown
-from retrograde.values.composites import NotOneTensor, dispatched, replaced
-from retrograde.values.conversion import held_by
+from retrograde.values.composites import NotOneTensor, dispatched, map_instances
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.shapes import normalize_axis
 
 
 def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
@@ -38,7 +38,7 @@ def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
 def map_flat(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
     """`function` of the flat values, its other arguments as they are."""
     model = _model(args, kwargs)
-    args, kwargs = replaced(RaggedTensor, lambda x: _align_ragged(model, x), args, kwargs)
+    args, kwargs = map_instances(RaggedTensor, lambda x: _align_ragged(model, x), args, kwargs)
     return model.with_flat_values(function(*args, **kwargs))
 
 
@@ -60,7 +60,7 @@ def align_to_flat_values(model: RaggedTensor, x: Any) -> Any:
     if isinstance(x, RaggedTensor):
         return _align_ragged(model, x)
     listed = isinstance(x, (list, tuple, range))
-    if held_by(x) is None and not listed and np.ndim(x) == 0:
+    if tensor_or_variable(x) is None and not listed and np.ndim(x) == 0:
         return x
     x = as_tensor(x, hint=model.flat_values._spec.dtype)
     inner = model.flat_values.ndim - 1
@@ -139,7 +139,7 @@ def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) ->
     if axis is None:
         raise ValueError("squeeze: name the axes of a RaggedTensor that are to go.")
     rank = rows.rank_of(input)
-    axes = {normalise_axis(a, rank, "squeeze", ValueError) for a in integers(axis, "squeeze: axis")}
+    axes = {normalize_axis(a, rank, "squeeze", ValueError) for a in integers(axis, "squeeze: axis")}
     y: Any = input
     for a in sorted(axes, reverse=True):
         y = rows.squeeze(y, a)
@@ -148,7 +148,7 @@ def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) ->
 
 def _split(_: Any, value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None,
            name: Any = None) -> list:  # fmt: skip
-    if normalise_axis(as_int(axis, "split: axis"), rows.rank_of(value), "split", ValueError):
+    if normalize_axis(as_int(axis, "split: axis"), rows.rank_of(value), "split", ValueError):
         raise ValueError(
             f"split: a RaggedTensor is split along axis 0. Received: axis={as_text(axis)}."
         )
@@ -209,7 +209,7 @@ def _segments(function: Callable, data: RaggedTensor, segment_ids: Any, num_segm
 
 
 def _as_sparse(function: Callable, *args: Any, **kwargs: Any) -> Any:
-    args, kwargs = replaced(RaggedTensor, RaggedTensor.to_sparse, args, kwargs)
+    args, kwargs = map_instances(RaggedTensor, RaggedTensor.to_sparse, args, kwargs)
     return dispatched(function)(*args, **kwargs)
 
 
@@ -234,7 +234,7 @@ def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterat
             stacked.append(y.with_row_splits_dtype(dtypes.int64))
         else:
             stacked.append(dense.stack(column))
-    return nest.packed(expected, iter(stacked))
+    return nest.pack(expected, iter(stacked))
 
 
 def _reduce_bool(primitive: Primitive) -> Callable:
@@ -268,13 +268,13 @@ def _lookup(function: Callable, params: Any, ids: RaggedTensor, **kwargs: Any) -
 
 def _expand_dims(_: Any, input: RaggedTensor, axis: Any, name: Any = None) -> RaggedTensor:
     place, rank = as_int(axis, "expand_dims: axis"), input.shape.rank + 1
-    return rows.expand_dims(input, normalise_axis(place, rank, "expand_dims", ValueError))
+    return rows.expand_dims(input, normalize_axis(place, rank, "expand_dims", ValueError))
 
 
 def _reverse(_: Any, tensor: RaggedTensor, axis: Any, name: Any = None) -> RaggedTensor:
     rank = tensor.shape.rank
     return rows.reverse(
-        tensor, {normalise_axis(a, rank, "reverse", ValueError) for a in np.ravel(axis)}
+        tensor, {normalize_axis(a, rank, "reverse", ValueError) for a in np.ravel(axis)}
     )
 
 

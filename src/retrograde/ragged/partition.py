@@ -12,8 +12,8 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import allocated, allocating, invalid
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import allocate, invalid, reports_out_of_memory
 
 _INT64 = np.dtype(np.int64)
 _ALLOWED = frozenset({np.dtype(np.int32), _INT64})
@@ -21,7 +21,7 @@ _ALLOWED = frozenset({np.dtype(np.int32), _INT64})
 
 def as_int_vector(value: Any, what: str) -> Tensor:
     """`value` as a tensor of int32 or int64 along one axis; of Python's integers, int64."""
-    fixed = held_by(value) is not None or getattr(value, "dtype", None) in _ALLOWED
+    fixed = tensor_or_variable(value) is not None or getattr(value, "dtype", None) in _ALLOWED
     tensor = as_tensor(value, hint=None if fixed else _INT64)
     if not tensor._spec.size and tensor._spec.dtype not in _ALLOWED:
         tensor = Tensor(np.zeros(tensor._spec.shape, np.int64))
@@ -125,7 +125,7 @@ class RowPartition:
                 f"from_uniform_row_length: {rows} rows of length {length} do not hold "
                 f"{nvals} values."
             )
-        starts = allocated("from_uniform_row_length", np.arange, rows + 1)
+        starts = allocate("from_uniform_row_length", np.arange, rows + 1)
         return cls(Tensor((starts * length).astype(dtype)), length)
 
 
@@ -168,7 +168,7 @@ def from_row_starts(row_starts: Any, nvals: int, validate: bool) -> RowPartition
     return from_row_splits(Tensor(splits), nvals, validate)
 
 
-@allocating("from_value_rowids")
+@reports_out_of_memory("from_value_rowids")
 def from_value_rowids(value_rowids: Any, nrows: Any, nvals: int, validate: bool) -> RowPartition:
     rowids = np.asarray(as_int_vector(value_rowids, "value_rowids"))
     needed = int(rowids[-1]) + 1 if len(rowids) else 0

@@ -22,7 +22,7 @@ from retrograde.ragged.rows import expand_dims, rank_of
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, as_text
-from retrograde.values.errors import allocated
+from retrograde.values.errors import allocate
 
 # `combine(values, ids, count)` makes `count` rows of the rows of a tensor, `ids` saying which of
 # them each goes to.
@@ -92,7 +92,7 @@ def combine_rows(combine: Callable, values: Any, ids: np.ndarray, count: int) ->
     if not isinstance(values, RaggedTensor):
         return combine(values, ids, count)
     part = values._partition
-    lengths = allocated("a reduction", np.zeros, count, part.dtype)
+    lengths = allocate("a reduction", np.zeros, count, part.dtype)
     np.maximum.at(lengths, ids, part.lengths)
     rows = RowPartition.from_lengths(lengths, part.dtype)
     places = rows.starts[ids][part.rowids] + part.positions

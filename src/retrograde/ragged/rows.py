@@ -18,9 +18,9 @@ from retrograde.ragged.tensor import RaggedTensor
 from retrograde.toplevel import shaping as dense
 from retrograde.toplevel.indexing import gather as dense_gather
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import allocated, invalid
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import allocate, invalid
+from retrograde.values.shapes import normalize_axis
 
 
 def rank_of(x: Any) -> int:
@@ -52,7 +52,7 @@ def concatenated_ranges(starts: np.ndarray, lengths: np.ndarray, step: Any = 1) 
     """For each start, as many numbers from there on as its length says, all in a row."""
     ends = np.cumsum(lengths)
     count = ends[-1] if len(ends) else 0
-    within = allocated("spans", np.arange, count) - np.repeat(ends - lengths, lengths)
+    within = allocate("spans", np.arange, count) - np.repeat(ends - lengths, lengths)
     return np.repeat(starts, lengths) + within * step
 
 
@@ -87,7 +87,7 @@ def concat(values: Sequence[Any], axis: int) -> Any:
         raise ValueError(
             f"concat: the shapes {', '.join(str(v.shape) for v in values)} have different ranks."
         )
-    axis = normalise_axis(axis, *ranks, "concat", ValueError)
+    axis = normalize_axis(axis, *ranks, "concat", ValueError)
     deepest = max(v.ragged_rank for v in values if isinstance(v, RaggedTensor))
     return _concat([as_ragged(v, deepest) for v in values], axis)
 
@@ -126,7 +126,7 @@ def stack(values: Sequence[Any], axis: int) -> Any:
         raise ValueError(
             f"stack: the shapes {', '.join(str(v.shape) for v in values)} have different ranks."
         )
-    axis = normalise_axis(axis, *(rank + 1 for rank in ranks), "stack", ValueError)
+    axis = normalize_axis(axis, *(rank + 1 for rank in ranks), "stack", ValueError)
     if any(isinstance(v, RaggedTensor) for v in values):
         return concat([expand_dims(v, axis) for v in values], axis)
     return _stack_dense(values, axis)
@@ -228,7 +228,8 @@ def boolean_mask(data: Any, mask: Any) -> Any:
 def as_tensors(values: Any) -> list:
     """The elements of a list as tensors, those that are ragged left as they are."""
     hint = next(
-        (v.flat_values if isinstance(v, RaggedTensor) else held_by(v) for v in values), None
+        (v.flat_values if isinstance(v, RaggedTensor) else tensor_or_variable(v) for v in values),
+        None,
     )
     dtype = None if hint is None else hint._spec.dtype
     return [v if isinstance(v, RaggedTensor) else as_tensor(v, hint=dtype) for v in values]

@@ -21,10 +21,10 @@ from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import invalid, listed
-from retrograde.values.shapes import TensorShape, normalise_axis
+from retrograde.values.errors import invalid, to_list
+from retrograde.values.shapes import TensorShape, normalize_axis
 
 
 class RaggedTensor(CompositeTensor):
@@ -127,7 +127,7 @@ class RaggedTensor(CompositeTensor):
         values = _values(values)
         length = integer(uniform_row_length, "uniform_row_length")
         count = None if nrows is None else integer(nrows, "nrows")
-        given = held_by(uniform_row_length)
+        given = tensor_or_variable(uniform_row_length)
         dtype = np.dtype(np.int64) if given is None else split_dtype(given.dtype)
         if isinstance(values, RaggedTensor):
             dtype = values._partition.dtype
@@ -167,7 +167,7 @@ class RaggedTensor(CompositeTensor):
         validate: bool = True,
     ) -> RaggedTensor:
         """Several axes of rows, each given by the rows of its values, the outermost first."""
-        inner = listed("from_nested_value_rowids", nested_value_rowids)[::-1]
+        inner = to_list("from_nested_value_rowids", nested_value_rowids)[::-1]
         counts = nested_nrows or [None] * len(inner)
         values = flat_values
         for rowids, count in zip(inner, reversed(counts), strict=True):
@@ -304,7 +304,7 @@ class RaggedTensor(CompositeTensor):
 
     def row_lengths(self, axis: Any = 1, name: str | None = None) -> Any:
         """The lengths of rows along `axis`."""
-        axis = normalise_axis(axis, self.shape.rank, "row_lengths", ValueError)
+        axis = normalize_axis(axis, self.shape.rank, "row_lengths", ValueError)
         if axis == 0:
             return self.nrows()
         if axis == 1:
@@ -386,7 +386,7 @@ class RaggedTensor(CompositeTensor):
         ([[1, 2, 3], [4]], [[1], [2, 3], [4]])
         """
         outer, inner = (
-            normalise_axis(integer(a, "merge_dims"), self.shape.rank, "merge_dims", ValueError)
+            normalize_axis(integer(a, "merge_dims"), self.shape.rank, "merge_dims", ValueError)
             for a in (outer_axis, inner_axis)
         )
         if outer > inner:

@@ -13,13 +13,13 @@ from retrograde.ops import sampling
 from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
-from retrograde.ops.hosted import known
+from retrograde.ops.host_functions import register_function
 from retrograde.ops.random_state import Draw
 from retrograde.random._sampling import anew, bits, drawn, full_range, unit_uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 from retrograde.values.shapes import broadcast
 
 _COUNTS = ("float16", "float32", "float64", "int32", "int64")  # for numbers of events
@@ -92,7 +92,7 @@ def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtyp
     return uniform(draw, shape, minval, maxval, dtype)
 
 
-@known
+@register_function
 def _integers(draw: Draw, low: Any, high: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     if np.any(low >= high):
         raise invalid(
@@ -131,7 +131,7 @@ def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
     return apply(sampling.implicit_truncated_normal, (x, *tensors))
 
 
-@known
+@register_function
 def _truncated(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, what: str) -> Any:
     mean, stddev, low, high = (_real(p, what) for p in parameters)
     finite = np.isfinite(mean).all() and np.isfinite(stddev).all()
@@ -149,7 +149,7 @@ def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
 
     What lies mostly to the right is mirrored, so that no probability is close to 1.
     """
-    functions = scipy_part("special", "truncated_normal")
+    functions = import_scipy("special", "truncated_normal")
     log_ndtr, ndtri_exp = functions.log_ndtr, functions.ndtri_exp
     with np.errstate(all="ignore"):  # there may be no ends, and u may be 0
         right = low + high > 0
@@ -178,7 +178,7 @@ def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, what: str)
     return anew(_counts, draw, as_tensor(lam), shape=shape, dtype=wanted, what=what)
 
 
-@known
+@register_function
 def _counts(draw: Draw, lam: np.ndarray, shape: tuple, dtype: np.dtype, what: str) -> Any:
     rates = _real(lam, what)
     if not np.all(rates < 2.0**62):
@@ -201,7 +201,7 @@ def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, what: 
     return anew(_successes, draw, trials, chances, shape=sizes, dtype=wanted, what=what)
 
 
-@known
+@register_function
 def _successes(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, what: str) -> Any:
     n, p = (_real(x, what) for x in parameters)
     if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
@@ -231,7 +231,7 @@ def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str
     return anew(_classes, draw, x, count=count, dtype=wanted, what=what)
 
 
-@known
+@register_function
 def _classes(draw: Draw, logits: np.ndarray, count: int, dtype: np.dtype, what: str) -> np.ndarray:
     x = _real(logits, what)
     with np.errstate(all="ignore"):  # a row may have no probability at all
@@ -282,7 +282,7 @@ def _gamma(draw: Draw, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | Non
     return apply(maximum, (Tensor(dtype.type(dtypes.ml_dtypes.finfo(dtype).tiny)), x))
 
 
-@known
+@register_function
 def _standard_gamma(draw: Draw, alpha: np.ndarray, shape: tuple, dtype: np.dtype) -> np.ndarray:
     shapes = alpha.astype(np.float64)
     numbers = bits(draw).standard_gamma(np.where(shapes < 0, 1, shapes), shape)

@@ -13,12 +13,12 @@ from retrograde.core.host_callbacks import Host, Recipe, perform
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
-from retrograde.ops.hosted import MAKERS, known, name_of
+from retrograde.ops.host_functions import HOST_BUILDERS, register_function, registered_name
 from retrograde.ops.random_numbers import STATELESS
 from retrograde.ops.random_state import Draw
 from retrograde.values import dtypes
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import allocated, invalid
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import allocate, invalid
 
 WORD = 1 << 64
 GENERATOR = 1 << 61  # as STATELESS does, keeps its streams apart from those of threads
@@ -51,7 +51,7 @@ def check_algorithm(alg: Any) -> None:
 def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
     """The draw of a stateless function: `seed`, a pair of integers, is all that counts."""
     check_algorithm(alg)
-    held = held_by(seed)
+    held = tensor_or_variable(seed)
     if thread.recorders.recording is not None and held is not None and held._spec.shape == (2,):
         return drawn_from(_stateless, held._read())
     pair = integer_array(seed, "seed")
@@ -60,7 +60,7 @@ def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
     return _stateless(pair)
 
 
-@known
+@register_function
 def _stateless(pair: np.ndarray) -> Draw:
     first, second = (int(n) % WORD for n in pair)
     return Draw((first, second), (0, STATELESS))
@@ -73,11 +73,11 @@ def drawn_from(draw_of: Callable, *sources: Tensor) -> Draw:
 
 
 def _seeding(draw_of: Callable, values: None) -> Host:
-    recipe = Recipe("seed", name_of(draw_of), values)
+    recipe = Recipe("seed", registered_name(draw_of), values)
     return Host("seed", lambda *x: draw_of(*x).as_words(), pure=True, recipe=recipe)
 
 
-MAKERS["seed"] = _seeding
+HOST_BUILDERS["seed"] = _seeding
 
 
 def bits(draw: Draw) -> np.random.Generator:
@@ -109,7 +109,7 @@ def anew(f: Callable, draw: Draw, *inputs: Tensor, **values: Any) -> Tensor:
     """
     if thread.recorders.recording is None:
         arrays = [np.asarray(x) for x in inputs]
-        return Tensor(allocated("random numbers", f, draw, *arrays, **values)[()])
+        return Tensor(allocate("random numbers", f, draw, *arrays, **values)[()])
     return perform(_randomly(f, values), (words_of(draw), *inputs))
 
 
@@ -117,13 +117,13 @@ def _randomly(f: Callable, values: dict) -> Host:
     def run(words: Any, *arrays: Any) -> Any:
         return f(Draw.from_words(words), *map(np.asarray, arrays), **values)[()]
 
-    return Host("random", run, pure=True, recipe=Recipe("random", name_of(f), values))
+    return Host("random", run, pure=True, recipe=Recipe("random", registered_name(f), values))
 
 
-MAKERS["random"] = _randomly
+HOST_BUILDERS["random"] = _randomly
 
 
-@known
+@register_function
 def permutation(draw: Draw, size: int) -> np.ndarray:
     """The numbers below `size` in random order."""
     return bits(draw).permutation(size)
@@ -137,7 +137,7 @@ def words_of(draw: Draw) -> Tensor:
 _BITS_OF_FRACTION = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}
 
 
-@known
+@register_function
 def unit_uniform(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """From 0 up to but without 1."""
     if dtype in _BITS_OF_FRACTION:  # rounding a float32 down to these could give 1
@@ -146,7 +146,7 @@ def unit_uniform(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndar
     return np.asarray(bits(draw).random(shape, dtype))
 
 
-@known
+@register_function
 def unit_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """With mean 0 and standard deviation 1."""
     return _normal_from(bits(draw), shape, dtype)
@@ -157,7 +157,7 @@ def _normal_from(generator: np.random.Generator, shape: Any, dtype: np.dtype) ->
     return np.asarray(generator.standard_normal(shape, wide)).astype(dtype)
 
 
-@known
+@register_function
 def unit_truncated_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """What lies further out than two standard deviations is drawn again."""
     generator = bits(draw)
@@ -172,7 +172,7 @@ def full_range(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     return anew(_integers, draw, shape=shape, dtype=dtype)
 
 
-@known
+@register_function
 def _integers(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     limits = np.iinfo(dtype)
     return np.asarray(bits(draw).integers(limits.min, limits.max, shape, dtype, endpoint=True))

@@ -12,14 +12,14 @@ from retrograde.core.tensor import Tensor
 from retrograde.io.files import as_tensorflow
 from retrograde.ops import random_state
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.random_state import Draw
 from retrograde.random._sampling import bits, words_of
 from retrograde.strings._numbers import parse_number
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_text, shown
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import NotFoundError, allocating, invalid, listed
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import NotFoundError, invalid, reports_out_of_memory, to_list
 from retrograde.values.locks import fork_safe_lock
 
 _INT64 = dtypes.int64.numpy_dtype
@@ -104,7 +104,7 @@ _learned: dict[tuple, np.ndarray] = {}
 _learning = fork_safe_lock()
 
 
-@allocating("learned_unigram_candidate_sampler")
+@reports_out_of_memory("learned_unigram_candidate_sampler")
 def learned_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -139,7 +139,7 @@ def forget_learned() -> None:
         _learned.clear()
 
 
-@allocating("fixed_unigram_candidate_sampler")
+@reports_out_of_memory("fixed_unigram_candidate_sampler")
 def fixed_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -169,7 +169,7 @@ def fixed_unigram_candidate_sampler(
     what = "fixed_unigram_candidate_sampler"
     _check_range(range_max, what)
     if isinstance(unigrams, range):  # which may be longer than `len` can tell
-        unigrams = listed(what, unigrams)
+        unigrams = to_list(what, unigrams)
     if bool(vocab_file) == bool(len(unigrams)):
         raise invalid(
             f"{what}: expected one of vocab_file and unigrams. Received: "
@@ -219,7 +219,7 @@ def _weight(line: bytes, number: int, what: str) -> float:
     return weight
 
 
-@allocating("all_candidate_sampler")
+@reports_out_of_memory("all_candidate_sampler")
 def all_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -261,7 +261,7 @@ def _true_classes(
     return _inside(true, range_max, what)
 
 
-@hosted
+@host_function
 def _inside(true: Tensor, range_max: int, what: str) -> Tensor:
     classes = np.asarray(true)
     outside = (classes < 0) | (classes >= range_max)
@@ -274,7 +274,7 @@ def _inside(true: Tensor, range_max: int, what: str) -> Tensor:
 
 def class_matrix(classes: Any, num_true: int, argument: str, what: str) -> Tensor:
     """`classes`, of which there are `num_true` in each row, as a tensor of int64."""
-    tensor = as_tensor(classes, None if held_by(classes) is not None else _INT64)
+    tensor = as_tensor(classes, None if tensor_or_variable(classes) is not None else _INT64)
     shape = tensor._spec.shape
     if tensor._spec.dtype != _INT64:
         raise invalid(
@@ -315,7 +315,7 @@ def _sample(
     return _sampled(words_of(key), draw, chance, possible, true, num_sampled, unique)
 
 
-@hosted
+@host_function
 def _sampled(
     words: Tensor,
     draw: Callable,

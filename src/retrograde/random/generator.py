@@ -12,7 +12,7 @@ from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.arguments import integer, integer_array, shape_from
-from retrograde.ops.hosted import known
+from retrograde.ops.host_functions import register_function
 from retrograde.ops.random_state import Draw, fork_word
 from retrograde.random import _distributions as distributions
 from retrograde.random._sampling import (
@@ -185,7 +185,7 @@ class Generator:
         return [Generator(state=np.array([0, high, key])) for key, high in keys.T]
 
 
-@known
+@register_function
 def _draw_of(state: np.ndarray) -> Draw:
     drawn, high, key = state.tolist()
     return Draw((key % WORD, high % WORD), (drawn % WORD, GENERATOR))

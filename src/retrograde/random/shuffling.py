@@ -10,7 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import casting, indexing
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.conversion import as_tensor, same_dtype
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.random._sampling import anew, permutation, stateless_draw
 from retrograde.values.arguments import as_int
 from retrograde.values.errors import invalid
@@ -18,7 +18,7 @@ from retrograde.values.errors import invalid
 _INDEX_DTYPES = ("int32", "uint32", "int64", "uint64")
 
 
-@hosted
+@host_function
 def random_index_shuffle(
     index: Any, seed: Any, max_index: Any, rounds: int = 4, name: str | None = None
 ) -> Tensor:
@@ -110,7 +110,7 @@ def _bit_length(x: np.ndarray) -> np.ndarray:
     return sum((x >> np.uint64(k) > 0).astype(np.int64) for k in range(64))
 
 
-@hosted
+@host_function
 def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
     """As `tf.random_index_shuffle`, with a seed of two integers."""
     pair = integer_array(seed, "seed")

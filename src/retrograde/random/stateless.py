@@ -8,7 +8,7 @@ from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import known
+from retrograde.ops.host_functions import register_function
 from retrograde.ops.random_state import Draw
 from retrograde.random import _distributions as distributions
 from retrograde.random._sampling import (
@@ -162,7 +162,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
 stateless_split, stateless_fold_in = split, fold_in
 
 
-@known
+@register_function
 def _folded(seed: Any, data: Any) -> Draw:
     draw = stateless_draw(seed)
     return Draw(draw.key, (integer(data, "fold_in") % WORD, STATELESS + 1))

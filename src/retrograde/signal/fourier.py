@@ -17,9 +17,9 @@ from retrograde.signal._arguments import check_rank
 from retrograde.toplevel.shaping import roll
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.shapes import normalize_axis
 
 _COMPLEX64 = np.dtype(np.complex64)
 _FLOAT32 = np.dtype(np.float32)
@@ -193,7 +193,9 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
 def _as_complex(value: Any) -> Tensor:
     """`value` as complex numbers: complex64, unless it is a tensor, or complex by itself."""
     x = as_tensor(value)
-    if held_by(value) is not None or (x._spec.dtype.kind in "bc" and type(value) is not np.ndarray):
+    if tensor_or_variable(value) is not None or (
+        x._spec.dtype.kind in "bc" and type(value) is not np.ndarray
+    ):
         return x
     return as_tensor(value, hint=_COMPLEX64)
 
@@ -224,7 +226,7 @@ def _axes(axes: Any, x: Tensor, what: str, least: int = 0) -> tuple[int, ...]:
             f"{what}: {len(given)} axes for an input of shape {x._spec.shape}. Expected at least "
             f"{least} and at most {x.ndim}."
         )
-    places = tuple(normalise_axis(axis, x.ndim, what) for axis in given)
+    places = tuple(normalize_axis(axis, x.ndim, what) for axis in given)
     if len(set(places)) < len(places):
         raise invalid(f"{what}: `axes` must all be different. Received: {shown(list(given))}.")
     return places

@@ -13,10 +13,10 @@ from retrograde.signal._arguments import along, check_rank, whole_number
 from retrograde.signal.cosine import dct
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float
-from retrograde.values.errors import allocating
+from retrograde.values.errors import reports_out_of_memory
 
 
-@allocating("linear_to_mel_weight_matrix")
+@reports_out_of_memory("linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
     num_mel_bins: Any = 20,
     num_spectrogram_bins: Any = 129,

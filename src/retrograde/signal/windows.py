@@ -14,7 +14,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reverse
 from retrograde.signal._arguments import at_least
 from retrograde.values import dtypes
-from retrograde.values.errors import allocated
+from retrograde.values.errors import allocate
 
 
 def hann_window(
@@ -51,7 +51,7 @@ def _raised_cosine(length: Any, periodic: Any, dtype: Any, middle: float, what: 
     if length == 1:
         return Tensor(np.ones(1, dtype))
     period = length if periodic and length % 2 == 0 else length - 1
-    angles = 2 * np.pi * allocated(what, np.arange, length) / (period or 1)
+    angles = 2 * np.pi * allocate(what, np.arange, length) / (period or 1)
     return Tensor((middle - (1 - middle) * np.cos(angles)).astype(dtype))
 
 
@@ -64,7 +64,7 @@ def vorbis_window(
     array([0.228 , 0.9737, 0.9737, 0.228 ], dtype=float32)
     """
     length, dtype = _arguments(window_length, dtype, "vorbis_window")
-    places = allocated("vorbis_window", np.arange, length) + 0.5
+    places = allocate("vorbis_window", np.arange, length) + 0.5
     rising = np.sin(np.pi / max(length, 1) * places)
     return Tensor(np.sin(np.pi / 2 * rising**2).astype(dtype))
 
@@ -99,7 +99,7 @@ def _kaiser(length: int, beta: Any) -> Tensor:
     if length == 1:
         return Tensor(np.ones(1))
     beta = to_dtype(as_tensor(beta), np.dtype(np.float64))
-    places = allocated("kaiser_window", np.linspace, -1.0, 1.0, length)
+    places = allocate("kaiser_window", np.linspace, -1.0, 1.0, length)
     width = beta * Tensor(np.sqrt(1 - places**2))
     return exp(width - beta) * bessel_i0e(width) / bessel_i0e(beta)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.apply import tensor_of
 from retrograde.core.tensor import Tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather, scatter_add
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import shown
@@ -79,7 +79,7 @@ def _any_in_row(truth: np.ndarray) -> np.ndarray:
     return found
 
 
-@hosted
+@host_function
 def checked_indices(x: SparseTensor, shape: tuple, what: str, in_order: bool = False) -> Tensor:
     """The indices as a tensor, if all are inside `shape`, and sorted if they have to be."""
     indices = indices_array(x)

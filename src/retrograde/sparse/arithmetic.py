@@ -17,7 +17,7 @@ from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.elementary import exp
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.operators import operand, true_divide
 from retrograde.ops.shaping import broadcast_to, reshape, transpose
 from retrograde.ops.sparse_products import sampled_matmul, sparse_matmul
@@ -35,10 +35,10 @@ from retrograde.sparse._indices import (
 )
 from retrograde.sparse.tensor import HANDLERS, SparseTensor
 from retrograde.values import dtypes
-from retrograde.values.composites import NotOneTensor, replaced
-from retrograde.values.conversion import held_by
+from retrograde.values.composites import NotOneTensor, map_instances
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
-from retrograde.values.shapes import broadcast, normalise_axis
+from retrograde.values.shapes import broadcast, normalize_axis
 
 
 def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
@@ -64,14 +64,16 @@ def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
     return make_sparse(indices, total, shape)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _indices_of_large(values: Tensor, limit: Tensor) -> Tensor:
     """Which values are not smaller than `limit`."""
     return Tensor(np.flatnonzero(np.abs(np.asarray(values)) >= np.asarray(limit)))
 
 
 def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
-    dense = as_tensor(dense, None if held_by(dense) is not None else x.values._spec.dtype)
+    dense = as_tensor(
+        dense, None if tensor_or_variable(dense) is not None else x.values._spec.dtype
+    )
     check_same_dtype("add", x.values, dense)
     shape = shape_of(x)
     if tuple(dense.shape) != shape:
@@ -95,7 +97,7 @@ def _union(a: Any, b: Any, what: str) -> tuple[Tensor, list[Tensor], tuple[int, 
     return indices, [scatter_sum(x.values, part, count) for x, part in parts], shape
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _unique_indices(*indices: Tensor) -> tuple[Tensor, ...]:
     """All different indices, sorted; and for each of those that were given, which it is."""
     found = [np.asarray(x) for x in indices]
@@ -142,7 +144,7 @@ def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
                 "map_values: the SparseTensors have different indices or shapes. Expected the same."
             )
 
-    args, kwargs = replaced(SparseTensor, lambda x: x.values, args, kwargs)
+    args, kwargs = map_instances(SparseTensor, lambda x: x.values, args, kwargs)
     return first.with_values(op(*args, **kwargs))
 
 
@@ -168,7 +170,7 @@ def sparse_dense_matmul(
         y = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)  # (a b)^H = b^H a^H
         return _adjoint(y)
     x = as_sparse(sp_a)
-    dense = as_tensor(b, None if held_by(b) is not None else x.values._spec.dtype)
+    dense = as_tensor(b, None if tensor_or_variable(b) is not None else x.values._spec.dtype)
     check_same_dtype("sparse_dense_matmul", x.values, dense)
     shape = shape_of(x)
     if len(shape) != 2 or dense.ndim != 2:
@@ -268,7 +270,7 @@ def _divide(self: SparseTensor, other: Any) -> SparseTensor:
     return self.with_values(true_divide(values, divisors))
 
 
-@hosted
+@host_function
 def _refuse_zeros(divisors: Tensor) -> Tensor:
     if not np.asarray(divisors).all():
         raise invalid("divide: a SparseTensor cannot be divided by zero. Divide its values.")
@@ -277,7 +279,7 @@ def _refuse_zeros(divisors: Tensor) -> Tensor:
 
 def _refuse(self: SparseTensor, other: Any) -> Any:
     """Beside a tensor, say what to do; beside anything else Python's own words are enough."""
-    if held_by(other) is None:
+    if tensor_or_variable(other) is None:
         return NotImplemented
     raise NotOneTensor(self)
 
@@ -332,7 +334,7 @@ def _largest(values: Tensor, which: Tensor, count: int) -> Tensor:
     return indexing.max_nd(start, values, at, batch_dims=0)
 
 
-@hosted
+@host_function
 def _start(which: Tensor, count: int, dtype: np.dtype) -> Tensor:
     """Less than all values there are, where there will be any."""
     start = np.zeros(count, dtype)
@@ -355,7 +357,7 @@ def _reduced(
     return make_sparse(indices, values, _ones_at(axes, shape) if keepdims else sizes)
 
 
-@hosted
+@host_function
 def _flat(indices: Tensor, kept: list[int], sizes: tuple[int, ...], what: str) -> Tensor:
     """Where the axes that are `kept` point to in an array of `sizes`, laid flat."""
     found = np.asarray(indices)[:, kept]
@@ -363,7 +365,7 @@ def _flat(indices: Tensor, kept: list[int], sizes: tuple[int, ...], what: str) -
     return Tensor(np.ravel_multi_index(found.T, sizes) if kept else np.zeros(len(found), np.int64))
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _grouped(
     indices: Tensor, kept: list[int], sizes: tuple[int, ...], what: str, rank: int | None
 ) -> tuple[Tensor, Tensor]:
@@ -382,7 +384,7 @@ def _grouped(
 
 
 def _axes(axis: Any, rank: int, what: str) -> set[int]:
-    return {normalise_axis(a, rank, what) for a in integer_array(axis, what).reshape(-1)}
+    return {normalize_axis(a, rank, what) for a in integer_array(axis, what).reshape(-1)}
 
 
 def _ones_at(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,12 +10,12 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor, numpy_dtype
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.shaping import broadcast_to
 from retrograde.sparse._indices import as_sparse, checked_indices, make_sparse, shape_of
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
-from retrograde.values.errors import allocating, invalid
+from retrograde.values.errors import invalid, reports_out_of_memory
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
@@ -33,13 +33,13 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     return SparseTensor(indices, values, Tensor(np.array(x._spec.shape, np.int64)))
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _filled_places(x: Tensor) -> Tensor:
     array = np.asarray(x)
     return Tensor(np.argwhere(array.astype(bool) if array.dtype.kind == "O" else array))
 
 
-@allocating("eye")
+@reports_out_of_memory("eye")
 def eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:

@@ -26,7 +26,7 @@ from retrograde.sparse.tensor import HANDLERS, SparseTensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.composites import dispatched
-from retrograde.values.errors import allocating, invalid
+from retrograde.values.errors import invalid, reports_out_of_memory
 
 
 @dispatched
@@ -120,7 +120,7 @@ def _entries(values: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, Tensor 
     return np.asarray(rows, np.int64), array.reshape(-1), weights, count
 
 
-@allocating("to_indicator")
+@reports_out_of_memory("to_indicator")
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
     """Truth values along a new last axis: whether each integer below `vocab_size` is a value.
 

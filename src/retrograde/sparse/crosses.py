@@ -16,7 +16,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.sparse._indices import indices_array, make_sparse, shape_of
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 
@@ -77,7 +77,7 @@ def _crossed(inputs: Any, combine: Callable, dtype: np.dtype, what: str) -> Spar
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"{what}: expected a list of tensors. Received: {shown(inputs)}.")
     for x in inputs:
-        if not isinstance(x, SparseTensor) and held_by(x) is None:
+        if not isinstance(x, SparseTensor) and tensor_or_variable(x) is None:
             raise TypeError(f"{what}: expected Tensors and SparseTensors. Received: {shown(x)}.")
     ordered = sorted(inputs, key=lambda x: not isinstance(x, SparseTensor))
     rows = cross_rows([values_by_row(x, what) for x in ordered], combine, what)

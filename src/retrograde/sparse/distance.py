@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.sparse._indices import check_same_dtype, indices_array, shape_of
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def edit_distance(
     hypothesis: SparseTensor,
     truth: SparseTensor,

@@ -12,7 +12,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import reshape
 from retrograde.ops.sparse_products import sparse_matmul
@@ -101,7 +101,7 @@ def _segments(
     return reshape(y, shape=(count, *x.shape[1:]))
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _matrix(
     shape: tuple, indices: Any, ids: Any, count: Any, each_once: bool, weigh: Callable, what: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -14,7 +14,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import broadcast_to
 from retrograde.ops.shaping import concat as concat_tensors
@@ -30,8 +30,8 @@ from retrograde.sparse._indices import (
 )
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import expect, shown
-from retrograde.values.errors import allocating, invalid
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.errors import invalid, reports_out_of_memory
+from retrograde.values.shapes import normalize_axis
 
 
 def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
@@ -53,7 +53,7 @@ def _sorted(
     return make_sparse(ranked, take(values, order), shape)
 
 
-@hosted
+@host_function
 def _sorted_indices(indices: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
     found = np.asarray(indices)[:, list(axes)]
     order = sort_order(found)
@@ -95,7 +95,7 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     return make_sparse(_reshaped(x.indices, before, after), x.values, after)
 
 
-@hosted
+@host_function
 def _reshaped(indices: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
     flat = np.asarray(indices) @ np.array(_strides(before), np.int64)
     found = np.empty((len(flat), len(after)), np.int64)
@@ -130,12 +130,12 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
     x = as_sparse(sp_input)
     shape = list(shape_of(x))
     at = -1 if axis is None else integer(axis, "expand_dims: axis")
-    position = normalise_axis(at, len(shape) + 1, "expand_dims")
+    position = normalize_axis(at, len(shape) + 1, "expand_dims")
     shape.insert(position, 1)
     return make_sparse(_with_column(x.indices, position), x.values, shape)
 
 
-@hosted
+@host_function
 def _with_column(indices: Tensor, position: int) -> Tensor:
     """Indices with zeros put in."""
     return Tensor(np.insert(np.asarray(indices), position, 0, axis=1))
@@ -195,7 +195,7 @@ def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> Indexe
     )
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _unmasked(indices: Tensor, masked: Tensor) -> Tensor:
     hidden = np.isin(np.asarray(indices), np.asarray(masked).reshape(-1))
     return Tensor(np.flatnonzero(~hidden).astype(np.int32))
@@ -226,7 +226,7 @@ def _part(x: SparseTensor, start: Any, size: Any, shape: np.ndarray) -> SparseTe
     return make_sparse(indices, take(x.values, inside), np.clip(shape - start, 0, size))
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _inside(indices: Tensor, start: list[int], size: list[int]) -> tuple[Tensor, Tensor]:
     """The indices within a part, counted from where it begins, and which they are."""
     found, first = np.asarray(indices), np.array(start, np.int64)
@@ -243,7 +243,7 @@ def split(
             raise ValueError(f"split: {argument} is required.")
     x, count = as_sparse(sp_input), integer(num_split, "split: num_split")
     shape = np.array(shape_of(x), np.int64)
-    along = normalise_axis(integer(axis, "split: axis"), len(shape), "split")
+    along = normalize_axis(integer(axis, "split: axis"), len(shape), "split")
     if not 1 <= count <= shape[along]:
         raise invalid(
             f"split: num_split should be between 1 and the size of the axis, {shape[along]}. "
@@ -281,7 +281,7 @@ def concat(
     shapes = [shape_of(x) for x in xs]
     if len({len(shape) for shape in shapes}) > 1:
         raise invalid(f"concat: the ranks of the shapes {shapes} differ. Expected equal ranks.")
-    along = normalise_axis(integer(axis, "concat: axis"), len(shapes[0]), "concat")
+    along = normalize_axis(integer(axis, "concat: axis"), len(shapes[0]), "concat")
     whole = np.max(shapes, axis=0)
     others = {shape[:along] + shape[along + 1 :] for shape in shapes}
     if len(others) > 1 and not expand_nonconcat_dims:
@@ -315,7 +315,7 @@ def fill_empty_rows(
     return make_sparse(indices, take(values, order), shape), empty
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
     """Sorted indices, one for each empty row among them; their order; which rows are empty."""
     found = np.asarray(indices)
@@ -325,7 +325,7 @@ def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Te
     return Tensor(np.concatenate([found, new])[order]), Tensor(order), Tensor(empty)
 
 
-@allocating("fill_empty_rows")
+@reports_out_of_memory("fill_empty_rows")
 def find_empty_rows(rows: np.ndarray, count: int, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Which of `count` rows are empty; and what sorts values with one for each of these behind."""
     wrong = (rows < 0) | (rows >= count)

@@ -13,7 +13,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, count_dtype
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
-from retrograde.values.composites import CompositeTensor, replaced
+from retrograde.values.composites import CompositeTensor, map_instances
 from retrograde.values.dtypes import DType
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TypeSpec
@@ -139,7 +139,7 @@ def _map(function: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
     if not found:
         raise TypeError("Expected a tf.SparseTensor by itself. Received: one inside a list.")
     x = found[0]
-    args, kwargs = replaced(SparseTensor, lambda x: x.values, args, kwargs)
+    args, kwargs = map_instances(SparseTensor, lambda x: x.values, args, kwargs)
     return x.with_values(function(*args, **kwargs))
 
 

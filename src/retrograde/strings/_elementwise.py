@@ -9,12 +9,12 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 STRING = dtypes.string.numpy_dtype
@@ -29,10 +29,10 @@ def as_string_tensor(value: Any) -> Any:
 
 
 def _dtype_hint(value: Any) -> np.dtype | None:
-    return None if held_by(value) is not None else STRING
+    return None if tensor_or_variable(value) is not None else STRING
 
 
-@hosted
+@host_function
 def map_strings(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
     """`f` of each string."""
     x = as_string_tensor(value)
@@ -50,7 +50,7 @@ def array_of(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
     return array
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def map_to_ragged(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
     """Rows of what `f` makes of each string: ragged along a new last axis."""
     x = as_string_tensor(value)

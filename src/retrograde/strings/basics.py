@@ -12,7 +12,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ragged.operations import elementwise
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.strings._elementwise import (
@@ -29,13 +29,13 @@ from retrograde.strings._numbers import parse_number
 from retrograde.toplevel.printing import elements_of
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect
-from retrograde.values.errors import OutOfRangeError, allocated, invalid
+from retrograde.values.errors import OutOfRangeError, allocate, invalid
 
 _INT32 = np.dtype(np.int32)
 _UNITS = ("BYTE", "UTF8_CHAR")
 
 
-@hosted
+@host_function
 def as_string(
     input: Any,
     precision: int = -1,
@@ -87,7 +87,7 @@ def _writer(
     return lambda value: (head + kind) % value
 
 
-@hosted
+@host_function
 def join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
     """Strings in the same place of several tensors, joined. Scalars go with each string.
 
@@ -95,7 +95,7 @@ def join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
     array([b'a-c', b'b-d'], dtype=object)
     """
     between = scalar_string(separator, "join: separator")
-    inputs = allocated("join", list, inputs)
+    inputs = allocate("join", list, inputs)
     if any(isinstance(x, RaggedTensor) for x in inputs):
         return elementwise(lambda *flat: join(flat, between), *map(as_string_tensor, inputs))
     arrays = [np.asarray(as_string_tensor(x)) for x in inputs]
@@ -138,7 +138,7 @@ def strip(input: Any, name: str | None = None) -> Any:
     return map_strings(bytes.strip, input)
 
 
-@hosted
+@host_function
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """From `pos` on, which may count from the end, at most `len` bytes or characters.
 
@@ -230,7 +230,7 @@ def _format_tensor(x: Tensor, summarize: int) -> str:
     return f'"{words}"' if x.dtype is dtypes.string and not x.ndim else words
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def reduce_join(
     inputs: Any, axis: Any = None, keepdims: bool = False, separator: Any = "", name: Any = None
 ) -> Any:
@@ -288,7 +288,7 @@ def _reduce_ragged(x: RaggedTensor, axis: Any, keepdims: bool, between: bytes) -
     return Tensor(np.expand_dims(y._array, axes[0])) if keepdims else y
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: Any = "", name: str | None = None
 ) -> Tensor:

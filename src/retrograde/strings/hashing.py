@@ -10,7 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
 from retrograde.ops.arguments import integer, integers
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.strings._elementwise import STRING, map_strings, scalar_string
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
@@ -52,7 +52,7 @@ def _buckets(num_buckets: Any, what: str) -> int:
     return buckets
 
 
-@hosted
+@host_function
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
     """The 8 bytes of a fingerprint for each row of `data`.
 

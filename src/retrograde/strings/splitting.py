@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array, integers
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ragged.partition import RowPartition
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.strings._elementwise import (
@@ -135,7 +135,7 @@ def unicode_transcode(
     return map_strings(lambda s: decode(s).encode(target), input)
 
 
-@hosted
+@host_function
 def unicode_encode(
     input: Any,
     output_encoding: str,
@@ -227,7 +227,7 @@ def _offsets(input: Any, decode: _Decoder) -> Any:
 # n-grams
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def ngrams(
     data: Any,
     ngram_width: Any,

@@ -15,7 +15,7 @@ from retrograde.ops.casting import identity, ones_like, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import sqrt
 from retrograde.values.composites import dispatched
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 
 
 @dispatched
@@ -49,7 +49,7 @@ def _values(t: Any) -> tuple[Tensor, Any]:
 
 def _beside(x: Tensor, value: Any) -> Tensor:
     """`value` as a tensor; a number must be able to take the dtype of `x`."""
-    return as_tensor(value, None if held_by(value) is not None else x._spec.dtype)
+    return as_tensor(value, None if tensor_or_variable(value) is not None else x._spec.dtype)
 
 
 def clip_by_norm(

@@ -243,7 +243,7 @@ def map_fn(
         assert_same_structure(expected, y)
         for result, value in zip(results, _nest.flatten(y), strict=True):
             result.write(i, value)
-    return _nest.packed(expected, iter([result.stack() for result in results]))
+    return _nest.pack(expected, iter([result.stack() for result in results]))
 
 
 def scan(
@@ -289,7 +289,7 @@ def scan(
         assert_same_structure(expected, a)
         leaves = _nest.flatten(a)
         keep(leaves)
-    return _nest.packed(expected, iter([result.stack() for result in results]))
+    return _nest.pack(expected, iter([result.stack() for result in results]))
 
 
 def foldl(

@@ -14,13 +14,13 @@ from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.arguments import MOST_ELEMENTS, integer, integers, shape_from
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, dispatched
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import allocated, exhausted, invalid
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import allocate, exhausted, invalid
+from retrograde.values.shapes import normalize_axis
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Const") -> Tensor:
@@ -32,7 +32,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Cons
     >>> tf.constant([1, 2, 3, 4], shape=[2, 2]).numpy()
     array([[1, 2], [3, 4]], dtype=int32)
     """
-    wanted, held = numpy_dtype(dtype), held_by(value)
+    wanted, held = numpy_dtype(dtype), tensor_or_variable(value)
     if wanted is not None and held is not None and held._spec.dtype != wanted:
         raise TypeError(
             f"Cannot make a constant of dtype {dtypes.of(wanted).name} out of a tensor of dtype "
@@ -65,7 +65,7 @@ def convert_to_tensor(
     array([1., 2.], dtype=float32)
     """
     tensor = as_tensor(value, numpy_dtype(dtype), numpy_dtype(dtype_hint))
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if namespaces.has_place() and not (holds_tensor(value) or isinstance(value, CompositeTensor)):
         return Tensor(namespaces.placed(tensor._array))
     return tensor if held is None or held is tensor else casting.identity(tensor)
@@ -94,7 +94,7 @@ def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
     if dtype.kind == "O":
         if value:
             raise TypeError(f"Cannot convert {value} to a tensor of dtype string.")
-        return Tensor(allocated("zeros", np.full, shape, b"", object))
+        return Tensor(allocate("zeros", np.full, shape, b"", object))
     try:
         array = (np.ones if value else np.zeros)(shape, dtype)
     except MemoryError as error:
@@ -160,7 +160,7 @@ def eye(
         )
     batch = () if batch_shape is None else shape_from(batch_shape, "eye")
     shape = shape_from((*batch, *rows, *columns), "eye")
-    matrix = allocated("eye", np.eye, *shape[-2:], dtype=numpy_dtype(dtype))
+    matrix = allocate("eye", np.eye, *shape[-2:], dtype=numpy_dtype(dtype))
     return Tensor(np.broadcast_to(matrix, shape) if batch else matrix)
 
 
@@ -177,12 +177,12 @@ def linspace(start: Any, stop: Any, num: Any, name: Any = None, axis: int = 0) -
         x1, x2 = (to_dtype(x, np.dtype(np.float64)) for x in (x1, x2))
     ndim = max(x1._spec.ndim, x2._spec.ndim)
     step = (x2 - x1) / max(count - 1, 1)
-    middle = allocated("linspace", np.arange, 1, max(count - 1, 1)).astype(x1._spec.dtype)
+    middle = allocate("linspace", np.arange, 1, max(count - 1, 1)).astype(x1._spec.dtype)
     rows = Tensor(middle.reshape((-1,) + (1,) * ndim))
     ends = [shaping.broadcast_to(x, shape=(1, *step._spec.shape)) for x in (x1, x2)]
     y = shaping.concat(ends[0], rows * step + x1, ends[1], axis=0)
     y = shaping.take_slice(y, where=((0, count, 1), *((0, n, 1) for n in step._spec.shape)))
-    to = normalise_axis(axis, ndim + 1, "linspace")
+    to = normalize_axis(axis, ndim + 1, "linspace")
     return shaping.transpose(
         y, perm=(*builtins.range(1, to + 1), 0, *builtins.range(to + 1, ndim + 1))
     )
@@ -212,7 +212,7 @@ def range(
     """
     if limit is None:
         start, limit = 0, start
-    if held_by(start) is None and held_by(delta) is None:
+    if tensor_or_variable(start) is None and tensor_or_variable(delta) is None:
         return _steps(start, limit, delta, dtype)  # the length says all
     return _open_steps(start, limit, delta, dtype)
 
@@ -220,7 +220,7 @@ def range(
 def _steps(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
     wanted = numpy_dtype(dtype)
     ends = [
-        np.asarray(as_tensor(x, None if held_by(x) is not None else wanted))
+        np.asarray(as_tensor(x, None if tensor_or_variable(x) is not None else wanted))
         for x in (start, limit, delta)
     ]
     wanted = wanted or _widest(ends)
@@ -240,15 +240,15 @@ def _steps(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
         )
     if wanted.kind in "iu":
         ends = int(first), int(last), int(step)
-        return Tensor(allocated("range", np.arange, *ends).astype(wanted))
+        return Tensor(allocate("range", np.arange, *ends).astype(wanted))
     steps = abs(float((last - first) / step))
     if not steps < MOST_ELEMENTS:
         raise invalid(f"range: requires a finite number of steps: {first}, {last}, {step}.")
     count = math.ceil(steps)
-    return Tensor(allocated("range", np.arange, count).astype(wanted) * step + first)
+    return Tensor(allocate("range", np.arange, count).astype(wanted) * step + first)
 
 
-_open_steps = hosted(_steps, open_shapes=True)
+_open_steps = host_function(_steps, dynamic_shapes=True)
 
 
 def _widest(arrays: list[np.ndarray]) -> np.dtype:
@@ -305,7 +305,9 @@ def one_hot(
     array([[1., 0., 0.], [0., 0., 1.]], dtype=float32)
     """
     x = as_tensor(indices)
-    if not x._spec.size and held_by(indices) is None:  # an empty list has no dtype of its own
+    if (
+        not x._spec.size and tensor_or_variable(indices) is None
+    ):  # an empty list has no dtype of its own
         x = Tensor(np.zeros(x._spec.shape, np.int32))
     classes, to = integer(depth, "one_hot", TypeError), -1 if axis is None else axis
     if classes < 0:
@@ -337,7 +339,7 @@ def _on_and_off(on_value: Any, off_value: Any, dtype: np.dtype | None) -> tuple[
         shapes = " and ".join(str(tuple(x._spec.shape)) for x in given)
         raise invalid(f"one_hot: on_value and off_value must be scalars. Received: {shapes}.")
     values = (1 if on_value is None else on_value, 0 if off_value is None else off_value)
-    return tuple([as_tensor(v, target if held_by(v) is None else None) for v in values])
+    return tuple([as_tensor(v, target if tensor_or_variable(v) is None else None) for v in values])
 
 
 def sequence_mask(
@@ -351,7 +353,7 @@ def sequence_mask(
     x = as_tensor(lengths)
     if maxlen is None:
         size = _up_to_longest(x, lengths)._spec.size
-        columns = allocated("sequence_mask", np.arange, size).astype(x._spec.dtype)
+        columns = allocate("sequence_mask", np.arange, size).astype(x._spec.dtype)
     else:
         columns = _up_to(np.asarray(as_tensor(maxlen)))
         x = to_dtype(x, columns.dtype)
@@ -367,14 +369,14 @@ def _up_to(maxlen: np.ndarray) -> np.ndarray:
         raise invalid(
             f"sequence_mask: `maxlen` must be a number that is not negative. Received: {maxlen}."
         )
-    return allocated("sequence_mask", np.arange, math.ceil(maxlen)).astype(maxlen.dtype)
+    return allocate("sequence_mask", np.arange, math.ceil(maxlen)).astype(maxlen.dtype)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _up_to_longest(x: Tensor, lengths: Any) -> Tensor:
     """Something as long as the longest of `x`, which were given as `lengths`."""
     values = np.asarray(x)
     if values.dtype not in dtypes.REAL or not np.isfinite(values).all():
         raise invalid(f"sequence_mask: lengths must be finite numbers. Received: {shown(lengths)}.")
     longest = math.ceil(values.max(initial=0))
-    return Tensor(allocated("sequence_mask", np.zeros, longest, bool))
+    return Tensor(allocate("sequence_mask", np.zeros, longest, bool))

@@ -13,17 +13,17 @@ from retrograde.core.recorders import changes
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, indexing, shaping, slicing
 from retrograde.ops.arguments import indices_from, integer, integer_array, integers, shape_from
-from retrograde.ops.checking import check_range
+from retrograde.ops.checks import check_range
 from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
-from retrograde.ops.hosted import hosted
-from retrograde.ops.variable_scattering import refuse_unordered
+from retrograde.ops.host_functions import host_function
+from retrograde.ops.variable_scatter import refuse_unordered
 from retrograde.toplevel._bad_indices import are_ignored, gathered, left_out
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import dispatched
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import invalid, listed
-from retrograde.values.shapes import TensorShape, broadcast, normalise_axis
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import invalid, to_list
+from retrograde.values.shapes import TensorShape, broadcast, normalize_axis
 
 newaxis = None  # x[tf.newaxis]
 
@@ -59,7 +59,9 @@ def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
 def _moves(begin: Any) -> bool:
     """Whether a part of a tensor begins elsewhere in other calls of a function."""
     parts = begin if isinstance(begin, (list, tuple)) else (begin,)
-    return any([held is not None and changes(held._read()) for held in map(held_by, parts)])
+    return any(
+        [held is not None and changes(held._read()) for held in map(tensor_or_variable, parts)]
+    )
 
 
 def _moving_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
@@ -158,7 +160,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Ten
     return arithmetic.select(keep, x1, x2)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _places(condition: Tensor) -> Tensor:
     array = np.asarray(condition)
     if not array.ndim or array.dtype.kind == "O":
@@ -191,7 +193,7 @@ def gather(
     if x._spec.ndim <= batch:
         raise invalid(f"gather: params must have at least {batch + 1} axes.")
     along = given if axis is None else integer(axis, "gather")
-    at = normalise_axis(along, x._spec.ndim, "gather")
+    at = normalize_axis(along, x._spec.ndim, "gather")
     if not batch:
         # By an axis counted from the back, TensorFlow has no IndexedSlices.
         return indexing.gather(x, places, axis=at, whole=along < 0)
@@ -368,15 +370,15 @@ def reverse_sequence(
     """
     x = as_tensor(input)
     ndim = x._spec.ndim
-    along = normalise_axis(seq_axis, ndim, "reverse_sequence")
-    batch = normalise_axis(batch_axis or 0, ndim, "reverse_sequence")
+    along = normalize_axis(seq_axis, ndim, "reverse_sequence")
+    batch = normalize_axis(batch_axis or 0, ndim, "reverse_sequence")
     places = _reversed_places(seq_lengths, x._spec.shape, batch, along)
     order = (batch, *(i for i in builtins.range(ndim) if i != batch))
     y = gather_batches(shaping.transpose(x, perm=order), places, order.index(along), 1)
     return shaping.transpose(y, perm=tuple(order.index(i) for i in builtins.range(ndim)))
 
 
-@hosted
+@host_function
 def _reversed_places(seq_lengths: Any, shape: tuple, batch: int, along: int) -> Tensor:
     """In each batch, where each element comes from."""
     lengths = integer_array(seq_lengths, "reverse_sequence")
@@ -420,7 +422,7 @@ def dynamic_partition(
     return [indexing.gather(flat, places, axis=0) for places in _shared_out(parts, count)]
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _shared_out(partitions: Tensor, count: int) -> list[Tensor]:
     """The places of each part."""
     parts = integer_array(partitions, "dynamic_partition")
@@ -437,8 +439,8 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None
     >>> tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
     array([10, 20, 30], dtype=int32)
     """
-    places = [as_tensor(i) for i in listed("dynamic_stitch", indices)]
-    xs = one_dtype(listed("dynamic_stitch", data))
+    places = [as_tensor(i) for i in to_list("dynamic_stitch", indices)]
+    xs = one_dtype(to_list("dynamic_stitch", data))
     if not places or len(places) != len(xs):
         raise (ValueError if places else invalid)(
             f"dynamic_stitch: {len(places)} lists of indices for {len(xs)} of data. Expected as "
@@ -455,7 +457,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: Any = None
     return indexing.put_nd(empty, values, where_to, batch_dims=0)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _stitched(indices: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Where all slices go, and something that is as long as the result."""
     where_to = np.concatenate([integer_array(i, "dynamic_stitch").reshape(-1) for i in indices])
@@ -482,7 +484,7 @@ def argsort(
 def _place(axis: Any, x: Tensor, what: str) -> int:
     if axis is None or isinstance(axis, range) or np.ndim(axis):
         raise ValueError(f"{what}: `axis` must be a single integer. Received: {shown(axis)}.")
-    return normalise_axis(axis, x._spec.ndim, what)
+    return normalize_axis(axis, x._spec.ndim, what)
 
 
 def _descending(direction: str) -> bool:
@@ -511,7 +513,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = 
     return shaping.transpose(gather_batches(x, order, last, last), perm=swap)
 
 
-@hosted
+@host_function
 def searchsorted(
     sorted_sequence: Any,
     values: Any,
@@ -569,7 +571,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: Any = None) -> Unique:
     return Unique(*unique_with_counts(x, out_idx)[:2])
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: Any = None) -> UniqueWithCounts:
     """As `tf.unique`, and how often each element occurs."""
     array = np.asarray(as_tensor(x))
@@ -586,7 +588,7 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: Any = None) ->
     return UniqueWithCounts(*map(Tensor, results))
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def unravel_index(indices: Any, dims: Any, name: Any = None) -> Tensor:
     """Coordinates in an array of shape `dims` for places in it laid flat.
 

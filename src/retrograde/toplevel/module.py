@@ -12,7 +12,7 @@ from retrograde.toplevel.scopes import name_scope
 from retrograde.train import _attribute_hooks as attribute_hooks
 from retrograde.values import nest
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 
 
 class Module:
@@ -162,7 +162,7 @@ def _leaves(value: Any, path: tuple) -> Iterator[tuple[tuple, Any]]:
 
 def _is_variable(leaf: Any) -> bool:
     """Whether `leaf` is a variable, or stands for one."""
-    return isinstance(held_by(leaf), Variable)
+    return isinstance(tensor_or_variable(leaf), Variable)
 
 
 def _in_snake_case(name: str) -> str:

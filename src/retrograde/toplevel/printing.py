@@ -15,7 +15,7 @@ from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import nest
 from retrograde.values.arguments import as_text, brief
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 
 _FEW = 3  # elements to show at either end of an axis
 
@@ -40,7 +40,7 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     few = _FEW if summarize is None else summarize
 
     def write(*values: Any) -> tuple:
-        given = nest.packed(list(inputs), iter(values), expand_composites=True)
+        given = nest.pack(list(inputs), iter(values), expand_composites=True)
         words = [x if isinstance(x, str) else _words(x, few) for x in given]
         _write(sep.join(words) + end, sys.stderr if stream is None else stream)
         return ()
@@ -49,7 +49,7 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     if thread.recorders.recording is None:
         write(*leaves)
     else:  # so that a function prints in every call
-        held = [held_by(leaf) for leaf in leaves]
+        held = [tensor_or_variable(leaf) for leaf in leaves]
         tensors = tuple([x._read() for x in held if x is not None])
 
         def write_again(*arrays: Any) -> tuple:
@@ -77,7 +77,7 @@ def _write(text: str, stream: Any) -> None:
 
 def _words(value: Any, few: int) -> str:
     """A value as it stands in a structure: strings in quotes, tensors by their elements."""
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is not None:
         tensor = held._read()
         escape(tensor, "print")

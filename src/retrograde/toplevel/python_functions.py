@@ -17,12 +17,12 @@ from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.hosted import Answer, fresh
+from retrograde.ops.host_functions import CallbackResult, call_on_each_replay
 from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import dtypes, errors, nest
 from retrograde.values.arguments import as_text
 from retrograde.values.dtypes import as_dtype
-from retrograde.values.errors import listed
+from retrograde.values.errors import to_list
 from retrograde.values.specs import TensorSpec
 
 
@@ -41,7 +41,7 @@ def py_function(
     if func is None or inp is None:
         return _decorator(py_function, func, Tout)
     _check(func, Tout)
-    inputs = [convert_to_tensor(x) for x in listed("py_function", inp)]
+    inputs = [convert_to_tensor(x) for x in to_list("py_function", inp)]
     several = isinstance(Tout, (list, tuple))
     wanted = [_dtype(t) for t in Tout] if several else [_dtype(Tout)]
     if thread.recorders.recording is None:
@@ -65,12 +65,12 @@ def _followed_again(func: Callable, inputs: list, wanted: list) -> list:
     Each time it runs under a tape of its own, of which the gradient is asked in the same call.
     """
 
-    def forward(*arrays: Any) -> Answer:
+    def forward(*arrays: Any) -> CallbackResult:
         tensors = [Tensor(x) for x in arrays]
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in tensors if x._spec.dtype in dtypes.INEXACT])
             outputs = _call(func, tensors, wanted)
-        return Answer([y._array for y in outputs], kept=(tape, tensors, outputs))
+        return CallbackResult([y._array for y in outputs], kept=(tape, tensors, outputs))
 
     def backward(box: Any, *cotangents: Any) -> tuple:
         tape, tensors, outputs = box.item().kept
@@ -88,7 +88,7 @@ def _followed_again(func: Callable, inputs: list, wanted: list) -> list:
         pairs = zip(found, inputs, strict=True)
         return [g if x._spec.dtype in dtypes.INEXACT else None for g, x in pairs]
 
-    outputs, box = fresh("py_function", forward, tuple(inputs))
+    outputs, box = call_on_each_replay("py_function", forward, tuple(inputs))
     return record_custom("py_function", rule, inputs, outputs)
 
 
@@ -141,7 +141,7 @@ def numpy_function(
     if func is None or inp is None:
         return _decorator(numpy_function, func, Tout)
     _check(func, Tout)
-    tensors = tuple([as_tensor(x) for x in listed("numpy_function", inp)])
+    tensors = tuple([as_tensor(x) for x in to_list("numpy_function", inp)])
     if thread.recorders.recording is not None:
         return _called_again(func, tensors)
     found = nest.flatten(func(*(np.asarray(x.numpy()) for x in tensors)))
@@ -152,11 +152,11 @@ def numpy_function(
 def _called_again(func: Callable, tensors: tuple) -> Any:
     """What `func` returns, in this call of a function and in each one that follows."""
 
-    def call(*arrays: Any) -> Answer:
+    def call(*arrays: Any) -> CallbackResult:
         found = nest.flatten(func(*(np.array(x) for x in arrays)))
-        return Answer([None if y is None else convert_to_tensor(y)._array for y in found])
+        return CallbackResult([None if y is None else convert_to_tensor(y)._array for y in found])
 
-    outputs, _ = fresh("numpy_function", call, tensors)
+    outputs, _ = call_on_each_replay("numpy_function", call, tensors)
     return outputs[0] if len(outputs) == 1 else outputs
 
 

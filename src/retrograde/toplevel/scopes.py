@@ -9,7 +9,7 @@ from typing import Any
 from retrograde.core import recorders
 from retrograde.core.recorders import alone
 from retrograde.values.arguments import shown
-from retrograde.values.variable_scopes import scope_named, scopes
+from retrograde.values.variable_scopes import full_scope_name, scopes
 
 
 class name_scope:
@@ -34,7 +34,7 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        scope = scope_named(self._name)
+        scope = full_scope_name(self._name)
         scopes.name_scopes.append(scope)
         return scope
 

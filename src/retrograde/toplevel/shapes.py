@@ -15,8 +15,8 @@ from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, dispatched
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import invalid, listed
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import invalid, to_list
 from retrograde.values.shapes import TensorShape, broadcast
 from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
@@ -33,13 +33,13 @@ def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
 
 def _shape_of(x: Any) -> tuple[int, ...]:
     """Returns the shape of `x`, without reading its value."""
-    held = held_by(x)
+    held = tensor_or_variable(x)
     return (as_tensor(x) if held is None else held)._spec.shape
 
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None) -> list[Tensor]:
     """The shape of each of several tensors."""
-    return [shape(x, out_type) for x in listed("shape_n", input)]
+    return [shape(x, out_type) for x in to_list("shape_n", input)]
 
 
 @dispatched
@@ -111,12 +111,12 @@ def is_tensor(x: Any) -> bool:
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(np.array(1))
     (True, False)
     """
-    return held_by(x) is not None or isinstance(x, CompositeTensor)
+    return tensor_or_variable(x) is not None or isinstance(x, CompositeTensor)
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value as `numpy()` gives it, which every tensor has; what is no tensor stays as it is."""
-    held = held_by(tensor)
+    held = tensor_or_variable(tensor)
     return tensor if held is None else held.numpy()
 
 

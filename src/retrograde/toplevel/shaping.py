@@ -17,16 +17,16 @@ from retrograde.ops import arithmetic, casting, shaping
 from retrograde.ops._families import conj
 from retrograde.ops.arguments import integer, integer_array, integers, shape_from
 from retrograde.ops.casting import to_dtype
-from retrograde.ops.complexes import imag, make_complex, real
+from retrograde.ops.complex_numbers import imag, make_complex, real
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype, one_dtype
-from retrograde.ops.hosted import hosted
+from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import dispatched
-from retrograde.values.conversion import held_by
-from retrograde.values.errors import UnimplementedError, allocated, invalid, listed
-from retrograde.values.shapes import normalise_axes, normalise_axis
+from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.errors import UnimplementedError, allocate, invalid, to_list
+from retrograde.values.shapes import normalize_axes, normalize_axis
 
 
 @dispatched
@@ -39,7 +39,7 @@ def identity(input: Any, name: Any = None) -> Tensor | IndexedSlices:
 
 def identity_n(input: Sequence[Any], name: Any = None) -> list[Tensor]:
     """New tensors with the values of several others."""
-    return [identity(x) for x in listed("identity_n", input)]
+    return [identity(x) for x in to_list("identity_n", input)]
 
 
 @dispatched
@@ -69,7 +69,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Tensor | IndexedSlices:
     tensor, wanted = as_tensor(x), dtypes.as_dtype(dtype).numpy_dtype
     present = tensor._spec.dtype
     if present == wanted:
-        return tensor if x is tensor or held_by(x) is None else casting.identity(tensor)
+        return tensor if x is tensor or tensor_or_variable(x) is None else casting.identity(tensor)
     if object in (present, wanted):
         names = f"{dtypes.of(present).name} to {dtypes.of(wanted).name}"
         raise UnimplementedError(None, None, f"Cast {names} is not supported.")
@@ -128,7 +128,7 @@ def complex(real: Any, imag: Any, name: Any = None) -> Tensor:
 
 
 @dispatched
-@hosted
+@host_function
 def bitcast(input: Any, type: Any, name: Any = None) -> Tensor:
     """The same bits, read as another dtype. No gradient flows."""
     x, wanted = as_tensor(input), numpy_dtype(type)
@@ -195,7 +195,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: Any = "tr
     ndim = x._spec.ndim
     order = tuple(range(ndim))[::-1]
     if perm is not None:
-        order = tuple(normalise_axis(p, ndim, "transpose") for p in integers(perm, "transpose"))
+        order = tuple(normalize_axis(p, ndim, "transpose") for p in integers(perm, "transpose"))
         if sorted(order) != list(range(ndim)):
             raise invalid(
                 f"transpose: {order} is no permutation of the {ndim} axes. Expected each once."
@@ -234,7 +234,7 @@ def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
     x = as_tensor(input)
     shape = x._spec.shape
     named = () if axis is None else integers(axis, "squeeze", TypeError)
-    axes = {normalise_axis(a, len(shape), "squeeze") for a in named} or set(range(len(shape)))
+    axes = {normalize_axis(a, len(shape), "squeeze") for a in named} or set(range(len(shape)))
     gone = [a for a in axes if shape[a] == 1]
     if named and len(gone) != len(axes):
         raise invalid(
@@ -260,7 +260,7 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
         return casting.identity(xs[0])
     if not xs[0]._spec.ndim:
         raise invalid("concat: can't concatenate scalars. Use tf.stack instead.")
-    return shaping.concat(*xs, axis=normalise_axis(at, xs[0]._spec.ndim, "concat"))
+    return shaping.concat(*xs, axis=normalize_axis(at, xs[0]._spec.ndim, "concat"))
 
 
 @dispatched
@@ -328,7 +328,7 @@ def split(
     [[1], [2, 3]]
     """
     x = as_tensor(value)
-    at = normalise_axis(integer(axis, "split", TypeError), x._spec.ndim, "split")
+    at = normalize_axis(integer(axis, "split", TypeError), x._spec.ndim, "split")
     size = x._spec.shape[at]
     if isinstance(num_or_size_splits, (int, np.integer)):
         sizes = _equal_parts(int(num_or_size_splits), size)
@@ -340,7 +340,7 @@ def split(
 def _equal_parts(count: int, size: int) -> tuple[int, ...]:
     if count < 1 or size % count:
         raise invalid(f"split: {count} equal parts of {size} cannot be made. Expected a divisor.")
-    return allocated("split", operator.mul, (size // count,), count)
+    return allocate("split", operator.mul, (size // count,), count)
 
 
 def _given_parts(value: Any, size: int) -> tuple[int, ...]:
@@ -407,7 +407,9 @@ def _pad_constant(x: Tensor, pairs: list[list[int]], constant_values: Any) -> Te
     y = shaping.put_slice(x, shape=shape, where=where)
     if type(constant_values) is int and constant_values == 0:
         return y
-    value = as_tensor(constant_values, None if held_by(constant_values) is not None else dtype)
+    value = as_tensor(
+        constant_values, None if tensor_or_variable(constant_values) is not None else dtype
+    )
     if value._spec.dtype != dtype:
         raise invalid(
             f"pad: constant_values has dtype {value.dtype.name}, the tensor {x.dtype.name}. "
@@ -442,7 +444,7 @@ def reverse(tensor: Any, axis: Any, name: Any = None) -> Tensor:
     """The elements in reverse order along each of the axes named."""
     x = as_tensor(tensor)
     axes = integers(axis, "reverse", ndim=1)
-    return shaping.reverse(x, axis=normalise_axes(axes, x._spec.ndim, "reverse"))
+    return shaping.reverse(x, axis=normalize_axes(axes, x._spec.ndim, "reverse"))
 
 
 def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
@@ -452,7 +454,7 @@ def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
     array([4, 1, 2, 3], dtype=int32)
     """
     x, axes = as_tensor(input), integers(axis, "roll")
-    moved = held_by(shift)
+    moved = tensor_or_variable(shift)
     if moved is not None and changes(moved._read()):
         return _moving_roll(x, moved._read(), axes)
     shifts = integers(shift, "roll")
@@ -460,7 +462,7 @@ def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
         raise invalid(f"roll: {len(shifts)} shifts for {len(axes)} axes. Expected as many.")
     y = casting.identity(x)
     for places, along in zip(shifts, axes, strict=True):
-        y = _roll_along(y, places, normalise_axis(along, x._spec.ndim, "roll"))
+        y = _roll_along(y, places, normalize_axis(along, x._spec.ndim, "roll"))
     return y
 
 
@@ -468,7 +470,7 @@ def _moving_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
     """By places that are others in other calls of a function."""
     shifts = shaping.reshape(shift, shape=(len(axes), 1))
     for i, along in enumerate(axes):
-        at = normalise_axis(along, x._spec.ndim, "roll")
+        at = normalize_axis(along, x._spec.ndim, "roll")
         size = x._spec.shape[at]
         if size:
             places = (np.arange(size).astype(shift._spec.dtype) - shifts[i]) % size
@@ -526,7 +528,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
     return gather(x, places, axis=at, whole=True)
 
 
-@hosted(open_shapes=True)
+@host_function(dynamic_shapes=True)
 def _repeated_places(repeats: Any, size: int) -> Tensor:
     """Where the elements come from."""
     times = integers(repeats, "repeat", TypeError)

@@ -16,7 +16,7 @@ from retrograde.toplevel.shaping import concat, split, unstack
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import OutOfRangeError, allocated, invalid
+from retrograde.values.errors import OutOfRangeError, allocate, invalid
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TypeSpec
 
@@ -250,7 +250,7 @@ class TensorArray:
 
 
 def _places(count: int) -> list[None]:
-    return allocated("TensorArray", [None].__mul__, count)
+    return allocate("TensorArray", [None].__mul__, count)
 
 
 def _whole_number(value: Any, what: str) -> int:

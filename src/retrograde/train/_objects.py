@@ -15,14 +15,14 @@ from typing import Any
 from retrograde.core.variable import Variable
 from retrograde.toplevel.module import Module
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 
 VARIABLE_VALUE = "VARIABLE_VALUE"
 
 
 def variable_in(value: Any) -> Variable | None:
     """The variable that `value` is or stands for."""
-    held = held_by(value)
+    held = tensor_or_variable(value)
     return held if isinstance(held, Variable) else None
 
 

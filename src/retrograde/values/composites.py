@@ -68,7 +68,7 @@ class NotOneTensor(ValueError):
         )
 
 
-def hand_over(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) -> Any:
+def dispatch_to_composite(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) -> Any:
     """What the composite that an operation met makes of it; or the refusal, if it knows nothing."""
     composite = refusal.composite
     handler = composite._handler(operation)
@@ -86,7 +86,7 @@ def hand_over(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) 
         raise refusal from None
 
 
-def replaced(kind: type, f: Callable, args: tuple, kwargs: dict) -> tuple[list, dict]:
+def map_instances(kind: type, f: Callable, args: tuple, kwargs: dict) -> tuple[list, dict]:
     """Arguments with `f` of them in place of those of a `kind`."""
     if not any(isinstance(x, kind) for x in (*args, *kwargs.values())):
         raise TypeError(f"Expected a tf.{kind.__name__} by itself. Received: one inside a list.")
@@ -102,6 +102,6 @@ def dispatched(function: Callable) -> Callable:
         try:
             return function(*args, **kwargs)
         except NotOneTensor as refusal:
-            return hand_over(refusal, function, *args, **kwargs)
+            return dispatch_to_composite(refusal, function, *args, **kwargs)
 
     return operation

@@ -11,7 +11,7 @@ from retrograde.values import dtypes
 from retrograde.values.arguments import brief as _brief
 from retrograde.values.composites import CompositeTensor, NotOneTensor
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import allocated, exhausted
+from retrograde.values.errors import allocate, exhausted
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
 
@@ -20,7 +20,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _PYTHON_NUMBERS = (bool, int, float, complex)
 _NESTED = frozenset({list, tuple, range})
 
-MOST_AXES = 64  # of a NumPy array
+MAX_AXES = 64  # of a NumPy array
 
 
 def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Any:
@@ -32,11 +32,11 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(value, dtype or hint)
-    held = held_by(value)
+    held = tensor_or_variable(value)
     if held is not None:
-        return refuse_dtype(held._read()._array, dtype)
+        return check_dtype(held._read()._array, dtype)
     if CONVERSIONS:
-        tensor = by_function(value, dtype, hint)
+        tensor = convert_by_registered_function(value, dtype, hint)
         if tensor is not None:
             return tensor._array
     if hint is not None and dtype is None:
@@ -55,7 +55,7 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
     return _from_object(value, dtype)
 
 
-def refuse_dtype(array: Any, dtype: np.dtype | None) -> Any:
+def check_dtype(array: Any, dtype: np.dtype | None) -> Any:
     """`array`, if it has the dtype that is asked for; a tensor is never cast by conversion."""
     if dtype is not None and array.dtype != dtype:
         raise ValueError(
@@ -200,12 +200,12 @@ def _from_range(value: range, dtype: np.dtype | None) -> np.ndarray:
     if max(abs(value.start), abs(value.stop), abs(value.step)) >= 2**63:
         raise _out_of_range(value, dtype)
     ends = value.start, value.stop, value.step
-    return allocated("conversion to a tensor", np.arange, *ends, np.int64).astype(dtype)
+    return allocate("conversion to a tensor", np.arange, *ends, np.int64).astype(dtype)
 
 
 def _from_parts(value: Any, dtype: np.dtype | None) -> np.ndarray:
     """The array of a sequence that holds NumPy values or objects which become such."""
-    leaves = allocated("conversion to a tensor", list, _leaves(value))
+    leaves = allocate("conversion to a tensor", list, _leaves(value))
     arrays = [as_array(leaf) for leaf in leaves]
     if not leaves:
         raise ValueError("Can't convert a non-rectangular Python sequence to a tensor.")
@@ -220,8 +220,8 @@ def _from_parts(value: Any, dtype: np.dtype | None) -> np.ndarray:
 
 
 def _leaves(value: Any, depth: int = 1) -> Iterator[Any]:
-    if depth > MOST_AXES:
-        raise too_deep()
+    if depth > MAX_AXES:
+        raise nesting_error()
     for element in value:
         if type(element) is range:
             _length(element)
@@ -238,7 +238,7 @@ def _common_dtype(leaves: list, arrays: list) -> np.dtype:
     So integers become int32 or int64, and floats float32, unless the first has a float dtype of
     its own. A tensor lends its dtype to all the others.
     """
-    for held in map(held_by, leaves):
+    for held in map(tensor_or_variable, leaves):
         if held is not None:
             return held._spec.dtype
     found = [array.dtype for array in arrays]
@@ -265,8 +265,8 @@ def shape_of_nested(value: Any) -> tuple[int, ...]:
         shape.append(_length(value))
         if not value:
             break
-        if len(shape) > MOST_AXES:
-            raise too_deep()
+        if len(shape) > MAX_AXES:
+            raise nesting_error()
         value = value[0]
     return tuple(shape)
 
@@ -278,10 +278,10 @@ def _length(value: Any) -> int:
         raise ValueError(f"{_brief(value)} has too many elements for a tensor.") from None
 
 
-def too_deep() -> ValueError:
+def nesting_error() -> ValueError:
     """The error for lists in lists that no array has as many axes for."""
     return ValueError(
-        f"Cannot convert a Python sequence that is nested more than {MOST_AXES} levels deep, or "
+        f"Cannot convert a Python sequence that is nested more than {MAX_AXES} levels deep, or "
         "that contains itself, to a tensor."
     )
 
@@ -342,14 +342,14 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
         sizes = value.as_list()
         return _from_sequence(sizes, dtype) if sizes else np.array([], dtype or np.int32)
     if isinstance(value, Sequence):
-        return _from_sequence(allocated("conversion to a tensor", list, value), dtype)
+        return _from_sequence(allocate("conversion to a tensor", list, value), dtype)
     raise ValueError(
         f"Attempt to convert a value ({_brief(value)}) with an unsupported type ({type(value)}) to "
         "a tensor. Expected a number, a string, a nested list of these, or an array."
     )
 
 
-def held_by(value: Any) -> Any:
+def tensor_or_variable(value: Any) -> Any:
     """The Tensor or Variable that `value` is or stands for, or `None`.
 
     Objects of other libraries take part by a method `__retrograde_tensor__` that returns the
@@ -358,7 +358,7 @@ def held_by(value: Any) -> Any:
     if isinstance(value, Holder):
         return value
     method = getattr(type(value), "__retrograde_tensor__", None)
-    return None if method is None else held_by(method(value))
+    return None if method is None else tensor_or_variable(method(value))
 
 
 def source_of(value: Any) -> Any:
@@ -370,20 +370,22 @@ def source_of(value: Any) -> Any:
     if isinstance(value, Holder):
         return value
     method = getattr(type(value), "__retrograde_source__", None)
-    return held_by(value if method is None else method(value))
+    return tensor_or_variable(value if method is None else method(value))
 
 
 # What `register_tensor_conversion_function` was told: priority, types, function; first come first.
 CONVERSIONS: list[tuple[int, tuple[type, ...], Callable]] = []
 
 
-def by_function(value: Any, dtype: np.dtype | None, hint: np.dtype | None = None) -> Any:
+def convert_by_registered_function(
+    value: Any, dtype: np.dtype | None, hint: np.dtype | None = None
+) -> Any:
     """The Tensor that a registered function makes of `value`; `None` if there is none for it."""
     if hint is not None and dtype is None:
         try:
-            return by_function(value, hint)
+            return convert_by_registered_function(value, hint)
         except (TypeError, ValueError, RuntimeError):
-            return by_function(value, None)
+            return convert_by_registered_function(value, None)
     wanted = None if dtype is None else dtypes.of(dtype)
     for _, types, function in CONVERSIONS:
         if isinstance(value, types):
@@ -395,7 +397,7 @@ def by_function(value: Any, dtype: np.dtype | None, hint: np.dtype | None = None
 
 def _checked(tensor: Any, wanted: DType | None, function: Callable, value: Any) -> Any:
     """What a conversion function returned, as a Tensor of the dtype that was asked for."""
-    held = held_by(tensor)
+    held = tensor_or_variable(tensor)
     if held is None:
         problem = f"non-Tensor: {tensor}"
     elif wanted is not None and held.dtype is not wanted:

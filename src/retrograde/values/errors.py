@@ -197,7 +197,7 @@ def exhausted(error: BaseException, what: str = "") -> ResourceExhaustedError:
     )
 
 
-def allocated(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
+def allocate(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
     """Returns `make(*args, **kwargs)`; `what` could not be computed if that is out of memory."""
     try:
         return make(*args, **kwargs)
@@ -207,21 +207,21 @@ def allocated(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
         raise
 
 
-def listed(what: str, values: Any) -> list:
+def to_list(what: str, values: Any) -> list:
     """Returns `list(values)`. It fails at once for a `range` of more numbers than memory holds."""
     try:
-        return allocated(what, list, values)
+        return allocate(what, list, values)
     except OverflowError:
         raise ValueError(f"{what}: too many elements. Received: {brief(values)}.") from None
 
 
-def allocating(what: str) -> Callable[[Callable], Callable]:
+def reports_out_of_memory(what: str) -> Callable[[Callable], Callable]:
     """Decorates a function that makes arrays of sizes that users choose: see `allocated`."""
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
-            return allocated(what, function, *args, **kwargs)
+            return allocate(what, function, *args, **kwargs)
 
         return run
 

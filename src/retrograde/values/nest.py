@@ -12,7 +12,7 @@ from retrograde.values.composites import CompositeTensor
 from retrograde.values.errors import ResourceExhaustedError
 from retrograde.values.holder import Holder
 
-MOST_LEVELS = 200  # of nested structures
+MAX_DEPTH = 200  # of nested structures
 _MOST_NUMBERS = 1 << 24  # in a range
 
 _TEXT = (str, bytes, bytearray, memoryview)
@@ -51,15 +51,15 @@ def _only(values: list) -> Any:
 def _pack(structure: Any, count: int, values: list) -> Any:
     if len(values) != count:
         raise ValueError(f"A structure of {count} leaves cannot be built of {len(values)}.")
-    return packed(structure, iter(values))
+    return pack(structure, iter(values))
 
 
 def leaves(structure: Any, expand_composites: bool = False, depth: int = 0) -> Iterator[Any]:
     """The leaves of `structure`, one after the other; or, of composite tensors, what is in them."""
     if is_nested(structure):
-        if depth > MOST_LEVELS:
+        if depth > MAX_DEPTH:
             raise ValueError(
-                f"A structure is nested more than {MOST_LEVELS} levels deep, or contains itself."
+                f"A structure is nested more than {MAX_DEPTH} levels deep, or contains itself."
             )
         for child in children(structure):
             yield from leaves(child, expand_composites, depth + 1)
@@ -89,17 +89,17 @@ def _listed(numbers: range) -> list:
     return list(numbers)
 
 
-def packed(structure: Any, values: Iterator[Any], expand_composites: bool = False) -> Any:
+def pack(structure: Any, values: Iterator[Any], expand_composites: bool = False) -> Any:
     """The same structure around what `values` yields."""
     if not is_nested(structure):
         if expand_composites and isinstance(structure, CompositeTensor):
             return structure._with_components(values)
         return next(values)
-    inner = [packed(child, values, expand_composites) for child in children(structure)]
-    return rebuilt(structure, inner)
+    inner = [pack(child, values, expand_composites) for child in children(structure)]
+    return rebuild(structure, inner)
 
 
-def rebuilt(structure: Any, inner: list) -> Any:
+def rebuild(structure: Any, inner: list) -> Any:
     """A structure of the same kind, directly around `inner` in the order of `children`."""
     kind = type(structure)
     if isinstance(structure, Mapping):

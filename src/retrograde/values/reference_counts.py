@@ -8,7 +8,7 @@ from collections.abc import Callable
 count = sys.getrefcount
 
 
-def if_alone(counted: Callable[[], int]) -> int:
+def unshared_count(counted: Callable[[], int]) -> int:
     """What `counted` finds where nobody else holds an object, for others to compare with.
 
     Without the global lock counts say nothing. What is found then is no count: nobody is alone.

@@ -208,7 +208,7 @@ def _unknown_part(key: slice) -> TensorShape:
     return TensorShape([None] * max(0, stop - start))
 
 
-def normalise_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int:
+def normalize_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int:
     """`axis` counted from the front, checked against `ndim` axes. `wrong` makes the error."""
     try:
         position = operator.index(axis)
@@ -222,13 +222,13 @@ def normalise_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int
     return position % ndim
 
 
-def normalise_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+def normalize_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
     """The sorted axes that `axis` names: `None` for all, one integer, or several."""
     if axis is None:
         return tuple(range(ndim))
     if getattr(axis, "ndim", None) == 0 or not isinstance(axis, Iterable):
-        return (normalise_axis(axis, ndim, what),)
-    axes = sorted(normalise_axis(a, ndim, what) for a in axis)
+        return (normalize_axis(axis, ndim, what),)
+    axes = sorted(normalize_axis(a, ndim, what) for a in axis)
     if len(set(axes)) != len(axes):
         raise invalid(
             f"{what}: an axis is named twice in {shown(list(axis))}. Expected distinct axes."

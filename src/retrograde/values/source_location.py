@@ -66,14 +66,14 @@ class Place(NamedTuple):
 _make = tuple.__new__
 
 
-def users(frame: FrameType | None) -> FrameType | None:
+def user_frame(frame: FrameType | None) -> FrameType | None:
     """`frame`, or the first of its callers that is the user's own."""
-    while frame is not None and not is_users(frame):
+    while frame is not None and not is_user_frame(frame):
         frame = frame.f_back
     return frame
 
 
-def is_users(frame: FrameType) -> bool:
+def is_user_frame(frame: FrameType) -> bool:
     """Whether `frame` is in the user's own program."""
     filename = frame.f_code.co_filename
     library = _IS_LIBRARY.get(filename)
@@ -165,7 +165,7 @@ def locals_of(frame: FrameType, *names: str) -> list:
     return values
 
 
-def here() -> Place | None:
+def caller_location() -> Place | None:
     """The place in the user's program that led to this call."""
     return place_of(sys._getframe(1))
 

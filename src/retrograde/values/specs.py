@@ -8,9 +8,9 @@ from typing import Any
 
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, expect
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import listed
+from retrograde.values.errors import to_list
 from retrograde.values.shapes import TensorShape
 
 
@@ -101,7 +101,7 @@ class TensorSpec(TypeSpec):
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
         """The spec that only tensors like `tensor` fit."""
-        held = held_by(tensor)
+        held = tensor_or_variable(tensor)
         if held is None:
             raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
         return cls(held.shape, held.dtype, name)
@@ -134,7 +134,7 @@ class TensorSpec(TypeSpec):
 
     def most_specific_common_supertype(self, others: Sequence[TensorSpec]) -> TensorSpec | None:
         """The narrowest spec that this and all `others` fit, or `None` if their dtypes differ."""
-        others = listed("most_specific_common_supertype", others)
+        others = to_list("most_specific_common_supertype", others)
         alike = all(map(self._is_like, others))
         unnamed = [TensorSpec(s.shape, s.dtype) if alike else s for s in (self, *others)]
         found = TypeSpec.most_specific_common_supertype(unnamed[0], unnamed[1:])
@@ -157,7 +157,7 @@ def spec_of(value: Any) -> TypeSpec | None:
     """The spec that only values like `value` fit; `None` if it is no tensor, nor made of them."""
     if hasattr(value, "_type_spec"):
         return value._type_spec
-    return None if held_by(value) is None else TensorSpec.from_tensor(value)
+    return None if tensor_or_variable(value) is None else TensorSpec.from_tensor(value)
 
 
 # Parts of specs, and tuples of them.

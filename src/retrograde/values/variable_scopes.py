@@ -15,7 +15,7 @@ class _Scopes(threading.local):
 scopes = _Scopes()
 
 
-def scope_named(name: str) -> str:
+def full_scope_name(name: str) -> str:
     """Returns the full name of the scope that `name` opens here, with its slash.
 
     A name that ends with a slash is full already; an empty one leaves all scopes.
@@ -27,4 +27,4 @@ def scope_named(name: str) -> str:
 
 def variable_name(name: str | None) -> str:
     """Returns the full name of a variable that is created here."""
-    return scope_named("Variable" if name is None else name).removesuffix("/")
+    return full_scope_name("Variable" if name is None else name).removesuffix("/")

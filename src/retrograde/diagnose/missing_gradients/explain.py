@@ -13,7 +13,7 @@ from retrograde.diagnose.missing_gradients.query import tensor_or_variable
 from retrograde.diagnose.missing_gradients.source_code import Program
 from retrograde.diagnose.tape_notes import last_without_gradient
 from retrograde.values import nest
-from retrograde.values.source_location import users
+from retrograde.values.source_location import user_frame
 
 
 def explain(tape: Any, target: Any, sources: Any) -> Explanation:
@@ -37,7 +37,7 @@ def explain(tape: Any, target: Any, sources: Any) -> Explanation:
 
 def explanation_for(tape: Any, target: Any, sources: Any, frame: FrameType | None) -> Explanation:
     """Returns a finding for each of `sources`. `frame`, the caller's, has the names to use."""
-    query = ExplainQuery(tape, nest.flatten(target), Program(users(frame)))
+    query = ExplainQuery(tape, nest.flatten(target), Program(user_frame(frame)))
     leaves = nest.flatten(sources)
     return Explanation([query.finding(leaf, i, len(leaves)) for i, leaf in enumerate(leaves)])
 
@@ -58,7 +58,7 @@ def answer_none(tape: Any, targets: list, missing: list, frame: FrameType | None
     explanation = explanation_for(tape, targets, missing, frame)
     if tape._on_none == "raise":
         raise NoGradientError(explanation)
-    levels, users_own = 2, users(frame)
+    levels, users_own = 2, user_frame(frame)
     while frame is not None and frame is not users_own:
         frame, levels = frame.f_back, levels + 1
     warnings.warn(f"The gradient is None.\n\n{explanation}", stacklevel=levels + 1)

@@ -12,7 +12,7 @@ from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor
 from retrograde.ops.shaping import stack
 from retrograde.values import dtypes
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 
 FLOAT = np.dtype(np.float64)
 
@@ -23,7 +23,7 @@ def tensor_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
     Numbers of Python become int64, float64 and complex128. A Variable gives the tensor it holds,
     which goes by the variable's own name on tapes: never hand that out.
     """
-    if held_by(value) is not None:
+    if tensor_or_variable(value) is not None:
         tensor = as_tensor(value)
     elif isinstance(value, (list, tuple)) and holds_tensor(value):
         own = common_dtype(value) if dtype is None else dtype
@@ -43,7 +43,11 @@ def tensor_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
 def array_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
     """`value` as a tensor that may be handed out."""
     tensor = tensor_of(value, dtype)
-    return identity(tensor) if held_by(value) is not None and type(value) is not Tensor else tensor
+    return (
+        identity(tensor)
+        if tensor_or_variable(value) is not None and type(value) is not Tensor
+        else tensor
+    )
 
 
 def _constant(value: Any) -> Tensor:

@@ -16,7 +16,7 @@ from retrograde.numpy_functions import shaping as shared
 from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.casting import to_dtype
 from retrograde.values.arguments import as_text
-from retrograde.values.errors import allocating, invalid
+from retrograde.values.errors import invalid, reports_out_of_memory
 
 _MOST_AXES = 32
 
@@ -225,7 +225,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
 # Of diagonals, triangles and powers
 
 
-@allocating("eye")
+@reports_out_of_memory("eye")
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     """Ones on diagonal `k` of a matrix of `N` rows and `M` columns, zeros elsewhere.
 
@@ -243,7 +243,7 @@ def identity(n: int, dtype: Any = float) -> Tensor:
     return eye(n, n, dtype=dtype)
 
 
-@allocating("tri")
+@reports_out_of_memory("tri")
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     """Ones on and below diagonal `k`, zeros above it."""
     rows, columns = shape_from((N, N if M is None else M), "tri")
@@ -298,7 +298,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     return linalg.diag_part(x, k=offset)
 
 
-@allocating("vander")
+@reports_out_of_memory("vander")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """The matrix of the powers of `x`, one power for each column, the highest first.
 

@@ -10,7 +10,7 @@ import numpy as np
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import MOST_AXES, held_by, too_deep
+from retrograde.values.conversion import MAX_AXES, nesting_error, tensor_or_variable
 from retrograde.values.dtypes import DType
 
 bool_ = np.bool_
@@ -62,10 +62,10 @@ def wanted_dtype(dtype: Any) -> np.dtype | None:
 
 def _sources(values: Any, depth: int = 0) -> Iterator[Any]:
     """What `numpy.result_type` is to look at: dtypes, and Python's numbers as they are."""
-    if depth > MOST_AXES:
-        raise too_deep()
+    if depth > MAX_AXES:
+        raise nesting_error()
     for value in values:
-        held = held_by(value)
+        held = tensor_or_variable(value)
         if held is not None:
             yield held._spec.dtype
         elif isinstance(value, DType):

@@ -14,7 +14,7 @@ from retrograde.numpy_functions.shaping import broadcast_all
 from retrograde.ops import slicing
 from retrograde.ops.casting import to_dtype
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 
 _INT64 = np.dtype(np.int64)
 
@@ -36,7 +36,7 @@ def get_item(x: Tensor, key: Any) -> Tensor:
 
 
 def _is_mask(key: Any) -> bool:
-    held = held_by(key)
+    held = tensor_or_variable(key)
     array = key if isinstance(key, np.ndarray) else None if held is None else held._array
     return isinstance(key, bool) or (array is not None and array.dtype == bool)
 

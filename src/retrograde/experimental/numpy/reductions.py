@@ -19,7 +19,7 @@ from retrograde.ops.casting import to_dtype
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
-from retrograde.values.shapes import normalise_axes
+from retrograde.values.shapes import normalize_axes
 
 _BOOL = np.dtype(bool)
 _WIDE = {"b": np.dtype(np.int64), "i": np.dtype(np.int64), "u": np.dtype(np.uint64)}
@@ -124,7 +124,7 @@ def var(
     )
     y = math.reduce_variance(x, axis, bool(keepdims))
     if ddof:
-        sizes = [x._spec.shape[i] for i in normalise_axes(axis, x.ndim, "var")]
+        sizes = [x._spec.shape[i] for i in normalize_axes(axis, x.ndim, "var")]
         count = int(np.prod(sizes))
         y = y * tensor_of(count, y._spec.dtype) / tensor_of(count - ddof, y._spec.dtype)
     return y if dtype is None else to_dtype(y, wanted_dtype(dtype))

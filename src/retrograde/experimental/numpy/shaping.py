@@ -22,8 +22,8 @@ from retrograde.ops.arguments import integer, integers
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.toplevel.clipping import clip_by_value
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.errors import listed
-from retrograde.values.shapes import TensorShape, normalise_axis
+from retrograde.values.errors import to_list
+from retrograde.values.shapes import TensorShape, normalize_axis
 
 _INT32 = np.dtype(np.int32)
 _INT64 = np.dtype(np.int64)
@@ -169,11 +169,11 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
     """Arrays of one shape side by side along a new axis."""
     if isinstance(arrays, Tensor):
         return identity(arrays) if axis == 0 else swapaxes(arrays, 0, axis)
-    return tf.stack(promoted(*listed("stack", arrays)), axis)
+    return tf.stack(promoted(*to_list("stack", arrays)), axis)
 
 
 def _joined(tup: Any, at_least: Any, axis: int, what: str) -> Tensor:
-    xs = [at_least(x) for x in listed(what, tup)]
+    xs = [at_least(x) for x in to_list(what, tup)]
     if not xs:
         raise ValueError(f"{what}: expected at least one array. Received: {as_text(tup)}.")
     return concatenate(xs, 0 if xs[0].ndim == 1 else axis)
@@ -219,7 +219,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 def _split_along(ary: Any, indices_or_sections: Any, axis: int, what: str) -> list[Tensor]:
     x = tensor_of(ary)
     axis = 0 if axis == 1 and x.ndim == 1 else axis
-    whole = x._spec.shape[normalise_axis(axis, x.ndim, what)]
+    whole = x._spec.shape[normalize_axis(axis, x.ndim, what)]
     if isinstance(indices_or_sections, int) and (
         indices_or_sections < 1 or whole % indices_or_sections
     ):
@@ -274,7 +274,7 @@ def flip(m: Any, axis: int | None = None) -> Tensor:
     """`m` in reverse along one axis, or along all."""
     x = tensor_of(m)
     if axis is not None:
-        axis = normalise_axis(axis, x.ndim, "flip")
+        axis = normalize_axis(axis, x.ndim, "flip")
     return tf.reverse(x, list(range(x.ndim)) if axis is None else [axis])
 
 
@@ -299,7 +299,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     """`m` turned `k` times by 90 degrees, from the first of two axes towards the second."""
     x = tensor_of(m)
-    one, other = (normalise_axis(axis, x.ndim, "rot90") for axis in axes)
+    one, other = (normalize_axis(axis, x.ndim, "rot90") for axis in axes)
     return shared.rot90(x, integer(k, "rot90: k"), (one, other))
 
 
@@ -320,7 +320,7 @@ def take(
     x, places = tensor_of(a), tensor_of(indices)
     if axis is None:
         x, axis = ravel(x), 0
-    axis = normalise_axis(axis, x.ndim, "take")
+    axis = normalize_axis(axis, x.ndim, "take")
     if places._spec.dtype.itemsize < 4:
         places = to_dtype(places, _INT64)
     count = x._spec.shape[axis]
@@ -353,7 +353,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
         )
     if axis is None or not x.ndim:
         x, axis = ravel(x), 0 if axis is None else axis
-    axis = normalise_axis(axis, x.ndim, "compress")
+    axis = normalize_axis(axis, x.ndim, "compress")
     missing = x._spec.shape[axis] - keep._spec.shape[0]
     if missing > 0:
         keep = tf.concat([keep, tf.zeros([missing], bool)], 0)
@@ -382,7 +382,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Tensor | list[Tensor]
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
     """Of some choices that whose condition is the first to be true, at each place."""
-    condlist, choicelist = listed("select", condlist), listed("select", choicelist)
+    condlist, choicelist = to_list("select", condlist), to_list("select", choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError(
             f"select: there are {len(condlist)} conditions and {len(choicelist)} choices. "

@@ -14,7 +14,7 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
 from retrograde.ops.casting import to_dtype
 from retrograde.values import dtypes
-from retrograde.values.shapes import normalise_axis
+from retrograde.values.shapes import normalize_axis
 
 BOOL = np.dtype(bool)
 INT32 = np.dtype(np.int32)
@@ -167,7 +167,7 @@ def wholes(value: Any) -> tuple[int, ...]:
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:
     """One axis, counted from the front."""
-    return normalise_axis(axis, ndim, what, ValueError)
+    return normalize_axis(axis, ndim, what, ValueError)
 
 
 def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from retrograde.keras_backend.ops.numpy import (
     sum,
     take_along_axis,
 )
-from retrograde.ops import decomposition, matrices, solving
+from retrograde.ops import decomposition, matrices, solvers
 from retrograde.ops.arithmetic import not_equal
 from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.elementary import sqrt
@@ -115,12 +115,12 @@ def lu_factor(a):
     if rows < columns:
         lower = decomposition.unit_lower_triangle(corner)
         beside = matrices.block(x, columns=(n, columns))
-        beside = solving.triangular_solve(lower, beside, lower=True, adjoint=False)
+        beside = solvers.triangular_solve(lower, beside, lower=True, adjoint=False)
         return concat(corner, beside, axis=x.ndim - 1), pivots
     if rows > columns:
         upper = matrices.upper_triangle(corner)
         below = matrices.adjoint(matrices.block(x, rows=(n, rows)))
-        below = matrices.adjoint(solving.triangular_solve(upper, below, lower=False, adjoint=True))
+        below = matrices.adjoint(solvers.triangular_solve(upper, below, lower=False, adjoint=True))
         return concat(corner, below, axis=x.ndim - 2), pivots
     return corner, pivots
 

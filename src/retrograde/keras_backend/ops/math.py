@@ -46,7 +46,7 @@ from retrograde.ops import (
     special,
 )
 from retrograde.ops.casting import ones_like, to_dtype
-from retrograde.ops.complexes import imag, make_complex, real
+from retrograde.ops.complex_numbers import imag, make_complex, real
 from retrograde.ops.indexing import scatter_add
 from retrograde.values import dtypes
 

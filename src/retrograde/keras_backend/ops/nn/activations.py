@@ -6,7 +6,7 @@ from retrograde.keras_backend.ops._functions import unary
 from retrograde.keras_backend.ops._inputs import axis_of, inexact
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
-from retrograde.ops import normalising
+from retrograde.ops import normalization
 from retrograde.ops.shaping import reshape, split
 
 relu = unary(el.relu, convert_to_tensor)  # max(x, 0); the gradient at 0 is 0
@@ -129,17 +129,17 @@ def glu(x, axis=-1):
 
 def softmax(x, axis=-1):
     """Probabilities along `axis`, proportional to `exp(x)`; along all axes if it is `None`."""
-    return _along(normalising.softmax, x, axis)
+    return _along(normalization.softmax, x, axis)
 
 
 def log_softmax(x, axis=-1):
     """The logarithm of `softmax`."""
-    return _along(normalising.log_softmax, x, axis)
+    return _along(normalization.log_softmax, x, axis)
 
 
 def sparsemax(x, axis=-1):
     """The probabilities along `axis` that are nearest to `x`: many are exactly 0."""
-    return _along(normalising.sparsemax, x, axis)
+    return _along(normalization.sparsemax, x, axis)
 
 
 def _along(primitive, x, axis):

@@ -8,7 +8,7 @@ from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import promoted, single
 from retrograde.ops import arithmetic as ar
-from retrograde.ops import normalising
+from retrograde.ops import normalization
 from retrograde.ops.contraction import matmul
 from retrograde.ops.shaping import reshape, transpose
 
@@ -53,7 +53,7 @@ def dot_product_attention(
     if allowed is not None:
         never = convert_to_tensor(-0.7 * float(np.finfo(np.float32).max), wide)
         logits = apply(ar.select, (allowed, logits, never))
-    weights = apply(normalising.softmax, (logits,), {"axis": 3})
+    weights = apply(normalization.softmax, (logits,), {"axis": 3})
     weights = _by_heads(cast(weights, dtype), value.shape[1])
     y = reshape(apply(matmul, (weights, value)), shape=(*shape[:3], value.shape[3]))
     return transpose(y, perm=_HEADS_SECOND)

@@ -11,7 +11,7 @@ from retrograde.keras_backend.ops._inputs import axis_of, inexact, promoted
 from retrograde.nn.losses import sigmoid_cross_entropy_with_logits
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
-from retrograde.ops import indexing, normalising, reduction
+from retrograde.ops import indexing, normalization, reduction
 from retrograde.ops.shaping import reshape, transpose
 
 
@@ -71,7 +71,7 @@ def categorical_crossentropy(target, output, from_logits=False, axis=-1):
     target = cast(target, output.dtype.name)
     if from_logits:
         pair = _last(target, axis), _last(output, axis)
-        return apply(normalising.softmax_cross_entropy, pair)
+        return apply(normalization.softmax_cross_entropy, pair)
     p = _clipped(output / _total(output, axis, keepdims=True))
     return -_total(target * apply(el.log, (p,)), axis)
 
@@ -97,7 +97,7 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
     axis = axis_of(axis, output.ndim, "sparse_categorical_crossentropy")
     if not from_logits:
         output = apply(el.log, (_clipped(output / _total(output, axis, keepdims=True)),))
-    return apply(normalising.sparse_softmax_cross_entropy, (target, _last(output, axis)))
+    return apply(normalization.sparse_softmax_cross_entropy, (target, _last(output, axis)))
 
 
 def binary_crossentropy(target, output, from_logits=False):

@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 @functools.cache
-def scipy_part(name: str, what: str) -> ModuleType:
+def import_scipy(name: str, what: str) -> ModuleType:
     """Returns the module `scipy.name`, which `what` needs.
 
     Raises a `ModuleNotFoundError` that says what to install if there is no SciPy.

@@ -11,11 +11,11 @@ from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.ops import _rows as rows
+from retrograde.ops import _row_sums as rows
 from retrograde.ops import indexing
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import as_array, held_by
+from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.errors import invalid
 
 
@@ -235,6 +235,6 @@ def _indices(indices: Any) -> np.ndarray:
 
 
 def _index_tensor(indices: Any) -> Tensor:
-    held = held_by(indices)
+    held = tensor_or_variable(indices)
     array = _indices(indices)
     return Tensor(array) if held is None else held._read()

@@ -11,7 +11,7 @@ from retrograde.core.apply import Primitive
 from retrograde.ops import reduction
 from retrograde.ops._arrays import widened
 from retrograde.ops._families import aligned, conj
-from retrograde.ops.complexes import imag, make_complex, real
+from retrograde.ops.complex_numbers import imag, make_complex, real
 from retrograde.ops.matrices import (
     LAPACK,
     adjoint,
@@ -24,7 +24,7 @@ from retrograde.ops.matrices import (
 from retrograde.ops.shaping import reshape, sum_to
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 
 
 def _singular(what):
@@ -175,7 +175,7 @@ def _trsm(a, b, lower, adjoint):
     """BLAS reads columns first, so that rows first it is given the transposed matrix."""
     if not a.diagonal().all():
         floating_point_flags.set_flag()  # BLAS divides by zero without a flag
-    trsm = scipy_part("linalg.blas", "triangular_solve").get_blas_funcs("trsm", dtype=b.dtype)
+    trsm = import_scipy("linalg.blas", "triangular_solve").get_blas_funcs("trsm", dtype=b.dtype)
     if a.flags.f_contiguous or (adjoint and a.dtype.kind == "c"):
         return trsm(1, a, b, lower=lower, trans_a=2 if adjoint else 0)
     return trsm(1, a.T, b, lower=not lower, trans_a=0 if adjoint else 1)

@@ -12,25 +12,25 @@ from retrograde.core.host_callbacks import NUMPY_CALL, Host, Recipe, perform
 from retrograde.core.recorders import alone, escape, thread
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes, nest
-from retrograde.values.conversion import held_by
+from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import exhausted, is_out_of_memory
 
-MAKERS: dict[str, Callable[[Callable, Any], Host]] = {}
-KNOWN: dict[str, Callable] = {}  # functions of this library that a recipe may name
+HOST_BUILDERS: dict[str, Callable[[Callable, Any], Host]] = {}
+REGISTERED_FUNCTIONS: dict[str, Callable] = {}  # functions of this library that a recipe may name
 
 
-def known(function: Callable) -> Callable:
+def register_function(function: Callable) -> Callable:
     """Lets recipes name `function`, which stands in a module of this library."""
-    KNOWN[name_of(function)] = function
+    REGISTERED_FUNCTIONS[registered_name(function)] = function
     return function
 
 
-def name_of(function: Callable) -> str:
+def registered_name(function: Callable) -> str:
     """The name by which a recipe knows `function`."""
     return f"{function.__module__}.{function.__qualname__}"
 
 
-class Answer(NamedTuple):
+class CallbackResult(NamedTuple):
     """What Python code gave: arrays, or `None`; what they mean; something to be kept with them."""
 
     arrays: list
@@ -45,7 +45,9 @@ def object_array(value: Any) -> np.ndarray:
     return box
 
 
-def fresh(name: str, f: Callable, inputs: tuple[Tensor, ...] = ()) -> tuple[list, Tensor]:
+def call_on_each_replay(
+    name: str, f: Callable, inputs: tuple[Tensor, ...] = ()
+) -> tuple[list, Tensor]:
     """What `f(*arrays)`, an `Answer`, holds for this call of a function and each one that follows.
 
     The arrays come as tensors, with a tensor that holds the answer itself. A call in which they
@@ -68,7 +70,7 @@ def _parts(box: np.ndarray) -> tuple:
     return tuple([x for x in box.item().arrays if x is not None])
 
 
-def hosted(function: Callable | None = None, *, open_shapes: bool = False) -> Callable:
+def host_function(function: Callable | None = None, *, dynamic_shapes: bool = False) -> Callable:
     """A function that computes with the values of tensors, in Python or by NumPy.
 
     In a `function` that is recorded it is one call, which replays make again, with values of their
@@ -77,15 +79,15 @@ def hosted(function: Callable | None = None, *, open_shapes: bool = False) -> Ca
     gradient flows.
     """
     if function is None:
-        return functools.partial(hosted, open_shapes=open_shapes)
-    known(function)
+        return functools.partial(host_function, dynamic_shapes=dynamic_shapes)
+    register_function(function)
 
     @functools.wraps(function)
     def operation(*args: Any, **kwargs: Any) -> Any:
         try:
             if thread.recorders.recording is None:
                 return function(*args, **kwargs)
-            return _recorded(function, (args, kwargs), open_shapes)
+            return _recorded(function, (args, kwargs), dynamic_shapes)
         except (MemoryError, ValueError) as error:
             if is_out_of_memory(error):
                 raise exhausted(error, function.__name__.strip("_")) from None
@@ -94,27 +96,27 @@ def hosted(function: Callable | None = None, *, open_shapes: bool = False) -> Ca
     return operation
 
 
-def _recorded(function: Callable, given: tuple[tuple, dict], open_shapes: bool) -> Any:
+def _recorded(function: Callable, given: tuple[tuple, dict], dynamic_shapes: bool) -> Any:
     holders = [_held(leaf) for leaf in nest.leaves(given, expand_composites=True)]
     tensors = tuple([held._read() for held in holders if held is not None])
     for x in tensors:
         escape(x, NUMPY_CALL)
     # Replays bring tensors of their own; these are let go.
     leaves = (None if _held(leaf) is not None else leaf for leaf in nest.leaves(given))
-    call = _Call(function, nest.packed(given, leaves), [held is not None for held in holders])
+    call = _Call(function, nest.pack(given, leaves), [held is not None for held in holders])
     y = call([x._array for x in tensors])
-    host = _host(call, open_shapes)
-    outputs = thread.recorders.recording.perform(host, tensors, _arrays_in(y, open_shapes))
-    if open_shapes:
+    host = _host(call, dynamic_shapes)
+    outputs = thread.recorders.recording.perform(host, tensors, _arrays_in(y, dynamic_shapes))
+    if dynamic_shapes:
         shapes, *outputs = outputs
         escape(shapes, "shape")  # and so becomes a guard
-    return nest.packed(y, iter(outputs), expand_composites=True)
+    return nest.pack(y, iter(outputs), expand_composites=True)
 
 
 def _held(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
         return Tensor(leaf) if _is_tensors(leaf) else None
-    return held_by(leaf)
+    return tensor_or_variable(leaf)
 
 
 def _is_tensors(array: np.ndarray) -> bool:
@@ -153,7 +155,7 @@ class _Call:
                 nest.leaves(self.given, expand_composites=True), self.is_tensor, strict=True
             )
             leaves = [next(values) if tensor else leaf for leaf, tensor in pairs]
-            args, kwargs = nest.packed(self.given, iter(leaves), expand_composites=True)
+            args, kwargs = nest.pack(self.given, iter(leaves), expand_composites=True)
         return self.function(*args, **kwargs)
 
 
@@ -168,24 +170,24 @@ def _direct_arguments(args: tuple, is_tensor: list) -> list[int] | None:
     return None if any(flags) else found
 
 
-def _host(call: _Call, open_shapes: bool) -> Host:
+def _host(call: _Call, dynamic_shapes: bool) -> Host:
     def run(*arrays: Any) -> tuple:
-        return _arrays_in(call(arrays), open_shapes)
+        return _arrays_in(call(arrays), dynamic_shapes)
 
-    name, values = name_of(call.function), (call.given, call.is_tensor, open_shapes)
-    recipe = Recipe("hosted", name, values)
+    name, values = registered_name(call.function), (call.given, call.is_tensor, dynamic_shapes)
+    recipe = Recipe("host_function", name, values)
     return Host(call.function.__name__.strip("_"), run, pure=True, outputs=True, recipe=recipe)
 
 
 def _made_again(function: Callable, values: tuple) -> Host:
-    given, is_tensor, open_shapes = values
-    return _host(_Call(function, given, is_tensor), open_shapes)
+    given, is_tensor, dynamic_shapes = values
+    return _host(_Call(function, given, is_tensor), dynamic_shapes)
 
 
-MAKERS["hosted"] = _made_again
+HOST_BUILDERS["host_function"] = _made_again
 
 
-def _arrays_in(y: Any, open_shapes: bool) -> tuple:
+def _arrays_in(y: Any, dynamic_shapes: bool) -> tuple:
     """The arrays of all tensors in `y`; before them, where these are open, their shapes.
 
     Of each it is the number of axes, then their sizes.
@@ -194,7 +196,7 @@ def _arrays_in(y: Any, open_shapes: bool) -> tuple:
     if not (isinstance(plain, tuple) and all([type(x) is Tensor for x in plain])):
         plain = nest.leaves(y, expand_composites=True)
     arrays = tuple([x._array for x in plain])
-    if not open_shapes:
+    if not dynamic_shapes:
         return arrays
     shapes = [n for array in arrays for n in (array.ndim, *array.shape)]
     return np.array(shapes, np.int64), *arrays

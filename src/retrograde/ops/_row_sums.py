@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retrograde.values.scipy_parts import scipy_part
+from retrograde.values.scipy_import import import_scipy
 
 _MANY = 2048  # elements from which on the detour pays
 _SUMMED = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
@@ -21,7 +21,7 @@ def sum_rows(values: np.ndarray, indices: np.ndarray, size: int) -> np.ndarray:
     It is a product with the sparse matrix that has a one in each column, where the row goes. That
     adds in the same order as `add.at`, in a tenth of the time or less.
     """
-    sparse = scipy_part("sparse", "a sum of rows by their indices, as in the gradient of gather,")
+    sparse = import_scipy("sparse", "a sum of rows by their indices, as in the gradient of gather,")
     count = indices.size
     starts = np.arange(count + 1, dtype=np.result_type(indices, np.int32))
     parts = np.ones(count, values.dtype), indices.reshape(-1), starts
