@@ -786,7 +786,7 @@ def test_what_cannot_be_divided():
         assert_raises(
             lambda f=f: f([True], [True]),
             TypeError,
-            f"{name}: dtype bool cannot be divided. Expected numbers.",
+            f"{name}: dtype bool cannot be divided. Expected a numeric dtype.",
         )
 
 
@@ -841,14 +841,14 @@ def test_parts_of_what_is_no_number(name):
 
 
 def test_integers_have_no_angle():
-    message = "angle: dtype int32 has no angle. Expected floats or complex."
+    message = "angle: dtype int32 has no angle. Expected a float or complex dtype."
     assert_raises(lambda: tf.math.angle(INTEGER), TypeError, message)
 
 
 def test_variance_of_integers():
     message = (
-        "reduce_variance: input must be real or complex. Received: dtype int32. "
-        "Use tf.cast to make it float."
+        "reduce_variance: input must be real or complex. Received: dtype int32. Use tf.cast to "
+        "convert it to float."
     )
     assert_raises(lambda: tf.math.reduce_variance(INTEGER), TypeError, message)
     assert_raises(lambda: tf.math.reduce_std(INTEGER), TypeError, message)
@@ -921,8 +921,8 @@ def test_sums_of_what_does_not_fit():
     assert_raises(
         lambda: tf.math.accumulate_n([FLOAT], tensor_dtype=tf.int32),
         TypeError,
-        "accumulate_n: `tensor_dtype` is int32, but the inputs are float32. Expected the same: use "
-        "tf.cast on the inputs.",
+        "accumulate_n: `tensor_dtype` is int32, but the inputs are float32. Use tf.cast on the "
+        "inputs.",
     )
     for inputs in ([FLOAT, INTEGER], [None], FLOAT):
         with pytest.raises(ValueError, match="accumulate_n: inputs must be a list of at least one"):
@@ -933,7 +933,7 @@ def test_a_scalar_is_a_scalar():
     assert_raises(
         lambda: tf.math.scalar_mul([2.0], FLOAT),
         ValueError,
-        "scalar_mul: the scalar must have no axes. Received: shape (1,).",
+        "scalar_mul: `scalar` must be a scalar. Received: shape (1,).",
     )
 
 
@@ -948,5 +948,5 @@ def test_axis_and_its_old_name():
 
 
 def test_only_numbers_have_an_order():
-    message = "is_non_decreasing: expected numbers. Received: dtype bool."
+    message = "is_non_decreasing: expected a numeric tensor. Received: dtype bool."
     assert_raises(lambda: tf.math.is_non_decreasing([True]), TypeError, message)

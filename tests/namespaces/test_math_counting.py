@@ -146,7 +146,7 @@ ERRORS = [
     ),
     (
         lambda: tf.math.top_k(1.0),
-        "top_k: expected at least one axis. Received: shape ().",
+        "top_k: expected a tensor of rank >= 1. Received: shape ().",
     ),
     (
         lambda: tf.math.top_k([1.0], 1, index_type=tf.float32),
@@ -177,7 +177,7 @@ ERRORS = [
     ),
     (
         lambda: tf.math.invert_permutation([[0]]),
-        "invert_permutation: expected one axis. Received: shape (1, 1).",
+        "invert_permutation: expected a tensor of rank 1. Received: shape (1, 1).",
     ),
     (
         lambda: tf.math.bincount([-1, 1]),
@@ -185,11 +185,11 @@ ERRORS = [
     ),
     (
         lambda: tf.math.bincount([[[1]]], axis=-1),
-        "bincount: expected at most two axes. Received: shape (1, 1, 1).",
+        "bincount: expected `arr` of rank at most 2. Received: shape (1, 1, 1).",
     ),
     (
         lambda: tf.math.bincount([1, 2], weights=[1.0]),
-        "bincount: expected weights of shape (2,), that of arr. Received: shape (1,).",
+        "bincount: expected weights of shape (2,), the shape of arr. Received: shape (1,).",
     ),
     (
         lambda: tf.math.confusion_matrix([1, 0], [1, -1]),
@@ -201,12 +201,12 @@ ERRORS = [
     ),
     (
         lambda: tf.math.confusion_matrix([[1, 0]], [[1, 1]]),
-        "confusion_matrix: expected labels and predictions along one axis, of the same length. "
+        "confusion_matrix: expected labels and predictions of rank 1 and of the same length. "
         "Received: shapes (1, 2) and (1, 2).",
     ),
     (
         lambda: tf.math.confusion_matrix([], []),
-        "confusion_matrix: there are no labels. Pass num_classes.",
+        "confusion_matrix: `labels` is empty. Pass num_classes.",
     ),
     (
         lambda: tf.histogram_fixed_width([1.0], [5.0, 5.0]),
@@ -218,7 +218,8 @@ ERRORS = [
     ),
     (
         lambda: tf.histogram_fixed_width_bins([1.0], [0.0, 5.0, 6.0]),
-        "histogram_fixed_width_bins: expected two numbers for value_range. Received: shape (3,).",
+        "histogram_fixed_width_bins: expected value_range to hold two numbers. Received: shape "
+        "(3,).",
     ),
     (
         lambda: tf.histogram_fixed_width([1.0], [0.0, 5.0], dtype=tf.float32),
@@ -269,5 +270,6 @@ def test_errors_that_are_values():
     assert_raises(
         lambda: tf.math.confusion_matrix([1, 0], [1, 1], weights=[1.0]),
         ValueError,
-        "confusion_matrix: expected weights of shape (2,), that of labels. Received: shape (1,).",
+        "confusion_matrix: expected weights of shape (2,), the shape of labels. Received: shape "
+        "(1,).",
     )

@@ -92,8 +92,8 @@ def test_errors():
     for call, message in [
         (
             lambda: tf.math.segment_sum(x, [1, 0]),
-            "segment_sum: expected segment_ids in order. Received: segment_ids[1] = 0 after 1. "
-            "Use unsorted_segment_sum for such ids.",
+            "segment_sum: expected sorted segment_ids. Received: segment_ids[1] = 0 after 1. Use "
+            "unsorted_segment_sum for unsorted ids.",
         ),
         (
             lambda: tf.math.segment_max(x, [-1, 0]),
@@ -124,8 +124,8 @@ def test_errors():
         ),
         (
             lambda: tf.math.unsorted_segment_max(x, [0], 1),
-            "unsorted_segment_max: expected data whose shape starts with that of segment_ids. "
-            "Received: data of shape (2,), segment_ids of shape (1,).",
+            "unsorted_segment_max: expected the shape of data to start with the shape of "
+            "segment_ids. Received: data of shape (2,), segment_ids of shape (1,).",
         ),
     ]:
         assert_raises(call, InvalidArgumentError, message)

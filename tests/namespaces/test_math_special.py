@@ -197,7 +197,7 @@ def test_errors():
     assert_raises(
         lambda: tf.math.lbeta(2.0),
         InvalidArgumentError,
-        "lbeta: expected at least one axis. Received: shape ().",
+        "lbeta: expected a tensor of rank >= 1. Received: shape ().",
     )
     assert_raises(
         lambda: tf.math.igamma([1.0, 2.0], [1.0, 2.0, 3.0]),

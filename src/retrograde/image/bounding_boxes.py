@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import taken
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops.arithmetic import select
 from retrograde.ops.casting import stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
@@ -51,7 +51,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
            [7., 7., 7., 7.]], dtype=float32)
     """
     x = taken(images, _FLOAT32)
-    accept(x, ("float16", "float32"), "images", "draw_bounding_boxes")
+    check_dtype(x, ("float16", "float32"), "images", "draw_bounding_boxes")
     where = as_tensor(boxes, _FLOAT32)
     _check_drawing(x._spec.shape, where._spec.shape)
     paint, drawn = _painted(where, colors, x._spec.shape)
@@ -218,7 +218,7 @@ def _sampled(
     image_size: Any, boxes: Tensor, use_image: bool | None, ranges: _Ranges, draws: Tensor
 ) -> DistortedBoundingBox:
     objects, size = _objects(np.asarray(boxes), use_image), as_tensor(image_size)
-    accept(size, ("uint8", "int8", "int16", "int32", "int64"), "image_size", _WHAT)
+    check_dtype(size, ("uint8", "int8", "int16", "int32", "int64"), "image_size", _WHAT)
     if size._spec.shape != (3,):
         raise invalid(
             f"{_WHAT}: `image_size` has shape {size._spec.shape}. Expected (3,): height, width, "

@@ -13,7 +13,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.image import _bmp, _gif, _jpeg, _png
 from retrograde.image._errors import DecodeError
 from retrograde.image.color_spaces import convert_image_dtype
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import host_function
 from retrograde.values import dtypes
@@ -189,7 +189,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     """
     what = "encode_png"
     x = as_tensor(image)
-    accept(x, ("uint8", "uint16"), "image", what)
+    check_dtype(x, ("uint8", "uint16"), "image", what)
     shape = x._spec.shape
     if len(shape) < 3 or shape[-1] not in (1, 2, 3, 4):
         raise invalid(

@@ -9,7 +9,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.linalg import tensordot
 from retrograde.math import floordiv
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops import arithmetic as ar
 from retrograde.ops._arrays import HALF
 from retrograde.ops.casting import identity, stop_gradient, to_dtype
@@ -158,7 +158,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 def _colours(images: Any, what: str) -> Tensor:
     x = as_tensor(images)
-    accept(x, ("float16", "bfloat16", "float32", "float64"), "images", what)
+    check_dtype(x, ("float16", "bfloat16", "float32", "float64"), "images", what)
     shape = x._spec.shape
     if not shape:
         raise invalid(f"{what}: `images` is a scalar. Expected at least one axis, the channels.")

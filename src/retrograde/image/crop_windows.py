@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.math import reduce_max, reduce_mean, reduce_min, reduce_std
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops import arithmetic as ar
 from retrograde.ops.casting import cast_discrete, stop_gradient, to_dtype
 from retrograde.ops.conversion import as_tensor
@@ -49,7 +49,7 @@ def crop_and_resize(
            [3., 5.]], dtype=float32)
     """
     x = as_tensor(image)
-    accept(x, _CROPPED_DTYPES, "image", "crop_and_resize")
+    check_dtype(x, _CROPPED_DTYPES, "image", "crop_and_resize")
     where, which = as_tensor(boxes, _FLOAT32), as_tensor(box_indices, _INT32)
     size = np.asarray(as_tensor(crop_size, _INT32))
     _check_crops(x._spec.shape, where._spec.shape, which._array, size)

@@ -13,7 +13,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import taken
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import host_function
 from retrograde.values import dtypes
@@ -90,7 +90,7 @@ def non_max_suppression_overlaps(
     what = "non_max_suppression_overlaps"
     matrix, values = taken(overlaps, _FLOAT32), taken(scores, _FLOAT32)
     for x, argument in ((matrix, "overlaps"), (values, "scores")):
-        accept(x, ("float32",), argument, what)
+        check_dtype(x, ("float32",), argument, what)
     matrix, values = np.asarray(matrix), np.asarray(values)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise invalid(f"{what}: `overlaps` has shape {matrix.shape}. Expected a square matrix.")
@@ -109,8 +109,8 @@ def _boxes_and_scores(boxes: Any, scores: Any, what: str) -> tuple[np.ndarray, n
     given = [held for held in map(tensor_or_variable, (boxes, scores)) if held is not None]
     dtype = given[0]._spec.dtype if given else _FLOAT32
     where, values = taken(boxes, dtype), taken(scores, dtype)
-    accept(where, ("float16", "float32"), "boxes", what)
-    accept(values, (where.dtype.name,), "scores", what)
+    check_dtype(where, ("float16", "float32"), "boxes", what)
+    check_dtype(values, (where.dtype.name,), "scores", what)
     where, values = np.asarray(where), np.asarray(values)
     if where.ndim != 2 or where.shape[1] != 4:
         raise invalid(f"{what}: `boxes` has shape {where.shape}. Expected (number of boxes, 4).")
@@ -134,7 +134,7 @@ def _limits(
 
 def _most(value: Any, argument: str, what: str, least: int = 0) -> int:
     number = taken(value, _INT32)
-    accept(number, ("int32",), argument, what)
+    check_dtype(number, ("int32",), argument, what)
     if number._spec.ndim or int(number) < least:
         raise invalid(
             f"{what}: {argument} must be one number >= {least}. Received: {as_text(value)}."
@@ -318,7 +318,7 @@ def combined_non_max_suppression(
     what = "combined_non_max_suppression"
     where, values = taken(boxes, _FLOAT32), taken(scores, _FLOAT32)
     for x, argument in ((where, "boxes"), (values, "scores")):
-        accept(x, ("float32",), argument, what)
+        check_dtype(x, ("float32",), argument, what)
     where, values = np.asarray(where), np.asarray(values)
     _check_classes(where.shape, values.shape, what)
     per_class = _most(max_output_size_per_class, "max_output_size_per_class", what, least=1)

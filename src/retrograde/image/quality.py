@@ -23,7 +23,7 @@ from retrograde.math import (
     reduce_sum,
     squared_difference,
 )
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.elementary import relu
@@ -198,7 +198,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
     """
     x = as_tensor(images)
     refuse_other_ranks(x, "total_variation", "images")
-    accept(x, _SIGNED, "images", "total_variation")
+    check_dtype(x, _SIGNED, "images", "total_variation")
     down, across = (absolute(_steps(x, axis)) for axis in (_HEIGHT, _WIDTH))
     return reduce_sum(down, [-3, -2, -1]) + reduce_sum(across, [-3, -2, -1])
 
@@ -226,7 +226,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
             f"image_gradients: `image` has shape {shape}. Expected four axes: batch, height, "
             "width, channels."
         )
-    accept(x, _NUMBERS, "image", "image_gradients")
+    check_dtype(x, _NUMBERS, "image", "image_gradients")
     steps = (_steps(x, axis) for axis in (_HEIGHT, _WIDTH))
     return tuple(
         put_slice(step, shape=shape, where=tuple((0, size, 1) for size in step._spec.shape))
@@ -242,7 +242,7 @@ def sobel_edges(image: Any) -> Tensor:
     array([0., 4., 4., 0.], dtype=float32)
     """
     x = as_tensor(image)
-    accept(x, ("float16", "bfloat16", "float32", "float64"), "image", "sobel_edges")
+    check_dtype(x, ("float16", "bfloat16", "float32", "float64"), "image", "sobel_edges")
     shape = x._spec.shape
     if len(shape) != 4 or min(shape[1:3]) < 2 or not shape[0]:
         raise invalid(

@@ -10,7 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.image._inputs import image_or_batch, refuse_other_ranks
 from retrograde.image._resampling_weights import METHODS, resize_weights
 from retrograde.image.crop_pad import pad_to_bounding_box, refuse_nothing
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor
@@ -64,7 +64,7 @@ def resize(
         raise ValueError(
             f"resize: method {shown(method)} is not known. Expected one of {', '.join(METHODS)}."
         )
-    accept(x, _IMAGE_DTYPES, "images", "resize")
+    check_dtype(x, _IMAGE_DTYPES, "images", "resize")
     _refuse_empty(x._spec.shape, height, width)
     y = x if method == "nearest" else to_dtype(x, _FLOAT32)
     sizes = [(-3, height), (-2, width)]

@@ -35,14 +35,14 @@ def banded_triangular_solve(
     array([[2.],
            [3.]], dtype=float32)
     """
-    what = "banded_triangular_solve"
+    op_name = "banded_triangular_solve"
     d, b = same_dtype(bands, rhs)
-    d, b = matrices_of(d, what), matrices_of(b, what)
+    d, b = matrices_of(d, op_name), matrices_of(b, op_name)
     of_d, of_b = d._spec.shape, b._spec.shape
     batch = broadcast(of_d[:-2], of_b[:-2])
     if not of_d[-2] or of_d[-1] != of_b[-2] or batch is None:
         raise invalid(
-            f"{what}: bands of shape {of_d} and right-hand sides of shape {of_b} do not fit. "
+            f"{op_name}: bands of shape {of_d} and right-hand sides of shape {of_b} do not fit. "
             "Expected at least one band, as many columns in the bands as rows in the right-hand "
             "sides, and leading axes that broadcast."
         )
@@ -140,43 +140,45 @@ def tridiagonal_matmul(
     return y
 
 
-def _compact(diagonals: Any, form: str, what: str) -> Tensor:
+def _compact(diagonals: Any, form: str, op_name: str) -> Tensor:
     """The three diagonals as rows of equal length, each element in the column of its row."""
     if form == "compact":
         d = as_tensor(diagonals)
         if d.ndim < 2 or d._spec.shape[-2] != 3:
             raise ValueError(
-                f"{what}: expected 3 rows of diagonals. Received: shape {d._spec.shape}."
+                f"{op_name}: expected 3 rows of diagonals. Received: shape {d._spec.shape}."
             )
         return d
     if form == "sequence":
         if not isinstance(diagonals, (list, tuple)) or len(diagonals) != 3:
             raise ValueError(
-                f"{what}: expected a list of 3 diagonals. Received: {shown(diagonals)}."
+                f"{op_name}: expected a list of 3 diagonals. Received: {shown(diagonals)}."
             )
         above, main, below = same_dtype(*diagonals)
-        return _stacked(above, main, below, what)
+        return _stacked(above, main, below, op_name)
     if form != "matrix":
         raise ValueError(
-            f"{what}: `diagonals_format` must be 'compact', 'sequence' or 'matrix'. "
-            f"Received: {shown(form)}."
+            f"{op_name}: `diagonals_format` must be 'compact', 'sequence' or 'matrix'. Received: "
+            f"{shown(form)}."
         )
     x = as_tensor(diagonals)
     if x.ndim < 2 or x._spec.shape[-1] != x._spec.shape[-2]:
-        raise ValueError(f"{what}: the matrices must be square. Received: shape {x._spec.shape}.")
-    return _stacked(*(matrices.diagonal(x, k) for k in (1, 0, -1)), what)
+        raise ValueError(
+            f"{op_name}: the matrices must be square. Received: shape {x._spec.shape}."
+        )
+    return _stacked(*(matrices.diagonal(x, k) for k in (1, 0, -1)), op_name)
 
 
-def _stacked(above: Tensor, main: Tensor, below: Tensor, what: str) -> Tensor:
+def _stacked(above: Tensor, main: Tensor, below: Tensor, op_name: str) -> Tensor:
     if not main.ndim:
-        raise ValueError(f"{what}: the main diagonal must have an axis. Received: a scalar.")
+        raise ValueError(f"{op_name}: the main diagonal must have an axis. Received: a scalar.")
     *batch, n = main._spec.shape
     shapes = [x._spec.shape for x in (above, main, below)]
     full, short = (*batch, n), (*batch, max(n - 1, 0))
     if shapes[0] not in (full, short) or shapes[2] not in (full, short):
         raise ValueError(
-            f"{what}: diagonals of shapes {', '.join(map(str, shapes))} do not fit. Expected those "
-            "beside the main one to be as long or shorter by one."
+            f"{op_name}: diagonals of shapes {', '.join(map(str, shapes))} do not fit. Expected "
+            "those beside the main one to be as long or shorter by one."
         )
     whole = tuple((0, size, 1) for size in batch)
     if shapes[0] != full:

@@ -198,13 +198,13 @@ def matrix_rank(
     return apply(reduction.sum, (counted,), {"axis": (last,), "keepdims": False})
 
 
-def inexact_matrices(value: Any, what: str) -> Tensor:
+def inexact_matrices(value: Any, op_name: str) -> Tensor:
     """Matrices of floating or complex numbers, with the errors of `pinv` and `matrix_rank`."""
     x = as_tensor(value)
     if x._spec.dtype.kind not in "fc":
         raise TypeError(
-            f"{what}: `a` must have a floating or complex dtype. Received: {dtype_name(x)}."
+            f"{op_name}: `a` must have a floating or complex dtype. Received: {dtype_name(x)}."
         )
     if x.ndim < 2:
-        raise ValueError(f"{what}: `a` must have at least 2 axes. Received: {x.ndim}.")
+        raise ValueError(f"{op_name}: `a` must have at least 2 axes. Received: {x.ndim}.")
     return x

@@ -53,12 +53,12 @@ def trace(x: Any, name: str | None = None) -> Tensor:
     return apply(reduction.sum, (d,), {"axis": (d.ndim - 1,), "keepdims": False})
 
 
-def _band(k: Any, what: str) -> tuple[int, int]:
+def _band(k: Any, op_name: str) -> tuple[int, int]:
     """The lowest and the highest diagonal that `k`, an integer or a pair of them, names."""
-    ks = np.ravel(integer_array(k, what)).tolist()
+    ks = np.ravel(integer_array(k, op_name)).tolist()
     if len(ks) not in (1, 2) or ks[0] > ks[-1]:
         raise invalid(
-            f"{what}: `k` must be an integer, or a pair of them, the lower first. Received: "
+            f"{op_name}: `k` must be an integer, or a pair of them, the lower first. Received: "
             f"{as_text(k)}."
         )
     return ks[0], ks[-1]

@@ -121,14 +121,14 @@ def lu_matrix_inverse(
     return lu_solve(lu, order, Tensor(np.broadcast_to(unit, lu._spec.shape)))
 
 
-def _lu_of(lower_upper: Any, perm: Any, what: str) -> tuple[Tensor, Tensor]:
+def _lu_of(lower_upper: Any, perm: Any, op_name: str) -> tuple[Tensor, Tensor]:
     lu, order = as_tensor(lower_upper), as_tensor(perm)
     shape = lu._spec.shape
     if lu.ndim < 2 or shape[-2] != shape[-1]:
-        raise ValueError(f"{what}: `lower_upper` must be square. Received: shape {shape}.")
+        raise ValueError(f"{op_name}: `lower_upper` must be square. Received: shape {shape}.")
     if order._spec.dtype.kind != "i" or order._spec.shape[-1:] != shape[-1:]:
         raise invalid(
-            f"{what}: `perm` must be integers, one for each row. Received: shape "
+            f"{op_name}: `perm` must be integers, one for each row. Received: shape "
             f"{order._spec.shape} of dtype {order.dtype.name}."
         )
     return lu, order

@@ -1,7 +1,7 @@
 """tf.math: arithmetic, elementary functions and reductions, with TensorFlow's signatures.
 
-`name` is accepted and ignored throughout. `truncatediv` and `truncatemod`, which TensorFlow keeps
-at top level alone, are found here as well.
+`name` is accepted and ignored throughout. `truncatediv` and `truncatemod`, which are only at top
+level in TensorFlow, are also available here.
 """
 
 from retrograde._api.lazy import from_stub

@@ -1,4 +1,4 @@
-"""What the numerical namespaces make of their arguments before they compute."""
+"""Conversion and checks of the arguments of the numerical namespaces."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _NUMBERS = (int, float)
 
 
 def unary(primitive: Primitive, x: Any) -> Tensor:
-    """`primitive` of one value, or of each element of a composite tensor."""
+    """Applies `primitive` to one value, or to each element of a composite tensor."""
     try:
         return apply(primitive, (x if type(x) is Tensor else as_tensor(x),))
-    except NotOneTensor as refusal:
-        return dispatch_to_composite(refusal, primitive, x)
+    except NotOneTensor as error:
+        return dispatch_to_composite(error, primitive, x)
 
 
 def binary(primitive: Primitive, x: Any, y: Any) -> Tensor:
-    """`primitive` of two values; numbers and arrays take the dtype of the tensor beside them."""
+    """Applies `primitive` to two values; Python numbers and arrays take the dtype of the tensor."""
     try:
         return apply(primitive, pair(x, y))
-    except NotOneTensor as refusal:
-        return dispatch_to_composite(refusal, primitive, x, y)
+    except NotOneTensor as error:
+        return dispatch_to_composite(error, primitive, x, y)
 
 
 def pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both values as tensors; what is no tensor must be able to take the dtype of one that is."""
+    """Converts both values to tensors; values that are not tensors take the other's dtype."""
     x = x._read() if type(x) is Variable else x
     y = y._read() if type(y) is Variable else y
     if isinstance(x, Tensor):
@@ -55,49 +55,50 @@ def _number(value: float, dtype: np.dtype) -> Tensor:
     try:
         return Tensor(dtype.type(value))
     except OverflowError:
-        return as_tensor(value, dtype)  # which says what is wrong
+        return as_tensor(value, dtype)  # raises with an explanation
 
 
-def truth(value: Any) -> Tensor:
-    """`value` as truth values; Python numbers are none, though Python takes them for such."""
-    plain = tensor_or_variable(value) is None and not isinstance(value, IndexedSlices)
-    return as_tensor(value, dtypes.bool_.numpy_dtype if plain else None)
+def as_bool(value: Any) -> Tensor:
+    """Converts `value` to a bool tensor; Python numbers are refused, unlike in Python's `bool`."""
+    is_python = tensor_or_variable(value) is None and not isinstance(value, IndexedSlices)
+    return as_tensor(value, dtypes.bool_.numpy_dtype if is_python else None)
 
 
-def axis_of(axis: Any, x: Tensor, what: str) -> int:
-    """One axis of `x`, counted from the front; a tensor may name it."""
+def axis_of(axis: Any, x: Tensor, op_name: str) -> int:
+    """Returns one axis of `x` as a non-negative integer; `axis` may be a tensor."""
     if not isinstance(axis, int):
-        (axis,) = _axes_in(axis, what, 1)
-    return normalize_axis(axis, x.ndim, what)
+        (axis,) = axis_values(axis, op_name, 1)
+    return normalize_axis(axis, x.ndim, op_name)
 
 
-def axes_of(axis: Any, x: Tensor, what: str) -> tuple[int, ...]:
-    """The axes of `x` that an integer, a list, a tensor or `None` (for all) names."""
+def axes_of(axis: Any, x: Tensor, op_name: str) -> tuple[int, ...]:
+    """Returns the axes of `x` named by an integer, a list, a tensor or `None` (all axes)."""
     if axis is not None and not isinstance(axis, int):
-        axis = _axes_in(axis, what)
-    return normalize_axes(axis, x.ndim, what)
+        axis = axis_values(axis, op_name)
+    return normalize_axes(axis, x.ndim, op_name)
 
 
-def _axes_in(axis: Any, what: str, count: int | None = None) -> list[int]:
-    """The integers in `axis`, which leave for Python."""
+def axis_values(axis: Any, op_name: str, count: int | None = None) -> list[int]:
+    """Returns the integers in `axis`; a tensor is converted to Python."""
     if type(axis) in (list, tuple) and all(type(a) is int for a in axis):
         axes = list(axis)
     else:
-        wrong = invalid if count is None else TypeError
-        axes = np.ravel(integer_array(axis, f"{what}: axis", wrong)).tolist()
+        error = invalid if count is None else TypeError
+        axes = np.ravel(integer_array(axis, f"{op_name}: axis", error)).tolist()
     if count is not None and len(axes) != count:
-        raise invalid(f"{what}: expected a single axis. Received: {axes}.")
+        raise invalid(f"{op_name}: expected a single axis. Received: {axes}.")
     return axes
 
 
 def dtype_name(x: Tensor) -> str:
-    """The name of the dtype of `x`, for messages."""
+    """Returns the name of the dtype of `x`, for messages."""
     return dtypes.of(x._spec.dtype).name
 
 
-def accept(x: Tensor, allowed: tuple[str, ...], argument: str, what: str) -> None:
-    """Refuses `x` unless its dtype is one of `allowed`."""
+def check_dtype(x: Tensor, allowed: tuple[str, ...], argument: str, op_name: str) -> None:
+    """Raises an error unless the dtype of `x` is one of `allowed`."""
     if dtype_name(x) not in allowed:
         raise invalid(
-            f"{what}: `{argument}` has dtype {dtype_name(x)}. Expected one of {', '.join(allowed)}."
+            f"{op_name}: `{argument}` has dtype {dtype_name(x)}. Expected one of "
+            f"{', '.join(allowed)}."
         )

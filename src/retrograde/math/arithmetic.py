@@ -10,7 +10,7 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import binary, dtype_name, pair, truth, unary
+from retrograde.math._inputs import as_bool, binary, dtype_name, pair, unary
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops.casting import identity, to_dtype, zeros_like
@@ -24,7 +24,7 @@ from retrograde.values.shapes import TensorShape
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x + y`, element by element, with broadcasting.
+    """Computes `x + y` elementwise, with broadcasting.
 
     >>> tf.math.add([1.0, 2.0], 3.0).numpy()
     array([4., 5.], dtype=float32)
@@ -38,32 +38,32 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x - y`, element by element, with broadcasting."""
+    """Computes `x - y` elementwise, with broadcasting."""
     return binary(ar.subtract, x, y)
 
 
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x * y`, element by element, with broadcasting; IndexedSlices are made whole first."""
+    """Computes `x * y` elementwise, with broadcasting; IndexedSlices become dense first."""
     return binary(ar.multiply, x, y)
 
 
 @dispatched
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x * y`, and 0 where `y` is 0, even if `x` is infinite or nan there.
+    """Computes `x * y`, and returns 0 where `y` is 0, even if `x` is Inf or NaN there.
 
     >>> tf.math.multiply_no_nan([np.inf, 3.0], [0.0, 2.0]).numpy()
     array([0., 6.], dtype=float32)
     """
-    x1, x2 = _inexact(x, y, "multiply_no_nan")
+    x1, x2 = _inexact_pair(x, y, "multiply_no_nan")
     return apply(ar.guarded_multiply, (x2, x1))
 
 
-def _inexact(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
-    """`x` and `y` as tensors of one float or complex dtype."""
+def _inexact_pair(x: Any, y: Any, op_name: str) -> tuple[Tensor, Tensor]:
+    """Converts `x` and `y` to tensors of the same float or complex dtype."""
     x1, x2 = tensors = pair(x, y)
     if x1._spec.dtype != x2._spec.dtype or x1._spec.dtype not in dtypes.INEXACT:
         raise invalid(
-            f"{what}: x and y must have the same dtype, float or complex. Received: "
+            f"{op_name}: x and y must have the same dtype, float or complex. Received: "
             f"{dtype_name(x1)} and {dtype_name(x2)}. Use tf.cast."
         )
     return tensors
@@ -71,55 +71,57 @@ def _inexact(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
 
 @dispatched
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x / y` as in Python 3: integers are divided as floats.
+    """Computes `x / y` as Python 3 does: integers are divided as floats.
 
-    Integers of 8 and 16 bits give float32, larger ones float64.
+    8-bit and 16-bit integers give float32, wider ones float64.
 
     >>> tf.math.truediv([3, 4], 2)
     <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1.5, 2. ])>
     """
-    return true_divide(*_divisible(x, y, "truediv"))
+    return true_divide(*_numeric_pair(x, y, "truediv"))
 
 
 @dispatched
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x / y`, as the operator computes it."""
-    return true_divide(*_divisible(x, y, "divide"))
+    """Computes `x / y`, like the operator."""
+    return true_divide(*_numeric_pair(x, y, "divide"))
 
 
 @dispatched
 def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x / y` of floats or complex numbers."""
+    """Computes `x / y` for floats or complex numbers."""
     return binary(ar.divide, x, y)
 
 
 @dispatched
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where `y` is 0; the gradients are 0 there as well.
+    """Computes `x / y`, and returns 0 where `y` is 0; the gradients are also 0 there.
 
     >>> tf.math.divide_no_nan([1.0, 6.0], [0.0, 3.0]).numpy()
     array([0., 2.], dtype=float32)
     """
-    x1, x2 = _divisible(x, y, "divide_no_nan")
+    x1, x2 = _numeric_pair(x, y, "divide_no_nan")
     if x1._spec.dtype.kind in "iu":
         wide = np.dtype(np.float32 if x1._spec.dtype.itemsize < 4 else np.float64)
         x1, x2 = to_dtype(x1, wide), to_dtype(x2, wide)
     return apply(ar.divide_no_nan, (x1, x2))
 
 
-def _divisible(x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
-    """`x` and `y` as tensors of one numeric dtype; anything else is TensorFlow's `TypeError`."""
+def _numeric_pair(x: Any, y: Any, op_name: str) -> tuple[Tensor, Tensor]:
+    """Converts `x` and `y` to tensors of one numeric dtype, or raises a `TypeError`."""
     x1, x2 = tensors = pair(x, y)
-    message = unlike_dtypes(what, x1, x2)
+    message = unlike_dtypes(op_name, x1, x2)
     if message is not None:
         raise TypeError(message)
     if x1._spec.dtype not in dtypes.NUMERIC:
-        raise TypeError(f"{what}: dtype {dtype_name(x1)} cannot be divided. Expected numbers.")
+        raise TypeError(
+            f"{op_name}: dtype {dtype_name(x1)} cannot be divided. Expected a numeric dtype."
+        )
     return tensors
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x // y`: the quotient rounded down. No gradient flows.
+    """Computes `x // y`: the quotient rounded down. No gradient flows.
 
     >>> tf.math.floordiv([-7, 7], 2).numpy()
     array([-4,  3], dtype=int32)
@@ -128,7 +130,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x % y`: what `floordiv` leaves, with the sign of `y`."""
+    """Computes `x % y`: the remainder of `floordiv`, with the sign of `y`."""
     return binary(ar.mod, x, y)
 
 
@@ -136,45 +138,45 @@ mod = floormod
 
 
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient of `x` and `y` rounded towards zero. No gradient flows."""
+    """Computes the quotient of `x` and `y` rounded towards zero. No gradient flows."""
     return binary(ar.truncate_divide, x, y)
 
 
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """What `truncatediv` leaves, with the sign of `x`."""
+    """Computes the remainder of `truncatediv`, with the sign of `x`."""
     return binary(ar.truncate_mod, x, y)
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x` to the power of `y`.
+    """Computes `x` to the power of `y`.
 
-    The derivative by `y` is 0 where `x` is not positive.
+    The derivative with respect to `y` is 0 where `x` is not positive.
     """
     return binary(ar.power, x, y)
 
 
 def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The larger of `x` and `y`. At a tie the gradient goes to `x`."""
+    """Computes the elementwise maximum. In a tie the gradient goes to `x`."""
     return binary(ar.maximum, x, y)
 
 
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The smaller of `x` and `y`. At a tie the gradient goes to `x`."""
+    """Computes the elementwise minimum. In a tie the gradient goes to `x`."""
     return binary(ar.minimum, x, y)
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`(x - y) * conj(x - y)`."""
+    """Computes `(x - y) * conj(x - y)`."""
     return binary(ar.squared_difference, x, y)
 
 
-# The gradients of these three are 0 where x is 0, whatever y is: there nothing depends on y, and
-# TensorFlow lets x share in that.
+# The gradients of these three are 0 where x is 0, whatever y is. The result does not depend on y
+# there; TensorFlow sets the gradient of x to 0 as well.
 
 
 @dispatched
 def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x * log(y)`, and 0 where `x` is 0.
+    """Computes `x * log(y)`, and returns 0 where `x` is 0.
 
     >>> tf.math.xlogy([0.0, 2.0], [0.0, 1.0]).numpy()
     array([0., 0.], dtype=float32)
@@ -185,34 +187,34 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 @dispatched
 def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x * log(1 + y)`, and 0 where `x` is 0."""
+    """Computes `x * log(1 + y)`, and returns 0 where `x` is 0."""
     x, safe, _ = _where_nonzero(x, y, 0, "xlog1py")
     return x * apply(el.log1p, (safe,))
 
 
 @dispatched
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where `x` is 0."""
+    """Computes `x / y`, and returns 0 where `x` is 0."""
     x, safe, nonzero = _where_nonzero(x, y, 1, "xdivy")
     return apply(ar.mask, (apply(ar.divide, (x, safe)), nonzero))
 
 
-def _where_nonzero(x: Any, y: Any, otherwise: int, what: str) -> tuple[Tensor, Tensor, Tensor]:
-    """`x`; `y` where `x` is not 0, else `otherwise`; and where that is."""
-    x1, x2 = _inexact(x, y, what)
+def _where_nonzero(x: Any, y: Any, fill: int, op_name: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns `x`, `y` with `fill` in the places where `x` is 0, and the mask `x != 0`."""
+    x1, x2 = _inexact_pair(x, y, op_name)
     nonzero = apply(ar.not_equal, (x1, zeros_like(x1)))
-    stand_in = Tensor(x2._spec.dtype.type(otherwise))
-    return x1, apply(ar.select, (nonzero, x2, stand_in)), nonzero
+    filler = Tensor(x2._spec.dtype.type(fill))
+    return x1, apply(ar.select, (nonzero, x2, filler)), nonzero
 
 
 def negative(x: Any, name: str | None = None) -> Tensor:
-    """`-x`."""
+    """Computes `-x`."""
     return unary(ar.negative, x)
 
 
 @dispatched
 def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
-    """The sum of several tensors of one shape and dtype.
+    """Sums several tensors of the same shape and dtype.
 
     >>> tf.math.add_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([4., 6.], dtype=float32)
@@ -238,8 +240,8 @@ def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
 def accumulate_n(
     inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Tensor:
-    """The sum of a list of tensors, as `add_n`; `shape` and `tensor_dtype` are checked if given."""
-    if not isinstance(inputs, (list, tuple)) or not inputs or _unlike(inputs):
+    """Sums a list of tensors, like `add_n`, and checks `shape` and `tensor_dtype` if given."""
+    if not isinstance(inputs, (list, tuple)) or not inputs or _has_mixed_dtypes(inputs):
         raise ValueError(
             "accumulate_n: inputs must be a list of at least one tensor, all of the same dtype. "
             f"Received: {shown(inputs)}."
@@ -251,13 +253,13 @@ def accumulate_n(
     if tensor_dtype is not None and tensors[0].dtype != tensor_dtype:
         raise TypeError(
             f"accumulate_n: `tensor_dtype` is {dtypes.as_dtype(tensor_dtype).name}, but the inputs "
-            f"are {dtype_name(tensors[0])}. Expected the same: use tf.cast on the inputs."
+            f"are {dtype_name(tensors[0])}. Use tf.cast on the inputs."
         )
     return add_n(tensors)
 
 
-def _unlike(inputs: list | tuple) -> bool:
-    """Whether some of `inputs` are no tensors or have different dtypes."""
+def _has_mixed_dtypes(inputs: list | tuple) -> bool:
+    """Returns whether some of `inputs` are not tensors or the dtypes differ."""
     if any(value is None or isinstance(value, IndexedSlices) for value in inputs):
         return True
     return len({as_tensor(value)._spec.dtype for value in inputs}) > 1
@@ -265,7 +267,7 @@ def _unlike(inputs: list | tuple) -> bool:
 
 @dispatched
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | IndexedSlices:
-    """`x` times a number; IndexedSlices stay what they are.
+    """Multiplies `x` by a scalar; IndexedSlices stay IndexedSlices.
 
     >>> tf.math.scalar_mul(2.0, tf.constant([1.0, 3.0])).numpy()
     array([2., 6.], dtype=float32)
@@ -276,13 +278,13 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | Indexed
     factor = as_tensor(scalar, tensor._spec.dtype)
     if factor.ndim:
         raise ValueError(
-            f"scalar_mul: the scalar must have no axes. Received: shape {factor._spec.shape}."
+            f"scalar_mul: `scalar` must be a scalar. Received: shape {factor._spec.shape}."
         )
     return apply(ar.multiply, (factor, tensor))
 
 
 def polyval(coeffs: list, x: Any, name: str | None = None) -> Tensor:
-    """The polynomial with `coeffs`, the highest power first, at `x`.
+    """Evaluates the polynomial with coefficients `coeffs`, highest power first, at `x`.
 
     >>> tf.math.polyval([1.0, 0.0, -1.0], 3.0).numpy()
     np.float32(8.0)
@@ -302,7 +304,7 @@ def polyval(coeffs: list, x: Any, name: str | None = None) -> Tensor:
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x == y`, element by element.
+    """Returns `x == y` elementwise.
 
     >>> tf.math.equal([1, 2], [1, 3]).numpy()
     array([ True, False])
@@ -311,53 +313,53 @@ def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x != y`, element by element."""
+    """Returns `x != y` elementwise."""
     return binary(ar.not_equal, x, y)
 
 
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x < y`, element by element."""
+    """Returns `x < y` elementwise."""
     return binary(ar.less, x, y)
 
 
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x <= y`, element by element."""
+    """Returns `x <= y` elementwise."""
     return binary(ar.less_equal, x, y)
 
 
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x > y`, element by element."""
+    """Returns `x > y` elementwise."""
     return binary(ar.greater, x, y)
 
 
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether `x >= y`, element by element."""
+    """Returns `x >= y` elementwise."""
     return binary(ar.greater_equal, x, y)
 
 
 @dispatched
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether both `x` and `y` are true.
+    """Returns `x and y` elementwise.
 
     >>> tf.math.logical_and([True, True], [True, False]).numpy()
     array([ True, False])
     """
-    return apply(ar.logical_and, (truth(x), truth(y)))
+    return apply(ar.logical_and, (as_bool(x), as_bool(y)))
 
 
 @dispatched
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether one of `x` and `y` is true, or both."""
-    return apply(ar.logical_or, (truth(x), truth(y)))
+    """Returns `x or y` elementwise."""
+    return apply(ar.logical_or, (as_bool(x), as_bool(y)))
 
 
 @dispatched
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Whether just one of `x` and `y` is true."""
-    return apply(ar.logical_xor, (truth(x), truth(y)))
+    """Returns the exclusive or of `x` and `y` elementwise."""
+    return apply(ar.logical_xor, (as_bool(x), as_bool(y)))
 
 
 @dispatched
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """Whether `x` is false."""
-    return apply(ar.logical_not, (truth(x),))
+    """Returns `not x` elementwise."""
+    return apply(ar.logical_not, (as_bool(x),))

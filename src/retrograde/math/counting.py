@@ -10,7 +10,7 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.recorders import changes
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.math.arithmetic import minimum
 from retrograde.ops import sorting
 from retrograde.ops.arguments import integer
@@ -40,11 +40,12 @@ def bincount(
     axis: int | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each of the numbers 0, 1, 2, ... is in `arr`; or the sums of their weights.
+    """Counts how often each of the numbers 0, 1, 2, ... occurs in `arr`, or sums their weights.
 
-    The result is as long as it takes, but at least `minlength` and at most `maxlength`; numbers
-    that do not fit are not counted. With `axis=-1` each row is counted by itself. With
-    `binary_output` it is 1 for the numbers that are there. A gradient flows to the weights.
+    The length of the result is the largest number plus 1, but at least `minlength` and at most
+    `maxlength`. Numbers that do not fit are not counted. With `axis=-1` each row is counted
+    separately. With `binary_output` the result is 1 for each number that occurs. A gradient flows
+    to the weights.
 
     >>> tf.math.bincount([1, 1, 3]).numpy()
     array([0, 2, 0, 1], dtype=int32)
@@ -55,63 +56,65 @@ def bincount(
         raise ValueError("bincount: expected either `binary_output` or `weights`, not both.")
     numbers = _numbers(arr)
     weights = _weights(weights, numbers, numpy_dtype(dtype))
-    together = axis != -1 or numbers.ndim < 2
-    if together:
+    flatten = axis != -1 or numbers.ndim < 2
+    if flatten:
         one_row = (1, numbers._spec.size)
         numbers, weights = reshape(numbers, shape=one_row), reshape(weights, shape=one_row)
-    y = _counted(numbers, weights, _length(numbers, minlength, maxlength))
-    y = reshape(y, shape=y._spec.shape[1:]) if together else y
+    y = _sum_by_number(numbers, weights, _length(numbers, minlength, maxlength))
+    y = reshape(y, shape=y._spec.shape[1:]) if flatten else y
     return minimum(y, 1) if binary_output else y
 
 
 def _numbers(arr: Any) -> Tensor:
     x = as_tensor(arr)
-    accept(x, ("int32", "int64", "float32", "float64"), "arr", "bincount")
+    check_dtype(x, ("int32", "int64", "float32", "float64"), "arr", "bincount")
     if x.ndim > 2:
-        raise invalid(f"bincount: expected at most two axes. Received: shape {x._spec.shape}.")
+        raise invalid(
+            f"bincount: expected `arr` of rank at most 2. Received: shape {x._spec.shape}."
+        )
     return _in_range(to_dtype(x, _INT64), None, "bincount: expected numbers")
 
 
-def _in_range(x: Tensor, high: int | None, what: str) -> Tensor:
-    return apply(check_range, (x,), {"low": 0, "high": high, "what": what})
+def _in_range(x: Tensor, high: int | None, op_name: str) -> Tensor:
+    return apply(check_range, (x,), {"low": 0, "high": high, "what": op_name})
 
 
 def _weights(weights: Any, numbers: Tensor, dtype: np.dtype) -> Tensor:
     if weights is None:
         return Tensor(np.ones(numbers._spec.shape, dtype))
     w = as_tensor(weights)
-    accept(w, ("int32", "int64", "float32", "float64"), "weights", "bincount")
+    check_dtype(w, ("int32", "int64", "float32", "float64"), "weights", "bincount")
     if w._spec.shape != numbers._spec.shape:
         raise invalid(
-            f"bincount: expected weights of shape {numbers._spec.shape}, that of arr. "
+            f"bincount: expected weights of shape {numbers._spec.shape}, the shape of arr. "
             f"Received: shape {w._spec.shape}."
         )
     return w
 
 
 def _length(numbers: Tensor, minlength: Any, maxlength: Any) -> int:
-    least = None if minlength is None else integer(minlength, "bincount: minlength")
-    most = None if maxlength is None else integer(maxlength, "bincount: maxlength")
-    if least is not None and least == most:
-        return least  # whatever the numbers are
-    return _classes_in((numbers,), least or 0, most)._spec.size
+    low = None if minlength is None else integer(minlength, "bincount: minlength")
+    high = None if maxlength is None else integer(maxlength, "bincount: maxlength")
+    if low is not None and low == high:
+        return low
+    return _up_to_largest((numbers,), low or 0, high)._spec.size
 
 
 @host_function(dynamic_shapes=True)
-def _classes_in(numbers: Sequence[Tensor], least: int, most: int | None) -> Tensor:
-    """Something as long as there are classes up to the largest of `numbers`, within limits."""
-    length = max([int(np.asarray(x).max(initial=-1)) + 1 for x in numbers] + [least])
-    return Tensor(np.zeros(length if most is None else min(length, most), bool))
+def _up_to_largest(numbers: Sequence[Tensor], minimum: int, maximum: int | None) -> Tensor:
+    """Returns a tensor whose length is the largest of `numbers` plus one, within limits."""
+    length = max([int(np.asarray(x).max(initial=-1)) + 1 for x in numbers] + [minimum])
+    return Tensor(np.zeros(length if maximum is None else min(length, maximum), bool))
 
 
-def _counted(numbers: Tensor, weights: Tensor, length: int) -> Tensor:
-    """The sums of weights in each row, by number; what does not fit is put last and cut off."""
+def _sum_by_number(numbers: Tensor, weights: Tensor, length: int) -> Tensor:
+    """Sums the weights in each row by number; numbers beyond `length` are dropped."""
     rows, columns = numbers._spec.shape
     width = length + 1
     starts = Tensor((np.arange(rows) * width).reshape(rows, 1))
-    places = reshape(minimum(numbers, length) + starts, shape=(rows * columns,))
+    positions = reshape(minimum(numbers, length) + starts, shape=(rows * columns,))
     flat = reshape(weights, shape=(rows * columns,))
-    y = reshape(scatter_add(flat, places, shape=(rows * width,)), shape=(rows, width))
+    y = reshape(scatter_add(flat, positions, shape=(rows * width,)), shape=(rows, width))
     return take_slice(y, where=((0, rows, 1), (0, length, 1)))
 
 
@@ -123,35 +126,35 @@ def confusion_matrix(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each label (a row) was predicted to be each class (a column).
+    """Counts how often each label (row) was predicted as each class (column).
 
     >>> tf.math.confusion_matrix([0, 1, 1], [0, 0, 1]).numpy()
     array([[1, 0],
            [1, 1]], dtype=int32)
     """
-    x, y = _squeezed(as_tensor(labels), as_tensor(predictions))
+    x, y = _squeeze_last_axis(as_tensor(labels), as_tensor(predictions))
     if x.ndim != 1 or x._spec.shape != y._spec.shape:
         raise invalid(
-            "confusion_matrix: expected labels and predictions along one axis, of the same length. "
+            "confusion_matrix: expected labels and predictions of rank 1 and of the same length. "
             f"Received: shapes {x._spec.shape} and {y._spec.shape}."
         )
     x, y = to_dtype(x, _INT64), to_dtype(y, _INT64)
     size = _classes(x, y, num_classes)
     x = _in_range(x, size, "confusion_matrix: expected labels")
     y = _in_range(y, size, "confusion_matrix: expected predictions")
-    wanted = numpy_dtype(dtype)
-    w = Tensor(np.ones(x._spec.shape, wanted)) if weights is None else as_tensor(weights)
+    numpy_type = numpy_dtype(dtype)
+    w = Tensor(np.ones(x._spec.shape, numpy_type)) if weights is None else as_tensor(weights)
     if w._spec.shape != x._spec.shape:
         raise ValueError(
-            f"confusion_matrix: expected weights of shape {x._spec.shape}, that of labels. "
+            f"confusion_matrix: expected weights of shape {x._spec.shape}, the shape of labels. "
             f"Received: shape {w._spec.shape}."
         )
-    flat = scatter_add(to_dtype(w, wanted), x * size + y, shape=(size * size,))
+    flat = scatter_add(to_dtype(w, numpy_type), x * size + y, shape=(size * size,))
     return reshape(flat, shape=(size, size))
 
 
-def _squeezed(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The one that has an axis of size 1 more than the other, without it."""
+def _squeeze_last_axis(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Removes a last axis of size 1 that only one of `x` and `y` has."""
     if x.ndim == y.ndim + 1 and x._spec.shape[-1] == 1:
         x = reshape(x, shape=x._spec.shape[:-1])
     elif y.ndim == x.ndim + 1 and y._spec.shape[-1] == 1:
@@ -163,8 +166,8 @@ def _classes(labels: Tensor, predictions: Tensor, num_classes: Any) -> int:
     if num_classes is not None:
         return integer(num_classes, "confusion_matrix: num_classes")
     if not labels._spec.size:
-        raise invalid("confusion_matrix: there are no labels. Pass num_classes.")
-    return _classes_in((labels, predictions), 0, None)._spec.size
+        raise invalid("confusion_matrix: `labels` is empty. Pass num_classes.")
+    return _up_to_largest((labels, predictions), 0, None)._spec.size
 
 
 def histogram_fixed_width_bins(
@@ -174,9 +177,10 @@ def histogram_fixed_width_bins(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Which of `nbins` equal parts of the range each value is in; those outside, at its ends.
+    """Returns which of `nbins` equal-width bins each value falls into.
 
-    As in TensorFlow the result is int32, whatever `dtype` is.
+    Values below the range fall into the first bin, values above it into the last. As in TensorFlow
+    the result is int32, whatever `dtype` is.
 
     >>> tf.histogram_fixed_width_bins([-1.0, 1.5, 5.0], [0.0, 5.0], nbins=5).numpy()
     array([0, 1, 4], dtype=int32)
@@ -201,9 +205,9 @@ def histogram_fixed_width(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many values are in each of `nbins` equal parts of the range.
+    """Counts the values in each of `nbins` equal-width bins of the range.
 
-    Those below it count in the first part, those above it in the last.
+    Values below the range are counted in the first bin, values above it in the last.
 
     >>> tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy()
     array([2, 1, 1, 0, 2], dtype=int32)
@@ -227,9 +231,9 @@ def _histogram(values: Any, value_range: Any, nbins: Any, kind: np.dtype) -> Ten
             f"Received: [{low}, {high}]."
         )
     x = as_tensor(values)
-    accept(x, ("int32", "int64", "float32", "float64"), "values", "histogram_fixed_width")
-    places = reshape(_bins(x, low, high, count, True), shape=(x._spec.size,))
-    return scatter_add(Tensor(np.ones(x._spec.size, kind)), places, shape=(count,))
+    check_dtype(x, ("int32", "int64", "float32", "float64"), "values", "histogram_fixed_width")
+    positions = reshape(_bins(x, low, high, count, True), shape=(x._spec.size,))
+    return scatter_add(Tensor(np.ones(x._spec.size, kind)), positions, shape=(count,))
 
 
 _hosted_histogram = host_function(_histogram, dynamic_shapes=True)
@@ -239,15 +243,15 @@ def _bins(x: Tensor, low: float, high: float, count: int, strict: bool) -> Tenso
     return apply(sorting.bins, (x,), {"low": low, "high": high, "count": count, "strict": strict})
 
 
-def _range(value_range: Any, nbins: Any, what: str) -> tuple[float, float, int]:
+def _range(value_range: Any, nbins: Any, op_name: str) -> tuple[float, float, int]:
     ends = np.asarray(as_tensor(value_range))
     if ends.shape != (2,):
         raise invalid(
-            f"{what}: expected two numbers for value_range. Received: shape {ends.shape}."
+            f"{op_name}: expected value_range to hold two numbers. Received: shape {ends.shape}."
         )
-    count = integer(nbins, f"{what}: nbins")
+    count = integer(nbins, f"{op_name}: nbins")
     if count < 1:
-        raise invalid(f"{what}: expected nbins > 0. Received: {count}.")
+        raise invalid(f"{op_name}: expected nbins > 0. Received: {count}.")
     return float(ends[0]), float(ends[1]), count
 
 
@@ -258,7 +262,7 @@ def sobol_sample(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Points of the Sobol sequence, which fill the unit cube evenly; without its first, 0.
+    """Returns points of the Sobol sequence in the unit cube, without the first point, 0.
 
     >>> tf.math.sobol_sample(dim=2, num_results=3).numpy()
     array([[0.5 , 0.5 ],
@@ -268,12 +272,12 @@ def sobol_sample(
     qmc = import_scipy("stats.qmc", "sobol_sample")
     sizes = {"dim": dim, "num_results": num_results, "skip": skip}
     sizes = {key: integer(value, f"sobol_sample: {key}") for key, value in sizes.items()}
-    least, most = {"dim": 1, "num_results": 1, "skip": 0}, {"dim": qmc.Sobol.MAXDIM}
+    minimums, maximums = {"dim": 1, "num_results": 1, "skip": 0}, {"dim": qmc.Sobol.MAXDIM}
     for key, value in sizes.items():
-        if not least[key] <= value <= most.get(key, value):
-            upper = f" <= {most[key]}" if key in most else ""
+        if not minimums[key] <= value <= maximums.get(key, value):
+            upper = f" <= {maximums[key]}" if key in maximums else ""
             raise invalid(
-                f"sobol_sample: expected {least[key]} <= {key}{upper}. Received: {value}."
+                f"sobol_sample: expected {minimums[key]} <= {key}{upper}. Received: {value}."
             )
     kind = numpy_dtype(dtype)
     if kind not in (np.float32, np.float64):
@@ -292,16 +296,16 @@ def sobol_sample(
 
 
 def _skip(points: Any, count: int) -> None:
-    """Skips `count` points at once: SciPy does it one by one, which takes minutes for many.
+    """Skips `count` points at once; SciPy's `fast_forward` generates them one by one.
 
-    The bits of a point are those of the direction numbers that the Gray code of its place names.
+    A point is the XOR of the direction numbers that are selected by the Gray code of its index.
     """
     directions = getattr(points, "_sv", None)
     if directions is None or not hasattr(points, "_quasi"):
         points.fast_forward(count)
         return
-    place = count - 1
-    code = place ^ place >> 1
+    index = count - 1
+    code = index ^ index >> 1
     for bit in range(code.bit_length()):
         if code >> bit & 1:
             points._quasi ^= directions[:, bit]

@@ -1,4 +1,4 @@
-"""Elementary functions, rounding, and the parts of complex numbers."""
+"""Elementary functions, rounding and complex numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from retrograde.values.composites import dispatched
 
 
 def square(x: Any, name: str | None = None) -> Tensor:
-    """`x * x`.
+    """Computes `x * x`.
 
     >>> tf.math.square([-2.0, 3.0]).numpy()
     array([4., 9.], dtype=float32)
@@ -31,7 +31,7 @@ def square(x: Any, name: str | None = None) -> Tensor:
 
 
 def sqrt(x: Any, name: str | None = None) -> Tensor:
-    """The square root; nan below 0.
+    """Computes the square root; NaN for negative `x`.
 
     >>> tf.math.sqrt([4.0, 9.0]).numpy()
     array([2., 3.], dtype=float32)
@@ -40,18 +40,18 @@ def sqrt(x: Any, name: str | None = None) -> Tensor:
 
 
 def rsqrt(x: Any, name: str | None = None) -> Tensor:
-    """`1 / sqrt(x)`."""
+    """Computes `1 / sqrt(x)`."""
     return unary(el.rsqrt, x)
 
 
 def reciprocal(x: Any, name: str | None = None) -> Tensor:
-    """`1 / x`."""
+    """Computes `1 / x`."""
     return unary(ar.reciprocal, x)
 
 
 @dispatched
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """`1 / x`, and 0 where `x` is 0.
+    """Computes `1 / x`, and returns 0 where `x` is 0.
 
     >>> tf.math.reciprocal_no_nan([0.0, 4.0]).numpy()
     array([0.  , 0.25], dtype=float32)
@@ -61,7 +61,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
 
 
 def exp(x: Any, name: str | None = None) -> Tensor:
-    """e to the power of `x`.
+    """Computes the exponential of `x`.
 
     >>> tf.math.exp([0.0, 1.0]).numpy().round(3)
     array([1.   , 2.718], dtype=float32)
@@ -70,22 +70,22 @@ def exp(x: Any, name: str | None = None) -> Tensor:
 
 
 def expm1(x: Any, name: str | None = None) -> Tensor:
-    """`exp(x) - 1`, exact for small `x` too."""
+    """Computes `exp(x) - 1`, accurately for small `x`."""
     return unary(el.expm1, x)
 
 
 def log(x: Any, name: str | None = None) -> Tensor:
-    """The natural logarithm."""
+    """Computes the natural logarithm."""
     return unary(el.log, x)
 
 
 def log1p(x: Any, name: str | None = None) -> Tensor:
-    """`log(1 + x)`, exact for small `x` too."""
+    """Computes `log(1 + x)`, accurately for small `x`."""
     return unary(el.log1p, x)
 
 
 def sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """`1 / (1 + exp(-x))`.
+    """Computes `1 / (1 + exp(-x))`.
 
     >>> tf.math.sigmoid([-100.0, 0.0, 100.0]).numpy()
     array([0. , 0.5, 1. ], dtype=float32)
@@ -95,17 +95,17 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
 
 @dispatched
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """`log(sigmoid(x))`, without overflow."""
+    """Computes `log(sigmoid(x))` without overflow."""
     return -unary(el.softplus, -as_tensor(x))
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:
-    """`log(1 + exp(x))`, without overflow."""
+    """Computes `log(1 + exp(x))` without overflow."""
     return unary(el.softplus, features)
 
 
 def softsign(features: Any, name: str | None = None) -> Tensor:
-    """`x / (1 + |x|)`.
+    """Computes `x / (1 + |x|)`.
 
     >>> tf.math.softsign([-3.0, 0.0, 1.0]).numpy()
     array([-0.75,  0.  ,  0.5 ], dtype=float32)
@@ -114,37 +114,37 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
 
 
 def sin(x: Any, name: str | None = None) -> Tensor:
-    """The sine of `x` in radians."""
+    """Computes the sine of `x` in radians."""
     return unary(el.sin, x)
 
 
 def cos(x: Any, name: str | None = None) -> Tensor:
-    """The cosine of `x` in radians."""
+    """Computes the cosine of `x` in radians."""
     return unary(el.cos, x)
 
 
 def tan(x: Any, name: str | None = None) -> Tensor:
-    """The tangent of `x` in radians."""
+    """Computes the tangent of `x` in radians."""
     return unary(el.tan, x)
 
 
 def asin(x: Any, name: str | None = None) -> Tensor:
-    """The angle between -pi/2 and pi/2 whose sine is `x`."""
+    """Computes the inverse sine, between -pi/2 and pi/2."""
     return unary(el.asin, x)
 
 
 def acos(x: Any, name: str | None = None) -> Tensor:
-    """The angle between 0 and pi whose cosine is `x`."""
+    """Computes the inverse cosine, between 0 and pi."""
     return unary(el.acos, x)
 
 
 def atan(x: Any, name: str | None = None) -> Tensor:
-    """The angle between -pi/2 and pi/2 whose tangent is `x`."""
+    """Computes the inverse tangent, between -pi/2 and pi/2."""
     return unary(el.atan, x)
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
-    """The angle between -pi and pi of the point (`x`, `y`), seen from the origin.
+    """Computes the angle of the point (`x`, `y`), between -pi and pi.
 
     >>> tf.math.atan2([1.0], [-1.0]).numpy()
     array([2.3561945], dtype=float32)
@@ -153,43 +153,43 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def sinh(x: Any, name: str | None = None) -> Tensor:
-    """The hyperbolic sine."""
+    """Computes the hyperbolic sine."""
     return unary(el.sinh, x)
 
 
 def cosh(x: Any, name: str | None = None) -> Tensor:
-    """The hyperbolic cosine."""
+    """Computes the hyperbolic cosine."""
     return unary(el.cosh, x)
 
 
 def tanh(x: Any, name: str | None = None) -> Tensor:
-    """The hyperbolic tangent."""
+    """Computes the hyperbolic tangent."""
     return unary(el.tanh, x)
 
 
 def asinh(x: Any, name: str | None = None) -> Tensor:
-    """The inverse of `sinh`."""
+    """Computes the inverse hyperbolic sine."""
     return unary(el.asinh, x)
 
 
 def acosh(x: Any, name: str | None = None) -> Tensor:
-    """The inverse of `cosh`, not negative; nan below 1."""
+    """Computes the non-negative inverse hyperbolic cosine; NaN below 1."""
     return unary(el.acosh, x)
 
 
 def atanh(x: Any, name: str | None = None) -> Tensor:
-    """The inverse of `tanh`."""
+    """Computes the inverse hyperbolic tangent."""
     return unary(el.atanh, x)
 
 
 def erf(x: Any, name: str | None = None) -> Tensor:
-    """The error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to `x`."""
+    """Computes the error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to `x`."""
     return unary(el.erf, x)
 
 
 @dispatched
 def abs(x: Any, name: str | None = None) -> Tensor:
-    """The absolute value; real for complex numbers too. Its gradient at 0 is 0.
+    """Computes the absolute value, which is real for complex `x` too. Its gradient at 0 is 0.
 
     >>> tf.math.abs([-2.0, 3.0]).numpy(), tf.math.abs(3 + 4j).numpy()
     (array([2., 3.], dtype=float32), np.float64(5.0))
@@ -198,26 +198,26 @@ def abs(x: Any, name: str | None = None) -> Tensor:
 
 
 def sign(x: Any, name: str | None = None) -> Tensor:
-    """-1, 0 or 1; of complex numbers z / |z|. Its gradient is 0."""
+    """Returns -1, 0 or 1, or z / |z| for complex z. Its gradient is 0."""
     return unary(ar.sign, x)
 
 
-# Rounding: no gradient flows
+# Rounding: not differentiable
 
 
 def floor(x: Any, name: str | None = None) -> Tensor:
-    """The largest integer not above `x`, as a float."""
+    """Rounds down to an integer, as a float."""
     return unary(el.floor, x)
 
 
 def ceil(x: Any, name: str | None = None) -> Tensor:
-    """The smallest integer not below `x`, as a float."""
+    """Rounds up to an integer, as a float."""
     return unary(el.ceil, x)
 
 
 @dispatched
 def round(x: Any, name: str | None = None) -> Tensor:
-    """The nearest integer, as a float; of two as near, the even one. Integers stay as they are.
+    """Rounds to the nearest integer, half to even, as a float. Integers stay unchanged.
 
     >>> tf.math.round([0.5, 1.5, 2.5]).numpy()
     array([0., 2., 2.], dtype=float32)
@@ -227,22 +227,22 @@ def round(x: Any, name: str | None = None) -> Tensor:
 
 
 def rint(x: Any, name: str | None = None) -> Tensor:
-    """The nearest integer, as a float; of two as near, the even one."""
+    """Rounds to the nearest integer, half to even, as a float."""
     return unary(el.rint, x)
 
 
 def is_nan(x: Any, name: str | None = None) -> Tensor:
-    """Where `x` is not a number."""
+    """Returns whether each element is NaN."""
     return unary(ar.is_nan, x)
 
 
 def is_inf(x: Any, name: str | None = None) -> Tensor:
-    """Where `x` is infinite."""
+    """Returns whether each element is infinite."""
     return unary(ar.is_inf, x)
 
 
 def is_finite(x: Any, name: str | None = None) -> Tensor:
-    """Where `x` is neither infinite nor nan.
+    """Returns whether each element is finite: neither Inf nor NaN.
 
     >>> tf.math.is_finite([1.0, np.inf, np.nan]).numpy()
     array([ True, False, False])
@@ -255,14 +255,14 @@ def is_finite(x: Any, name: str | None = None) -> Tensor:
 
 @dispatched
 def real(input: Any, name: str | None = None) -> Tensor:
-    """The real part; of real numbers, they themselves."""
+    """Returns the real part; real numbers stay unchanged."""
     x = as_tensor(input)
     return apply(cx.real if x._spec.dtype.kind == "c" else identity, (_numeric(x, "real"),))
 
 
 @dispatched
 def imag(input: Any, name: str | None = None) -> Tensor:
-    """The imaginary part; of real numbers, 0.
+    """Returns the imaginary part, which is 0 for real numbers.
 
     >>> tf.math.imag([1 + 2j, 3 - 4j]).numpy()
     array([ 2., -4.])
@@ -273,14 +273,14 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 
 @dispatched
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """The complex conjugate; of real numbers, they themselves."""
+    """Returns the complex conjugate; real numbers stay unchanged."""
     x = as_tensor(x)
     return apply(conjugate if x._spec.dtype.kind == "c" else identity, (_numeric(x, "conj"),))
 
 
 @dispatched
 def angle(input: Any, name: str | None = None) -> Tensor:
-    """The angle of complex numbers, from -pi to pi; of real ones 0, or pi below 0.
+    """Returns the angle of complex numbers, from -pi to pi. It is 0 or pi for real numbers.
 
     >>> tf.math.angle([1 + 1j, -1 + 0j]).numpy()
     array([0.78539816, 3.14159265])
@@ -290,12 +290,14 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     if dtype.kind == "c":
         return apply(el.atan2, (apply(cx.imag, (x,)), apply(cx.real, (x,))))
     if dtype not in dtypes.FLOATING:
-        raise TypeError(f"angle: dtype {dtype_name(x)} has no angle. Expected floats or complex.")
-    half_turn, none = Tensor(dtype.type(math.pi)), Tensor(np.zeros((), dtype)[()])
-    return apply(ar.select, (x < none, half_turn, none))
+        raise TypeError(
+            f"angle: dtype {dtype_name(x)} has no angle. Expected a float or complex dtype."
+        )
+    pi, zero = Tensor(dtype.type(math.pi)), Tensor(np.zeros((), dtype)[()])
+    return apply(ar.select, (x < zero, pi, zero))
 
 
-def _numeric(x: Tensor, what: str) -> Tensor:
+def _numeric(x: Tensor, op_name: str) -> Tensor:
     if x._spec.dtype not in dtypes.NUMERIC:
-        raise TypeError(f"{what}: expected a numeric tensor. Received: dtype {dtype_name(x)}.")
+        raise TypeError(f"{op_name}: expected a numeric tensor. Received: dtype {dtype_name(x)}.")
     return x

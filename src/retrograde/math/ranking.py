@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops import sorting
 from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor, numpy_dtype
@@ -23,14 +23,14 @@ _INT64 = np.dtype(np.int64)
 
 
 class TopKV2(NamedTuple):
-    """What `tf.math.top_k` returns."""
+    """The result of `tf.math.top_k`."""
 
     values: Tensor
     indices: Tensor
 
 
 class ApproxTopK(NamedTuple):
-    """What `tf.math.approx_max_k` and its relatives return."""
+    """The result of `tf.math.approx_max_k`, `approx_min_k` and `approx_top_k`."""
 
     values: Tensor
     indices: Tensor
@@ -43,10 +43,9 @@ def top_k(
     index_type: Any = dtypes.int32,
     name: str | None = None,
 ) -> TopKV2:
-    """The `k` largest elements along the last axis, and where they are; the largest first.
+    """Returns the `k` largest elements along the last axis and their indices, in descending order.
 
-    Of equal ones, those with the lower index come first. They are in order even if `sorted` is
-    false.
+    Equal elements are ordered by index. The result is sorted even if `sorted` is false.
 
     >>> values, indices = tf.math.top_k([5.0, 7.0, 5.0, 7.0], k=3)
     >>> values.numpy(), indices.numpy()
@@ -61,26 +60,26 @@ def top_k(
             f"Received: {dtypes.of(dtype).name}."
         )
     _check_count(x, count, "top_k")
-    places = apply(sorting.top_places, (x,), {"k": count, "dtype": dtype})
-    return TopKV2(_picked(x, places), places)
+    indices = apply(sorting.top_places, (x,), {"k": count, "dtype": dtype})
+    return TopKV2(_gather_last_axis(x, indices), indices)
 
 
-def _check_count(x: Tensor, count: int, what: str) -> None:
+def _check_count(x: Tensor, count: int, op_name: str) -> None:
     if not x.ndim:
-        raise invalid(f"{what}: expected at least one axis. Received: shape ().")
+        raise invalid(f"{op_name}: expected a tensor of rank >= 1. Received: shape ().")
     if not 0 <= count <= x._spec.shape[-1]:
         raise invalid(
-            f"{what}: expected 0 <= k <= {x._spec.shape[-1]}, the size of the axis. "
-            f"Received: k = {count}."
+            f"{op_name}: expected 0 <= k <= {x._spec.shape[-1]}, the size of the axis. Received: k "
+            f"= {count}."
         )
 
 
-def _picked(x: Tensor, places: Tensor) -> Tensor:
-    """The elements of x at `places` along the last axis; its gradient is whole."""
+def _gather_last_axis(x: Tensor, indices: Tensor) -> Tensor:
+    """Gathers the elements of `x` at `indices` along the last axis, with a dense gradient."""
     last = x.ndim - 1
     if not last:
-        return gather(x, places, axis=0, whole=True)
-    return gather_batches(x, places, last, last)
+        return gather(x, indices, axis=0, whole=True)
+    return gather_batches(x, indices, last, last)
 
 
 def approx_top_k(
@@ -93,17 +92,22 @@ def approx_top_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """The `k` largest, or smallest, along an axis, and where they are: exactly, at any target."""
+    """Returns the `k` largest (or smallest) elements along an axis and their indices.
+
+    The result is exact, whatever `recall_target` is.
+    """
     x = as_tensor(input)
-    accept(x, ("float16", "bfloat16", "float32"), "input", "approx_top_k")
+    check_dtype(x, ("float16", "bfloat16", "float32"), "input", "approx_top_k")
     axis = normalize_axis(integer(reduction_dimension, "approx_top_k"), x.ndim, "approx_top_k")
     swap = tuple({axis: x.ndim - 1, x.ndim - 1: axis}.get(i, i) for i in range(x.ndim))
     x = transpose(x, perm=swap)
     count = integer(k, "approx_top_k: k")
     _check_count(x, count, "approx_top_k")
     attrs = {"k": count, "dtype": np.dtype(np.int32)}
-    places = apply(sorting.top_places, (x if is_max_k else -x,), attrs)
-    return ApproxTopK(transpose(_picked(x, places), perm=swap), transpose(places, perm=swap))
+    indices = apply(sorting.top_places, (x if is_max_k else -x,), attrs)
+    return ApproxTopK(
+        transpose(_gather_last_axis(x, indices), perm=swap), transpose(indices, perm=swap)
+    )
 
 
 def approx_max_k(
@@ -115,7 +119,10 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """The `k` largest elements along an axis, and where they are: exactly, at any target."""
+    """Returns the `k` largest elements along an axis and their indices.
+
+    The result is exact, whatever `recall_target` is.
+    """
     return approx_top_k(operand, k, reduction_dimension, is_max_k=True)
 
 
@@ -128,7 +135,9 @@ def approx_min_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """The `k` smallest elements along an axis, and where they are: exactly, at any target.
+    """Returns the `k` smallest elements along an axis and their indices.
+
+    The result is exact, whatever `recall_target` is.
 
     >>> tf.math.approx_min_k([4.0, 1.0, 3.0], k=2).values.numpy()
     array([1., 3.], dtype=float32)
@@ -137,15 +146,16 @@ def approx_min_k(
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether each target is among the `k` classes with the largest predictions; ties are in.
+    """Returns whether each target is among the `k` classes with the largest predictions.
 
-    Rows with a prediction that is not finite say no.
+    Classes that tie with the k-th largest are included. Rows with a non-finite prediction are
+    false.
 
     >>> tf.math.in_top_k([0, 1], [[0.1, 0.9, 0.5], [0.2, 0.2, 0.1]], k=1).numpy()
     array([False,  True])
     """
     predictions, targets = as_tensor(predictions, np.dtype(np.float32)), as_tensor(targets)
-    accept(targets, ("int32", "int64"), "targets", "in_top_k")
+    check_dtype(targets, ("int32", "int64"), "targets", "in_top_k")
     rows, classes = targets._spec.shape, predictions._spec.shape
     if len(rows) != 1 or len(classes) != 2 or rows != classes[:1]:
         raise invalid(
@@ -156,13 +166,15 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The permutation that undoes `x`: `y[x[i]] == i`.
+    """Computes the inverse permutation of `x`: `y[x[i]] == i`.
 
     >>> tf.math.invert_permutation([2, 0, 1]).numpy()
     array([1, 2, 0], dtype=int32)
     """
     x = as_tensor(x)
-    accept(x, ("int32", "int64"), "x", "invert_permutation")
+    check_dtype(x, ("int32", "int64"), "x", "invert_permutation")
     if x.ndim != 1:
-        raise invalid(f"invert_permutation: expected one axis. Received: shape {x._spec.shape}.")
+        raise invalid(
+            f"invert_permutation: expected a tensor of rank 1. Received: shape {x._spec.shape}."
+        )
     return apply(sorting.invert_permutation, (x,))

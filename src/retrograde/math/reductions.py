@@ -1,4 +1,4 @@
-"""Reductions, running sums and products, and what is normalised by a reduction."""
+"""Reductions, cumulative sums and products, and normalization by a reduction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import axes_of, axis_of, dtype_name, truth, unary
+from retrograde.math._inputs import as_bool, axes_of, axis_of, dtype_name, unary
 from retrograde.ops import (
     arithmetic as ar,
 )
@@ -31,112 +31,112 @@ from retrograde.values import dtypes
 from retrograde.values.composites import NotOneTensor, dispatch_to_composite, dispatched
 from retrograde.values.errors import invalid
 
-# What is most often asked for, all axes, is not worked out anew each time.
+# The attributes of the most common case, all axes, are computed once.
 _ALL_AXES = [{"axis": tuple(range(ndim)), "keepdims": False} for ndim in range(8)]
 
 
-def _reduced(primitive: Primitive, x: Any, axis: Any, keepdims: Any, what: str) -> Tensor:
+def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: Any, op_name: str) -> Tensor:
     try:
         x = as_tensor(x)
-    except NotOneTensor as refusal:
-        return dispatch_to_composite(refusal, primitive, x, axis, keepdims)
+    except NotOneTensor as error:
+        return dispatch_to_composite(error, primitive, x, axis, keepdims)
     if axis is None and not keepdims and x._spec.ndim < len(_ALL_AXES):
         return apply(primitive, (x,), _ALL_AXES[x._spec.ndim])
-    attrs = {"axis": axes_of(axis, x, what), "keepdims": bool(keepdims)}
+    attrs = {"axis": axes_of(axis, x, op_name), "keepdims": bool(keepdims)}
     return apply(primitive, (x,), attrs)
 
 
 def reduce_sum(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The sum of elements over `axis`: one axis, several, or `None` for all.
+    """Computes the sum over `axis`: one axis, several, or `None` for all.
 
     >>> tf.math.reduce_sum([[1.0, 2.0], [3.0, 4.0]], axis=0).numpy()
     array([4., 6.], dtype=float32)
     """
-    return _reduced(reduction.sum, input_tensor, axis, keepdims, "reduce_sum")
+    return _reduce(reduction.sum, input_tensor, axis, keepdims, "reduce_sum")
 
 
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean of elements over `axis`; of integers an integer, rounded towards zero.
+    """Computes the mean over `axis`. The mean of integers is rounded towards zero.
 
     >>> tf.math.reduce_mean([[1.0, 2.0], [3.0, 4.0]], axis=1).numpy()
     array([1.5, 3.5], dtype=float32)
     """
-    return _reduced(reduction.mean, input_tensor, axis, keepdims, "reduce_mean")
+    return _reduce(reduction.mean, input_tensor, axis, keepdims, "reduce_mean")
 
 
 def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product of elements over `axis`. Its gradient is exact where there are zeros too."""
-    return _reduced(reduction.prod, input_tensor, axis, keepdims, "reduce_prod")
+    """Computes the product over `axis`. Its gradient is exact even if elements are zero."""
+    return _reduce(reduction.prod, input_tensor, axis, keepdims, "reduce_prod")
 
 
 def reduce_max(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The largest element over `axis`. Elements that tie share the gradient evenly."""
-    return _reduced(reduction.max, input_tensor, axis, keepdims, "reduce_max")
+    """Computes the maximum over `axis`. Elements that tie share the gradient evenly."""
+    return _reduce(reduction.max, input_tensor, axis, keepdims, "reduce_max")
 
 
 def reduce_min(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The smallest element over `axis`. Elements that tie share the gradient evenly."""
-    return _reduced(reduction.min, input_tensor, axis, keepdims, "reduce_min")
+    """Computes the minimum over `axis`. Elements that tie share the gradient evenly."""
+    return _reduce(reduction.min, input_tensor, axis, keepdims, "reduce_min")
 
 
 @dispatched
 def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether some element over `axis` is true."""
-    return _reduced(reduction.any, truth(input_tensor), axis, keepdims, "reduce_any")
+    """Returns whether any element over `axis` is true."""
+    return _reduce(reduction.any, as_bool(input_tensor), axis, keepdims, "reduce_any")
 
 
 @dispatched
 def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether all elements over `axis` are true."""
-    return _reduced(reduction.all, truth(input_tensor), axis, keepdims, "reduce_all")
+    """Returns whether all elements over `axis` are true."""
+    return _reduce(reduction.all, as_bool(input_tensor), axis, keepdims, "reduce_all")
 
 
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """`log(sum(exp(x)))` over `axis`, without overflow.
+    """Computes `log(sum(exp(x)))` over `axis` without overflow.
 
     >>> round(float(tf.math.reduce_logsumexp([1000.0, 1000.0])), 3)
     1000.693
     """
-    return _reduced(reduction.logsumexp, input_tensor, axis, keepdims, "reduce_logsumexp")
+    return _reduce(reduction.logsumexp, input_tensor, axis, keepdims, "reduce_logsumexp")
 
 
 @dispatched
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean squared distance from the mean over `axis`; real for complex numbers too.
+    """Computes the variance over `axis`, which is real for complex numbers too.
 
     >>> tf.math.reduce_variance([1.0, 2.0, 6.0]).numpy()
     np.float32(4.6666665)
     """
     x = as_tensor(input_tensor)
-    mean = _reduced(reduction.mean, x, axis, True, "reduce_variance")
+    mean = _reduce(reduction.mean, x, axis, True, "reduce_variance")
     if x._spec.dtype not in dtypes.INEXACT:
         raise TypeError(
-            f"reduce_variance: input must be real or complex. Received: dtype {dtype_name(x)}. "
-            "Use tf.cast to make it float."
+            f"reduce_variance: input must be real or complex. Received: dtype {dtype_name(x)}. Use "
+            "tf.cast to convert it to float."
         )
-    return _reduced(reduction.mean, _power(x - mean), axis, keepdims, "reduce_variance")
+    return _reduce(reduction.mean, _squared_magnitude(x - mean), axis, keepdims, "reduce_variance")
 
 
-def _power(x: Tensor) -> Tensor:
-    """|x| squared."""
+def _squared_magnitude(x: Tensor) -> Tensor:
+    """Computes `|x| ** 2`."""
     if x._spec.dtype.kind != "c":
         return apply(ar.square, (x,))
     parts = (apply(part, (x,)) for part in (cx.real, cx.imag))
@@ -146,23 +146,23 @@ def _power(x: Tensor) -> Tensor:
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of `reduce_variance`. Its gradient is nan where all elements are equal."""
+    """Computes the square root of `reduce_variance`. Its gradient is NaN if the variance is 0."""
     return unary(el.sqrt, reduce_variance(input_tensor, axis, keepdims))
 
 
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares over `axis`, in the dtype of the input.
+    """Computes the square root of the sum of squares over `axis`, in the dtype of the input.
 
-    Its gradient is nan where all elements are 0.
+    Its gradient is NaN if all elements are 0.
 
     >>> tf.math.reduce_euclidean_norm([[3.0, 4.0], [6.0, 8.0]], axis=1).numpy()
     array([ 5., 10.], dtype=float32)
     """
     x = as_tensor(input_tensor)
     dtype = x._spec.dtype
-    total = _reduced(reduction.sum, _power(x), axis, keepdims, "reduce_euclidean_norm")
+    total = _reduce(reduction.sum, _squared_magnitude(x), axis, keepdims, "reduce_euclidean_norm")
     if dtype in dtypes.INTEGER:
         total = to_dtype(total, np.dtype(np.float64))
     return to_dtype(apply(el.sqrt, (total,)), dtype)
@@ -171,24 +171,28 @@ def reduce_euclidean_norm(
 def argmax(
     input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The index of the largest element along `axis`, the first axis if none is given.
+    """Returns the index of the largest element along `axis`, by default the first axis.
 
-    Of several as large, it is the first.
+    In a tie it is the lowest index.
 
     >>> tf.math.argmax([[1, 5], [7, 2]], axis=1).numpy()
     array([1, 0])
     """
-    return _place(reduction.argmax, input, axis, output_type, ("int16", "uint16", "int32", "int64"))
+    return _arg_reduce(
+        reduction.argmax, input, axis, output_type, ("int16", "uint16", "int32", "int64")
+    )
 
 
 def argmin(
     input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The index of the smallest element along `axis`, the first axis if none is given."""
-    return _place(reduction.argmin, input, axis, output_type, ("int32", "int64"))
+    """Returns the index of the smallest element along `axis`, by default the first axis."""
+    return _arg_reduce(reduction.argmin, input, axis, output_type, ("int32", "int64"))
 
 
-def _place(primitive: Primitive, x: Any, axis: Any, output_type: Any, allowed: tuple) -> Tensor:
+def _arg_reduce(
+    primitive: Primitive, x: Any, axis: Any, output_type: Any, allowed: tuple
+) -> Tensor:
     x = as_tensor(x)
     dtype = dtypes.as_dtype(output_type)
     if dtype.name not in allowed:
@@ -207,16 +211,16 @@ def count_nonzero(
     dtype: Any = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """How many elements over `axis` are not 0; of strings, how many are not empty.
+    """Counts the elements over `axis` that are not 0, or the strings that are not empty.
 
     >>> tf.math.count_nonzero([[0, 1], [2, 3]], axis=0).numpy()
     array([1, 2])
     """
-    x, wanted = as_tensor(input), numpy_dtype(dtype)
-    if wanted.kind == "O":
+    x, numpy_type = as_tensor(input), numpy_dtype(dtype)
+    if numpy_type.kind == "O":
         raise TypeError("count_nonzero: expected a numeric dtype. Received: string.")
-    counts = to_dtype(apply(ar.not_equal, (x, _zero_of(x))), wanted)
-    return _reduced(reduction.sum, counts, axis, keepdims, "count_nonzero")
+    counts = to_dtype(apply(ar.not_equal, (x, _zero_of(x))), numpy_type)
+    return _reduce(reduction.sum, counts, axis, keepdims, "count_nonzero")
 
 
 def _zero_of(x: Tensor) -> Tensor:
@@ -226,7 +230,7 @@ def _zero_of(x: Tensor) -> Tensor:
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The share of elements that are 0, as float32.
+    """Computes the fraction of elements that are 0, as float32.
 
     >>> tf.math.zero_fraction([0.0, 1.0, 0.0, 2.0]).numpy()
     np.float32(0.5)
@@ -239,28 +243,28 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether no element of the flattened `x` is smaller than the one before."""
-    return _ordered(ar.less_equal, x, "is_non_decreasing")
+    """Returns whether no element of the flattened `x` is smaller than its predecessor."""
+    return _compare_neighbors(ar.less_equal, x, "is_non_decreasing")
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether every element of the flattened `x` is larger than the one before.
+    """Returns whether every element of the flattened `x` is larger than its predecessor.
 
     >>> tf.math.is_strictly_increasing([1, 2, 2]).numpy()
     np.False_
     """
-    return _ordered(ar.less, x, "is_strictly_increasing")
+    return _compare_neighbors(ar.less, x, "is_strictly_increasing")
 
 
-def _ordered(comparison: Primitive, x: Any, what: str) -> Tensor:
+def _compare_neighbors(comparison: Primitive, x: Any, op_name: str) -> Tensor:
     x = as_tensor(x)
     if x._spec.dtype not in dtypes.NUMERIC:
-        raise TypeError(f"{what}: expected numbers. Received: dtype {dtype_name(x)}.")
+        raise TypeError(f"{op_name}: expected a numeric tensor. Received: dtype {dtype_name(x)}.")
     size = math.prod(x._spec.shape)
     flat = reshape(x, shape=(size,))
     earlier = take_slice(flat, where=((0, max(size - 1, 0), 1),))
     later = take_slice(flat, where=((min(1, size), size, 1),))
-    return _reduced(reduction.all, apply(comparison, (earlier, later)), None, False, what)
+    return _reduce(reduction.all, apply(comparison, (earlier, later)), None, False, op_name)
 
 
 # Along one axis
@@ -274,9 +278,9 @@ def cumsum(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Running sums along `axis`.
+    """Computes the cumulative sum along `axis`.
 
-    With `exclusive`, an element itself does not count; with `reverse`, sums run from the end.
+    With `exclusive` each sum leaves out its own element. With `reverse` the sums run from the end.
 
     >>> tf.math.cumsum([1, 2, 3]).numpy(), tf.math.cumsum([1, 2, 3], exclusive=True).numpy()
     (array([1, 3, 6], dtype=int32), array([0, 1, 3], dtype=int32))
@@ -293,14 +297,14 @@ def cumprod(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Running products along `axis`, with `exclusive` and `reverse` as for `cumsum`.
+    """Computes the cumulative product along `axis`; see `cumsum` for `exclusive` and `reverse`.
 
-    Unlike TensorFlow's, the gradient is right where there are zeros too.
+    Unlike TensorFlow's, the gradient is also correct where elements are zero.
 
     >>> tf.math.cumprod([2.0, 3.0, 4.0]).numpy()
     array([ 2.,  6., 24.], dtype=float32)
     """
-    return _running(scan.cumprod, x, axis, exclusive, reverse)
+    return _cumulative(scan.cumprod, x, axis, exclusive, reverse)
 
 
 def cumulative_logsumexp(
@@ -310,11 +314,11 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`log(cumsum(exp(x)))` along `axis`, without overflow."""
-    return _running(scan.cumulative_logsumexp, x, axis, exclusive, reverse)
+    """Computes `log(cumsum(exp(x)))` along `axis` without overflow."""
+    return _cumulative(scan.cumulative_logsumexp, x, axis, exclusive, reverse)
 
 
-def _running(primitive: Primitive, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Tensor:
+def _cumulative(primitive: Primitive, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Tensor:
     x = as_tensor(x)
     axis = axis_of(axis, x, primitive.name)
     return scan.along(primitive, x, axis=axis, exclusive=exclusive, reverse=reverse)
@@ -322,7 +326,7 @@ def _running(primitive: Primitive, x: Any, axis: Any, exclusive: Any, reverse: A
 
 @dispatched
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """`exp(x) / sum(exp(x))` along `axis`, the last one if none is given.
+    """Computes `exp(x) / sum(exp(x))` along `axis`, by default the last one.
 
     >>> tf.nn.softmax([[0.0, 0.0], [1000.0, 0.0]]).numpy()
     array([[0.5, 0.5],
@@ -334,7 +338,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
 
 
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """`log(softmax(x))` along `axis`, the last one if none is given; exact in the tails."""
+    """Computes `log(softmax(x))` along `axis`, by default the last one, accurately in the tails."""
     x = as_tensor(logits)
     axis = axis_of(-1 if axis is None else axis, x, "log_softmax")
     return apply(normalization.log_softmax, (x,), {"axis": axis})
@@ -343,7 +347,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """`x / sqrt(max(sum(|x| ** 2), epsilon))` over `axis`; `dim` is an old name for it.
+    """Computes `x / sqrt(max(sum(|x| ** 2), epsilon))` over `axis`; `dim` is an old name for it.
 
     >>> tf.math.l2_normalize([3.0, 4.0]).numpy()
     array([0.6, 0.8], dtype=float32)
@@ -352,7 +356,7 @@ def l2_normalize(
         raise ValueError("l2_normalize: received both `axis` and `dim`. Use `axis` alone.")
     x = as_tensor(x)
     axis = dim if axis is None else axis
-    total = _reduced(reduction.sum, _power(x), axis, True, "l2_normalize")
+    total = _reduce(reduction.sum, _squared_magnitude(x), axis, True, "l2_normalize")
     floor = as_tensor(epsilon, total._spec.dtype)
     scale = apply(el.rsqrt, (apply(ar.maximum, (total, floor)),))
     return x * to_dtype(scale, x._spec.dtype)

@@ -1,4 +1,4 @@
-"""Reductions over segments: the rows that have the same id."""
+"""Reductions over segments: rows with the same segment id."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ from retrograde.values.errors import invalid
 
 _ID_DTYPES = frozenset(map(np.dtype, (np.int32, np.int64)))
 
-# A segmentation is (rows, ids, number of segments, whether the last is for rows left out).
+# A segmentation is (rows, ids, number of segments, whether the last segment holds dropped rows).
 _Segmentation = tuple[Tensor, Tensor, int, bool]
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Sums of the rows that have the same id; 0 where there are none. `segment_ids` are sorted.
+    """Sums the rows with the same id; empty segments are 0.
+
+    `segment_ids` must be sorted.
 
     >>> tf.math.segment_sum([[1, 2], [3, 4], [5, 6]], [0, 0, 2]).numpy()
     array([[4, 6],
@@ -43,7 +45,10 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Means of the rows that have the same id; 0 where there are none. `segment_ids` are sorted."""
+    """Averages the rows with the same id; empty segments are 0.
+
+    `segment_ids` must be sorted.
+    """
     rows, *segmentation = _sorted(data, segment_ids, dtypes.NUMERIC, "segment_mean")
     if rows._spec.dtype.kind in "iu":
         return truncatediv(_sum((rows, *segmentation)), _count(rows, *segmentation))
@@ -51,35 +56,43 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
 
 
 def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Products of the rows that have the same id; 1 where there are none. Ids are sorted."""
-    return _reduced(
+    """Multiplies the rows with the same id; empty segments are 1.
+
+    `segment_ids` must be sorted.
+    """
+    return _reduce(
         segments.segment_prod, _sorted(data, segment_ids, dtypes.NUMERIC, "segment_prod")
     )
 
 
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The largest of the rows that have the same id; 0 where there are none. Ids are sorted.
+    """Computes the maximum of the rows with the same id; empty segments are 0.
+
+    `segment_ids` must be sorted.
 
     >>> tf.math.segment_max([1.0, 5.0, 3.0], [0, 0, 1]).numpy()
     array([5., 3.], dtype=float32)
     """
     segmentation = _sorted(data, segment_ids, dtypes.REAL, "segment_max")
-    return _reduced(segments.segment_max, segmentation, empty=0)
+    return _reduce(segments.segment_max, segmentation, empty=0)
 
 
 def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The smallest of the rows that have the same id; 0 where there are none. Ids are sorted."""
+    """Computes the minimum of the rows with the same id; empty segments are 0.
+
+    `segment_ids` must be sorted.
+    """
     segmentation = _sorted(data, segment_ids, dtypes.REAL, "segment_min")
-    return _reduced(segments.segment_min, segmentation, empty=0)
+    return _reduce(segments.segment_min, segmentation, empty=0)
 
 
 @dispatched
 def unsorted_segment_sum(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Sums of the elements that have the same id; a negative id leaves them out.
+    """Sums the elements with the same id; elements with a negative id are dropped.
 
-    `segment_ids` has the shape of `data`, or of its first axes.
+    `segment_ids` has the shape of `data` or of its leading axes.
 
     >>> tf.math.unsorted_segment_sum([1.0, 2.0, 4.0], [1, -1, 1], 3).numpy()
     array([0., 5., 0.], dtype=float32)
@@ -91,7 +104,7 @@ def unsorted_segment_sum(
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Means of the elements that have the same id; 0 where there are none."""
+    """Averages the elements with the same id; empty segments are 0."""
     allowed = dtypes.REAL
     segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_mean")
     return _average(truediv, *segmentation)
@@ -100,7 +113,7 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Sums of the elements that have the same id, over the square root of their number."""
+    """Sums the elements with the same id and divides by the square root of their number."""
     allowed = dtypes.FLOATING
     segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_sqrt_n")
     return _average(lambda total, count: total / sqrt(count), *segmentation)
@@ -110,84 +123,96 @@ def unsorted_segment_sqrt_n(
 def unsorted_segment_prod(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Products of the elements that have the same id; 1 where there are none."""
+    """Multiplies the elements with the same id; empty segments are 1."""
     allowed = dtypes.NUMERIC
     segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_prod")
-    return _reduced(segments.segment_prod, segmentation)
+    return _reduce(segments.segment_prod, segmentation)
 
 
 @dispatched
 def unsorted_segment_max(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The largest of the elements with the same id; the dtype's lowest where there are none."""
+    """Computes the maximum of the elements with the same id.
+
+    Empty segments get the lowest value of the dtype.
+    """
     allowed = dtypes.REAL
     segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_max")
-    return _reduced(segments.segment_max, segmentation, empty=segmentation[0].dtype.min)
+    return _reduce(segments.segment_max, segmentation, empty=segmentation[0].dtype.min)
 
 
 @dispatched
 def unsorted_segment_min(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The smallest of the elements with the same id; the dtype's highest where there are none."""
+    """Computes the minimum of the elements with the same id.
+
+    Empty segments get the highest value of the dtype.
+    """
     allowed = dtypes.REAL
     segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_min")
-    return _reduced(segments.segment_min, segmentation, empty=segmentation[0].dtype.max)
+    return _reduce(segments.segment_min, segmentation, empty=segmentation[0].dtype.max)
 
 
-# From arguments to rows and their ids
+# Conversion of the arguments to rows and their ids
 
 
-def _checked(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> tuple[Tensor, Tensor]:
+def _checked(
+    data: Any, segment_ids: Any, allowed: frozenset, op_name: str
+) -> tuple[Tensor, Tensor]:
     x, ids = as_tensor(data), as_tensor(segment_ids)
     if x._spec.dtype not in allowed:
         names = ", ".join(d.name for d in dtypes.ALL if d.numpy_dtype in allowed)
-        raise invalid(f"{what}: dtype {dtype_name(x)} is not supported. Expected one of {names}.")
+        raise invalid(
+            f"{op_name}: dtype {dtype_name(x)} is not supported. Expected one of {names}."
+        )
     if ids._spec.dtype not in _ID_DTYPES:
         raise invalid(
-            f"{what}: expected segment_ids of dtype int32 or int64. Received: {dtype_name(ids)}."
+            f"{op_name}: expected segment_ids of dtype int32 or int64. Received: {dtype_name(ids)}."
         )
     return x, ids
 
 
-def _sorted(data: Any, segment_ids: Any, allowed: frozenset, what: str) -> _Segmentation:
-    x, ids = _checked(data, segment_ids, allowed, what)
+def _sorted(data: Any, segment_ids: Any, allowed: frozenset, op_name: str) -> _Segmentation:
+    x, ids = _checked(data, segment_ids, allowed, op_name)
     if ids.ndim != 1 or not x.ndim or ids.shape[0] != x.shape[0]:
         raise invalid(
-            f"{what}: expected one id for each row of data. Received: segment_ids of shape "
+            f"{op_name}: expected one id for each row of data. Received: segment_ids of shape "
             f"{ids._spec.shape} for data of shape {x._spec.shape}."
         )
-    return x, ids, _in_order(ids, what)._spec.size, False
+    return x, ids, _check_sorted(ids, op_name)._spec.size, False
 
 
 @host_function(dynamic_shapes=True)
-def _in_order(ids: Tensor, what: str) -> Tensor:
-    """Something as long as there are segments, if the ids are sorted."""
+def _check_sorted(ids: Tensor, op_name: str) -> Tensor:
+    """Raises an error unless the ids are sorted, and returns a tensor as long as the segments."""
     values = np.asarray(ids)
     if values.size and values[0] < 0:
-        raise invalid(f"{what}: expected segment_ids >= 0. Received: segment_ids[0] = {values[0]}.")
-    falls = np.flatnonzero(values[1:] < values[:-1])
-    if falls.size:
-        place = int(falls[0]) + 1
         raise invalid(
-            f"{what}: expected segment_ids in order. Received: segment_ids[{place}] = "
-            f"{values[place]} after {values[place - 1]}. Use unsorted_{what} for such ids."
+            f"{op_name}: expected segment_ids >= 0. Received: segment_ids[0] = {values[0]}."
+        )
+    decreases = np.flatnonzero(values[1:] < values[:-1])
+    if decreases.size:
+        index = int(decreases[0]) + 1
+        raise invalid(
+            f"{op_name}: expected sorted segment_ids. Received: segment_ids[{index}] = "
+            f"{values[index]} after {values[index - 1]}. Use unsorted_{op_name} for unsorted ids."
         )
     return Tensor(np.zeros(values[-1] + 1 if values.size else 0, bool))
 
 
 def _unsorted(
-    data: Any, segment_ids: Any, num_segments: Any, allowed: frozenset, what: str
+    data: Any, segment_ids: Any, num_segments: Any, allowed: frozenset, op_name: str
 ) -> _Segmentation:
-    x, ids = _checked(data, segment_ids, allowed, what)
-    count, shape = integer(num_segments, f"{what}: num_segments", TypeError), ids._spec.shape
+    x, ids = _checked(data, segment_ids, allowed, op_name)
+    count, shape = integer(num_segments, f"{op_name}: num_segments", TypeError), ids._spec.shape
     if count < 0:
-        raise invalid(f"{what}: expected num_segments >= 0. Received: {count}.")
+        raise invalid(f"{op_name}: expected num_segments >= 0. Received: {count}.")
     if x._spec.shape[: len(shape)] != shape:
         raise invalid(
-            f"{what}: expected data whose shape starts with that of segment_ids. Received: data of "
-            f"shape {x._spec.shape}, segment_ids of shape {shape}."
+            f"{op_name}: expected the shape of data to start with the shape of segment_ids. "
+            f"Received: data of shape {x._spec.shape}, segment_ids of shape {shape}."
         )
     size = math.prod(shape)
     ids = apply(segments.segment_rows, (ids,), {"num_segments": count})
@@ -195,35 +220,35 @@ def _unsorted(
     return rows, reshape(ids, shape=(size,)), count + 1, True
 
 
-def _without_rest(y: Tensor, rest: bool) -> Tensor:
-    if not rest:
+def _drop_last(y: Tensor, has_dropped: bool) -> Tensor:
+    if not has_dropped:
         return y
     first, *others = y._spec.shape
     return take_slice(y, where=((0, first - 1, 1), *((0, n, 1) for n in others)))
 
 
-def _reduced(primitive: Any, segmentation: _Segmentation, **attrs: Any) -> Tensor:
-    rows, ids, count, rest = segmentation
+def _reduce(primitive: Any, segmentation: _Segmentation, **attrs: Any) -> Tensor:
+    rows, ids, count, has_dropped = segmentation
     y = apply(primitive, (rows, ids), {"num_segments": count, **attrs})
-    return _without_rest(y, rest)
+    return _drop_last(y, has_dropped)
 
 
 def _sum(segmentation: _Segmentation) -> Tensor:
-    rows, ids, count, rest = segmentation
+    rows, ids, count, has_dropped = segmentation
     y = apply(scatter_add, (rows, ids), {"shape": (count, *rows._spec.shape[1:])})
-    return _without_rest(y, rest)
+    return _drop_last(y, has_dropped)
 
 
-def _count(rows: Tensor, ids: Tensor, count: int, rest: bool) -> Tensor:
-    """How many rows each segment has, at least 1, in a shape that fits them."""
+def _count(rows: Tensor, ids: Tensor, count: int, has_dropped: bool) -> Tensor:
+    """Counts the rows of each segment, at least 1, in a shape that broadcasts against them."""
     dtype = rows._spec.dtype
     ones = Tensor(np.ones(ids._spec.shape, dtypes.of(dtype).real_dtype.numpy_dtype))
-    sizes = to_dtype(maximum(_sum((ones, ids, count, rest)), 1), dtype)
+    sizes = to_dtype(maximum(_sum((ones, ids, count, has_dropped)), 1), dtype)
     return reshape(sizes, shape=(sizes._spec.shape[0],) + (1,) * (rows.ndim - 1))
 
 
 def _average(divide: Callable, rows: Tensor, *segmentation: Any) -> Tensor:
-    """`divide(sum, count)`; in half precision by way of float32, for sums soon overflow."""
+    """Computes `divide(sum, count)`; half precision is summed in float32 to avoid overflow."""
     dtype = rows._spec.dtype
     if dtype in HALF:
         rows = to_dtype(rows, np.dtype(np.float32))

@@ -1,4 +1,4 @@
-"""tf.math.special: Bessel functions, and integrals that have no elementary form."""
+"""tf.math.special: Bessel functions, Fresnel integrals and other special functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _of_order(order: int, primitive: Primitive, x: Any) -> Tensor:
 
 @dispatched
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0.
+    """Computes the modified Bessel function of the first kind of order 0.
 
     >>> tf.math.bessel_i0([0.0, 1.0]).numpy()
     array([1.       , 1.2660658], dtype=float32)
@@ -48,77 +48,77 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
 
 @dispatched
 def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
-    """`exp(-abs(x)) * bessel_i0(x)`, without overflow."""
+    """Computes `exp(-abs(x)) * bessel_i0(x)` without overflow."""
     return _of_order(0, sp.bessel_ie, x)
 
 
 @dispatched
 def bessel_i1(x: Any, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the first kind, of order 1."""
+    """Computes the modified Bessel function of the first kind of order 1."""
     return _of_order(1, sp.bessel_i, x)
 
 
 @dispatched
 def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
-    """`exp(-abs(x)) * bessel_i1(x)`, without overflow."""
+    """Computes `exp(-abs(x)) * bessel_i1(x)` without overflow."""
     return _of_order(1, sp.bessel_ie, x)
 
 
 @dispatched
 def bessel_j0(x: Any, name: str | None = None) -> Tensor:
-    """The Bessel function of the first kind, of order 0."""
+    """Computes the Bessel function of the first kind of order 0."""
     return _of_order(0, sp.bessel_j, x)
 
 
 @dispatched
 def bessel_j1(x: Any, name: str | None = None) -> Tensor:
-    """The Bessel function of the first kind, of order 1."""
+    """Computes the Bessel function of the first kind of order 1."""
     return _of_order(1, sp.bessel_j, x)
 
 
 @dispatched
 def bessel_k0(x: Any, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the second kind, of order 0; inf unless `x` is positive."""
+    """Computes the modified Bessel function of the second kind of order 0; Inf if `x <= 0`."""
     return _of_order(0, sp.bessel_k, x)
 
 
 @dispatched
 def bessel_k0e(x: Any, name: str | None = None) -> Tensor:
-    """`exp(x) * bessel_k0(x)`, without underflow."""
+    """Computes `exp(x) * bessel_k0(x)` without underflow."""
     return _of_order(0, sp.bessel_ke, x)
 
 
 @dispatched
 def bessel_k1(x: Any, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the second kind, of order 1; inf unless `x` is positive."""
+    """Computes the modified Bessel function of the second kind of order 1; Inf if `x <= 0`."""
     return _of_order(1, sp.bessel_k, x)
 
 
 @dispatched
 def bessel_k1e(x: Any, name: str | None = None) -> Tensor:
-    """`exp(x) * bessel_k1(x)`, without underflow."""
+    """Computes `exp(x) * bessel_k1(x)` without underflow."""
     return _of_order(1, sp.bessel_ke, x)
 
 
 @dispatched
 def bessel_y0(x: Any, name: str | None = None) -> Tensor:
-    """The Bessel function of the second kind, of order 0; -inf unless `x` is positive."""
+    """Computes the Bessel function of the second kind of order 0; -Inf if `x <= 0`."""
     return _of_order(0, sp.bessel_y, x)
 
 
 @dispatched
 def bessel_y1(x: Any, name: str | None = None) -> Tensor:
-    """The Bessel function of the second kind, of order 1; -inf unless `x` is positive."""
+    """Computes the Bessel function of the second kind of order 1; -Inf if `x <= 0`."""
     return _of_order(1, sp.bessel_y, x)
 
 
 def dawsn(x: Any, name: str | None = None) -> Tensor:
-    """Dawson's integral: exp(-x*x) times the integral of exp(t*t) from 0 to `x`."""
+    """Computes Dawson's integral: exp(-x*x) times the integral of exp(t*t) from 0 to `x`."""
     return unary(sp.dawsn, x)
 
 
 def expint(x: Any, name: str | None = None) -> Tensor:
-    """The exponential integral: that of exp(t) / t up to `x`. It is nan below 0.
+    """Computes the exponential integral: the integral of exp(t) / t up to `x`; NaN below 0.
 
     >>> tf.math.special.expint([1.0, 2.0]).numpy()
     array([1.8951178, 4.954234 ], dtype=float32)
@@ -127,15 +127,15 @@ def expint(x: Any, name: str | None = None) -> Tensor:
 
 
 def fresnel_cos(x: Any, name: str | None = None) -> Tensor:
-    """Fresnel's cosine integral: that of cos(pi/2 * t*t) from 0 to `x`."""
+    """Computes the Fresnel cosine integral: the integral of cos(pi/2 * t*t) from 0 to `x`."""
     return unary(sp.fresnel_cos, x)
 
 
 def fresnel_sin(x: Any, name: str | None = None) -> Tensor:
-    """Fresnel's sine integral: that of sin(pi/2 * t*t) from 0 to `x`."""
+    """Computes the Fresnel sine integral: the integral of sin(pi/2 * t*t) from 0 to `x`."""
     return unary(sp.fresnel_sin, x)
 
 
 def spence(x: Any, name: str | None = None) -> Tensor:
-    """Spence's integral: that of log(t) / (1 - t) from 1 to `x`. It is nan below 0."""
+    """Computes Spence's integral: the integral of log(t) / (1 - t) from 1 to `x`; NaN below 0."""
     return unary(sp.spence, x)

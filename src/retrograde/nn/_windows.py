@@ -22,18 +22,18 @@ class Layout(NamedTuple):
 
     ndim: int
     channels_first: bool
-    what: str  # the function that asks, for messages
+    op_name: str  # the function that asks, for messages
 
     @classmethod
-    def of(cls, data_format: str | None, ndim: int, what: str) -> Layout:
+    def of(cls, data_format: str | None, ndim: int, op_name: str) -> Layout:
         """The layout that TensorFlow's name of a data format stands for; the last if `None`."""
         last, first = _FORMATS[ndim]
         if data_format not in (None, last, first):
             error = ValueError if ndim == 1 else invalid
             raise error(
-                f'{what}: data_format is {shown(data_format)}. Expected "{last}" or "{first}".'
+                f'{op_name}: data_format is {shown(data_format)}. Expected "{last}" or "{first}".'
             )
-        return cls(ndim, data_format == first, what)
+        return cls(ndim, data_format == first, op_name)
 
     def along_space(self, value: Any, name: str) -> tuple[int, ...]:
         """One number for each axis of space, from one for all, or one for each, or `None` for 1.
@@ -45,20 +45,19 @@ class Layout(NamedTuple):
         if type(value) is int:
             numbers = [value]
         else:
-            numbers = np.ravel(integer_array(value, f"{self.what}: {name}", TypeError)).tolist()
+            numbers = np.ravel(integer_array(value, f"{self.op_name}: {name}", TypeError)).tolist()
         if len(numbers) == 1:
             numbers *= self.ndim
         elif len(numbers) == self.ndim + 2:
             numbers = self._without_ends(numbers, name)
         elif len(numbers) != self.ndim:
             raise ValueError(
-                f"{self.what}: {name} should be of length 1, {self.ndim} or "
-                f"{self.ndim + 2}. Received: {name}={as_text(value)} of length "
-                f"{len(numbers)}."
+                f"{self.op_name}: {name} should be of length 1, {self.ndim} or {self.ndim + 2}. "
+                f"Received: {name}={as_text(value)} of length {len(numbers)}."
             )
         if min(numbers) < 1:
             raise invalid(
-                f"{self.what}: {name} should be larger than 0. Received: {as_text(value)}."
+                f"{self.op_name}: {name} should be larger than 0. Received: {as_text(value)}."
             )
         return tuple(numbers)
 
@@ -68,7 +67,8 @@ class Layout(NamedTuple):
             raise UnimplementedError(
                 None,
                 None,
-                f"{self.what}: {name} is {numbers}. Expected 1 for the batch and for the channels.",
+                f"{self.op_name}: {name} is {numbers}. Expected 1 for the batch and for the "
+                "channels.",
             )
         return self.space_of(numbers)
 
@@ -88,40 +88,44 @@ class Layout(NamedTuple):
         """The windows over `space`. `explicit` says that padding may be a list of pairs."""
         if isinstance(padding, str):
             windows = padded(
-                padding_name(padding, ("SAME", "VALID"), self.what), space, size, strides, dilations
+                padding_name(padding, ("SAME", "VALID"), self.op_name),
+                space,
+                size,
+                strides,
+                dilations,
             )
         elif not explicit or not isinstance(padding, (list, tuple)):
             raise TypeError(
-                f'{self.what}: expected "SAME" or "VALID"'
+                f'{self.op_name}: expected "SAME" or "VALID"'
                 f"{', or a list of pairs,' if explicit else ''} for padding. "
                 f"Received: {shown(padding)}."
             )
         else:
             pairs = self._pairs(padding)
             windows = Windows(tuple(size), tuple(strides), pairs, tuple(dilations))
-        check_fit(windows, space, self.what)
+        check_fit(windows, space, self.op_name)
         return windows
 
     def _pairs(self, padding: Sequence) -> tuple[tuple[int, int], ...]:
         if len(padding) != self.ndim + 2:
             raise ValueError(
-                f"{self.what}: a list of paddings must have {self.ndim + 2} pairs. Received: "
+                f"{self.op_name}: a list of paddings must have {self.ndim + 2} pairs. Received: "
                 f"{as_text(padding)}."
             )
         for pair in padding:
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
                 raise ValueError(
-                    f"{self.what}: each element of a list of paddings must be a pair. Received: "
+                    f"{self.op_name}: each element of a list of paddings must be a pair. Received: "
                     f"{as_text(padding)}."
                 )
         if min(map(min, padding)) < 0:
             raise invalid(
-                f"{self.what}: paddings must not be negative. Received: {as_text(padding)}."
+                f"{self.op_name}: paddings must not be negative. Received: {as_text(padding)}."
             )
-        pairs = [tuple([as_int(n, f"{self.what}: padding") for n in pair]) for pair in padding]
+        pairs = [tuple([as_int(n, f"{self.op_name}: padding") for n in pair]) for pair in padding]
         if any(map(any, (pairs[0], pairs[1 if self.channels_first else -1]))):
             raise invalid(
-                f"{self.what}: the batch and the channels cannot be padded. Received: "
+                f"{self.op_name}: the batch and the channels cannot be padded. Received: "
                 f"{as_text(padding)}."
             )
         return tuple(self.space_of(pairs))
@@ -132,8 +136,8 @@ class Layout(NamedTuple):
         batch = shape[: max(0, x.ndim - self.ndim - 1)]
         if not batch:
             raise invalid(
-                f"{self.what}: the input must have {self.ndim + 2} axes or more. Received: shape "
-                f"{shape}."
+                f"{self.op_name}: the input must have {self.ndim + 2} axes or more. Received: "
+                f"shape {shape}."
             )
         if len(batch) > 1:
             count = int(np.prod(batch))
@@ -175,20 +179,21 @@ def _same(n: int, size: int, stride: int, dilation: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def check_fit(windows: Windows, space: Sequence[int], what: str) -> None:
+def check_fit(windows: Windows, space: Sequence[int], op_name: str) -> None:
     """Refuses windows too large for the padded space; a little too large means no window at all."""
     for n, size, stride, (low, high), dilation in zip(space, *windows, strict=True):
         extent = (size - 1) * dilation + 1
         if extent >= n + low + high + 2 * stride:
             raise invalid(
-                f"{what}: a window that spans {extent} cells does not fit into {n + low + high}, "
-                "padding included. Expected a smaller window, a smaller dilation or more padding."
+                f"{op_name}: a window that spans {extent} cells does not fit into "
+                f"{n + low + high}, padding included. Expected a smaller window, a smaller "
+                "dilation or more padding."
             )
 
 
-def padding_name(padding: Any, allowed: tuple[str, ...], what: str) -> str:
+def padding_name(padding: Any, allowed: tuple[str, ...], op_name: str) -> str:
     """`padding`, if it is one of the names `allowed`."""
     if padding not in allowed:
         expected = " or ".join(f'"{name}"' for name in allowed)
-        raise invalid(f"{what}: padding is {shown(padding)}. Expected {expected}.")
+        raise invalid(f"{op_name}: padding is {shown(padding)}. Expected {expected}.")
     return padding

@@ -93,10 +93,10 @@ def convolution(
     return _convolve(input, filters, strides, padding, layout, dilations)
 
 
-def _space_axes(filters: Tensor, what: str) -> int:
+def _space_axes(filters: Tensor, op_name: str) -> int:
     if filters.ndim not in (3, 4, 5):
         raise ValueError(
-            f"{what}: filters must have 3, 4 or 5 axes. Received: shape {filters._spec.shape}."
+            f"{op_name}: filters must have 3, 4 or 5 axes. Received: shape {filters._spec.shape}."
         )
     return filters.ndim - 2
 
@@ -118,7 +118,7 @@ def _convolve(
     def convolved(x: Tensor) -> Tensor:
         space, channels = x._spec.shape[1:-1], x._spec.shape[-1]
         windows = layout.windows(padding, space, taps, strides, dilations, explicit)
-        groups = _groups(channels, w, layout.what)
+        groups = _groups(channels, w, layout.op_name)
         return apply(ops.convolve, (x, w), {"windows": windows, "groups": groups})
 
     return layout.over_batch(convolved, x)
@@ -129,24 +129,24 @@ def check_filters(w: Tensor, layout: Layout) -> tuple[int, ...]:
     shape = w._spec.shape
     if w.ndim != layout.ndim + 2:
         raise invalid(
-            f"{layout.what}: filters must have {layout.ndim + 2} axes. Received: shape {shape}."
+            f"{layout.op_name}: filters must have {layout.ndim + 2} axes. Received: shape {shape}."
         )
     if 0 in shape[:-1]:
-        raise invalid(f"{layout.what}: filters must not be empty. Received: shape {shape}.")
+        raise invalid(f"{layout.op_name}: filters must not be empty. Received: shape {shape}.")
     return shape[: layout.ndim]
 
 
-def _groups(channels: int, w: Tensor, what: str) -> int:
+def _groups(channels: int, w: Tensor, op_name: str) -> int:
     inner, results = w._spec.shape[-2:]
     if channels % inner or not channels:
         raise invalid(
-            f"{what}: the input has {channels} channels, the filters have {inner}. Expected as "
+            f"{op_name}: the input has {channels} channels, the filters have {inner}. Expected as "
             "many, or a multiple of them in the input."
         )
     groups = channels // inner
     if results % groups:
         raise invalid(
-            f"{what}: {results} results cannot be shared among {groups} groups of channels. "
+            f"{op_name}: {results} results cannot be shared among {groups} groups of channels. "
             f"Expected a multiple of {groups}."
         )
     return groups
@@ -247,19 +247,19 @@ def _transpose(
 ) -> Tensor:
     g, w = one_dtype((input, filters))
     taps = check_filters(w, layout)
-    sizes = integers(output_shape, f"{layout.what}: output_shape", TypeError)
+    sizes = integers(output_shape, f"{layout.op_name}: output_shape", TypeError)
     shape = _output_shape(sizes, g, w, layout)
     strides = layout.along_space(strides, "strides")
     dilations = layout.along_space(dilations, "dilations")
     space, channels = layout.space_of(shape), shape[1 if layout.channels_first else -1]
     windows = layout.windows(padding, space, taps, strides, dilations, explicit)
-    groups = _groups(channels, w, layout.what)
+    groups = _groups(channels, w, layout.op_name)
     g = layout.to_last(g)
     results = (shape[0], *windows.positions(space), w._spec.shape[-1])
     if g._spec.shape != results:
         raise invalid(
-            f"{layout.what}: with channels last, an output of {shown(list(shape))} belongs to an "
-            f"input of shape {results}. Received: {g._spec.shape}."
+            f"{layout.op_name}: with channels last, an output of {shown(list(shape))} belongs to "
+            f"an input of shape {results}. Received: {g._spec.shape}."
         )
     attrs = {"windows": windows, "groups": groups, "space": tuple(space)}
     return layout.from_last(apply(ops.convolve_transposed, (g, w), attrs))
@@ -269,16 +269,16 @@ def _output_shape(sizes: Sequence[int], g: Tensor, w: Tensor, layout: Layout) ->
     """The whole shape of the output, of which `sizes` may leave out the batch and the channels."""
     if g.ndim != layout.ndim + 2:
         raise invalid(
-            f"{layout.what}: the input must have {layout.ndim + 2} axes. Received: shape "
+            f"{layout.op_name}: the input must have {layout.ndim + 2} axes. Received: shape "
             f"{g._spec.shape}."
         )
     if any(n < 0 for n in sizes):
-        raise invalid(f"{layout.what}: dimensions must be >= 0. Received: {shown(list(sizes))}.")
+        raise invalid(f"{layout.op_name}: dimensions must be >= 0. Received: {shown(list(sizes))}.")
     if len(sizes) == layout.ndim + 2:
         return sizes
     if len(sizes) != layout.ndim or layout.ndim != 2:
         raise invalid(
-            f"{layout.what}: output_shape must have {layout.ndim + 2} elements. Received: "
+            f"{layout.op_name}: output_shape must have {layout.ndim + 2} elements. Received: "
             f"{shown(list(sizes))}."
         )
     batch, channels = g._spec.shape[0], w._spec.shape[-2]

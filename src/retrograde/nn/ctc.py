@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import normalization, reduction
 from retrograde.ops._arrays import wide
@@ -53,7 +53,7 @@ def ctc_loss(
     array([0.75], dtype=float32)
     """
     x = as_tensor(logits)
-    accept(x, _FLOATS, "logits", "ctc_loss")
+    check_dtype(x, _FLOATS, "logits", "ctc_loss")
     if x.ndim != 3:
         raise invalid(f"ctc_loss: logits must have 3 axes. Received: shape {x._spec.shape}.")
     times = as_tensor(logit_length)
@@ -89,16 +89,16 @@ def _check_labels(labels: Tensor, label_length: Tensor, times: Tensor, logs: Ten
                 f"ctc_loss: expected `{argument}` of shape ({batch},). Received: shape "
                 f"{lengths._spec.shape}."
             )
-        accept(lengths, ("int32", "int64"), argument, "ctc_loss")
-    accept(labels, ("int32", "int64"), "labels", "ctc_loss")
+        check_dtype(lengths, ("int32", "int64"), argument, "ctc_loss")
+    check_dtype(labels, ("int32", "int64"), "labels", "ctc_loss")
 
 
-def blank_class(blank_index: int, num_classes: int, what: str) -> int:
+def blank_class(blank_index: int, num_classes: int, op_name: str) -> int:
     """The class of blanks, counted from the front."""
     if not -num_classes <= blank_index < num_classes:
         raise invalid(
-            f"{what}: expected blank_index from {-num_classes} to {num_classes - 1}, as there are "
-            f"{num_classes} classes. Received: {as_text(blank_index)}."
+            f"{op_name}: expected blank_index from {-num_classes} to {num_classes - 1}, as there "
+            f"are {num_classes} classes. Received: {as_text(blank_index)}."
         )
     return blank_index % num_classes
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.nn.ctc import blank_class
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import host_function
@@ -34,10 +34,10 @@ def ctc_greedy_decoder(
     >>> labels.values.numpy(), cost.numpy()
     (array([1, 0]), array([[-4.]], dtype=float32))
     """
-    what = "ctc_greedy_decoder"
-    x, lengths = _checked(inputs, sequence_length, what)
+    op_name = "ctc_greedy_decoder"
+    x, lengths = _checked(inputs, sequence_length, op_name)
     time, batch, num_classes = x.shape
-    blank = blank_class(-1 if blank_index is None else blank_index, num_classes, what)
+    blank = blank_class(-1 if blank_index is None else blank_index, num_classes, op_name)
     best = x.argmax(2)
     within = np.arange(time)[:, None] < lengths
     new = within & (best != blank)
@@ -61,22 +61,22 @@ def ctc_beam_search_decoder(
     >>> labels.values.numpy()
     array([1, 0])
     """
-    what = "ctc_beam_search_decoder"
-    x, lengths = _checked(inputs, sequence_length, what)
+    op_name = "ctc_beam_search_decoder"
+    x, lengths = _checked(inputs, sequence_length, op_name)
     if min(beam_width, top_paths) < 1 or top_paths > beam_width:
         raise invalid(
-            f"{what}: expected 1 <= top_paths <= beam_width. Received: "
+            f"{op_name}: expected 1 <= top_paths <= beam_width. Received: "
             f"top_paths={as_text(top_paths)} and beam_width={as_text(beam_width)}."
         )
     if not x.shape[2]:
-        raise invalid(f"{what}: expected at least one class. Received: shape {x.shape}.")
+        raise invalid(f"{op_name}: expected at least one class. Received: shape {x.shape}.")
     with np.errstate(invalid="ignore"):  # inputs may be infinite
         logs = x - np.logaddexp.reduce(x, 2, keepdims=True)
         found = [beam_search(logs[:n, b], beam_width, top_paths) for b, n in enumerate(lengths)]
     fewest = min((len(paths) for paths, _ in found), default=top_paths)
     if fewest < top_paths:
         raise invalid(
-            f"{what}: found only {fewest} sequences of labels. Expected at least "
+            f"{op_name}: found only {fewest} sequences of labels. Expected at least "
             f"top_paths={as_text(top_paths)}."
         )
     paths = [_sparse([paths[k] for paths, _ in found]) for k in range(top_paths)]
@@ -84,18 +84,18 @@ def ctc_beam_search_decoder(
     return paths, Tensor(scores)
 
 
-def _checked(inputs: Any, sequence_length: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+def _checked(inputs: Any, sequence_length: Any, op_name: str) -> tuple[np.ndarray, np.ndarray]:
     tensor, length = as_tensor(inputs), as_tensor(sequence_length)
-    accept(tensor, ("float32", "float64"), "inputs", what)
-    accept(length, ("int32",), "sequence_length", what)
+    check_dtype(tensor, ("float32", "float64"), "inputs", op_name)
+    check_dtype(length, ("int32",), "sequence_length", op_name)
     x, lengths = np.asarray(tensor), np.asarray(length)
     if x.ndim != 3:
-        raise invalid(f"{what}: inputs must have 3 axes. Received: shape {x.shape}.")
+        raise invalid(f"{op_name}: inputs must have 3 axes. Received: shape {x.shape}.")
     if lengths.shape != x.shape[1:2] or np.any((lengths < 0) | (lengths > x.shape[0])):
         raise FailedPreconditionError(
             None,
             None,
-            f"{what}: expected a sequence_length from 0 to {x.shape[0]} for each of the "
+            f"{op_name}: expected a sequence_length from 0 to {x.shape[0]} for each of the "
             f"{x.shape[1]} in the batch. Received: {lengths.tolist()}.",
         )
     return x, lengths

@@ -54,7 +54,7 @@ def depthwise_conv2d(
 
 def _check_axes(x: Tensor, layout: Layout) -> None:
     if x.ndim != 4:
-        raise invalid(f"{layout.what}: expected 4 axes. Received: shape {x._spec.shape}.")
+        raise invalid(f"{layout.op_name}: expected 4 axes. Received: shape {x._spec.shape}.")
 
 
 def _windows(
@@ -86,10 +86,10 @@ def depthwise_conv2d_backprop_input(
     w, g = one_dtype((filter, out_backprop))
     taps = check_filters(w, layout)
     _check_axes(g, layout)
-    shape = shape_from(input_sizes, f"{layout.what}: input_sizes")
+    shape = shape_from(input_sizes, f"{layout.op_name}: input_sizes")
     if len(shape) != 4:
         raise invalid(
-            f"{layout.what}: input_sizes must have 4 elements. Received: {shown(list(shape))}."
+            f"{layout.op_name}: input_sizes must have 4 elements. Received: {shown(list(shape))}."
         )
     space, channels = layout.space_of(shape), shape[1 if layout.channels_first else -1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
@@ -98,7 +98,7 @@ def depthwise_conv2d_backprop_input(
     _check_results(g, (shape[0], *windows.positions(space), results), layout)
     if channels != w._spec.shape[2]:
         raise invalid(
-            f"{layout.what}: an input with {channels} channels for a filter with "
+            f"{layout.op_name}: an input with {channels} channels for a filter with "
             f"{w._spec.shape[2]}. Expected as many."
         )
     attrs = {"windows": windows, "groups": channels, "space": tuple(space)}
@@ -118,10 +118,10 @@ def depthwise_conv2d_backprop_filter(
     """The gradient of `depthwise_conv2d` by its filter, which has the shape `filter_sizes`."""
     layout = Layout.of(data_format, 2, "depthwise_conv2d_backprop_filter")
     x, g = one_dtype((input, out_backprop))
-    shape = shape_from(filter_sizes, f"{layout.what}: filter_sizes")
+    shape = shape_from(filter_sizes, f"{layout.op_name}: filter_sizes")
     if len(shape) != 4:
         raise invalid(
-            f"{layout.what}: filter_sizes must have 4 elements. Received: {shown(list(shape))}."
+            f"{layout.op_name}: filter_sizes must have 4 elements. Received: {shown(list(shape))}."
         )
     y = _by_filter(x, g, shape[:2], shape[2], strides, padding, layout, dilations)
     return reshape(y, shape=shape)
@@ -149,7 +149,7 @@ def _by_filter(
 def _check_results(g: Tensor, expected: tuple[int, ...], layout: Layout) -> None:
     if g._spec.shape != expected:
         raise invalid(
-            f"{layout.what}: with channels last, out_backprop has shape {g._spec.shape}. "
+            f"{layout.op_name}: with channels last, out_backprop has shape {g._spec.shape}. "
             f"Expected {expected}, the shape of the result of the convolution."
         )
 
@@ -219,7 +219,7 @@ def conv2d_backprop_filter_v2(
     y = _by_filter(x, g, taps, groups, strides, padding, layout, dilations)
     if y._spec.shape != w._spec.shape:
         raise invalid(
-            f"{layout.what}: the gradient has shape {y._spec.shape}, the filter "
+            f"{layout.op_name}: the gradient has shape {y._spec.shape}, the filter "
             f"{w._spec.shape}. Expected the same."
         )
     return y

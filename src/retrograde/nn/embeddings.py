@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import accept
+from retrograde.math._inputs import check_dtype
 from retrograde.ops import arithmetic as ar
 from retrograde.ops._arrays import wide
 from retrograde.ops.casting import to_dtype
@@ -44,7 +44,7 @@ def embedding_lookup(
            [1., 2.]], dtype=float32)
     """
     table, places = _table(params), as_tensor(ids)
-    accept(places, ("int16", "int32", "int64"), "ids", "embedding_lookup")
+    check_dtype(places, ("int16", "int32", "int64"), "ids", "embedding_lookup")
     rows = apply(gather, (table, places), {"axis": 0})
     if max_norm is None:
         return rows
@@ -84,36 +84,36 @@ def embedding_lookup_sparse(
     array([[3.],
            [5.]], dtype=float32)
     """
-    what = "embedding_lookup_sparse"
-    rows, ids = _places(sp_ids, "sp_ids", what)
+    op_name = "embedding_lookup_sparse"
+    rows, ids = _places(sp_ids, "sp_ids", op_name)
     weights = None
     if sp_weights is not None:
-        weights = _places(sp_weights, "sp_weights", what)[1]
+        weights = _places(sp_weights, "sp_weights", op_name)[1]
         if type(sp_weights) is not type(sp_ids) or weights._spec.shape != ids._spec.shape:
             raise ValueError(
-                f"{what}: sp_ids and sp_weights must be of one kind and have values in the same "
+                f"{op_name}: sp_ids and sp_weights must be of one kind and have values in the same "
                 f"places. Received: {ids._spec.shape} ids and {weights._spec.shape} weights."
             )
-    return _combined(params, rows, ids, weights, _combiner(combiner, what), max_norm)
+    return _combined(params, rows, ids, weights, _combiner(combiner, op_name), max_norm)
 
 
-def _places(value: Any, argument: str, what: str) -> tuple[Tensor, Tensor]:
+def _places(value: Any, argument: str, op_name: str) -> tuple[Tensor, Tensor]:
     """The row of each value, and the values."""
     if isinstance(value, RaggedTensor):
         return value.value_rowids(), value.values
     if isinstance(value, SparseTensor):
         return value.indices[:, 0], value.values
     raise TypeError(
-        f"{what}: {argument} must be a SparseTensor or a RaggedTensor. Received: a "
+        f"{op_name}: {argument} must be a SparseTensor or a RaggedTensor. Received: a "
         f"{type(value).__name__}."
     )
 
 
-def _combiner(combiner: str | None, what: str) -> str:
+def _combiner(combiner: str | None, op_name: str) -> str:
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINERS:
         raise ValueError(
-            f"{what}: combiner must be one of {', '.join(map(repr, _COMBINERS))}. Received: "
+            f"{op_name}: combiner must be one of {', '.join(map(repr, _COMBINERS))}. Received: "
             f"{shown(combiner)}."
         )
     return combiner
@@ -177,16 +177,17 @@ def safe_embedding_lookup_sparse(
     array([[5.],
            [0.]], dtype=float32)
     """
-    what = "safe_embedding_lookup_sparse"
+    op_name = "safe_embedding_lookup_sparse"
     if embedding_weights is None or (
         isinstance(embedding_weights, (list, tuple)) and not embedding_weights
     ):
         raise ValueError(
-            f"{what}: embedding_weights are missing. Received: {as_text(embedding_weights)}."
+            f"{op_name}: embedding_weights are missing. Received: {as_text(embedding_weights)}."
         )
     if not isinstance(sparse_ids, SparseTensor):
         raise TypeError(
-            f"{what}: sparse_ids must be a SparseTensor. Received: a {type(sparse_ids).__name__}."
+            f"{op_name}: sparse_ids must be a SparseTensor. Received: a "
+            f"{type(sparse_ids).__name__}."
         )
     *front, last = sparse_ids.shape.as_list()
     table = (math.prod(front), last)
@@ -194,7 +195,7 @@ def safe_embedding_lookup_sparse(
     keep = _above(ids.values, -1)
     if sparse_weights is not None:
         weights = sparse_reshape(sparse_weights, table)
-        if _combiner(combiner, what) != "sum":
+        if _combiner(combiner, op_name) != "sum":
             keep = apply(ar.logical_and, (keep, _above(weights.values, 0)))
         weights = fill_empty_rows(retain(weights, keep), 1)[0]
     ids, empty = fill_empty_rows(retain(ids, keep), 0 if default_id is None else default_id)

@@ -69,34 +69,36 @@ def fractional_avg_pool(
 
 
 def _sequences(
-    value: Any, ratio: Any, pseudo_random: bool, seed: int, what: str
+    value: Any, ratio: Any, pseudo_random: bool, seed: int, op_name: str
 ) -> tuple[Tensor, np.ndarray, np.ndarray]:
     """The input, and where windows begin along its rows and columns."""
     x = as_tensor(value)
-    ratios = _ratios(ratio, what)
+    ratios = _ratios(ratio, op_name)
     if x.ndim != 4:
-        raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._spec.shape}.")
+        raise invalid(f"{op_name}: the input must have 4 axes. Received: shape {x._spec.shape}.")
     generator = bits(Draw((seed % 2**64, 0), (0, 0)) if seed else random_state.draw_key())
     bounds = []
     for n, r in zip(x._spec.shape[1:3], ratios, strict=True):
         count = int(n / r)
         if not count:
-            raise invalid(f"{what}: a ratio of {r} leaves nothing of {n} cells.")
+            raise invalid(f"{op_name}: a ratio of {r} leaves nothing of {n} cells.")
         draw = _even_bounds if pseudo_random else _shuffled_bounds
         bounds.append(draw(generator, n, count))
     return x, *bounds
 
 
-def _ratios(ratio: Any, what: str) -> tuple[float, float]:
-    ratios = [1.0, ratio, ratio, 1.0] if isinstance(ratio, (int, float)) else to_list(what, ratio)
+def _ratios(ratio: Any, op_name: str) -> tuple[float, float]:
+    ratios = (
+        [1.0, ratio, ratio, 1.0] if isinstance(ratio, (int, float)) else to_list(op_name, ratio)
+    )
     if len(ratios) != 4 or ratios[0] != 1 or ratios[-1] != 1:
         raise ValueError(
-            f"{what}: pooling_ratio must be a number or [1.0, rows, columns, 1.0]. Received: "
+            f"{op_name}: pooling_ratio must be a number or [1.0, rows, columns, 1.0]. Received: "
             f"{as_text(ratio)}."
         )
     if min(ratios) < 1:
-        raise ValueError(f"{what}: pooling_ratio should be >= 1.0. Received: {as_text(ratio)}.")
-    rows, columns = (as_float(r, f"{what}: pooling_ratio") for r in ratios[1:3])
+        raise ValueError(f"{op_name}: pooling_ratio should be >= 1.0. Received: {as_text(ratio)}.")
+    rows, columns = (as_float(r, f"{op_name}: pooling_ratio") for r in ratios[1:3])
     return rows, columns
 
 

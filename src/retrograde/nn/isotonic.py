@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import accept, axis_of
+from retrograde.math._inputs import axis_of, check_dtype
 from retrograde.ops._arrays import wide
 from retrograde.ops.arithmetic import maximum
 from retrograde.ops.casting import identity, ones_like, to_dtype
@@ -34,7 +34,7 @@ def isotonic_regression(
     (array([3. , 1.5, 1.5], dtype=float32), array([0, 1, 1], dtype=int32))
     """
     x = as_tensor(inputs)
-    accept(x, _DTYPES, "inputs", "isotonic_regression")
+    check_dtype(x, _DTYPES, "inputs", "isotonic_regression")
     if x._spec.dtype not in dtypes.FLOATING:
         x = to_dtype(x, np.dtype(np.float64 if x._spec.dtype.itemsize > 2 else np.float32))
     if not x.ndim:

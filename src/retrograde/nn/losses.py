@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.math._inputs import accept, axis_of, dtype_name
+from retrograde.math._inputs import axis_of, check_dtype, dtype_name
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import normalization, reduction
@@ -76,39 +76,39 @@ def sparse_softmax_cross_entropy_with_logits(
     >>> tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[2.0, 2.0]]).numpy()
     array([0.6931472], dtype=float32)
     """
-    what = "sparse_softmax_cross_entropy_with_logits"
-    _provided(labels, logits, what)
+    op_name = "sparse_softmax_cross_entropy_with_logits"
+    _provided(labels, logits, op_name)
     y, x = as_tensor(labels), as_tensor(logits)
     shape = x._spec.shape
     if not shape:
-        raise ValueError(f"{what}: `logits` cannot be a scalar. Received: {x}.")
+        raise ValueError(f"{op_name}: `logits` cannot be a scalar. Received: {x}.")
     if y._spec.shape != shape[:-1]:
         raise ValueError(
-            f"{what}: `labels.shape` must equal `logits.shape` except for the last dimension. "
+            f"{op_name}: `labels.shape` must equal `logits.shape` except for the last dimension. "
             f"Received: labels.shape={y._spec.shape} and logits.shape={shape}."
         )
     if y._spec.dtype not in _LABEL_DTYPES or x._spec.dtype not in dtypes.FLOATING:
-        accept(y, ("int32", "int64"), "labels", what)
-        accept(x, ("float16", "bfloat16", "float32", "float64"), "logits", what)
+        check_dtype(y, ("int32", "int64"), "labels", op_name)
+        check_dtype(x, ("float16", "bfloat16", "float32", "float64"), "logits", op_name)
     if not shape[-1]:
-        raise invalid(f"{what}: must have at least one class, but got shape {shape}.")
+        raise invalid(f"{op_name}: must have at least one class, but got shape {shape}.")
     return apply(normalization.sparse_softmax_cross_entropy, (y, x))
 
 
-def _provided(labels: Any, logits: Any, what: str) -> None:
+def _provided(labels: Any, logits: Any, op_name: str) -> None:
     if labels is None or logits is None:
         raise ValueError(
-            f"{what}: both `labels` and `logits` must be provided. Received: "
+            f"{op_name}: both `labels` and `logits` must be provided. Received: "
             f"labels={as_text(labels)} and logits={as_text(logits)}."
         )
 
 
-def _same_shape(labels: Any, logits: Any, what: str) -> tuple[Tensor, Tensor]:
-    _provided(labels, logits, what)
+def _same_shape(labels: Any, logits: Any, op_name: str) -> tuple[Tensor, Tensor]:
+    _provided(labels, logits, op_name)
     y, x = as_tensor(labels), as_tensor(logits)
     if y._spec.shape != x._spec.shape:
         raise ValueError(
-            f"{what}: `logits` and `labels` must have the same shape. Received: {x._spec.shape} "
+            f"{op_name}: `logits` and `labels` must have the same shape. Received: {x._spec.shape} "
             f"and {y._spec.shape}."
         )
     return y, x

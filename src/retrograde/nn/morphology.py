@@ -70,13 +70,13 @@ def _dilation(
     padding: str,
     data_format: str,
     dilations: Any,
-    what: str,
+    op_name: str,
 ) -> Tensor:
     if data_format != "NHWC":
-        raise ValueError(f'{what}: data_format is {shown(data_format)}. Expected "NHWC".')
-    layout = Layout.of(data_format, 2, what)
+        raise ValueError(f'{op_name}: data_format is {shown(data_format)}. Expected "NHWC".')
+    layout = Layout.of(data_format, 2, op_name)
     x, w = one_dtype((input, filters))
-    _check(x, w, what)
+    _check(x, w, op_name)
     strides = layout.along_space(strides, "strides")
     dilations = layout.along_space(dilations, "dilations")
     space, taps = x._spec.shape[1:3], w._spec.shape[:2]
@@ -94,17 +94,17 @@ def _dilation(
     return reshape(y, shape=(batch, rows, columns, channels))
 
 
-def _check(x: Tensor, w: Tensor, what: str) -> None:
+def _check(x: Tensor, w: Tensor, op_name: str) -> None:
     if x.ndim != 4:
-        raise invalid(f"{what}: the input must have 4 axes. Received: shape {x._spec.shape}.")
+        raise invalid(f"{op_name}: the input must have 4 axes. Received: shape {x._spec.shape}.")
     if w.ndim != 3 or 0 in w._spec.shape[:2]:
         raise invalid(
-            f"{what}: filters must have 3 axes, and at least one tap. Received: shape "
+            f"{op_name}: filters must have 3 axes, and at least one tap. Received: shape "
             f"{w._spec.shape}."
         )
     if x._spec.shape[-1] != w._spec.shape[-1]:
         raise invalid(
-            f"{what}: the input has {x._spec.shape[-1]} channels, the filters "
+            f"{op_name}: the input has {x._spec.shape[-1]} channels, the filters "
             f"{w._spec.shape[-1]}. Expected as many."
         )
 

@@ -58,43 +58,44 @@ def extract_volume_patches(
 
 
 def _patches(
-    value: Any, sizes: Any, strides: Any, rates: Any, padding: str, ndim: int, what: str
+    value: Any, sizes: Any, strides: Any, rates: Any, padding: str, ndim: int, op_name: str
 ) -> Tensor:
     lists = {"sizes": sizes, "strides": strides, "rates": rates}
-    inner = [_inner(value, ndim, name, what) for name, value in lists.items()]
-    padding_name(padding, ("SAME", "VALID"), what)
+    inner = [_inner(value, ndim, name, op_name) for name, value in lists.items()]
+    padding_name(padding, ("SAME", "VALID"), op_name)
     x = as_tensor(value)
     shape = x._spec.shape
     if x.ndim != ndim:
-        raise invalid(f"{what}: expected a tensor with {ndim} axes. Received: shape {shape}.")
+        raise invalid(f"{op_name}: expected a tensor with {ndim} axes. Received: shape {shape}.")
     if x._spec.dtype not in dtypes.NUMERIC:
-        raise invalid(f"{what}: dtype {dtype_name(x)} is not supported. Expected numbers.")
+        raise invalid(f"{op_name}: dtype {dtype_name(x)} is not supported. Expected numbers.")
     windows = padded(padding, shape[1:-1], *inner)
-    check_fit(windows, shape[1:-1], what)
+    check_fit(windows, shape[1:-1], op_name)
     y = apply(take_patches, (x,), {"windows": windows})
     depth = math.prod(windows.size) * shape[-1]
     return reshape(y, shape=(*y._spec.shape[: ndim - 1], depth))
 
 
-def _inner(value: Any, ndim: int, name: str, what: str) -> tuple[int, ...]:
+def _inner(value: Any, ndim: int, name: str, op_name: str) -> tuple[int, ...]:
     """The numbers for the axes of space, out of a list with one for each axis."""
     if not isinstance(value, (list, tuple)):
         raise TypeError(
-            f"{what}: expected a list of integers for `{name}`. Received: {shown(value)}."
+            f"{op_name}: expected a list of integers for `{name}`. Received: {shown(value)}."
         )
     if len(value) != ndim:
-        raise invalid(f"{what}: `{name}` has {len(value)} elements. Expected {ndim}.")
+        raise invalid(f"{op_name}: `{name}` has {len(value)} elements. Expected {ndim}.")
     if value[0] != 1 or value[-1] != 1:
         raise _refused(
             UnimplementedError,
-            f"{what}: `{name}` is {shown(list(value))}. Expected 1 for the batch and for the "
+            f"{op_name}: `{name}` is {shown(list(value))}. Expected 1 for the batch and for the "
             "channels.",
         )
     if min(value) < 1:
         raise _refused(
-            OutOfRangeError, f"{what}: `{name}` is {shown(list(value))}. Expected numbers above 0."
+            OutOfRangeError,
+            f"{op_name}: `{name}` is {shown(list(value))}. Expected numbers above 0.",
         )
-    return tuple([as_int(n, f"{what}: `{name}`") for n in value[1:-1]])
+    return tuple([as_int(n, f"{op_name}: `{name}`") for n in value[1:-1]])
 
 
 def _refused(error: type[OpError], message: str) -> OpError:

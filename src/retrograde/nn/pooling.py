@@ -150,10 +150,10 @@ def avg_pool(
     return _pool(ops.average_pool, x, ksize, strides, padding, layout)
 
 
-def _space_axes(x: Tensor, what: str) -> int:
+def _space_axes(x: Tensor, op_name: str) -> int:
     if x.ndim not in (3, 4, 5):
         raise ValueError(
-            f"{what}: the input must have 3, 4 or 5 axes. Received: shape {x._spec.shape}."
+            f"{op_name}: the input must have 3, 4 or 5 axes. Received: shape {x._spec.shape}."
         )
     return x.ndim - 2
 
@@ -228,7 +228,7 @@ def _checked(input: Any, layout: Layout) -> Tensor:
     x = as_tensor(input)
     if x.ndim != layout.ndim + 2:
         raise invalid(
-            f"{layout.what}: the input must have {layout.ndim + 2} axes. Received: shape "
+            f"{layout.op_name}: the input must have {layout.ndim + 2} axes. Received: shape "
             f"{x._spec.shape}."
         )
     return x
@@ -250,7 +250,7 @@ def _windows(
     extents = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
     if any(max(pair) >= n for pair, n in zip(windows.padding, extents, strict=True) if any(pair)):
         raise invalid(
-            f"{layout.what}: padding has to be smaller than the window. Received: "
+            f"{layout.op_name}: padding has to be smaller than the window. Received: "
             f"{list(windows.padding)} for {shown(list(size))}."
         )
     return windows

@@ -166,12 +166,12 @@ def compute_accidental_hits(
     >>> rows.numpy(), places.numpy()
     (array([1], dtype=int32), array([1]))
     """
-    what = "compute_accidental_hits"
-    true = class_matrix(true_classes, num_true, "true_classes", what)
+    op_name = "compute_accidental_hits"
+    true = class_matrix(true_classes, num_true, "true_classes", op_name)
     sampled = as_tensor(sampled_candidates)
     if sampled._spec.ndim != 1 or sampled._spec.dtype != _INT64:
         raise invalid(
-            f"{what}: sampled_candidates must be a vector of int64. Received: shape "
+            f"{op_name}: sampled_candidates must be a vector of int64. Received: shape "
             f"{sampled._spec.shape}, {sampled.dtype.name}."
         )
     rows, _, places = np.nonzero(_hits(np.asarray(true), np.asarray(sampled)))

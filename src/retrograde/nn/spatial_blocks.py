@@ -38,17 +38,17 @@ def space_to_batch_nd(
     return _space_to_batch(input, block_shape, paddings, "space_to_batch_nd")
 
 
-def _space_to_batch(input: Any, block_shape: Any, paddings: Any, what: str) -> Tensor:
+def _space_to_batch(input: Any, block_shape: Any, paddings: Any, op_name: str) -> Tensor:
     x = as_tensor(input)
-    blocks = integers(block_shape, f"{what}: block_shape", ndim=1)
-    pairs = _pairs(paddings, blocks, x, "paddings", what)
+    blocks = integers(block_shape, f"{op_name}: block_shape", ndim=1)
+    pairs = _pairs(paddings, blocks, x, "paddings", op_name)
     x = _padded(x, pairs)
     batch, *rest = x._spec.shape
     space, tail = rest[: len(blocks)], rest[len(blocks) :]
     for n, b in zip(space, blocks, strict=True):
         if n % b:
             raise invalid(
-                f"{what}: {n} cells, paddings included, cannot be cut into blocks of {b}. "
+                f"{op_name}: {n} cells, paddings included, cannot be cut into blocks of {b}. "
                 f"Received: space {space} and block_shape {shown(list(blocks))}."
             )
     counts = [n // b for n, b in zip(space, blocks, strict=True)]
@@ -62,17 +62,17 @@ def _space_to_batch(input: Any, block_shape: Any, paddings: Any, what: str) -> T
 
 def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The inverse of `space_to_batch`; `crops` cut off what was padding."""
-    what = "batch_to_space"
+    op_name = "batch_to_space"
     x = as_tensor(input)
     if isinstance(block_shape, int):
         block_shape = [block_shape] * 2
-    blocks = integers(block_shape, f"{what}: block_shape", ndim=1)
-    pairs = _pairs(crops, blocks, x, "crops", what)
+    blocks = integers(block_shape, f"{op_name}: block_shape", ndim=1)
+    pairs = _pairs(crops, blocks, x, "crops", op_name)
     count, *rest = x._spec.shape
     space, tail = rest[: len(blocks)], rest[len(blocks) :]
     if count % math.prod(blocks):
         raise invalid(
-            f"{what}: a batch of {count} is no multiple of the {math.prod(blocks)} places in a "
+            f"{op_name}: a batch of {count} is no multiple of the {math.prod(blocks)} places in a "
             f"block of {shown(list(blocks))}."
         )
     batch, ndim = count // math.prod(blocks), len(blocks)
@@ -84,7 +84,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     x = reshape(x, shape=(batch, *whole, *tail))
     for n, (low, high) in zip(whole, pairs, strict=True):
         if low + high > n:
-            raise invalid(f"{what}: cannot crop {low} and {high} of {n} cells.")
+            raise invalid(f"{op_name}: cannot crop {low} and {high} of {n} cells.")
     if not any(map(any, pairs)):
         return x
     kept = [(low, n - high, 1) for n, (low, high) in zip(whole, pairs, strict=True)]
@@ -92,24 +92,24 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
 
 def _pairs(
-    value: Any, blocks: Sequence[int], x: Tensor, name: str, what: str
+    value: Any, blocks: Sequence[int], x: Tensor, name: str, op_name: str
 ) -> list[tuple[int, int]]:
     """Paddings or crops, checked together with the blocks they belong to."""
-    pairs = integer_array(value, f"{what}: {name}")
+    pairs = integer_array(value, f"{op_name}: {name}")
     if pairs.shape != (len(blocks), 2) and (pairs.size or blocks):
         raise invalid(
-            f"{what}: {name} has shape {pairs.shape}. Expected {(len(blocks), 2)}, a pair for each "
-            "element of block_shape."
+            f"{op_name}: {name} has shape {pairs.shape}. Expected {(len(blocks), 2)}, a pair for "
+            "each element of block_shape."
         )
     if x.ndim < len(blocks) + 1:
         raise invalid(
-            f"{what}: a block of {len(blocks)} axes in a tensor of shape {x._spec.shape}. "
+            f"{op_name}: a block of {len(blocks)} axes in a tensor of shape {x._spec.shape}. "
             f"Expected {len(blocks) + 1} axes or more."
         )
     if min(blocks, default=1) < 1:
-        raise invalid(f"{what}: block_shape must be positive. Received: {shown(list(blocks))}.")
+        raise invalid(f"{op_name}: block_shape must be positive. Received: {shown(list(blocks))}.")
     if pairs.size and pairs.min() < 0:
-        raise invalid(f"{what}: {name} must not be negative. Received: {pairs.tolist()}.")
+        raise invalid(f"{op_name}: {name} must not be negative. Received: {pairs.tolist()}.")
     return [tuple(pair) for pair in pairs.tolist()]
 
 
@@ -137,17 +137,17 @@ def required_space_to_batch_paddings(
            [0, 0]], dtype=int32), array([[0, 1],
            [0, 0]], dtype=int32))
     """
-    what = "required_space_to_batch_paddings"
-    space = integers(input_shape, f"{what}: input_shape", ndim=1)
-    blocks = integers(block_shape, f"{what}: block_shape", ndim=1)
+    op_name = "required_space_to_batch_paddings"
+    space = integers(input_shape, f"{op_name}: input_shape", ndim=1)
+    blocks = integers(block_shape, f"{op_name}: block_shape", ndim=1)
     count = len(blocks)
     if base_paddings is None:
         base = np.zeros((count, 2), np.int64)
     else:
-        base = integer_array(base_paddings, f"{what}: base_paddings")
+        base = integer_array(base_paddings, f"{op_name}: base_paddings")
     if len(space) != count or base.shape != (count, 2):
         raise ValueError(
-            f"{what}: expected as many elements of input_shape and pairs of base_paddings as "
+            f"{op_name}: expected as many elements of input_shape and pairs of base_paddings as "
             f"block_shape has, {count}. Received: {shown(list(space))} and {base.tolist()}."
         )
     extra = -(np.array(space, np.int64) + base.sum(axis=1)) % np.array(blocks, np.int64)
@@ -170,32 +170,32 @@ def with_space_to_batch(
 
     `op(input, num_spatial_dims, padding)` so works on cells that lie `dilation_rate` apart.
     """
-    what = "with_space_to_batch"
+    op_name = "with_space_to_batch"
     x = as_tensor(input)
-    rates = integer_array(dilation_rate, f"{what}: dilation_rate")
+    rates = integer_array(dilation_rate, f"{op_name}: dilation_rate")
     if rates.ndim != 1 or not rates.size:
         raise ValueError(
-            f"{what}: dilation_rate must be a list. Received: {as_text(dilation_rate)}."
+            f"{op_name}: dilation_rate must be a list. Received: {as_text(dilation_rate)}."
         )
     if rates.min() < 1:
-        raise ValueError(f"{what}: dilation_rate must be positive. Received: {rates.tolist()}.")
+        raise ValueError(f"{op_name}: dilation_rate must be positive. Received: {rates.tolist()}.")
     if data_format is not None:
-        expect(data_format, str, what, "a data_format of type str")
+        expect(data_format, str, op_name, "a data_format of type str")
     first = 2 if data_format is not None and data_format.startswith("NC") else 1
     axes = (
         list(range(first, first + len(rates)))
         if spatial_dims is None
-        else to_list(what, spatial_dims)
+        else to_list(op_name, spatial_dims)
     )
     if not axes or axes != sorted(set(axes)) or axes[0] < 1:
-        raise ValueError(f"{what}: spatial_dims must increase from 1 on. Received: {axes}.")
+        raise ValueError(f"{op_name}: spatial_dims must increase from 1 on. Received: {axes}.")
     if axes[-1] >= x.ndim:
         raise ValueError(
-            f"{what}: spatial_dims {axes} are beyond the axes of shape {x._spec.shape}."
+            f"{op_name}: spatial_dims {axes} are beyond the axes of shape {x._spec.shape}."
         )
     if (rates == 1).all():
         return op(x, len(rates), padding)
-    base = _base_paddings(padding, filter_shape, rates, what)
+    base = _base_paddings(padding, filter_shape, rates, op_name)
     space = [x._spec.shape[axis] for axis in axes]
     paddings, crops = required_space_to_batch_paddings(space, rates, base)
     places = [axis - 1 for axis in axes]
@@ -206,15 +206,15 @@ def with_space_to_batch(
     return batch_to_space(y, blocks.tolist(), wide_crops)
 
 
-def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray, what: str) -> np.ndarray:
+def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray, op_name: str) -> np.ndarray:
     """What turns "SAME" into "VALID"."""
     if padding not in ("SAME", "VALID"):
-        raise ValueError(f'{what}: padding is {shown(padding)}. Expected "SAME" or "VALID".')
+        raise ValueError(f'{op_name}: padding is {shown(padding)}. Expected "SAME" or "VALID".')
     if padding == "VALID":
         return np.zeros((len(rates), 2), np.int64)
     if filter_shape is None:
-        raise ValueError(f'{what}: filter_shape is needed for padding "SAME".')
-    sizes = integer_array(filter_shape, f"{what}: filter_shape")[: len(rates)]
+        raise ValueError(f'{op_name}: filter_shape is needed for padding "SAME".')
+    sizes = integer_array(filter_shape, f"{op_name}: filter_shape")[: len(rates)]
     total = (sizes - 1) * rates
     return np.stack([total // 2, total - total // 2], axis=1)
 
@@ -257,12 +257,12 @@ def depth_to_space(
 
 
 def _depth_arguments(
-    input: Any, block_size: Any, data_format: str, what: str
+    input: Any, block_size: Any, data_format: str, op_name: str
 ) -> tuple[Layout, Tensor, int]:
-    layout = Layout.of(data_format, 2, what)
-    x, block = as_tensor(input), integer(block_size, f"{what}: block_size")
+    layout = Layout.of(data_format, 2, op_name)
+    x, block = as_tensor(input), integer(block_size, f"{op_name}: block_size")
     if x.ndim != 4:
-        raise invalid(f"{what}: expected 4 axes. Received: shape {x._spec.shape}.")
+        raise invalid(f"{op_name}: expected 4 axes. Received: shape {x._spec.shape}.")
     if block < 2:
-        raise invalid(f"{what}: block_size must be at least 2. Received: {block}.")
+        raise invalid(f"{op_name}: block_size must be at least 2. Received: {block}.")
     return layout, layout.to_last(x), block

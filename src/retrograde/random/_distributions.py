@@ -26,24 +26,24 @@ _COUNTS = ("float16", "float32", "float64", "int32", "int64")  # for numbers of 
 _HALF_TO_DOUBLE = ("float16", "float32", "float64")
 
 
-def one_of(dtype: Any, allowed: tuple[str, ...], what: str) -> np.dtype:
+def one_of(dtype: Any, allowed: tuple[str, ...], op_name: str) -> np.dtype:
     """The NumPy dtype of `dtype`, which has to be one of `allowed`."""
     wanted = numpy_dtype(dtype)
     name = dtypes.of(wanted).name
     if name not in allowed:
         raise invalid(
-            f"{what}: dtype {name} is not supported. Expected one of {', '.join(allowed)}."
+            f"{op_name}: dtype {name} is not supported. Expected one of {', '.join(allowed)}."
         )
     return wanted
 
 
-def _ending_in(shape: tuple[int, ...], parameters: tuple[Tensor, ...], what: str) -> None:
+def _ending_in(shape: tuple[int, ...], parameters: tuple[Tensor, ...], op_name: str) -> None:
     """Refuses a `shape` of samples into which the parameters do not broadcast."""
     common = broadcast(*(p._spec.shape for p in parameters))
     if common is None or shape[len(shape) - len(common) :] != tuple(common):
         shapes = " and ".join(str(tuple(p._spec.shape)) for p in parameters)
         raise invalid(
-            f"{what}: the shape of the samples must end in that of the parameters, broadcast. "
+            f"{op_name}: the shape of the samples must end in that of the parameters, broadcast. "
             f"Received: shape {shape}, parameters of shape {shapes}."
         )
 
@@ -122,22 +122,22 @@ def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
 
     `parameters` are means, standard deviations, lower and upper ends.
     """
-    what = "stateless_parameterized_truncated_normal"
+    op_name = "stateless_parameterized_truncated_normal"
     tensors = tuple(as_tensor(p) for p in parameters)
-    dtype = one_of(tensors[0]._spec.dtype, _HALF_TO_DOUBLE, what)
-    sizes = shape_from(shape, what)
-    _ending_in(sizes, tensors, what)
-    x = anew(_truncated, draw, *tensors, shape=sizes, dtype=dtype, what=what)
+    dtype = one_of(tensors[0]._spec.dtype, _HALF_TO_DOUBLE, op_name)
+    sizes = shape_from(shape, op_name)
+    _ending_in(sizes, tensors, op_name)
+    x = anew(_truncated, draw, *tensors, shape=sizes, dtype=dtype, op_name=op_name)
     return apply(sampling.implicit_truncated_normal, (x, *tensors))
 
 
 @register_function
-def _truncated(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, what: str) -> Any:
-    mean, stddev, low, high = (_real(p, what) for p in parameters)
+def _truncated(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_name: str) -> Any:
+    mean, stddev, low, high = (_real(p, op_name) for p in parameters)
     finite = np.isfinite(mean).all() and np.isfinite(stddev).all()
     if not (finite and np.all(stddev > 0) and np.all(low < high)):
         raise invalid(
-            f"{what}: expected finite means, stddevs > 0 and minvals < maxvals. Received: "
+            f"{op_name}: expected finite means, stddevs > 0 and minvals < maxvals. Received: "
             f"{mean}, {stddev}, {low} and {high}."
         )
     unit = _truncated_unit(bits(draw).random(shape), (low - mean) / stddev, (high - mean) / stddev)
@@ -161,28 +161,28 @@ def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
     return np.where(right, -x, x)
 
 
-def _real(x: np.ndarray, what: str) -> np.ndarray:
+def _real(x: np.ndarray, op_name: str) -> np.ndarray:
     """The values of `x`, which are real numbers, in double precision."""
     if x.dtype not in dtypes.REAL:
         name = dtypes.of(x.dtype).name
-        raise invalid(f"{what}: expected real numbers. Received: dtype {name}.")
+        raise invalid(f"{op_name}: expected real numbers. Received: dtype {name}.")
     return np.asarray(x).astype(np.float64)
 
 
 # Counts
 
 
-def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, what: str) -> Tensor:
+def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, op_name: str) -> Tensor:
     """Poisson numbers; a rate below 0 counts as 0. `shape` is the shape of all samples."""
-    wanted = one_of(dtype, _COUNTS, what)
-    return anew(_counts, draw, as_tensor(lam), shape=shape, dtype=wanted, what=what)
+    wanted = one_of(dtype, _COUNTS, op_name)
+    return anew(_counts, draw, as_tensor(lam), shape=shape, dtype=wanted, op_name=op_name)
 
 
 @register_function
-def _counts(draw: Draw, lam: np.ndarray, shape: tuple, dtype: np.dtype, what: str) -> Any:
-    rates = _real(lam, what)
+def _counts(draw: Draw, lam: np.ndarray, shape: tuple, dtype: np.dtype, op_name: str) -> Any:
+    rates = _real(lam, op_name)
     if not np.all(rates < 2.0**62):
-        raise invalid(f"{what}: expected rates below 2 ** 62. Received: {rates}.")
+        raise invalid(f"{op_name}: expected rates below 2 ** 62. Received: {rates}.")
     return np.asarray(bits(draw).poisson(np.maximum(rates, 0), shape)).astype(dtype)
 
 
@@ -193,28 +193,28 @@ def stateless_poisson(draw: Draw, shape: Any, lam: Any, dtype: Any) -> Tensor:
     return poisson(draw, sizes, rates, dtype, "stateless_poisson")
 
 
-def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, what: str) -> Tensor:
+def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, op_name: str) -> Tensor:
     """How many of `counts` trials succeed, each with probability `probs`."""
-    wanted, sizes = one_of(dtype, _COUNTS, what), shape_from(shape, what)
+    wanted, sizes = one_of(dtype, _COUNTS, op_name), shape_from(shape, op_name)
     trials, chances = as_tensor(counts), as_tensor(probs)
-    _ending_in(sizes, (trials, chances), what)
-    return anew(_successes, draw, trials, chances, shape=sizes, dtype=wanted, what=what)
+    _ending_in(sizes, (trials, chances), op_name)
+    return anew(_successes, draw, trials, chances, shape=sizes, dtype=wanted, op_name=op_name)
 
 
 @register_function
-def _successes(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, what: str) -> Any:
-    n, p = (_real(x, what) for x in parameters)
+def _successes(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_name: str) -> Any:
+    n, p = (_real(x, op_name) for x in parameters)
     if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
         raise invalid(
-            f"{what}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. "
+            f"{op_name}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. "
             f"Received: {n} and {p}."
         )
     return np.asarray(bits(draw).binomial(n.astype(np.int64), p, shape)).astype(dtype)
 
 
-def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str) -> Tensor:
+def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, op_name: str) -> Tensor:
     """Classes, by where uniform numbers fall among the running sums of their probabilities."""
-    x, count = as_tensor(logits), integer(num_samples, what)
+    x, count = as_tensor(logits), integer(num_samples, op_name)
     wanted = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
     if dtypes.of(wanted).name not in ("int32", "int64"):
         raise ValueError(
@@ -223,17 +223,19 @@ def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, what: str
     shape = x._spec.shape
     if len(shape) != 2 or not shape[1]:
         raise invalid(
-            f"{what}: logits should be a matrix with a column for each class, at least one. "
+            f"{op_name}: logits should be a matrix with a column for each class, at least one. "
             f"Received: shape {shape}."
         )
     if count < 0:
-        raise invalid(f"{what}: num_samples should not be negative. Received: {count}.")
-    return anew(_classes, draw, x, count=count, dtype=wanted, what=what)
+        raise invalid(f"{op_name}: num_samples should not be negative. Received: {count}.")
+    return anew(_classes, draw, x, count=count, dtype=wanted, op_name=op_name)
 
 
 @register_function
-def _classes(draw: Draw, logits: np.ndarray, count: int, dtype: np.dtype, what: str) -> np.ndarray:
-    x = _real(logits, what)
+def _classes(
+    draw: Draw, logits: np.ndarray, count: int, dtype: np.dtype, op_name: str
+) -> np.ndarray:
+    x = _real(logits, op_name)
     with np.errstate(all="ignore"):  # a row may have no probability at all
         ends = np.cumsum(np.exp(x - x.max(1, keepdims=True)), axis=1)
     u = bits(draw).random((len(x), count)) * ends[:, -1:]
@@ -247,14 +249,14 @@ def _classes(draw: Draw, logits: np.ndarray, count: int, dtype: np.dtype, what: 
 
 def gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
     """Gamma numbers: `shape` of them for each of the parameters, which are broadcast."""
-    what = "gamma"
-    wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, what), shape_from(shape, what)
+    op_name = "gamma"
+    wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, op_name), shape_from(shape, op_name)
     shapes, rates = _gamma_parameters(alpha, beta, wanted)
     parameters = tuple(p for p in (shapes, rates) if p is not None)
     common = broadcast(*(p._spec.shape for p in parameters))
     if common is None:
         raise invalid(
-            f"{what}: the shapes of alpha and beta must broadcast. Received: "
+            f"{op_name}: the shapes of alpha and beta must broadcast. Received: "
             f"{shapes._spec.shape} and {rates._spec.shape}."
         )
     return _gamma(draw, (*sizes, *common), shapes, rates)
@@ -262,10 +264,10 @@ def gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
 
 def stateless_gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
     """Gamma numbers of a `shape` that ends in that of the parameters."""
-    what = "stateless_gamma"
-    wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, what), shape_from(shape, what)
+    op_name = "stateless_gamma"
+    wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, op_name), shape_from(shape, op_name)
     shapes, rates = _gamma_parameters(alpha, beta, wanted)
-    _ending_in(sizes, tuple(p for p in (shapes, rates) if p is not None), what)
+    _ending_in(sizes, tuple(p for p in (shapes, rates) if p is not None), op_name)
     return _gamma(draw, sizes, shapes, rates)
 
 

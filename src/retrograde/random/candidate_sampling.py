@@ -56,8 +56,8 @@ def uniform_candidate_sampler(
     array([[0.5],
            [0.5]], dtype=float32)
     """
-    what = "uniform_candidate_sampler"
-    _check_range(range_max, what)
+    op_name = "uniform_candidate_sampler"
+    _check_range(range_max, op_name)
 
     def draw(generator: np.random.Generator, count: int) -> np.ndarray:
         return generator.integers(0, range_max, count)
@@ -65,7 +65,7 @@ def uniform_candidate_sampler(
     def chance(classes: np.ndarray) -> np.ndarray:
         return np.full(classes.shape, 1 / range_max)
 
-    true = _true_classes(true_classes, num_true, num_sampled, range_max, what)
+    true = _true_classes(true_classes, num_true, num_sampled, range_max, op_name)
     key = random_state.draw_key(seed)
     return _sample(key, draw, chance, range_max, true, num_sampled, unique)
 
@@ -83,8 +83,8 @@ def log_uniform_candidate_sampler(
 
     The probability of class k is `(log(k + 2) - log(k + 1)) / log(range_max + 1)`.
     """
-    what = "log_uniform_candidate_sampler"
-    _check_range(range_max, what)
+    op_name = "log_uniform_candidate_sampler"
+    _check_range(range_max, op_name)
     whole = np.log1p(range_max)
 
     def draw(generator: np.random.Generator, count: int) -> np.ndarray:
@@ -95,7 +95,7 @@ def log_uniform_candidate_sampler(
     def chance(classes: np.ndarray) -> np.ndarray:
         return np.log1p(1 / (classes + 1.0)) / whole
 
-    true = _true_classes(true_classes, num_true, num_sampled, range_max, what)
+    true = _true_classes(true_classes, num_true, num_sampled, range_max, op_name)
     key = random_state.draw_key(seed)
     return _sample(key, draw, chance, range_max, true, num_sampled, unique)
 
@@ -120,9 +120,9 @@ def learned_unigram_candidate_sampler(
     counts its `true_classes`, for the next. Without a `seed`, every call starts anew; so they all
     do after `tf.random.set_seed`.
     """
-    what = "learned_unigram_candidate_sampler"
-    _check_range(range_max, what)
-    true = _true_classes(true_classes, num_true, num_sampled, range_max, what)
+    op_name = "learned_unigram_candidate_sampler"
+    _check_range(range_max, op_name)
+    true = _true_classes(true_classes, num_true, num_sampled, range_max, op_name)
     key = (seed, num_true, num_sampled, bool(unique), range_max)
     with _learning:
         known = _learned.get(key)
@@ -166,55 +166,58 @@ def fixed_unigram_candidate_sampler(
     ... ).true_expected_count.numpy()
     array([[1.]], dtype=float32)
     """
-    what = "fixed_unigram_candidate_sampler"
-    _check_range(range_max, what)
+    op_name = "fixed_unigram_candidate_sampler"
+    _check_range(range_max, op_name)
     if isinstance(unigrams, range):  # which may be longer than `len` can tell
-        unigrams = to_list(what, unigrams)
+        unigrams = to_list(op_name, unigrams)
     if bool(vocab_file) == bool(len(unigrams)):
         raise invalid(
-            f"{what}: expected one of vocab_file and unigrams. Received: "
+            f"{op_name}: expected one of vocab_file and unigrams. Received: "
             f"vocab_file={shown(vocab_file)} and unigrams={shown(list(unigrams))}."
         )
-    found = unigrams or _weights_in(vocab_file, what)
-    exponent = as_float(distortion, f"{what}: distortion")
+    found = unigrams or _weights_in(vocab_file, op_name)
+    exponent = as_float(distortion, f"{op_name}: distortion")
     with np.errstate(all="ignore"):  # checked below
         given = np.asarray(as_tensor(found, np.dtype(np.float64))) ** exponent
     if given.ndim != 1:
-        raise invalid(f"{what}: unigrams must be a list of numbers. Received: {as_text(unigrams)}.")
+        raise invalid(
+            f"{op_name}: unigrams must be a list of numbers. Received: {as_text(unigrams)}."
+        )
     weights = np.concatenate([np.zeros(num_reserved_ids), given])[shard::num_shards]
     if len(weights) != range_max:
         raise invalid(
-            f"{what}: range_max must be the number of weights. Received: "
+            f"{op_name}: range_max must be the number of weights. Received: "
             f"range_max={as_text(range_max)}, and {len(weights)} weights."
         )
     if not (np.isfinite(weights).all() and np.all(weights >= 0) and weights.any()):
         raise invalid(
-            f"{what}: weights must be finite and at least 0, and not all 0. Received: {weights}."
+            f"{op_name}: weights must be finite and at least 0, and not all 0. Received: {weights}."
         )
-    true = _true_classes(true_classes, num_true, num_sampled, range_max, what)
+    true = _true_classes(true_classes, num_true, num_sampled, range_max, op_name)
     draw_key = random_state.draw_key(seed)
     return _sample(draw_key, *_weighted(weights), true, num_sampled, unique)
 
 
-def _weights_in(vocab_file: str, what: str) -> list[float]:
+def _weights_in(vocab_file: str, op_name: str) -> list[float]:
     try:
         with open(os.fspath(vocab_file), "rb") as lines:  # an integer would name an open file
-            return [_weight(line, n, what) for n, line in enumerate(lines, 1) if line.strip()]
+            return [_weight(line, n, op_name) for n, line in enumerate(lines, 1) if line.strip()]
     except FileNotFoundError:
         raise NotFoundError(
-            None, None, f"{what}: there is no vocab_file {shown(vocab_file)}."
+            None, None, f"{op_name}: there is no vocab_file {shown(vocab_file)}."
         ) from None
     except OSError as error:
         raise as_tensorflow(error, os.fspath(vocab_file)) from None
 
 
-def _weight(line: bytes, number: int, what: str) -> float:
+def _weight(line: bytes, number: int, op_name: str) -> float:
     """Returns the number at the end of a line."""
     word = line.rpartition(b",")[2]
     weight = parse_number(word, dtypes.float64)
     if weight is None:
         raise invalid(
-            f"{what}: line {number} of vocab_file ends in {word.strip()[:80]!r}. Expected a number."
+            f"{op_name}: line {number} of vocab_file ends in {word.strip()[:80]!r}. Expected a "
+            "number."
         )
     return weight
 
@@ -233,57 +236,57 @@ def all_candidate_sampler(
     >>> tf.random.all_candidate_sampler([[1]], 1, 3, True).sampled_candidates.numpy()
     array([0, 1, 2])
     """
-    what = "all_candidate_sampler"
-    true = _true_classes(true_classes, num_true, num_sampled, num_sampled, what)
+    op_name = "all_candidate_sampler"
+    true = _true_classes(true_classes, num_true, num_sampled, num_sampled, op_name)
     counts = [np.ones(shape, np.float32) for shape in (true._spec.shape, (num_sampled,))]
     return Sample(Tensor(np.arange(num_sampled)), *map(Tensor, counts))
 
 
-def _check_integers(what: str, **arguments: Any) -> None:
+def _check_integers(op_name: str, **arguments: Any) -> None:
     for name, value in arguments.items():
         if not isinstance(value, int):
-            raise TypeError(f"{what}: {name} must be an int. Received: {shown(value)}.")
+            raise TypeError(f"{op_name}: {name} must be an int. Received: {shown(value)}.")
 
 
-def _check_range(range_max: int, what: str) -> None:
-    _check_integers(what, range_max=range_max)
+def _check_range(range_max: int, op_name: str) -> None:
+    _check_integers(op_name, range_max=range_max)
     if range_max < 1:
-        raise invalid(f"{what}: range_max must be at least 1. Received: {range_max}.")
+        raise invalid(f"{op_name}: range_max must be at least 1. Received: {range_max}.")
 
 
 def _true_classes(
-    true_classes: Any, num_true: int, num_sampled: int, range_max: int, what: str
+    true_classes: Any, num_true: int, num_sampled: int, range_max: int, op_name: str
 ) -> Tensor:
-    _check_integers(what, num_true=num_true, num_sampled=num_sampled)
-    true = class_matrix(true_classes, num_true, "true_classes", what)
+    _check_integers(op_name, num_true=num_true, num_sampled=num_sampled)
+    true = class_matrix(true_classes, num_true, "true_classes", op_name)
     if num_sampled < 1:
-        raise invalid(f"{what}: num_sampled must be at least 1. Received: {num_sampled}.")
-    return _inside(true, range_max, what)
+        raise invalid(f"{op_name}: num_sampled must be at least 1. Received: {num_sampled}.")
+    return _inside(true, range_max, op_name)
 
 
 @host_function
-def _inside(true: Tensor, range_max: int, what: str) -> Tensor:
+def _inside(true: Tensor, range_max: int, op_name: str) -> Tensor:
     classes = np.asarray(true)
     outside = (classes < 0) | (classes >= range_max)
     if outside.any():
         raise invalid(
-            f"{what}: true classes must be in [0, {range_max}). Received: {classes[outside][0]}."
+            f"{op_name}: true classes must be in [0, {range_max}). Received: {classes[outside][0]}."
         )
     return Tensor(classes)
 
 
-def class_matrix(classes: Any, num_true: int, argument: str, what: str) -> Tensor:
+def class_matrix(classes: Any, num_true: int, argument: str, op_name: str) -> Tensor:
     """`classes`, of which there are `num_true` in each row, as a tensor of int64."""
     tensor = as_tensor(classes, None if tensor_or_variable(classes) is not None else _INT64)
     shape = tensor._spec.shape
     if tensor._spec.dtype != _INT64:
         raise invalid(
-            f"{what}: `{argument}` has dtype {tensor.dtype.name}. Expected int64: use tf.cast."
+            f"{op_name}: `{argument}` has dtype {tensor.dtype.name}. Expected int64: use tf.cast."
         )
     if num_true < 1 or len(shape) != 2 or shape[1] != num_true:
         raise invalid(
-            f"{what}: `{argument}` must be a matrix with num_true columns, at least one. Received: "
-            f"shape {shape}, num_true={as_text(num_true)}."
+            f"{op_name}: `{argument}` must be a matrix with num_true columns, at least one. "
+            f"Received: shape {shape}, num_true={as_text(num_true)}."
         )
     return tensor
 

@@ -170,9 +170,9 @@ class Generator:
 
     def uniform_full_int(self, shape: Any, dtype: Any = dtypes.uint64, name: Any = None) -> Tensor:
         """Integers from the whole range of `dtype`, all equally likely."""
-        what = "uniform_full_int"
-        wanted = distributions.one_of(dtype, ("int32", "int64", "uint32", "uint64"), what)
-        return full_range(self._draw(), shape_from(shape, what), wanted)
+        op_name = "uniform_full_int"
+        wanted = distributions.one_of(dtype, ("int32", "int64", "uint32", "uint64"), op_name)
+        return full_range(self._draw(), shape_from(shape, op_name), wanted)
 
     def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for stateless functions, one in each column."""

@@ -11,32 +11,32 @@ from retrograde.ops.arguments import integer_array
 from retrograde.values.errors import invalid
 
 
-def whole_number(value: Any, argument: str, what: str, wrong: Any = invalid) -> int:
+def whole_number(value: Any, argument: str, op_name: str, wrong: Any = invalid) -> int:
     """The integer that `value` is; `wrong` makes the error for what is none."""
     if type(value) is int:
         return value
-    array = integer_array(value, f"{what}: `{argument}`", wrong)
+    array = integer_array(value, f"{op_name}: `{argument}`", wrong)
     if array.ndim:
         raise ValueError(
-            f"{what}: `{argument}` must be one integer. Received: shape {array.shape}."
+            f"{op_name}: `{argument}` must be one integer. Received: shape {array.shape}."
         )
     return int(array)
 
 
-def at_least(least: int, value: Any, argument: str, what: str, wrong: Any = invalid) -> int:
+def at_least(least: int, value: Any, argument: str, op_name: str, wrong: Any = invalid) -> int:
     """The integer that `value` is, if it is not less than `least`."""
-    number = whole_number(value, argument, what, wrong)
+    number = whole_number(value, argument, op_name, wrong)
     if number < least:
-        raise invalid(f"{what}: `{argument}` must be at least {least}. Received: {number}.")
+        raise invalid(f"{op_name}: `{argument}` must be at least {least}. Received: {number}.")
     return number
 
 
-def check_rank(x: Tensor, least: int, what: str, wrong: Any = ValueError) -> None:
+def check_rank(x: Tensor, least: int, op_name: str, wrong: Any = ValueError) -> None:
     """Refuses an `x` of fewer than `least` axes."""
     if x._spec.ndim < least:
         axes = "1 axis" if least == 1 else f"{least} axes"
         raise wrong(
-            f"{what}: the input must have at least {axes}. Received: shape {x._spec.shape}."
+            f"{op_name}: the input must have at least {axes}. Received: shape {x._spec.shape}."
         )
 
 

@@ -60,43 +60,44 @@ def idct(
     return _dct(input, _INVERSE[int(type)], n, axis, norm, "idct")
 
 
-def _wrong_type(kind: Any, what: str) -> ValueError:
-    return ValueError(f"{what}: `type` must be 1, 2, 3 or 4. Received: {kind}.")
+def _wrong_type(kind: Any, op_name: str) -> ValueError:
+    return ValueError(f"{op_name}: `type` must be 1, 2, 3 or 4. Received: {kind}.")
 
 
-def _dct(value: Any, kind: Any, n: Any, axis: int, norm: str | None, what: str) -> Tensor:
+def _dct(value: Any, kind: Any, n: Any, axis: int, norm: str | None, op_name: str) -> Tensor:
     x = as_tensor(value)
     if axis != -1:
         raise NotImplementedError(
-            f"{what}: `axis` must be -1, the last. Received: {axis}. Use tf.transpose for another."
+            f"{op_name}: `axis` must be -1, the last. Received: {axis}. Use tf.transpose for "
+            "another."
         )
     if kind not in _INVERSE:
-        raise _wrong_type(kind, what)
+        raise _wrong_type(kind, op_name)
     if norm not in (None, "ortho"):
-        raise ValueError(f"{what}: `norm` must be None or 'ortho'. Received: {shown(norm)}.")
+        raise ValueError(f"{op_name}: `norm` must be None or 'ortho'. Received: {shown(norm)}.")
     if x._spec.dtype not in ft.REAL:
         raise TypeError(
-            f"{what}: the input has dtype {dtype_name(x)}. Expected float32 or float64."
+            f"{op_name}: the input has dtype {dtype_name(x)}. Expected float32 or float64."
         )
-    check_rank(x, 1, what, IndexError)
+    check_rank(x, 1, op_name, IndexError)
     if kind == 1 and norm:
-        raise ValueError(f"{what}: there is no orthonormal transform of type 1. Use norm=None.")
+        raise ValueError(f"{op_name}: there is no orthonormal transform of type 1. Use norm=None.")
     if kind == 1 and x._spec.shape[-1] < 2:
         raise ValueError(
-            f"{what}: type 1 needs at least 2 elements along the last axis. Received: shape "
+            f"{op_name}: type 1 needs at least 2 elements along the last axis. Received: shape "
             f"{x._spec.shape}."
         )
     if n is not None:
-        x = _with_length(x, n, what)
+        x = _with_length(x, n, op_name)
     if kind == 1 and x._spec.shape[-1] == 1:
         return identity(x)
     return apply(ft.dct, (x,), {"kind": int(kind), "ortho": norm == "ortho"})
 
 
-def _with_length(x: Tensor, n: Any, what: str) -> Tensor:
-    size = whole_number(n, "n", what, TypeError)
+def _with_length(x: Tensor, n: Any, op_name: str) -> Tensor:
+    size = whole_number(n, "n", op_name, TypeError)
     if size < 1:
-        raise ValueError(f"{what}: `n` must be None or at least 1. Received: {size}.")
+        raise ValueError(f"{op_name}: `n` must be None or at least 1. Received: {size}.")
     return ft.resized(x, (*x._spec.shape[:-1], size))
 
 

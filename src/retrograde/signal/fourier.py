@@ -200,35 +200,35 @@ def _as_complex(value: Any) -> Tensor:
     return as_tensor(value, hint=_COMPLEX64)
 
 
-def _half_spectrum(value: Any, what: str) -> Tensor:
+def _half_spectrum(value: Any, op_name: str) -> Tensor:
     x = as_tensor(value, hint=_COMPLEX64)
     if x._spec.dtype not in dtypes.COMPLEX:
         raise ValueError(
-            f"{what}: the input has dtype {dtype_name(x)}. Expected complex64 or complex128."
+            f"{op_name}: the input has dtype {dtype_name(x)}. Expected complex64 or complex128."
         )
     return x
 
 
-def _as_real(value: Any, what: str) -> Tensor:
+def _as_real(value: Any, op_name: str) -> Tensor:
     x = as_tensor(value, hint=_FLOAT32)
     if x._spec.dtype not in ft.REAL:
         raise ValueError(
-            f"{what}: the input has dtype {dtype_name(x)}. Expected float32 or float64."
+            f"{op_name}: the input has dtype {dtype_name(x)}. Expected float32 or float64."
         )
     return x
 
 
-def _axes(axes: Any, x: Tensor, what: str, least: int = 0) -> tuple[int, ...]:
+def _axes(axes: Any, x: Tensor, op_name: str, least: int = 0) -> tuple[int, ...]:
     """The axes to transform, in the order in which they are given."""
-    given = range(x.ndim) if axes is None else integers(axes, f"{what}: `axes`", ndim=1)
+    given = range(x.ndim) if axes is None else integers(axes, f"{op_name}: `axes`", ndim=1)
     if len(given) > x.ndim or len(given) < least:
         raise ValueError(
-            f"{what}: {len(given)} axes for an input of shape {x._spec.shape}. Expected at least "
-            f"{least} and at most {x.ndim}."
+            f"{op_name}: {len(given)} axes for an input of shape {x._spec.shape}. Expected at "
+            f"least {least} and at most {x.ndim}."
         )
-    places = tuple(normalize_axis(axis, x.ndim, what) for axis in given)
+    places = tuple(normalize_axis(axis, x.ndim, op_name) for axis in given)
     if len(set(places)) < len(places):
-        raise invalid(f"{what}: `axes` must all be different. Received: {shown(list(given))}.")
+        raise invalid(f"{op_name}: `axes` must all be different. Received: {shown(list(given))}.")
     return places
 
 
@@ -236,22 +236,22 @@ def _last(x: Tensor, rank: int) -> tuple[int, ...]:
     return tuple(range(x.ndim - rank, x.ndim))
 
 
-def _complex_transform(primitive: Primitive, value: Any, rank: int, what: str) -> Tensor:
+def _complex_transform(primitive: Primitive, value: Any, rank: int, op_name: str) -> Tensor:
     x = _as_complex(value)
-    check_rank(x, rank, what, invalid)
-    return _transform(primitive, x, None, _last(x, rank), None, what)
+    check_rank(x, rank, op_name, invalid)
+    return _transform(primitive, x, None, _last(x, rank), None, op_name)
 
 
-def _from_real(value: Any, fft_length: Any, rank: int, what: str) -> Tensor:
-    x = _as_real(value, what)
-    check_rank(x, rank, what)
-    return _transform(ft.rfft, x, fft_length, _last(x, rank), None, what)
+def _from_real(value: Any, fft_length: Any, rank: int, op_name: str) -> Tensor:
+    x = _as_real(value, op_name)
+    check_rank(x, rank, op_name)
+    return _transform(ft.rfft, x, fft_length, _last(x, rank), None, op_name)
 
 
-def _to_real(value: Any, fft_length: Any, rank: int, what: str) -> Tensor:
-    x = _half_spectrum(value, what)
-    check_rank(x, rank, what)
-    return _transform(ft.irfft, x, fft_length, _last(x, rank), None, what)
+def _to_real(value: Any, fft_length: Any, rank: int, op_name: str) -> Tensor:
+    x = _half_spectrum(value, op_name)
+    check_rank(x, rank, op_name)
+    return _transform(ft.irfft, x, fft_length, _last(x, rank), None, op_name)
 
 
 def _transform(
@@ -260,24 +260,25 @@ def _transform(
     fft_length: Any,
     axes: tuple[int, ...],
     norm: str | None,
-    what: str,
+    op_name: str,
 ) -> Tensor:
     if norm not in (None, *_NORMS):
         raise ValueError(
-            f"{what}: `norm` must be None or one of {', '.join(_NORMS)}. Received: {shown(norm)}."
+            f"{op_name}: `norm` must be None or one of {', '.join(_NORMS)}. Received: "
+            f"{shown(norm)}."
         )
     if not axes:
         return identity(x)
     attrs = {
         "axes": axes,
-        "lengths": _lengths(primitive, x, fft_length, axes, what),
+        "lengths": _lengths(primitive, x, fft_length, axes, op_name),
         "norm": norm or "backward",
     }
     return apply(primitive, (x,), attrs)
 
 
 def _lengths(
-    primitive: Primitive, x: Tensor, fft_length: Any, axes: tuple[int, ...], what: str
+    primitive: Primitive, x: Tensor, fft_length: Any, axes: tuple[int, ...], op_name: str
 ) -> tuple[int, ...]:
     """The number of points along each axis."""
     sizes = [x._spec.shape[axis] for axis in axes]
@@ -285,11 +286,12 @@ def _lengths(
         if primitive is ft.irfft:
             sizes[-1] = max(0, 2 * (sizes[-1] - 1))
     else:
-        sizes = integers(fft_length, f"{what}: `fft_length`", TypeError, ndim=1)
+        sizes = integers(fft_length, f"{op_name}: `fft_length`", TypeError, ndim=1)
     if len(sizes) != len(axes):
         raise invalid(
-            f"{what}: `fft_length` has {len(sizes)} sizes. Expected {len(axes)}, one for each axis."
+            f"{op_name}: `fft_length` has {len(sizes)} sizes. Expected {len(axes)}, one for each "
+            "axis."
         )
     if min(sizes) < 1 and (x._spec.size or fft_length is not None):
-        raise invalid(f"{what}: the length must be at least 1. Received: {shown(list(sizes))}.")
+        raise invalid(f"{op_name}: the length must be at least 1. Received: {shown(list(sizes))}.")
     return tuple(sizes)

@@ -38,30 +38,30 @@ def linear_to_mel_weight_matrix(
            [0.  , 0.35],
            [0.  , 0.  ]], dtype=float32)
     """
-    what = "linear_to_mel_weight_matrix"
-    num_bands = whole_number(num_mel_bins, "num_mel_bins", what)
-    rate = as_float(sample_rate, f"{what}: sample_rate")
-    low = as_float(lower_edge_hertz, f"{what}: lower_edge_hertz")
-    high = as_float(upper_edge_hertz, f"{what}: upper_edge_hertz")
+    op_name = "linear_to_mel_weight_matrix"
+    num_bands = whole_number(num_mel_bins, "num_mel_bins", op_name)
+    rate = as_float(sample_rate, f"{op_name}: sample_rate")
+    low = as_float(lower_edge_hertz, f"{op_name}: lower_edge_hertz")
+    high = as_float(upper_edge_hertz, f"{op_name}: upper_edge_hertz")
     dtype = dtypes.as_dtype(dtype)
     if num_bands < 1:
-        raise ValueError(f"{what}: `num_mel_bins` must be at least 1. Received: {num_bands}.")
+        raise ValueError(f"{op_name}: `num_mel_bins` must be at least 1. Received: {num_bands}.")
     if low < 0 or low >= high:
         raise ValueError(
-            f"{what}: expected 0 <= `lower_edge_hertz` < `upper_edge_hertz`. Received: {low} and "
-            f"{high}."
+            f"{op_name}: expected 0 <= `lower_edge_hertz` < `upper_edge_hertz`. Received: {low} "
+            f"and {high}."
         )
     if rate <= 0 or high > rate / 2:
         raise ValueError(
-            f"{what}: `upper_edge_hertz` must not exceed half of `sample_rate`. Received: {high} "
-            f"and {rate}."
+            f"{op_name}: `upper_edge_hertz` must not exceed half of `sample_rate`. Received: "
+            f"{high} and {rate}."
         )
     if not dtype.is_floating:
-        raise ValueError(f"{what}: `dtype` must be a float dtype. Received: {dtype.name}.")
-    num_bins = whole_number(num_spectrogram_bins, "num_spectrogram_bins", what)
+        raise ValueError(f"{op_name}: `dtype` must be a float dtype. Received: {dtype.name}.")
+    num_bins = whole_number(num_spectrogram_bins, "num_spectrogram_bins", op_name)
     if num_bins < 1:
         raise ValueError(
-            f"{what}: `num_spectrogram_bins` must be at least 1. Received: {num_bins}."
+            f"{op_name}: `num_spectrogram_bins` must be at least 1. Received: {num_bins}."
         )
     mels = _mel(np.linspace(0.0, rate / 2, num_bins))[:, None]
     edges = np.linspace(_mel(low), _mel(high), num_bands + 2)
@@ -78,10 +78,12 @@ def _mel(hertz: Any) -> Any:
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
     """Mel-frequency cepstral coefficients: `dct` of type 2, over the root of twice the bands."""
-    what = "mfccs_from_log_mel_spectrograms"
+    op_name = "mfccs_from_log_mel_spectrograms"
     x = as_tensor(log_mel_spectrograms)
-    check_rank(x, 1, what, IndexError)
+    check_rank(x, 1, op_name, IndexError)
     size = x._spec.shape[-1]
     if not size:
-        raise ValueError(f"{what}: there must be at least 1 band. Received: shape {x._spec.shape}.")
+        raise ValueError(
+            f"{op_name}: there must be at least 1 band. Received: shape {x._spec.shape}."
+        )
     return along(dct(x), 1 / math.sqrt(2 * size))

@@ -77,11 +77,11 @@ def inverse_stft(
     return overlap_and_add(frames, frame_step)
 
 
-def _points(fft_length: Any, frame_length: int, what: str) -> int:
+def _points(fft_length: Any, frame_length: int, op_name: str) -> int:
     """The length of the Fourier transform."""
     if fft_length is None:
         return 1 << (frame_length - 1).bit_length()
-    return whole_number(fft_length, "fft_length", what)
+    return whole_number(fft_length, "fft_length", op_name)
 
 
 def inverse_stft_window_fn(
@@ -96,9 +96,9 @@ def inverse_stft_window_fn(
     """
 
     def window(frame_length: Any, dtype: Any) -> Tensor:
-        what = "inverse_stft_window_fn"
-        length = at_least(0, frame_length, "frame_length", what)
-        step = at_least(1, frame_step, "frame_step", what)
+        op_name = "inverse_stft_window_fn"
+        length = at_least(0, frame_length, "frame_length", op_name)
+        step = at_least(1, frame_step, "frame_step", op_name)
         forward = as_tensor(forward_window_fn(frame_length, dtype=dtype))
         overlaps = -(-length // step)
         squares = pad(square(forward), [[0, overlaps * step - length]])

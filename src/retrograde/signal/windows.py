@@ -46,12 +46,12 @@ def hamming_window(
     return _raised_cosine(window_length, periodic, dtype, 0.54, "hamming_window")
 
 
-def _raised_cosine(length: Any, periodic: Any, dtype: Any, middle: float, what: str) -> Tensor:
-    length, dtype = _arguments(length, dtype, what)
+def _raised_cosine(length: Any, periodic: Any, dtype: Any, middle: float, op_name: str) -> Tensor:
+    length, dtype = _arguments(length, dtype, op_name)
     if length == 1:
         return Tensor(np.ones(1, dtype))
     period = length if periodic and length % 2 == 0 else length - 1
-    angles = 2 * np.pi * allocate(what, np.arange, length) / (period or 1)
+    angles = 2 * np.pi * allocate(op_name, np.arange, length) / (period or 1)
     return Tensor((middle - (1 - middle) * np.cos(angles)).astype(dtype))
 
 
@@ -111,9 +111,11 @@ def window_of(window_fn: Callable, frames: Tensor) -> Any:
     return window_fn(Tensor(kind(length)), dtype=frames.dtype)
 
 
-def _arguments(window_length: Any, dtype: Any, what: str, least: int = 0) -> tuple[int, np.dtype]:
+def _arguments(
+    window_length: Any, dtype: Any, op_name: str, least: int = 0
+) -> tuple[int, np.dtype]:
     dtype = dtypes.as_dtype(dtype)
     if not dtype.is_floating:
-        raise ValueError(f"{what}: `dtype` must be a float dtype. Received: {dtype.name}.")
-    length = at_least(least, window_length, "window_length", what, TypeError)
+        raise ValueError(f"{op_name}: `dtype` must be a float dtype. Received: {dtype.name}.")
+    length = at_least(least, window_length, "window_length", op_name, TypeError)
     return length, dtype.numpy_dtype

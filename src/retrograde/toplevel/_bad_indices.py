@@ -10,11 +10,11 @@ from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
-def are_ignored(policy: str, what: str) -> bool:
+def are_ignored(policy: str, op_name: str) -> bool:
     """Whether coordinates outside count nothing; otherwise they are an error."""
     if policy not in ("", "DEFAULT", "ERROR", "IGNORE"):
         raise invalid(
-            f"{what}: bad_indices_policy must be 'DEFAULT', 'ERROR' or 'IGNORE'. Received: "
+            f"{op_name}: bad_indices_policy must be 'DEFAULT', 'ERROR' or 'IGNORE'. Received: "
             f"{shown(policy)}."
         )
     return policy == "IGNORE"

@@ -88,10 +88,10 @@ def global_norm(t_list: Sequence[Any], name: Any = None) -> Tensor:
     return sqrt(total)
 
 
-def _sequence(t_list: Any, what: str) -> list:
+def _sequence(t_list: Any, op_name: str) -> list:
     if not isinstance(t_list, (list, tuple)):
         raise TypeError(
-            f"{what}: `t_list` should be a sequence of tensors. Received {type(t_list)}."
+            f"{op_name}: `t_list` should be a sequence of tensors. Received {type(t_list)}."
         )
     return list(t_list)
 

@@ -328,9 +328,9 @@ def foldr(
     return _fold("foldr", fn, elems, initializer, reverse=True)
 
 
-def _fold(what: str, fn: Callable, elems: Any, initializer: Any, reverse: bool) -> Any:
+def _fold(op_name: str, fn: Callable, elems: Any, initializer: Any, reverse: bool) -> Any:
     _check_callable(fn, "fn")
-    a, rest, expected = _start(what, _Rows(elems, reverse), initializer)
+    a, rest, expected = _start(op_name, _Rows(elems, reverse), initializer)
     for row in rest:
         a = fn(a, row)
         assert_same_structure(expected, a)
@@ -338,7 +338,7 @@ def _fold(what: str, fn: Callable, elems: Any, initializer: Any, reverse: bool) 
     return pack(list(map(convert_to_tensor, leaves)))
 
 
-def _start(what: str, rows: _Rows, initializer: Any) -> tuple[Any, Iterator, Any]:
+def _start(op_name: str, rows: _Rows, initializer: Any) -> tuple[Any, Iterator, Any]:
     """The first value to carry on, the slices that are left, and the structure to keep to."""
     rest = iter(rows)
     if initializer is not None:
@@ -346,7 +346,9 @@ def _start(what: str, rows: _Rows, initializer: Any) -> tuple[Any, Iterator, Any
         return pack(list(map(convert_to_tensor, leaves))), rest, initializer
     if not rows.count:
         raise OutOfRangeError(
-            None, None, f"{what}: `elems` has no slices. Expected at least one, or an initializer."
+            None,
+            None,
+            f"{op_name}: `elems` has no slices. Expected at least one, or an initializer.",
         )
     return next(rest), rest, rows.structure
 

@@ -224,12 +224,12 @@ def _steps(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
         for x in (start, limit, delta)
     ]
     wanted = wanted or _widest(ends)
-    for x, what in zip(ends, ("start", "limit", "delta"), strict=True):
+    for x, op_name in zip(ends, ("start", "limit", "delta"), strict=True):
         if x.ndim:
-            raise invalid(f"range: {what} must be a scalar. Received: shape {x.shape}.")
+            raise invalid(f"range: {op_name} must be a scalar. Received: shape {x.shape}.")
         if x.dtype not in dtypes.REAL:
             name = dtypes.of(x.dtype).name
-            raise TypeError(f"range: {what} must be a real number. Received: dtype {name}.")
+            raise TypeError(f"range: {op_name} must be a real number. Received: dtype {name}.")
     first, last, step = (x.astype(wanted)[()] for x in ends)
     if step == 0:
         raise invalid("range: requires delta != 0.")

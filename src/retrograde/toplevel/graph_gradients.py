@@ -56,12 +56,12 @@ def hessians(
     return found
 
 
-def _traced_back(what: str, targets: list, sources: list, stops: list) -> tuple:
+def _traced_back(op_name: str, targets: list, sources: list, stops: list) -> tuple:
     """A tape that has seen the way from `sources` to `targets`, with both as they are on it."""
     recording = thread.recorders.recording
     if recording is None:
         raise RuntimeError(
-            f"tf.{what} is not supported when eager execution is enabled. Use tf.GradientTape "
+            f"tf.{op_name} is not supported when eager execution is enabled. Use tf.GradientTape "
             "instead."
         )
     from retrograde.program.tf_gradients import traced_back

@@ -67,8 +67,10 @@ def _moves(begin: Any) -> bool:
 def _moving_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """A part that other calls of a function find elsewhere."""
     for axis, (size, n) in enumerate(zip(sizes, x._spec.shape, strict=True)):
-        what = f"slice: a part of size {size} of axis {axis}, which has size {n}, must have begin"
-        start = check_range(begin[axis], low=0, high=n - size + 1, what=what)
+        op_name = (
+            f"slice: a part of size {size} of axis {axis}, which has size {n}, must have begin"
+        )
+        start = check_range(begin[axis], low=0, high=n - size + 1, what=op_name)
         places = start + np.arange(size).astype(begin._spec.dtype)
         x = indexing.gather(x, places, axis=axis, whole=True)
     return x
@@ -203,12 +205,12 @@ def gather(
     return gather_batches(x, places, at, batch)
 
 
-def _check_batches(x: Tensor, indices: Tensor, batch: int, what: str) -> None:
+def _check_batches(x: Tensor, indices: Tensor, batch: int, op_name: str) -> None:
     shapes = tuple(x._spec.shape[:batch]), tuple(indices._spec.shape[:batch])
     if shapes[0] != shapes[1] or len(shapes[0]) < batch:
         raise invalid(
-            f"{what}: params and indices start with {shapes[0]} and {shapes[1]}. Expected {batch} "
-            "axes of the same sizes, as batch_dims says."
+            f"{op_name}: params and indices start with {shapes[0]} and {shapes[1]}. Expected "
+            f"{batch} axes of the same sizes, as batch_dims says."
         )
 
 
@@ -252,11 +254,11 @@ def gather_nd(
     return indexing.gather_nd(x, places, batch_dims=batch)
 
 
-def _check_coordinates(indices: Tensor, ndim: int, what: str) -> None:
+def _check_coordinates(indices: Tensor, ndim: int, op_name: str) -> None:
     shape = indices._spec.shape
     if not shape or shape[-1] > ndim:
         raise invalid(
-            f"{what}: indices have shape {shape}. Expected a last axis with at most {ndim} "
+            f"{op_name}: indices have shape {shape}. Expected a last axis with at most {ndim} "
             "coordinates, as many as there are axes to index."
         )
 
@@ -277,29 +279,29 @@ def scatter_nd(
     return indexing.scatter_nd(values, places, shape=sizes, batch_dims=0)
 
 
-def _check_updates(indices: Tensor, values: Tensor, shape: tuple[int, ...], what: str) -> None:
-    _check_coordinates(indices, len(shape), what)
+def _check_updates(indices: Tensor, values: Tensor, shape: tuple[int, ...], op_name: str) -> None:
+    _check_coordinates(indices, len(shape), op_name)
     *outer, depth = indices._spec.shape
     expected = (*outer, *shape[depth:])
     if tuple(values._spec.shape) != expected:
         raise invalid(
-            f"{what}: updates have shape {tuple(values._spec.shape)}. Expected {expected} for "
+            f"{op_name}: updates have shape {tuple(values._spec.shape)}. Expected {expected} for "
             f"indices of shape {tuple(indices._spec.shape)} into shape {tuple(shape)}."
         )
 
 
 def _operands(
-    tensor: Any, indices: Any, updates: Any, what: str, policy: str = ""
+    tensor: Any, indices: Any, updates: Any, op_name: str, policy: str = ""
 ) -> tuple[Tensor, ...]:
     x, values = one_dtype((tensor, updates))
-    places = indices_from(indices, what)
+    places = indices_from(indices, op_name)
     if x._spec.dtype != values._spec.dtype:
         raise invalid(
-            f"{what}: the tensor has dtype {x.dtype.name} and the updates {values.dtype.name}. "
+            f"{op_name}: the tensor has dtype {x.dtype.name} and the updates {values.dtype.name}. "
             "Expected the same."
         )
-    _check_updates(places, values, x._spec.shape, what)
-    if are_ignored(policy, what):
+    _check_updates(places, values, x._spec.shape, op_name)
+    if are_ignored(policy, op_name):
         places, values = left_out(places, values, x._spec.shape)
     return x, values, places
 
@@ -481,10 +483,10 @@ def argsort(
     return indexing.argsort(x, axis=at, descending=_descending(direction))
 
 
-def _place(axis: Any, x: Tensor, what: str) -> int:
+def _place(axis: Any, x: Tensor, op_name: str) -> int:
     if axis is None or isinstance(axis, range) or np.ndim(axis):
-        raise ValueError(f"{what}: `axis` must be a single integer. Received: {shown(axis)}.")
-    return normalize_axis(axis, x._spec.ndim, what)
+        raise ValueError(f"{op_name}: `axis` must be a single integer. Received: {shown(axis)}.")
+    return normalize_axis(axis, x._spec.ndim, op_name)
 
 
 def _descending(direction: str) -> bool:

@@ -161,11 +161,11 @@ def _called_again(func: Callable, tensors: tuple) -> Any:
 
 
 def _decorator(operation: Callable, func: Any, Tout: Any) -> Callable:
-    what = operation.__name__
+    op_name = operation.__name__
     if Tout is None:
-        raise TypeError(f"{what}: `Tout` is missing. Expected the dtype of the result.")
+        raise TypeError(f"{op_name}: `Tout` is missing. Expected the dtype of the result.")
     if func is not None:
-        raise TypeError(f"{what}: `inp` is missing. Expected the list of arguments for `func`.")
+        raise TypeError(f"{op_name}: `inp` is missing. Expected the list of arguments for `func`.")
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)

@@ -253,16 +253,16 @@ def _places(count: int) -> list[None]:
     return allocate("TensorArray", [None].__mul__, count)
 
 
-def _whole_number(value: Any, what: str) -> int:
+def _whole_number(value: Any, op_name: str) -> int:
     """An integer that may come as a tensor; its value leaves for Python then."""
     try:
         number = value.__index__()
     except (AttributeError, TypeError):
         raise TypeError(
-            f"TensorArray: expected an integer for the {what}. Received: {shown(value)}."
+            f"TensorArray: expected an integer for the {op_name}. Received: {shown(value)}."
         ) from None
     if not -(2**63) <= number < 2**63:
-        raise ValueError(f"TensorArray: the {what} {number} is out of range for int64.")
+        raise ValueError(f"TensorArray: the {op_name} {number} is out of range for int64.")
     return number
 
 

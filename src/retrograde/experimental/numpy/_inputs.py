@@ -92,6 +92,6 @@ def promoted_inexact(*values: Any) -> list[Tensor]:
     return [inexact(x) for x in promoted(*values)]
 
 
-def refuse(argument: str, what: str) -> ValueError:
+def refuse(argument: str, op_name: str) -> ValueError:
     """The error for an argument that is in the signature only because it is in NumPy's."""
-    return ValueError(f"{what}: the argument `{argument}` is not supported. Leave it out.")
+    return ValueError(f"{op_name}: the argument `{argument}` is not supported. Leave it out.")

@@ -126,10 +126,10 @@ def lcm(x1: Any, x2: Any) -> Tensor:
     return apply(ar.lcm, _integers(x1, x2, "lcm"))
 
 
-def _integers(x1: Any, x2: Any, what: str) -> tuple[Tensor, ...]:
+def _integers(x1: Any, x2: Any, op_name: str) -> tuple[Tensor, ...]:
     x1, x2 = promoted(x1, x2)
     if x1._spec.dtype not in dtypes.INTEGER:
-        raise ValueError(f"{what}: expected integers. Received: {x1.dtype.name}.")
+        raise ValueError(f"{op_name}: expected integers. Received: {x1.dtype.name}.")
     return x1, x2
 
 

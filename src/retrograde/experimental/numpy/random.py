@@ -35,8 +35,8 @@ def seed(s: int) -> None:
     stateful.set_seed(number)
 
 
-def _sizes(size: Any, what: str) -> tuple[int, ...]:
-    return () if size is None else shape_from(size, what)
+def _sizes(size: Any, op_name: str) -> tuple[int, ...]:
+    return () if size is None else shape_from(size, op_name)
 
 
 def standard_normal(size: Any = None) -> Tensor:

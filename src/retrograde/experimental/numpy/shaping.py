@@ -172,10 +172,10 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
     return tf.stack(promoted(*to_list("stack", arrays)), axis)
 
 
-def _joined(tup: Any, at_least: Any, axis: int, what: str) -> Tensor:
-    xs = [at_least(x) for x in to_list(what, tup)]
+def _joined(tup: Any, at_least: Any, axis: int, op_name: str) -> Tensor:
+    xs = [at_least(x) for x in to_list(op_name, tup)]
     if not xs:
-        raise ValueError(f"{what}: expected at least one array. Received: {as_text(tup)}.")
+        raise ValueError(f"{op_name}: expected at least one array. Received: {as_text(tup)}.")
     return concatenate(xs, 0 if xs[0].ndim == 1 else axis)
 
 
@@ -216,15 +216,15 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     return tf.split(x, sizes, axis)
 
 
-def _split_along(ary: Any, indices_or_sections: Any, axis: int, what: str) -> list[Tensor]:
+def _split_along(ary: Any, indices_or_sections: Any, axis: int, op_name: str) -> list[Tensor]:
     x = tensor_of(ary)
     axis = 0 if axis == 1 and x.ndim == 1 else axis
-    whole = x._spec.shape[normalize_axis(axis, x.ndim, what)]
+    whole = x._spec.shape[normalize_axis(axis, x.ndim, op_name)]
     if isinstance(indices_or_sections, int) and (
         indices_or_sections < 1 or whole % indices_or_sections
     ):
         raise ValueError(
-            f"{what}: cannot cut {whole} places into {as_text(indices_or_sections)} equal parts."
+            f"{op_name}: cannot cut {whole} places into {as_text(indices_or_sections)} equal parts."
         )
     return split(x, indices_or_sections, axis)
 
