@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -73,6 +73,8 @@ class Primitive:
         "writes",
     )
 
+    accepts: Any  # a frozenset of dtypes, or `None`
+
     def __init__(
         self,
         name: str,
@@ -106,7 +108,7 @@ class Primitive:
         self.writes: Any = None
         self.on_strings: Callable | None = None
         self.put_off: Callable | None = None
-        self.plans: dict[tuple[int, ...], Plan | bool] = {}
+        self.plans: dict[tuple[int, ...], Plan | Literal[False]] = {}
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Applies the primitive to Tensors; on raw arrays, runs the kernel alone. For rules."""
@@ -135,7 +137,7 @@ class Primitive:
         kernel = self.on_numpy if arrays[0].size < MANY else self.on_many
         return kernel(*arrays, **attrs)
 
-    def plan(self, key: tuple[int, ...]) -> Plan | bool:
+    def plan(self, key: tuple[int, ...]) -> Plan | Literal[False]:
         """Returns the plan by which a tape handles a call; `False` if no gradient flows.
 
         `key` says of each input whether it is `CONNECTED`; or `ALIGNED`, if the primitive is
@@ -151,8 +153,9 @@ class Primitive:
             return plan_for((), self.joint, connected, self)
         if self.vjps is None:
             return None
+        partials: Any = self.partials
         states = enumerate(key)
-        rules = tuple([(self.partials if s == ALIGNED else self.vjps)[i] for i, s in states])
+        rules = tuple([(partials if s == ALIGNED else self.vjps)[i] for i, s in states])
         return plan_for(rules, None, connected, self)
 
     def __repr__(self) -> str:
@@ -179,6 +182,7 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     """Runs `primitive` on tensors, notifies the recorders, returns a tensor or a tuple of them."""
     if (namespaces.foreign or waiting) and _are_unusual(inputs):
         return _apply_unusual(primitive, inputs, attrs)
+    y: Any
     recorders = thread.recorders
     quietly = recorders.quietly
     try:
@@ -243,6 +247,7 @@ def _are_unusual(inputs: tuple[Tensor, ...]) -> bool:
 
 def _apply_unusual(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
     """Applies a primitive to inputs that are batched, foreign or lazily evaluated."""
+    y: Any
     foreign = namespaces.foreign and namespaces.concerns([x._spec for x in inputs])
     if not foreign and (y := _deferred(primitive, inputs, attrs)) is not None:
         return y  # the result of a lazily evaluated input can be lazy too

@@ -47,7 +47,7 @@ class Batched:
     """
 
     __slots__ = ("dtype", "level", "shape", "value")
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any, level: Level) -> None:
         array = value._array if isinstance(value, Tensor) else value

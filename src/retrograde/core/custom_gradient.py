@@ -18,7 +18,7 @@ from retrograde.core.recorders import Recorder, listening, notify, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import as_array, tensor_or_variable
-from retrograde.values.source_location import caller_location
+from retrograde.values.source_location import Place, caller_location
 
 
 class CustomName(str):
@@ -29,6 +29,9 @@ class CustomName(str):
     """
 
     __slots__ = ("place", "withheld")
+
+    place: Place | None
+    withheld: tuple[int, ...]
 
     def __new__(cls, name: str) -> CustomName:
         self = super().__new__(cls, name)
@@ -44,8 +47,9 @@ class CustomName(str):
             self.withheld = tuple([i for i, x in enumerate(found) if x is None])
             return found
 
-        noting.of = getattr(rule, "of", None)
-        return noting
+        noted: Any = noting
+        noted.of = getattr(rule, "of", None)
+        return noted
 
 
 class CustomCall:
@@ -129,7 +133,7 @@ class _Decorated:
                 f"function uses variables: {variables}"
             )
 
-        def rule(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
+        def pull(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
             upstream = g if type(g) is tuple else (g,)
             if not variables:
                 return _one_each(grad_fn(*upstream), inputs)
@@ -141,6 +145,7 @@ class _Decorated:
                 )
             return _one_each(gradients, inputs) + _converted(of_variables, variables)
 
+        rule: Any = pull
         rule.of = (self._f, args, kwargs, variables)  # for `verify`
         return record_custom(getattr(self, "__name__", "custom"), rule, inputs + variables, result)
 
@@ -204,7 +209,7 @@ def _tied(call: CustomCall, sources: tuple, outputs: list[Tensor]) -> list[Tenso
     level = innermost([x._array for x in (*sources, *outputs)])
     recorders = thread.recorders
     outer = [] if level is None else [r for r in recorders if r in level.outer]
-    if outer:
+    if level is not None and outer:
         flags = [_is_at(level, x) for x in sources]
         whole = tuple([x._array.value if f else x for x, f in zip(sources, flags, strict=True)])
         values = [of_all(y, level, required.broadcast_to) for y in outputs]

@@ -88,7 +88,7 @@ class IndexedSlices(CompositeTensor):
         return self._values.device
 
     def _components(self) -> tuple[Tensor, ...]:
-        parts = (self._values, self._indices, self._dense_shape)
+        parts: tuple = (self._values, self._indices, self._dense_shape)
         parts = parts if self._dense_shape is not None else parts[:2]
         return tuple([Tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in parts])
 

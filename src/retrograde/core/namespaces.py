@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -110,7 +110,7 @@ def placed(array: Any) -> Any:
     return _place.put(array)
 
 
-def run(kernel: Any, arrays: list, attrs: dict) -> Any:
+def run(kernel: Any, arrays: Sequence[Any], attrs: dict) -> Any:
     """A kernel in the namespace of arrays some of which are JAX's, where 64 bits are 64 bits."""
     jax = sys.modules["jax"]  # has been imported by whoever made such arrays
     with jax.enable_x64(True):

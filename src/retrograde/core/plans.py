@@ -40,13 +40,13 @@ class Plan:
     user_code: bool = False
     name: str = ""
     primitive: Any = None
-    pull: tuple[Callable, Callable] | None = None
+    pull: tuple[Callable, ...] | None = None
     passes_rows: bool = False
     takes_none: bool = False
 
     def __post_init__(self) -> None:
         if self.pull is None:
-            pull = _pull_user_code if self.user_code else _pull_joint
+            pull: Callable = _pull_user_code if self.user_code else _pull_joint
             one = partial(pull, self.joint, self.connected)
             self.pull = (one, one if self.user_code else partial(one, on_tensors=True))
 
@@ -57,8 +57,8 @@ def plan_for(
     """Returns the plan for a call with these inputs connected; `None` if no gradient flows."""
     name = "" if primitive is None else primitive.name
     if joint is not None:
-        reads = what_is_read(joint, len(connected), skip=2)
-        return Plan(saver(tuple(reads)), (), joint, connected, False, name, primitive)
+        reads = tuple(what_is_read(joint, len(connected), skip=2))
+        return Plan(saver(reads), (), joint, connected, False, name, primitive)
     pairs = zip(rules, connected, strict=True)
     chosen = tuple((i, rule) for i, (rule, wanted) in enumerate(pairs) if wanted and rule)
     if not chosen:

@@ -52,8 +52,15 @@ class Guard(NamedTuple):
     how: str
     where: Any
 
-    outputs = ()
-    has_side_effects = True
+    @property
+    def has_side_effects(self) -> bool:
+        """True: it can end the run."""
+        return True
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """No values."""
+        return ()
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -71,10 +78,24 @@ class Write(NamedTuple):
     variable: int
     value: int
 
-    outputs = ()
-    has_side_effects = True
-    inputs = Guard.inputs
-    renamed = Guard.renamed
+    @property
+    def has_side_effects(self) -> bool:
+        """True: it changes a variable."""
+        return True
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """No values."""
+        return ()
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The value."""
+        return (self.value,)
+
+    def renamed(self, same: Mapping[int, int]) -> Write:
+        """Returns a write of the value that is equal, if `same` has one."""
+        return self._replace(value=same.get(self.value, self.value))
 
 
 class ReadVariable(NamedTuple):
@@ -83,8 +104,15 @@ class ReadVariable(NamedTuple):
     variable: int
     value: int
 
-    inputs = ()
-    has_side_effects = False
+    @property
+    def has_side_effects(self) -> bool:
+        """False: the read is not needed if nothing uses the value."""
+        return False
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """No values."""
+        return ()
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -105,7 +133,10 @@ class CustomGradient(NamedTuple):
     values: tuple[int, ...]
     outputs: tuple[int, ...]
 
-    has_side_effects = False
+    @property
+    def has_side_effects(self) -> bool:
+        """False: it only computes."""
+        return False
 
     @property
     def inputs(self) -> tuple[int, ...]:

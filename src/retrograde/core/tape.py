@@ -6,7 +6,7 @@ import contextlib
 import operator
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from retrograde.core.apply import Primitive
 from retrograde.core.backward import Cotangents, backward_pass, depending_on
@@ -27,6 +27,11 @@ from retrograde.core.tape_arguments import (
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.source_location import caller_location
+
+if TYPE_CHECKING:
+    from retrograde._api.declarations import TapeMethods as _TapeBase
+else:
+    _TapeBase = Recorder
 
 _ONLY = (CONNECTED,)
 _plan_of = operator.itemgetter(0)
@@ -50,7 +55,7 @@ class _Defaults:
 defaults = _Defaults()
 
 
-class GradientTape(Recorder):
+class GradientTape(_TapeBase):
     """Records operations inside a `with` block, for differentiation afterwards.
 
     Trainable variables are watched when they are read, unless `watch_accessed_variables` is false.
@@ -98,7 +103,9 @@ class GradientTape(Recorder):
     defers = True
     # A tape with options becomes an instance of a subclass, which has these in `_extras`: see
     # `diagnose/tape_options.py`.
-    _places = _ledger = _on_none = None
+    _places: Any = None
+    _ledger: Any = None
+    _on_none: Any = None
 
     def __init__(
         self,
@@ -120,11 +127,11 @@ class GradientTape(Recorder):
         self._variables: dict[int, Any] = {}
         # A call is a tuple of its plan, the ids of its inputs and outputs, what its rules read, and
         # its attributes. `None` after the tape was used.
-        self._entries: list[tuple] | None = []
+        self._entries: Any = []
         # Ids of all tensors that depend on a root, each with those that it was computed from.
         self._connected: dict[int, tuple[int, ...] | None] = {}
         self._roots: set[int] = set()  # ids of the watched tensors and variables
-        self._used_at: tuple[str, int] | None = None
+        self._used_at: Any = None  # a file and a line
         self._began = 0  # when the block began, by the ids of tensors
         # For diagnostics: what happened besides recorded calls, and the last call of `gradient`.
         self._notes: Any = None
@@ -232,6 +239,11 @@ class GradientTape(Recorder):
 
     def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:
         """Records a call if one of its inputs is connected to what is watched."""
+        ids: tuple
+        key: tuple
+        values: tuple
+        state1: int
+        state2: int
         connected = self._connected
         if len(inputs) == 2:
             x1, x2 = inputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from retrograde.values.errors import allocate, exhausted
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TensorSpec
+
+if TYPE_CHECKING:
+    from retrograde._api.declarations import TensorMethods as _TensorBase
+else:
+    _TensorBase = Holder
 
 _AT_EDGES = 6  # elements of a long axis that NumPy prints
 _MOST_PRINTED = 100_000
@@ -45,7 +50,7 @@ class _Absent:
         raise AttributeError(self._message)
 
 
-class Tensor(Holder):
+class Tensor(_TensorBase):
     """An immutable array with TensorFlow's semantics, which tapes can follow.
 
     `tf.constant` and `tf.convert_to_tensor` make tensors, and every operation returns them.
@@ -139,7 +144,8 @@ class Tensor(Holder):
 
     def __buffer__(self, flags: int) -> memoryview:
         escape(self, "__buffer__")
-        return readable(self._array).__buffer__(flags)
+        view: Any = readable(self._array)
+        return view.__buffer__(flags)
 
     def __bytes__(self) -> bytes:
         escape(self, "bytes")
@@ -221,7 +227,7 @@ class Tensor(Holder):
         return _restore, (np.asarray(self._array),)
 
 
-Tensor._spec = Tensor.__dict__["_array"]
+Tensor._spec = Tensor.__dict__["_array"]  # type: ignore[method-assign]
 TensorSpec._tensor_class = Tensor
 
 _new = object.__new__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocate, invalid
 from retrograde.values.shapes import TensorShape, broadcast
+
+if TYPE_CHECKING:
+    from retrograde._api.declarations import VariableMethods as _VariableBase
+else:
+    _VariableBase = VariableCell
 
 
 class VariableSynchronization(enum.Enum):
@@ -46,17 +51,19 @@ class VariableAggregation(enum.Enum):
 class _Creating(type):
     """Leaves the making of a `Variable` to the creators of the scopes around, if there are any."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = variable_scopes.scopes.variable_creators
-        if cls is not Variable or not creators:
-            return super().__call__(*args, **kwargs)
-        make: Callable = super().__call__
-        for creator in creators:
-            make = functools.partial(creator, make)
-        return make(**_by_name(args, kwargs))
+    if not TYPE_CHECKING:  # a type checker reads the arguments of `__init__`
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            creators = variable_scopes.scopes.variable_creators
+            if cls is not Variable or not creators:
+                return super().__call__(*args, **kwargs)
+            make: Callable = super().__call__
+            for creator in creators:
+                make = functools.partial(creator, make)
+            return make(**_by_name(args, kwargs))
 
     @property
-    def __signature__(cls) -> Any:
+    def __signature__(cls: Any) -> Any:
         """The arguments that `__init__` takes, for `help()` and editors."""
         import inspect
 
@@ -76,7 +83,7 @@ def _by_name(args: tuple, kwargs: dict) -> dict:
     return dict(named) | others
 
 
-class Variable(VariableCell, metaclass=_Creating):
+class Variable(_VariableBase, metaclass=_Creating):
     """A tensor that can be assigned to, and that tapes watch when they see it read.
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that
@@ -283,7 +290,7 @@ class Variable(VariableCell, metaclass=_Creating):
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
-    ) -> Variable | None:
+    ) -> Variable:
         """Makes `value`, which has the shape and dtype of the variable, its value from now on.
 
         Returns the variable, or `None` if `read_value` is false.
@@ -305,7 +312,8 @@ class Variable(VariableCell, metaclass=_Creating):
             recording.will_write(self, before)
             self._hold(Tensor(array, self._id))
             recording.write(self, value, before)
-        return self if read_value else None
+        # Type checkers are told that it is a variable, which chained calls rely on.
+        return self if read_value else None  # type: ignore[return-value]
 
     def assign_add(
         self,
@@ -313,7 +321,7 @@ class Variable(VariableCell, metaclass=_Creating):
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
-    ) -> Variable | None:
+    ) -> Variable:
         """Adds `delta` to the value. Returns the variable.
 
         >>> tf.Variable([1.0, 2.0]).assign_add([0.5, 0.5]).numpy()
@@ -327,7 +335,7 @@ class Variable(VariableCell, metaclass=_Creating):
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
-    ) -> Variable | None:
+    ) -> Variable:
         """Subtracts `delta` from the value. Returns the variable."""
         return self._update(np.subtract, required.subtract, delta, "assign_sub", read_value)
 
@@ -392,7 +400,8 @@ class Variable(VariableCell, metaclass=_Creating):
 
         def write(old: Any, out: np.ndarray | None) -> np.ndarray:
             whole = np.array(old) if out is None else out
-            part = whole[(*key, ...)]  # a view, also without axes
+            index: Any = (*key, ...)
+            part = whole[index]  # a view, also without axes
             part[...] = np.broadcast_to(array, shape).reshape(part.shape)
             return whole
 

@@ -96,7 +96,7 @@ class VariableCell(Holder):
             self._end_donation()
 
     def _write_now(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
-        tensor = self._held()
+        tensor: Any = self._held()
         try:
             # A thread that has read the tensor up to here counts as a holder.
             self._owner, self._tensor = tensor, None
@@ -140,7 +140,7 @@ class VariableCell(Holder):
     def _donate(self, donation: Any, take: Callable[[Tensor], None]) -> None:
         """Makes `donation` the owner of the buffer, after `take(tensor)` has moved the array."""
         with writing:
-            tensor = self._held()
+            tensor: Any = self._held()
             try:
                 # A thread that has read the tensor up to here counts as a holder.
                 self._owner, self._tensor = tensor, None
@@ -159,7 +159,8 @@ class VariableCell(Holder):
                 self._owner = None
 
 
-_get_tensor, _set_tensor = VariableCell._tensor.__get__, VariableCell._tensor.__set__
+_slot: Any = VariableCell.__dict__["_tensor"]
+_get_tensor, _set_tensor = _slot.__get__, _slot.__set__
 
 
 def commit(

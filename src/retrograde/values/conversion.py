@@ -176,7 +176,8 @@ def _integer_dtype(low: int, high: int) -> np.dtype:
 def _from_sequence(value: Any, dtype: np.dtype | None) -> Any:
     if type(value) is range:
         return _from_range(value, dtype)
-    leaves, shape = [], shape_of_nested(value)
+    leaves: list[Any] = []
+    shape = shape_of_nested(value)
     try:
         rectangular = _collect(value, shape, leaves)
     except MemoryError as error:

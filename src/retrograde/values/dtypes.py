@@ -21,6 +21,8 @@ class DType:
 
     __slots__ = ("as_datatype_enum", "kind", "name", "numpy_dtype")
 
+    kind: str
+
     def __init__(self, name: str, numpy_dtype: np.dtype, as_datatype_enum: int) -> None:
         self.name = name
         self.numpy_dtype = numpy_dtype
@@ -149,10 +151,10 @@ class _NameOnly(DType):
         self.name = name
         self.kind = "-"
         self.as_datatype_enum = as_datatype_enum
-        self._level = level  # of quantized numbers, the integers that number their levels
+        self._level: Any = level  # of quantized numbers, the integers that number their levels
 
     @property
-    def numpy_dtype(self) -> np.dtype:
+    def numpy_dtype(self) -> np.dtype:  # type: ignore[override]
         """There is none, for there are no arrays: whoever asks is about to compute."""
         instead = "" if self._level is None else f" Use {self._level.name} for the numbers in it."
         raise TypeError(f"{self.name}: there are no tensors of this dtype, only its name.{instead}")

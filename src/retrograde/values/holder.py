@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 
 class Holder:
     """What holds a value of ours and has a place on tapes: a Tensor or a Variable.
@@ -12,3 +14,12 @@ class Holder:
     """
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+        _id: int
+
+        @property
+        def _array(self) -> Any: ...
+        @property
+        def _spec(self) -> Any: ...
+        def _read(self) -> Any: ...

@@ -36,6 +36,8 @@ class TensorShape:
 
     __slots__ = ("_dims",)
 
+    _dims: tuple[int | None, ...] | None
+
     def __init__(self, dims: Any) -> None:
         if type(dims) is tuple:
             self._dims = tuple(map(_dimension, dims))
@@ -72,7 +74,8 @@ class TensorShape:
 
     def num_elements(self) -> int | None:
         """The product of the dimensions, or `None` if one is not known."""
-        return math.prod(self._dims) if self.is_fully_defined() else None
+        dims: Any = self._dims
+        return math.prod(dims) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
         """Whether the rank and every dimension is known."""
@@ -105,10 +108,10 @@ class TensorShape:
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
         """The shape that knows what both agree on."""
-        other = TensorShape(other)
-        if self.rank is None or self.rank != other.rank:
+        dims, others = self._dims, TensorShape(other)._dims
+        if dims is None or others is None or len(dims) != len(others):
             return TensorShape(None)
-        pairs = zip(self._dims, other._dims, strict=True)
+        pairs = zip(dims, others, strict=True)
         return TensorShape([a if a == b else None for a, b in pairs])
 
     def with_rank(self, rank: int) -> TensorShape:

@@ -170,7 +170,7 @@ def caller_location() -> Place | None:
     return place_of(sys._getframe(1))
 
 
-_IS_LIBRARY: dict[str, bool | InterpreterFrames] = {}  # by the name of the file
+_IS_LIBRARY: dict[str, Any] = {}  # a bool, or `InterpreterFrames`, by the name of the file
 
 # Packages through which a call may pass on its way from the user to us.
 _LIBRARIES = ("retrograde", "keras", "numpy", "scipy", "jax", "optree", "contextlib", "functools")
@@ -192,6 +192,6 @@ def _home_of(name: str) -> str | None:
     return module.__file__
 
 
-def first_output(out: int | tuple) -> int:
+def first_output(out: Any) -> int:
     """The id of the output of an entry, or of the first of them."""
     return out[0][0] if type(out) is tuple else out

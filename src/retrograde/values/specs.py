@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self, TypeGuard
 
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, expect
@@ -66,7 +66,7 @@ class TypeSpec(abc.ABC):
                 return None
         return type(self)(*parts)
 
-    def _is_like(self, other: Any) -> bool:
+    def _is_like(self, other: Any) -> TypeGuard[Self]:
         return type(other) is type(self)
 
     def __eq__(self, other: object) -> bool:
@@ -132,15 +132,15 @@ class TensorSpec(TypeSpec):
         """`tf.Tensor`."""
         return self._tensor_class
 
-    def most_specific_common_supertype(self, others: Sequence[TensorSpec]) -> TensorSpec | None:
+    def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> TensorSpec | None:
         """The narrowest spec that this and all `others` fit, or `None` if their dtypes differ."""
-        others = to_list("most_specific_common_supertype", others)
-        alike = all(map(self._is_like, others))
-        unnamed = [TensorSpec(s.shape, s.dtype) if alike else s for s in (self, *others)]
-        found = TypeSpec.most_specific_common_supertype(unnamed[0], unnamed[1:])
+        specs: Any = to_list("most_specific_common_supertype", others)
+        alike = all(map(self._is_like, specs))
+        unnamed = [TensorSpec(s.shape, s.dtype) if alike else s for s in (self, *specs)]
+        found: Any = TypeSpec.most_specific_common_supertype(unnamed[0], unnamed[1:])
         if found is None:
             return None
-        named_alike = all(other._name == self._name for other in others)
+        named_alike = all(other._name == self._name for other in specs)
         return TensorSpec(found._shape, found._dtype, self._name if named_alike else None)
 
     def _compared(self) -> tuple:
