@@ -1,0 +1,202 @@
+"""Finds British spellings and retired vocabulary in code and docs.
+
+    python tools/check_vocabulary.py            the whole repository
+    python tools/check_vocabulary.py src/retrograde/core docs/guide.md
+
+Prints `file:line: phrase -> replacement` for each hit. Exits with 1 if there are any.
+
+A space in a pattern matches a space, a line break or an underscore, so phrases are found across
+line breaks, in comments and in identifiers. Words are delimited by anything but letters. Case does
+not matter. To quote a listed word on purpose, add its file to `EXEMPT`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import pathlib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SUFFIXES = {".py", ".pyi", ".md", ".toml", ".yml"}
+SKIPPED_FOLDERS = {"site", "build", "dist", "demo", "__pycache__"}
+# These quote the words that they check for.
+EXEMPT = {"tools/check_vocabulary.py", "tests/tools/test_check_vocabulary.py"}
+
+# Verbs with -ize in American English, without the ending.
+_IZE = (
+    "apolog|canonical|capital|categor|central|character|custom|digital|discret|emphas|"
+    "equal|factor|familiar|final|formal|general|harmon|hypothes|ideal|individual|"
+    "initial|internal|item|linear|local|material|maxim|memor|minim|modern|modular|"
+    "neutral|normal|optim|organ|parallel|parameter|parametr|penal|polar|popular|"
+    "priorit|quant|random|real|recogn|regular|sanit|scrutin|serial|special|stabil|"
+    "standard|summar|symbol|symmetr|synchron|synthes|token|util|vector|visual"
+)
+
+SPELLINGS = [
+    (f"(?:de|un|re|pre)?(?:{_IZE})is(?:e|ed|es|er|ers|ing|ation|ations)", "-ize"),
+    ("(?:mis)?behaviours?", "behavior"),
+    ("colou(?:r|rs|red|ring|rful|rless)", "color"),
+    ("neighbour(?:s|ing|hood|hoods)?", "neighbor"),
+    ("favou(?:r|rs|red|ring|rite|rable)", "favor"),
+    ("honou(?:r|rs|red|ring)", "honor"),
+    ("centr(?:e|es|ed|ing)", "center"),
+    ("licen[c]es?", "license"),
+    ("grey(?:s|scale|ish)?", "gray"),
+    ("analys(?:e|ed|er|ers|ing)", "analyze"),
+    ("(?:un)?label(?:led|ling)", "labeled, labeling"),
+    ("model(?:led|ling)", "modeled, modeling"),
+    ("travel(?:led|ling)", "traveled, traveling"),
+    ("signal(?:led|ling)", "signaled, signaling"),
+    ("cancelling", "canceling"),
+    ("catalogue[sd]?", "catalog"),
+    ("artefacts?", "artifact"),
+    ("fulfils?", "fulfill"),
+    ("judgements?", "judgment"),
+    ("programmes?", "program"),
+    ("(?:milli|centi|kilo)?metres?", "meter"),
+    ("defence|offence|pretence", "-ense"),
+    ("whilst|amongst", "while, among"),
+    ("learnt|spelt|burnt", "learned, spelled, burned"),
+    ("maths", "math"),
+]
+
+RETIRED = [
+    # Gradients
+    ("walk(?:s|ed|ing)? back", "backward pass"),
+    ("(?:on|of|in) the way back", "in the backward pass"),
+    ("way forwards", "in the forward pass"),
+    ("(?:no slope|slopes? of (?:a|the) (?:critic|function|root|rule))", "derivative"),
+    ("derivatives? by (?:x\\d?|its|the|each|inputs|parameters|sources)", "with respect to"),
+    ("gradients? by (?:x\\d?|inputs|parameters|sources)", "with respect to"),
+    ("guarded zero", "NaN-safe zero cotangents"),
+    ("kink(?:s|ed)?", "non-differentiable point"),
+    ("weigh(?:s|ing)? the targets?", "upstream gradients for the targets"),
+    ("computed apart", "computed separately"),
+    ("spent tapes?", "used tape"),
+    ("left for python|integer hop", "converted to Python, cast through an integer dtype"),
+    # NaN and Inf
+    ("born|births?", "originated, produced"),
+    ("spoil(?:s|ed|t)?", "became NaN"),
+    ("(?<!signal\\.)alarms?", "floating-point exception flag"),
+    ("what is not finite|no longer finite", "non-finite value"),
+    ("cure[sd]?", "fix"),
+    # Recording
+    ("hears?|heard|unheard|overhears?|deaf", "records, observes"),
+    ("listen(?:s|ed|ing|er|ers)?", "recorder, observes"),
+    ("testif(?:y|ies|ied|ying)|testimony", "inspect, report"),
+    ("(?:let|lets|letting) go", "frees"),
+    ("lend(?:s|ing)?|lent|loan(?:s|ed)?", "donation"),
+    ("cheapest to compute again", "cheapest to rematerialize"),
+    ("pil(?:e|es|ed|ing) up", "accumulate, leak"),
+    ("dead ends?", "unused operation"),
+    ("picture of the way", "computation graph"),
+    # Functions
+    ("arguments of a new kind", "a new input signature"),
+    ("open sizes?", "unknown dimensions"),
+    ("rolled up", "re-rolled into a loop"),
+    # Values
+    ("truth values", "booleans"),
+    ("made-up", "dummy"),
+    ("(?:tensor|array|number|scalar|value)s? without axes", "scalar"),
+    ("stand-ins?|standing in|in the seat of", "replacement, as"),
+    ("and not here", "not supported by retrograde"),
+    # English
+    (
+        "(?<!there )(?:is|are|was|were) no (?!longer|more|less|larger|smaller|greater|shorter"
+        "|better|worse|faster|slower|op[^a-z])[a-z]+",
+        "is not a",
+    ),
+    ("nobody|somebody|whoever", "name the subject"),
+    ("anew", "again"),
+    ("beside", "next to, in addition to"),
+    ("to the bit", "bit-for-bit identical"),
+    ("(?:a|an|any|no|each) [a-z]+ of (?:numpy|tensorflow|python|keras|jax|scipy)'s", "a NumPy …"),
+    ("limits? of memory", "memory limit"),
+    ("learning to learn", "meta-learning"),
+    ("tested by table", "table-driven tests"),
+    ("rules of the house", "conventions"),
+    ("judges?", "discriminator"),
+    # Docstrings of functions and classes
+    ('(?<=: """)(?:what|whether|how|which|whose|those|of|where|why)(?= )', "start with a verb"),
+]
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Compiles `pattern` for whole words, with flexible spaces."""
+    return re.compile(f"(?<![a-z])(?:{pattern})(?![a-z])".replace(" ", "[ _]"))
+
+
+_RULES = [(_expression(pattern), replacement) for pattern, replacement in SPELLINGS + RETIRED]
+# One search for all patterns is several times as fast as one for each.
+_ANY = _expression("|".join(pattern for pattern, _ in SPELLINGS + RETIRED))
+
+
+class Hit(NamedTuple):
+    """A retired word or a British spelling, and the advice."""
+
+    line: int
+    phrase: str
+    replacement: str
+
+
+def find(text: str) -> list[Hit]:
+    """Returns the hits in `text`, in order of their lines."""
+    words = [m for m in re.finditer(r"\S+", text.lower()) if m[0] != "#"]
+    starts, size = [], 0
+    for word in words:
+        starts.append(size)
+        size += len(word[0]) + 1
+    line_starts = [m.end() for m in re.finditer("\n", text)]
+    joined = " ".join(word[0] for word in words)
+    hits = []
+    for match in _ANY.finditer(joined):
+        word = words[bisect.bisect_right(starts, match.start()) - 1]
+        line = bisect.bisect_right(line_starts, word.start()) + 1
+        replacement = next(r for p, r in _RULES if p.match(joined, match.start()))
+        hits.append(Hit(line, match[0], replacement))
+    return hits
+
+
+def files(paths: Iterable[pathlib.Path]) -> Iterator[pathlib.Path]:
+    """Yields the checked files among `paths` and in the folders among them."""
+    for path in paths:
+        if path.is_dir():
+            yield from files(
+                child
+                for child in sorted(path.iterdir())
+                if child.name not in SKIPPED_FOLDERS and not child.name.startswith(".")
+            )
+        elif not path.exists():
+            raise FileNotFoundError(f"{path} does not exist.")
+        elif path.suffix in SUFFIXES or path.name == "Makefile":
+            yield path
+
+
+def _relative(path: pathlib.Path) -> str:
+    path = path.resolve()
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints the hits in the given paths and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("paths", nargs="*", type=pathlib.Path, default=[ROOT])
+    count = 0
+    for path in files(parser.parse_args(arguments).paths):
+        name = _relative(path)
+        if name in EXEMPT:
+            continue
+        for hit in find(path.read_text(encoding="utf-8")):
+            count += 1
+            print(f"{name}:{hit.line}: {hit.phrase} -> {hit.replacement}")
+    if count:
+        print(f"Found {count} phrases to replace.", file=sys.stderr)
+    return int(count > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
