@@ -1,4 +1,4 @@
-"""tf.image: values, dtypes, errors and gradients are TensorFlow's."""
+"""tf.image: values, dtypes, errors and gradients agree with TensorFlow."""
 
 import json
 import pathlib
@@ -21,13 +21,13 @@ EPSILON = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 3e-6, "float64": 3e-6}
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
-    # Of ssim, variances are small differences of large means, and so is what rounding leaves.
+def test_result_agrees_with_tensorflow(call):
+    # In SSIM, variances are small differences of large means, so rounding errors are larger.
     assert_same(answer(call, tf), ANSWERS[call], times=20 if "ssim" in call else 1)
 
 
 def assert_same(actual, expected, times):
-    """Integers and shapes are equal; floats to the precision of their sums in float32."""
+    """Asserts that integers and shapes are equal, and floats close in float32 precision."""
     if isinstance(expected, list):
         assert len(actual) == len(expected)
         for a, e in zip(actual, expected, strict=True):
@@ -42,17 +42,15 @@ def assert_same(actual, expected, times):
         assert actual == expected
 
 
-# Derivatives that TensorFlow does not have
+# Gradients that TensorFlow does not define
 
 
 RNG = np.random.default_rng(5)
-COLOURS = RNG.permuted(np.tile([0.2, 0.5, 0.9], (2, 3, 1)), axis=-1) + RNG.uniform(
-    0, 0.1, (2, 3, 3)
-)
+COLORS = RNG.permuted(np.tile([0.2, 0.5, 0.9], (2, 3, 1)), axis=-1) + RNG.uniform(0, 0.1, (2, 3, 3))
 
 
-def weighed(y):
-    """`y` with weights, so that a mistake cannot cancel out."""
+def weighted_sum(y):
+    """Returns a weighted sum, so that errors cannot cancel out."""
     weights = np.random.default_rng(3).uniform(0.5, 1.5, y.shape)
     return tf.reduce_sum(tf.cast(y, tf.float64) * weights)
 
@@ -67,27 +65,29 @@ def weighed(y):
         lambda x: tf.image.resize(x, [3, 2], "lanczos3"),
     ],
 )
-def test_what_is_computed_in_float32_has_the_gradient_of_its_values(f):
-    (g,) = gradient(lambda x: weighed(f(x)), COLOURS)
-    direction = RNG.uniform(0.5, 1.5, COLOURS.shape)
-    ahead, behind = (float(weighed(f(tf.constant(COLOURS + h * direction)))) for h in (1e-3, -1e-3))
+def test_gradients_of_float32_computations_agree_with_finite_differences(f):
+    (g,) = gradient(lambda x: weighted_sum(f(x)), COLORS)
+    direction = RNG.uniform(0.5, 1.5, COLORS.shape)
+    ahead, behind = (
+        float(weighted_sum(f(tf.constant(COLORS + h * direction)))) for h in (1e-3, -1e-3)
+    )
 
     assert g.dtype == np.float64
     np.testing.assert_allclose(np.sum(g * direction), (ahead - behind) / 2e-3, rtol=1e-3)
 
 
-def test_hsv_can_be_differentiated_both_ways():
-    assert_gradients(tf.image.rgb_to_hsv, COLOURS)
-    assert_gradients(tf.image.hsv_to_rgb, COLOURS)
+def test_gradients_of_hsv_conversions():
+    assert_gradients(tf.image.rgb_to_hsv, COLORS)
+    assert_gradients(tf.image.hsv_to_rgb, COLORS)
 
 
-def test_second_derivatives_flow_through_colours():
-    assert_second_order(tf.image.rgb_to_hsv, COLOURS)
-    assert_second_order(tf.image.hsv_to_rgb, COLOURS)
+def test_second_order_gradients_of_hsv_conversions():
+    assert_second_order(tf.image.rgb_to_hsv, COLORS)
+    assert_second_order(tf.image.hsv_to_rgb, COLORS)
 
 
 def assert_second_order(f, x):
-    """The gradient of the gradient agrees with differences of the gradient."""
+    """Asserts that the second-order gradient agrees with finite differences of the gradient."""
     weights = np.random.default_rng(3).uniform(0.5, 1.5, f(tf.constant(x)).shape)
 
     def first(x):
@@ -99,8 +99,8 @@ def assert_second_order(f, x):
     assert_gradients(first, x, rtol=1e-6)
 
 
-def test_saturation_ignores_a_channel_that_is_zero_already():
-    """TensorFlow's choice at the edge of the range."""
+def test_saturation_has_no_gradient_for_a_zero_channel():
+    """As in TensorFlow."""
     (g,) = gradient(lambda x: tf.image.rgb_to_hsv(x)[1], [0.0, 0.4, 0.8])
 
     np.testing.assert_array_equal(g, [0.0, 0.0, 0.0])
@@ -109,8 +109,8 @@ def test_saturation_ignores_a_channel_that_is_zero_already():
 @pytest.mark.parametrize(
     "shape", [(3, 150, 260, 3), (300, 200, 3), (1, 90, 70, 40), (2, 60, 70, 40)]
 )
-def test_large_images_are_resized_as_small_ones(shape):
-    """By blocks, over threads: the result is that of whole matrices."""
+def test_blockwise_resize_of_large_images_equals_the_matrix_product(shape):
+    """Large images are resized in blocks by several threads."""
     x = np.random.default_rng(2).random(shape).astype(np.float32)
 
     y = tf.image.resize(x, [140, 151], "bicubic")
@@ -123,7 +123,7 @@ def test_large_images_are_resized_as_small_ones(shape):
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_pixel_that_is_nan_spoils_only_its_neighbours():
+def test_a_nan_pixel_affects_only_nearby_output_pixels():
     image = np.ones([8, 8, 1], np.float32)
     image[0, 0] = np.nan
 
@@ -134,23 +134,23 @@ def test_a_pixel_that_is_nan_spoils_only_its_neighbours():
     assert not np.isnan(gradient(lambda x: tf.image.resize(x, [4, 4]), image)[0]).any()
 
 
-EVERY_WAY = {
+TRANSFORMABLE = {
     "resize": lambda x: tf.image.resize(x, [4, 7]),
     "nearest": lambda x: tf.image.resize(x, [4, 7], "nearest"),
     "hsv": tf.image.rgb_to_hsv,
     "hue": lambda x: tf.image.adjust_hue(x, 0.2),
     "contrast": lambda x: tf.image.adjust_contrast(x, 2.0),
-    "standardised": tf.image.per_image_standardization,
-    "turned": tf.image.rot90,
+    "standardized": tf.image.per_image_standardization,
+    "rotated": tf.image.rot90,
     "crops": lambda x: tf.image.crop_and_resize(x[None], [[0.1, 0.1, 0.9, 0.8]], [0], [3, 3]),
     "edges": lambda x: tf.image.sobel_edges(x[None]),
     "ssim": lambda x: tf.image.ssim(x, x * 0.9, 1.0, filter_size=3),
 }
 
 
-@pytest.mark.parametrize("name", EVERY_WAY)
-def test_images_can_be_mapped_and_differentiated_in_every_way(name):
-    f = EVERY_WAY[name]
+@pytest.mark.parametrize("name", TRANSFORMABLE)
+def test_functions_support_vectorized_map_jacobians_and_forward_mode(name):
+    f = TRANSFORMABLE[name]
     images = tf.constant(np.random.default_rng(1).random((3, 6, 5, 3)), tf.float32)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(images)
@@ -172,7 +172,7 @@ def test_images_can_be_mapped_and_differentiated_in_every_way(name):
 # Quality, crops and boxes
 
 
-def test_derivatives_of_quality_are_those_of_its_values():
+def test_gradients_of_quality_metrics_and_edges():
     rng = np.random.default_rng(1)
     a = rng.random((2, 6, 5, 2))
     assert_gradients(tf.image.sobel_edges, a)
@@ -180,8 +180,8 @@ def test_derivatives_of_quality_are_those_of_its_values():
     assert_gradients(lambda x: tf.stack(tf.image.image_gradients(x)), a)
 
 
-def test_ssim_is_what_its_definition_says():
-    """In float64, with the windows written out."""
+def test_ssim_agrees_with_its_definition():
+    """Compares with an explicit loop over windows in float64."""
     rng = np.random.default_rng(2)
     a, b = rng.random((2, 9, 8, 2))[..., :1]
     shares = np.exp(-((np.arange(3) - 1) ** 2) / (2 * 0.7**2))
@@ -199,38 +199,38 @@ def test_ssim_is_what_its_definition_says():
     np.testing.assert_allclose(y.numpy().ravel(), index, rtol=1e-4, atol=1e-5)
 
 
-def test_images_in_other_scales_are_as_alike_as_they_look():
+def test_ssim_multiscale_is_1_for_equal_images_and_low_for_different_ones():
     image = np.random.default_rng(3).random((64, 64, 3)).astype(np.float32)
 
     assert float(tf.image.ssim_multiscale(image, image, 1.0, filter_size=4)) == 1.0
     assert 0 < float(tf.image.ssim_multiscale(image, image[::-1], 1.0, filter_size=4)) < 0.5
 
 
-def test_crops_have_second_derivatives_in_image_and_boxes():
-    """TensorFlow has none for the boxes."""
+def test_second_order_gradients_of_crops_with_respect_to_images_and_boxes():
+    """TensorFlow does not define the one with respect to the boxes."""
     rng = np.random.default_rng(4)
     image = tf.constant(rng.random((2, 5, 4, 1)), tf.float32)
     boxes = tf.constant([[0.1, 0.2, 0.83, 0.9], [0.7, 0.15, 0.22, 0.6]])
     weights = tf.constant(rng.random((2, 3, 2, 1)), tf.float32)
 
-    def slope(image, boxes):
+    def box_gradient(image, boxes):
         with tf.GradientTape() as tape:
             tape.watch(boxes)
             y = tf.image.crop_and_resize(image, boxes, [0, 1], [3, 2]) * weights
         return tf.reduce_sum(tape.gradient(y, boxes) * [[0.3, -0.7, 0.5, 0.9]])
 
-    by_image, by_boxes = gradient(slope, image, boxes)
-    for x, g, step in ((image, by_image, 0.5), (boxes, by_boxes, 1e-3)):
+    g_image, g_boxes = gradient(box_gradient, image, boxes)
+    for x, g, step in ((image, g_image, 0.5), (boxes, g_boxes, 1e-3)):
         direction = tf.constant(rng.random(x.shape), tf.float32)
         moved = [(x + h * direction, boxes) if x is image else (image, x + h * direction)
                  for h in (step, -step)]  # fmt: skip
-        ahead, behind = (float(slope(*pair)) for pair in moved)
+        ahead, behind = (float(box_gradient(*pair)) for pair in moved)
         product = np.sum(g * direction.numpy())
         np.testing.assert_allclose(product, (ahead - behind) / (2 * step), rtol=2e-3)
 
 
 @pytest.mark.parametrize("noise", ["uniform", "gaussian"])
-def test_beyond_the_edge_a_glimpse_is_noise_in_the_range_of_the_image(noise):
+def test_glimpse_outside_the_image_is_noise_in_the_value_range_of_the_image(noise):
     image = np.random.default_rng(5).uniform(2, 3, (2, 4, 4, 2)).astype(np.float32)
 
     y = tf.image.extract_glimpse(image, [12, 12], [[0.0, 0.0]] * 2, noise=noise).numpy()
@@ -244,16 +244,17 @@ def test_beyond_the_edge_a_glimpse_is_noise_in_the_range_of_the_image(noise):
     assert len(np.unique(outside)) > 200
 
 
-def test_a_glimpse_has_a_gradient_where_it_looks():
+def test_gradient_of_a_glimpse_is_1_inside_its_window():
     image = np.ones([1, 3, 3, 1], np.float32)
-    look = lambda x: tf.image.extract_glimpse(x, [2, 2], [[0.0, 0.0]], normalized=False)  # noqa: E731
 
-    (g,) = gradient(look, image)
+    (g,) = gradient(
+        lambda x: tf.image.extract_glimpse(x, [2, 2], [[0.0, 0.0]], normalized=False), image
+    )
 
     np.testing.assert_array_equal(g[0, :, :, 0], [[0, 0, 0], [0, 1, 1], [0, 1, 1]])
 
 
-def test_equal_scores_are_kept_in_their_order():
+def test_boxes_with_equal_scores_keep_their_order():
     boxes = np.array([[0, 3 * i, 1, 3 * i + 1] for i in range(9)], np.float32)
 
     kept = tf.image.non_max_suppression(boxes, np.ones(9, np.float32), 5)
@@ -262,7 +263,7 @@ def test_equal_scores_are_kept_in_their_order():
 
 
 @pytest.mark.parametrize("sample", ["sample_distorted_bounding_box", "stateless_sample"])
-def test_a_sampled_part_keeps_to_its_ranges(sample):
+def test_sampled_bounding_box_satisfies_its_constraints(sample):
     box = np.array([0.1, 0.1, 0.5, 0.5]) * [100, 60, 100, 60]
     seen = set()
     for seed in range(1, 40):
@@ -289,7 +290,7 @@ def test_a_sampled_part_keeps_to_its_ranges(sample):
     assert len(seen) > 30
 
 
-# Chance
+# Random augmentation
 
 PICTURE = np.arange(24, dtype=np.float32).reshape(4, 2, 3) / 24
 RANDOM = {
@@ -305,7 +306,7 @@ RANDOM = {
 
 
 @pytest.mark.parametrize("name", RANDOM)
-def test_chance_is_repeated_with_its_seed(name):
+def test_random_functions_are_determined_by_the_seed(name):
     change = getattr(tf.image, f"random_{name}")
     stateless = getattr(tf.image, f"stateless_random_{name}")
     draws = []
@@ -321,15 +322,15 @@ def test_chance_is_repeated_with_its_seed(name):
         assert len({result.tobytes() for result in results}) > 1
 
 
-def test_chance_keeps_to_its_range():
-    grey = np.full([1, 1, 3], 0.5, np.float32)
-    shift = [float(tf.image.random_brightness(grey, 0.2)[0, 0, 0]) - 0.5 for _ in range(300)]
+def test_random_brightness_stays_in_its_range():
+    gray = np.full([1, 1, 3], 0.5, np.float32)
+    shift = [float(tf.image.random_brightness(gray, 0.2)[0, 0, 0]) - 0.5 for _ in range(300)]
 
     assert -0.2 <= min(shift) < -0.15
     assert 0.15 < max(shift) <= 0.2
 
 
-def test_each_image_of_a_batch_is_flipped_or_not():
+def test_random_flip_decides_for_each_image_of_a_batch():
     batch = np.tile(np.arange(2, dtype=np.uint8)[:, None], (64, 3, 1, 1))
 
     y = tf.image.random_flip_left_right(batch).numpy()
@@ -340,7 +341,7 @@ def test_each_image_of_a_batch_is_flipped_or_not():
         assert 10 < first.sum() < 54
 
 
-def test_a_random_crop_lies_anywhere_within():
+def test_random_crop_reaches_every_position():
     image = np.arange(20).reshape(4, 5)
 
     starts = {int(tf.image.random_crop(image, [3, 3])[0, 0]) for _ in range(200)}
@@ -348,7 +349,7 @@ def test_a_random_crop_lies_anywhere_within():
     assert starts == {0, 1, 2, 5, 6, 7}
 
 
-def test_gradients_flow_through_chance():
+def test_gradients_flow_through_random_crops_and_flips():
     (g,) = gradient(lambda x: tf.image.stateless_random_crop(x, [2, 2, 3], seed=[3, 4]), PICTURE)
     (h,) = gradient(
         lambda x: tf.image.stateless_random_flip_up_down(x, seed=[3, 4]) * PICTURE, PICTURE
@@ -361,7 +362,7 @@ def test_gradients_flow_through_chance():
 # Files
 
 
-def test_a_large_image_survives_a_file():
+def test_png_round_trip_of_a_large_image():
     image = np.random.default_rng(6).integers(0, 256, (70, 90, 4), np.uint8)
 
     for level in (-1, 0, 9):
@@ -369,7 +370,7 @@ def test_a_large_image_survives_a_file():
         np.testing.assert_array_equal(tf.image.decode_png(contents), image)
 
 
-def test_a_batch_of_images_becomes_a_batch_of_files():
+def test_encode_png_of_a_batch_returns_one_string_per_image():
     images = np.random.default_rng(7).integers(0, 256, (2, 3, 4, 5, 3), np.uint8)
 
     files = tf.image.encode_png(images)
@@ -378,7 +379,7 @@ def test_a_batch_of_images_becomes_a_batch_of_files():
     np.testing.assert_array_equal(tf.image.decode_png(files[1, 2]), images[1, 2])
 
 
-def test_a_large_image_comes_out_of_a_jpeg_nearly_as_it_went_in():
+def test_jpeg_round_trip_of_a_large_image_has_a_small_error():
     rows, columns = np.mgrid[:83, :131]
     waves = [np.sin(rows / 9 + columns / 7), np.cos(columns / 11), np.sin(rows / 5)]
     image = (128 + 100 * np.stack(waves, axis=-1)).astype(np.uint8)
@@ -391,8 +392,8 @@ def test_a_large_image_comes_out_of_a_jpeg_nearly_as_it_went_in():
         assert bool(tf.io.is_jpeg(contents))
 
 
-def test_numbers_of_any_size_survive_a_jpeg():
-    """With all steps of quantisation 1, codes of every length occur."""
+def test_jpeg_round_trip_of_noise_at_quality_100():
+    """With quantization steps of 1, Huffman codes of every length occur."""
     image = np.random.default_rng(8).integers(0, 256, (40, 56, 1), np.uint8)
     image[:16] = np.where(image[:16] > 127, 255, 0)
 
@@ -402,12 +403,12 @@ def test_numbers_of_any_size_survive_a_jpeg():
 
 
 @pytest.mark.parametrize("kind", ["png", "gif", "bmp", "jpeg"])
-def test_files_that_are_damaged_are_read_or_refused(kind):
-    """Never anything else: no other error, no endless loop."""
+def test_corrupted_files_are_decoded_or_raise_invalid_argument_error(kind):
+    """They cause no other error and no endless loop."""
     start = {"png": "89504e47", "gif": "47494638", "bmp": "424d", "jpeg": "ffd8ff"}[kind]
     found = re.findall(rf"fromhex\('({start}[0-9a-f]{{100,}})'\)", " ".join(ANSWERS))
     rng = np.random.default_rng(9)
-    refused = 0
+    errors = 0
     for i in range(150):
         data = bytearray.fromhex(found[i % len(found)])
         data[rng.integers(4, len(data))] = rng.integers(256)
@@ -416,6 +417,6 @@ def test_files_that_are_damaged_are_read_or_refused(kind):
         try:
             tf.io.decode_image(bytes(data))
         except tf.errors.InvalidArgumentError:
-            refused += 1
+            errors += 1
 
-    assert refused > 20
+    assert errors > 20

@@ -74,5 +74,5 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
 
 
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Any:
-    """A block that changes nothing: there is one behaviour, whatever the day."""
+    """A block that changes nothing: there is one behavior, whatever the day."""
     return contextlib.nullcontext()

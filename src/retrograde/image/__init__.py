@@ -1,6 +1,6 @@
-"""tf.image: images as arrays of height, width and channels, alone or in batches.
+"""tf.image: operations on images of shape `[height, width, channels]` and on batches of them.
 
-`name` is accepted and ignored.
+Every function accepts `name` and ignores it.
 """
 
 from retrograde._api.lazy import from_stub

@@ -1,4 +1,4 @@
-"""BMP: images as they are, one byte for each channel."""
+"""Decoder for uncompressed BMP files, one byte per channel."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SIGNATURE = b"BM"
 
 
 def decode(contents: bytes, channels: int) -> np.ndarray:
-    """The image in `contents`, with `channels`, 3 or 4, or its own if that is 0.
+    """Decodes a BMP file to `channels` (3 or 4) channels; 0 keeps those of the file.
 
-    What is wrong with the data is `DecodeError`, or an error of the tools that read them.
+    Malformed data raise `DecodeError`, or an error of `struct` or NumPy.
     """
     if len(contents) < 32:
         raise DecodeError(f"the header needs 32 bytes, but there are {len(contents)}")
@@ -22,20 +22,20 @@ def decode(contents: bytes, channels: int) -> np.ndarray:
     width, height = struct.unpack_from("<ii", contents, 18)
     (bits,) = struct.unpack_from("<H", contents, 28)
     if width <= 0 or not height:
-        raise DecodeError(f"width {width} and height {height} are not those of an image")
+        raise DecodeError(f"width {width} and height {height} are not valid")
     depth = bits // 8
     if depth not in (1, 3, 4):
-        raise DecodeError(f"there are {bits} bits for each pixel, not 8, 24 or 32")
-    length = -(-width * depth // 4) * 4  # lines are filled up to four bytes
+        raise DecodeError(f"it has {bits} bits per pixel, not 8, 24 or 32")
+    length = -(-width * depth // 4) * 4  # rows are padded to multiples of four bytes
     rows = abs(height)
     present = len(contents) - start
     if present != rows * length:
         raise DecodeError(f"{rows * length} bytes are needed, but there are {max(present, 0)}")
     lines = np.frombuffer(contents, np.uint8, offset=start)
     image = lines.reshape(rows, length)[:, : width * depth].reshape(rows, width, depth)
-    if height > 0:  # from the bottom to the top
+    if height > 0:  # rows are stored from bottom to top
         image = image[::-1]
-    if depth > 1:  # from blue to red
+    if depth > 1:  # channels are stored as BGR
         image = image[..., [2, 1, 0, 3][:depth]]
     channels = channels or depth
     if depth == 1 and channels > 1:

@@ -1,5 +1,5 @@
-"""What the formats of image files have in common."""
+"""The error that all image decoders raise."""
 
 
 class DecodeError(ValueError):
-    """What is wrong with the contents of a file."""
+    """Reports why the contents of an image file cannot be decoded."""

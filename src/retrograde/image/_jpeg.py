@@ -1,7 +1,7 @@
-"""JPEG, read: images packed by what the eye would miss.
+"""JPEG decoder: reads the segments of a file and converts coefficients to pixels.
 
-Pixels are those of libjpeg, by its fast or its accurate transform. Files may be sequential or
-progressive, with Huffman codes and eight bits for each sample.
+Pixels are identical to libjpeg's, for its fast and its accurate inverse DCT. Files may be
+sequential or progressive, Huffman-coded, with eight bits per sample.
 """
 
 from __future__ import annotations
@@ -20,80 +20,80 @@ from retrograde.image._jpeg_tables import ZIGZAG, codes
 from retrograde.image._jpeg_transforms import samples
 
 SIGNATURE = b"\xff\xd8\xff"
-_END, _SCAN, _QUANTISATION, _HUFFMAN, _RESTART, _JFIF, _ADOBE = (
+_END, _SCAN, _QUANTIZATION, _HUFFMAN, _RESTART, _JFIF, _ADOBE = (
     0xD9, 0xDA, 0xDB, 0xC4, 0xDD, 0xE0, 0xEE,
 )  # fmt: skip
-_FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # whether they are progressive
-_NO_FRAMES = frozenset({0xC4, 0xC8, 0xCC})
-_MOST_SCANS = 100  # of a progressive file; each may pass over all blocks with few bits
+_FRAMES = {0xC0: False, 0xC1: False, 0xC2: True}  # marker -> whether the frame is progressive
+_NOT_FRAMES = frozenset({0xC4, 0xC8, 0xCC})
+_MAX_SCANS = 100  # a malicious progressive file could have a great many scans of a few bytes each
 
 
 def segments(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """The segments of a file up to its first scan: what they are, and where they begin and end."""
-    place = 2
+    """Yields the segments of a file: marker, start and end of the payload."""
+    offset = 2
     while True:
-        while data[place] == data[place + 1] == 0xFF:  # bytes that fill a gap
-            place += 1
-        if data[place] != 0xFF:
-            raise DecodeError(f"no segment begins at byte {place}")
-        kind = data[place + 1]
+        while data[offset] == data[offset + 1] == 0xFF:  # fill bytes
+            offset += 1
+        if data[offset] != 0xFF:
+            raise DecodeError(f"no segment starts at byte {offset}")
+        kind = data[offset + 1]
         if kind == _END:
             return
-        (length,) = struct.unpack_from(">H", data, place + 2)
-        start, place = place + 4, place + 2 + length
-        if place > len(data):
-            raise DecodeError("a segment reaches beyond the end")
-        yield kind, start, place
+        (length,) = struct.unpack_from(">H", data, offset + 2)
+        start, offset = offset + 4, offset + 2 + length
+        if offset > len(data):
+            raise DecodeError("a segment extends beyond the end of the data")
+        yield kind, start, offset
         if kind == _SCAN:
-            place = _after_scan(data, place)
+            offset = _after_scan(data, offset)
 
 
-def _after_scan(data: bytes, place: int) -> int:
-    """Where the next segment begins: at a marker that is neither data nor a restart."""
+def _after_scan(data: bytes, offset: int) -> int:
+    """Returns the start of the next segment: a marker that is neither data nor a restart."""
     while True:
-        place = data.index(b"\xff", place)
-        if place + 1 >= len(data):
-            raise DecodeError("the data end too soon")
-        if data[place + 1] and not 0xD0 <= data[place + 1] <= 0xD7:
-            return place
-        place += 2
+        offset = data.index(b"\xff", offset)
+        if offset + 1 >= len(data):
+            raise DecodeError("the data are truncated")
+        if data[offset + 1] and not 0xD0 <= data[offset + 1] <= 0xD7:
+            return offset
+        offset += 2
 
 
 def shape(data: bytes) -> tuple[int, int, int]:
-    """Height, width and channels."""
+    """Reads the height, width and number of channels."""
     for kind, start, _ in segments(data):
-        if 0xC0 <= kind <= 0xCF and kind not in _NO_FRAMES:
+        if 0xC0 <= kind <= 0xCF and kind not in _NOT_FRAMES:
             height, width, channels = struct.unpack_from(">HHB", data, start + 1)
             return height, width, channels
-    raise DecodeError("it has no frame")
+    raise DecodeError("it has no frame header")
 
 
 class _Component:
-    """One channel: how its samples lie, and the coefficients of its blocks."""
+    """One color channel: its sampling factors and the coefficients of its blocks."""
 
     def __init__(self, number: int, sampling: int, table: int) -> None:
         self.number = number
         self.across, self.down = sampling >> 4, sampling & 15
         self.table = table
 
-    def place(self, width: int, height: int, most_across: int, most_down: int) -> None:
-        """Sets how many samples and blocks an image of this size has."""
-        self.width = -(-width * self.across // most_across)
-        self.height = -(-height * self.down // most_down)
-        self.columns = -(-width // (8 * most_across)) * self.across
-        self.rows = -(-height // (8 * most_down)) * self.down
+    def set_size(self, width: int, height: int, max_across: int, max_down: int) -> None:
+        """Sets the number of samples and blocks for an image of this size."""
+        self.width = -(-width * self.across // max_across)
+        self.height = -(-height * self.down // max_down)
+        self.columns = -(-width // (8 * max_across)) * self.across
+        self.rows = -(-height // (8 * max_down)) * self.down
 
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """Returns the number of blocks."""
         return self.rows * self.columns
 
     def allocate(self) -> None:
-        """Makes room for the coefficients."""
+        """Allocates the coefficients."""
         self.coefficients = array.array("i", bytes(256 * self.blocks()))
 
 
 class _File:
-    """What was read of a file so far."""
+    """The parsed contents of a JPEG file."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -108,20 +108,20 @@ class _File:
         for kind, start, end in segments(data):
             self._read(kind, start, end)
         if not self.components:
-            raise DecodeError("it has no frame")
+            raise DecodeError("it has no frame header")
 
     def is_rgb(self) -> bool:
-        """Whether three components are red, green and blue, not brightness and colour."""
+        """Returns whether the three components are RGB instead of YCbCr."""
         numbers = bytes(c.number for c in self.components)
-        plain = numbers == b"RGB" if self.adobe is None else self.adobe == 0
-        return len(numbers) == 3 and plain and not self.jfif
+        untransformed = numbers == b"RGB" if self.adobe is None else self.adobe == 0
+        return len(numbers) == 3 and untransformed and not self.jfif
 
     def _read(self, kind: int, start: int, end: int) -> None:
         part = self.data[start:end]
         if kind in _FRAMES:
             self._frame(part, _FRAMES[kind])
-        elif kind == _QUANTISATION:
-            self._quantisation(part)
+        elif kind == _QUANTIZATION:
+            self._quantization(part)
         elif kind == _HUFFMAN:
             self._huffman(part)
         elif kind == _RESTART:
@@ -132,32 +132,32 @@ class _File:
             self.adobe = part[11]
         elif kind == _SCAN:
             self._scan(part, end)
-        elif 0xC0 <= kind <= 0xCF and kind not in _NO_FRAMES:
-            raise DecodeError(f"it is packed in a way (marker {kind:#x}) that cannot be read here")
+        elif 0xC0 <= kind <= 0xCF and kind not in _NOT_FRAMES:
+            raise DecodeError(f"its compression (marker {kind:#x}) is not supported")
 
     def _frame(self, part: bytes, progressive: bool) -> None:
         bits, self.height, self.width, count = struct.unpack_from(">BHHB", part)
         if bits != 8 or not self.height or not self.width or self.components:
-            raise DecodeError("the header makes no sense")
+            raise DecodeError("the header is not valid")
         if count not in (1, 3, 4):
             raise DecodeError(f"it has {count} channels, not 1, 3 or 4")
         self.progressive = progressive
         for i in range(count):
             self.components.append(_Component(*part[6 + 3 * i : 9 + 3 * i]))
-        self.most_across = max(c.across for c in self.components)
-        self.most_down = max(c.down for c in self.components)
+        self.max_across = max(c.across for c in self.components)
+        self.max_down = max(c.down for c in self.components)
         for c in self.components:
-            if not c.across or self.most_across % c.across or not c.down or self.most_down % c.down:
-                raise DecodeError("its channels have sizes that do not fit together")
-            c.place(self.width, self.height, self.most_across, self.most_down)
-        if max(self.most_across, self.most_down) > 4:
-            raise DecodeError("its channels have sizes that do not fit together")
-        if sum(c.blocks() for c in self.components) > 8 * len(self.data):  # not a bit for each
-            raise DecodeError("the data end too soon")
+            if not c.across or self.max_across % c.across or not c.down or self.max_down % c.down:
+                raise DecodeError("the sampling factors of its channels are not valid")
+            c.set_size(self.width, self.height, self.max_across, self.max_down)
+        if max(self.max_across, self.max_down) > 4:
+            raise DecodeError("the sampling factors of its channels are not valid")
+        if sum(c.blocks() for c in self.components) > 8 * len(self.data):  # under 1 bit per block
+            raise DecodeError("the data are truncated")
         for c in self.components:
             c.allocate()
 
-    def _quantisation(self, part: bytes) -> None:
+    def _quantization(self, part: bytes) -> None:
         while part:
             deep, number = part[0] >> 4, part[0] & 15
             size = 64 * (1 + deep)
@@ -174,13 +174,13 @@ class _File:
             part = part[17 + total :]
 
     def _table(self, number: int) -> list[int] | None:
-        """The table of codes of this number, if there is one."""
+        """Returns the Huffman table with this number, if it is defined."""
         return _table(*self.codes[number]) if number in self.codes else None
 
     def _scan(self, part: bytes, start: int) -> None:
         self.scans += 1
-        if self.scans > _MOST_SCANS:
-            raise DecodeError(f"it has more than {_MOST_SCANS} scans")
+        if self.scans > _MAX_SCANS:
+            raise DecodeError(f"it has more than {_MAX_SCANS} scans")
         count = part[0]
         known = {component.number: component for component in self.components}
         slots = []
@@ -197,18 +197,18 @@ class _File:
             approximation & 15,
         )
         decode = scan.decoder(self.progressive)
-        runs = _runs(self.data[start : _after_scan(self.data, start)])
+        intervals = _restart_intervals(self.data[start : _after_scan(self.data, start)])
         step = self.interval or len(units)
-        if len(runs) * step < len(units):
-            raise DecodeError("the data end too soon")
-        for i, run in zip(range(0, len(units), step), runs, strict=False):
-            decode(run, units[i : i + step])
+        if len(intervals) * step < len(units):
+            raise DecodeError("the data are truncated")
+        for i, interval in zip(range(0, len(units), step), intervals, strict=False):
+            decode(interval, units[i : i + step])
 
     def _units(self, components: list[_Component]) -> list[list[tuple[int, int]]]:
-        """What comes together in the data: blocks, each by its component and where it begins there.
+        """Returns the minimum coded units (MCUs): lists of (component, offset of the block).
 
-        Of a component alone, that is one block after the other; of several, the blocks of all for
-        each part of the image.
+        With one component, each unit is one block. With several, a unit has the blocks of all
+        components for one part of the image.
         """
         if len(components) == 1:
             (c,) = components
@@ -233,37 +233,37 @@ class _File:
 
 @functools.lru_cache(8)
 def _table(counts: bytes, symbols: bytes) -> list[int]:
-    """A table by the next 16 bits: the length of a code, and its meaning in the lower byte."""
+    """Builds a lookup table indexed by the next 16 bits: `code length << 8 | symbol`."""
     table = [0] * 65536
     for (code, length), symbol in zip(codes(counts), symbols, strict=True):
         if code >> length:
-            raise DecodeError("there are more codes of a length than it has room for")
-        first, many = code << (16 - length), 1 << (16 - length)
-        table[first : first + many] = [length << 8 | symbol] * many
+            raise DecodeError("a Huffman table has more codes of a length than possible")
+        first, count = code << (16 - length), 1 << (16 - length)
+        table[first : first + count] = [length << 8 | symbol] * count
     return table
 
 
-def _runs(data: bytes) -> list[bytes]:
-    """The data between restarts, without the zeros that follow each byte 0xff."""
-    runs, start, place = [], 0, data.find(b"\xff")
-    while place >= 0:
-        if data[place + 1]:
-            runs.append(data[start:place])
-            start = place + 2
-        place = data.find(b"\xff", place + 2)
-    runs.append(data[start:])
-    return [run.replace(b"\xff\0", b"\xff") for run in runs]
+def _restart_intervals(data: bytes) -> list[bytes]:
+    """Splits the data at restart markers and removes the zero stuffed after each byte 0xff."""
+    intervals, start, offset = [], 0, data.find(b"\xff")
+    while offset >= 0:
+        if data[offset + 1]:
+            intervals.append(data[start:offset])
+            start = offset + 2
+        offset = data.find(b"\xff", offset + 2)
+    intervals.append(data[start:])
+    return [interval.replace(b"\xff\0", b"\xff") for interval in intervals]
 
 
 # Pixels
 
 
 class Options(NamedTuple):
-    """How to make pixels of coefficients.
+    """Options for the conversion of coefficients to pixels.
 
-    `fancy` says that colours which are stored more coarsely are to be interpolated, `accurate`
-    which transform to use for whole blocks. `side` is that of the square of pixels which is made of
-    a block where most is stored: 8, or less for a smaller image.
+    With `fancy`, subsampled channels are interpolated. With `accurate`, full blocks use the
+    accurate inverse DCT. `side` is the width of a decoded block at full sampling: 8, or less to
+    downscale the image.
     """
 
     fancy: bool = True
@@ -272,17 +272,17 @@ class Options(NamedTuple):
 
 
 def decode(data: bytes, channels: int, options: Options) -> np.ndarray:
-    """The image in `data`, with 1 or 3 `channels`, or its own if that is 0.
+    """Decodes a JPEG file to `channels` (1 or 3) channels; 0 keeps those of the file.
 
-    What is wrong with the data is `DecodeError`, or an error of the tools that read them.
+    Malformed data raise `DecodeError`, or an error of `struct` or NumPy.
     """
     file = _File(data)
     own = len(file.components)
     if channels == 1 and own == 4:
-        raise DecodeError("four inks do not make grey")
-    if channels == 1 and not file.is_rgb():  # brightness comes first
+        raise DecodeError("CMYK cannot be converted to grayscale")
+    if channels == 1 and not file.is_rgb():  # luma is the first component
         file.components = file.components[:1]
-    image = _colours([_plane(file, c, options) for c in file.components], file)
+    image = _to_rgb([_plane(file, c, options) for c in file.components], file)
     if channels == 1 and own == 3 and file.is_rgb():
         image = (image @ np.array([19595, 38470, 7471]) + (1 << 15)) >> 16
         image = image[..., None].astype(np.uint8)
@@ -292,28 +292,28 @@ def decode(data: bytes, channels: int, options: Options) -> np.ndarray:
 
 
 def _plane(file: _File, component: _Component, options: Options) -> np.ndarray:
-    """The samples of one component, one for each pixel."""
-    across, down = file.most_across // component.across, file.most_down // component.down
+    """Computes the samples of one component, one per pixel."""
+    across, down = file.max_across // component.across, file.max_down // component.down
     side = options.side
-    while side < 8 and across % 2 == down % 2 == 0:  # rather more of a block than twice the same
+    while side < 8 and across % 2 == down % 2 == 0:  # decode larger blocks instead of upsampling
         side, across, down = 2 * side, across // 2, down // 2
     blocks = np.frombuffer(component.coefficients, np.intc).reshape(-1, 64)
     blocks = samples(blocks, file.steps[component.table], side, options.accurate)
     plane = blocks.reshape(component.rows, component.columns, side, side).swapaxes(1, 2)
     plane = plane.reshape(side * component.rows, -1)
-    height = -(-file.height * component.down * side // (8 * file.most_down))
-    width = -(-file.width * component.across * side // (8 * file.most_across))
+    height = -(-file.height * component.down * side // (8 * file.max_down))
+    width = -(-file.width * component.across * side // (8 * file.max_across))
     fancy = options.fancy and options.side > 1
-    plane = _enlarged(plane[:height, :width], across, down, fancy)
+    plane = _upsample(plane[:height, :width], across, down, fancy)
     height, width = (-(-size * options.side // 8) for size in (file.height, file.width))
     return plane[:height, :width]
 
 
-def _enlarged(plane: np.ndarray, across: int, down: int, fancy: bool) -> np.ndarray:
-    """A plane with each sample repeated, or interpolated if `fancy`."""
+def _upsample(plane: np.ndarray, across: int, down: int, fancy: bool) -> np.ndarray:
+    """Upsamples a plane by repetition, or by interpolation if `fancy`."""
     if fancy and (across, down) in ((2, 1), (2, 2)) and plane.shape[1] > 2:
         if down == 2:
-            plane = _between_lines(plane)
+            plane = _interpolate_rows(plane)
             low, high, bits = 8, 7, 4
         else:
             low, high, bits = 1, 2, 2
@@ -322,36 +322,36 @@ def _enlarged(plane: np.ndarray, across: int, down: int, fancy: bool) -> np.ndar
         pairs = (3 * plane + before + low) >> bits, (3 * plane + after + high) >> bits
         return np.stack(pairs, axis=-1).reshape(len(plane), -1)
     if fancy and (across, down) == (1, 2):
-        lines = _between_lines(plane)
+        lines = _interpolate_rows(plane)
         lines[::2] += 1
         lines[1::2] += 2
         return lines >> 2
     return plane.repeat(down, axis=0).repeat(across, axis=1)
 
 
-def _between_lines(plane: np.ndarray) -> np.ndarray:
-    """Two lines of each one: three times it, plus the one above or below."""
+def _interpolate_rows(plane: np.ndarray) -> np.ndarray:
+    """Doubles the rows: three times the row plus the row above or below, scaled by 4."""
     above = np.concatenate([plane[:1], plane[:-1]])
     below = np.concatenate([plane[1:], plane[-1:]])
     pairs = np.stack([3 * plane + above, 3 * plane + below], axis=1)
     return pairs.reshape(-1, plane.shape[1])
 
 
-def _colours(planes: list[np.ndarray], file: _File) -> np.ndarray:
-    """The planes as grey or RGB."""
+def _to_rgb(planes: list[np.ndarray], file: _File) -> np.ndarray:
+    """Converts the planes to grayscale or RGB."""
     if len(planes) == 3 and not file.is_rgb():
-        planes = _rgb(*planes)
+        planes = _ycc_to_rgb(*planes)
     elif len(planes) == 4:
         if file.adobe == 2:
-            planes = [*(255 - plane for plane in _rgb(*planes[:3])), planes[3]]
+            planes = [*(255 - plane for plane in _ycc_to_rgb(*planes[:3])), planes[3]]
         if file.adobe is None:
             planes = [255 - plane for plane in planes]
         planes = [planes[3] * plane // 255 for plane in planes[:3]]
     return np.stack(planes, axis=-1).astype(np.uint8)
 
 
-def _rgb(y: np.ndarray, blue: np.ndarray, red: np.ndarray) -> list[np.ndarray]:
-    """RGB of brightness and the differences of blue and of red, in fixed point."""
+def _ycc_to_rgb(y: np.ndarray, blue: np.ndarray, red: np.ndarray) -> list[np.ndarray]:
+    """Converts YCbCr to RGB in fixed point."""
     blue, red = blue - 128, red - 128
     half = 1 << 15
     parts = (

@@ -1,6 +1,7 @@
-"""JPEG: the coefficients of blocks, out of their Huffman codes.
+"""JPEG: Huffman decoding of the coefficients of blocks.
 
-The loops here run once for each code. They keep to local names and write out what could be shared.
+The loops run once per Huffman code. For speed they use only local variables and repeat code
+instead of calling functions.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import numpy as np
 from retrograde.image._errors import DecodeError
 from retrograde.image._jpeg_tables import ZIGZAG
 
-_PLACES = ZIGZAG.tolist()
+_ZIGZAG = ZIGZAG.tolist()
 _Units = list[list[tuple[int, int]]]
 
 
 def _windows(data: bytes) -> list[int]:
-    """The 32 bits that begin at each byte; behind the end there are zeros."""
+    """Returns the 32 bits that start at each byte, padded with zeros at the end."""
     padded = np.frombuffer(data + bytes(8), np.uint8).astype(np.uint32)
     parts = [padded[i : len(padded) - 3 + i] << (24 - 8 * i) for i in range(4)]
     return (parts[0] | parts[1] | parts[2] | parts[3]).tolist()
@@ -25,14 +26,14 @@ def _windows(data: bytes) -> list[int]:
 
 def _check_end(place: int, data: bytes) -> None:
     if place > 8 * len(data):
-        raise DecodeError("the data end too soon")
+        raise DecodeError("the data are truncated")
 
 
 class Scan:
-    """One scan: for each of its components the coefficients, and the tables of codes.
+    """One scan: `slots` has the coefficients and the Huffman tables (DC, AC) of each component.
 
-    `band` are the coefficients that the scan is about. Progressive files give each but for its
-    lowest `low` bits; if `high` is not 0, it tells the next bit of what is known already.
+    `band` is the range of coefficients in the scan. In progressive files, a first scan (`high` is
+    0) has all but the lowest `low` bits of a coefficient; later scans have one more bit each.
     """
 
     def __init__(self, slots: list, band: range, high: int, low: int) -> None:
@@ -41,16 +42,16 @@ class Scan:
         self.high, self.low = high, low
 
     def decoder(self, progressive: bool) -> Callable:
-        """The method for this kind of scan: `decode(data, units)`."""
+        """Returns the method that decodes this kind of scan: `decode(data, units)`."""
         if not progressive:
             return self._sequential
         if self.band.start == 0:
-            return self._next_bits_of_means if self.high else self._means
-        return self._refined if self.high else self._first_bits
+            return self._refine_dc if self.high else self._first_dc
+        return self._refine_ac if self.high else self._first_ac
 
     def _sequential(self, data: bytes, units: _Units) -> None:
-        words, slots, places, p = _windows(data), self.slots, _PLACES, 0
-        means = [0] * len(slots)
+        words, slots, places, p = _windows(data), self.slots, _ZIGZAG, 0
+        dc_values = [0] * len(slots)
         for unit in units:
             for k, offset in unit:
                 out, dc, ac = slots[k]
@@ -60,8 +61,8 @@ class Scan:
                 if size:
                     value = (words[p >> 3] >> (32 - (p & 7) - size)) & ((1 << size) - 1)
                     p += size
-                    means[k] += value if value >> (size - 1) else value - (1 << size) + 1
-                out[offset] = means[k]
+                    dc_values[k] += value if value >> (size - 1) else value - (1 << size) + 1
+                out[offset] = dc_values[k]
                 i = 1
                 while i < 64:
                     entry = ac[(words[p >> 3] >> (16 - (p & 7))) & 0xFFFF]
@@ -81,9 +82,9 @@ class Scan:
                     i += 1
         _check_end(p, data)
 
-    def _means(self, data: bytes, units: _Units) -> None:
+    def _first_dc(self, data: bytes, units: _Units) -> None:
         words, slots, low, p = _windows(data), self.slots, self.low, 0
-        means = [0] * len(slots)
+        dc_values = [0] * len(slots)
         for unit in units:
             for k, offset in unit:
                 out, dc, _ = slots[k]
@@ -93,11 +94,11 @@ class Scan:
                 if size:
                     value = (words[p >> 3] >> (32 - (p & 7) - size)) & ((1 << size) - 1)
                     p += size
-                    means[k] += value if value >> (size - 1) else value - (1 << size) + 1
-                out[offset] = means[k] << low
+                    dc_values[k] += value if value >> (size - 1) else value - (1 << size) + 1
+                out[offset] = dc_values[k] << low
         _check_end(p, data)
 
-    def _next_bits_of_means(self, data: bytes, units: _Units) -> None:
+    def _refine_dc(self, data: bytes, units: _Units) -> None:
         words, slots, low, p = _windows(data), self.slots, self.low, 0
         for unit in units:
             for k, offset in unit:
@@ -105,10 +106,10 @@ class Scan:
                 p += 1
         _check_end(p, data)
 
-    def _first_bits(self, data: bytes, units: _Units) -> None:
-        words, places, low, p = _windows(data), _PLACES, self.low, 0
+    def _first_ac(self, data: bytes, units: _Units) -> None:
+        words, places, low, p = _windows(data), _ZIGZAG, self.low, 0
         out, _, ac = self.slots[0]
-        empty = 0  # blocks from here on of which nothing follows
+        empty = 0  # number of blocks from here on without further coefficients
         for ((_, offset),) in units:
             if empty:
                 empty -= 1
@@ -135,8 +136,8 @@ class Scan:
                     break
         _check_end(p, data)
 
-    def _refined(self, data: bytes, units: _Units) -> None:
-        words, places, step, p = _windows(data), _PLACES, 1 << self.low, 0
+    def _refine_ac(self, data: bytes, units: _Units) -> None:
+        words, places, step, p = _windows(data), _ZIGZAG, 1 << self.low, 0
         out, _, ac = self.slots[0]
         empty = 0
         for ((_, offset),) in units:

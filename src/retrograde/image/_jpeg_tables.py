@@ -1,20 +1,20 @@
-"""JPEG: the constants of the standard."""
+"""JPEG: constants from the standard."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def _place_on_diagonals(i: int) -> tuple[int, int]:
-    """Blocks are read along their diagonals, up and down in turn."""
+def _zigzag_key(i: int) -> tuple[int, int]:
+    """Sorts the coefficients of a block by diagonal, alternating in direction."""
     row, column = divmod(i, 8)
     return row + column, column if (row + column) % 2 == 0 else row
 
 
-ZIGZAG = np.array(sorted(range(64), key=_place_on_diagonals))  # the k-th coefficient of a block
+ZIGZAG = np.array(sorted(range(64), key=_zigzag_key))  # file order -> index in a block
 
-# Steps of quantisation at quality 50, for brightness and for colour.
-QUANTISATION = (
+# Quantization steps at quality 50, for luma and for chroma.
+QUANTIZATION = (
     np.array([
         16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55,
         14, 13, 16, 24, 40, 57, 69, 56, 14, 17, 22, 29, 51, 87, 80, 62,
@@ -28,7 +28,7 @@ QUANTISATION = (
     ]),
 )  # fmt: skip
 
-# Huffman codes: how many there are of each length from 1 to 16, and what they stand for, in order.
+# Huffman codes: the number of codes of each length from 1 to 16, and their symbols in order.
 DC_CODES = (
     (bytes.fromhex("00010501010101010100000000000000"), bytes(range(12))),
     (bytes.fromhex("00030101010101010101010000000000"), bytes(range(12))),
@@ -58,7 +58,7 @@ AC_CODES = (
 
 
 def codes(counts: bytes) -> list[tuple[int, int]]:
-    """The Huffman codes, each with its length, of which `counts[n - 1]` have length n."""
+    """Returns the Huffman codes and their lengths, given the number `counts[n - 1]` of length n."""
     found, code = [], 0
     for length, count in enumerate(counts, 1):
         for _ in range(count):

@@ -1,6 +1,6 @@
-"""JPEG: cosine transforms of blocks of 8 by 8 samples, in the integers of libjpeg.
+"""JPEG: discrete cosine transforms of 8 by 8 blocks, in libjpeg's integer arithmetic.
 
-All blocks are transformed at once. `blocks` has shape `(blocks, 64)`.
+All blocks are transformed at once. `blocks` has shape `(number of blocks, 64)`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import numpy as np
 
 
 def samples(blocks: np.ndarray, steps: np.ndarray, side: int, accurate: bool) -> np.ndarray:
-    """Samples from 0 to 255 of coefficients times `steps`: `(blocks, side, side)`.
+    """Dequantizes coefficients and computes samples in [0, 255]: `(blocks, side, side)`.
 
-    A `side` of 4, 2 or 1 makes fewer of them, and reads fewer coefficients.
+    A `side` of 4, 2 or 1 computes a downscaled block from fewer coefficients.
     """
     if side == 8:
         x = _accurate_samples(blocks, steps) if accurate else _fast_samples(blocks, steps)
@@ -25,7 +25,7 @@ def samples(blocks: np.ndarray, steps: np.ndarray, side: int, accurate: bool) ->
     return (x + 128).clip(0, 255)
 
 
-# Fast: the transform of Arai, Agui and Nakajima, whose factors go into the steps of quantisation.
+# Fast: the inverse DCT of Arai, Agui and Nakajima, with its factors folded into the quantization.
 
 _FACTORS = np.array([1.0, *(np.cos(k * np.pi / 16) * np.sqrt(2) for k in range(1, 8))])
 _SCALES = np.round(np.outer(_FACTORS, _FACTORS) * (1 << 14)).astype(np.int32).ravel()
@@ -39,15 +39,15 @@ def _fast_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 
 def _fast(x: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
+    """Transforms the last axis."""
     x0, x1, x2, x3, x4, x5, x6, x7 = np.moveaxis(x, -1, 0)
     sum_even, difference_even = x0 + x4, x0 - x4
     sum_outer = x2 + x6
-    turned = (((x2 - x6) * 362) >> 8) - sum_outer
+    rotated = (((x2 - x6) * 362) >> 8) - sum_outer
     even = (
         sum_even + sum_outer,
-        difference_even + turned,
-        difference_even - turned,
+        difference_even + rotated,
+        difference_even - rotated,
         sum_even - sum_outer,
     )
     a, b, c, d = x5 + x3, x5 - x3, x1 + x7, x1 - x7
@@ -63,7 +63,7 @@ def _fast(x: np.ndarray) -> np.ndarray:
     return np.stack([*front, *back[::-1]], axis=-1)
 
 
-# Accurate: the transform of Loeffler, Ligtenberg and Moschytz, with 13 bits behind the point.
+# Accurate: the inverse DCT of Loeffler, Ligtenberg and Moschytz, with 13 fractional bits.
 
 
 def _fixed(x: float) -> int:
@@ -77,7 +77,7 @@ def _accurate_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 
 def _accurate(x: np.ndarray, bits: int) -> np.ndarray:
-    """Along the last axis, with `bits` taken away behind the point."""
+    """Transforms the last axis and removes `bits` fractional bits."""
     x0, x1, x2, x3, x4, x5, x6, x7 = np.moveaxis(x.astype(np.int64), -1, 0)
     z = (x2 + x6) * _fixed(0.541196100)
     inner, outer = z - x6 * _fixed(1.847759065), z + x2 * _fixed(0.765366865)
@@ -99,7 +99,7 @@ def _accurate(x: np.ndarray, bits: int) -> np.ndarray:
     return np.stack([*front, *back[::-1]], axis=-1)
 
 
-# Reduced: fewer samples of a block, from the accurate transform. Factors for the odd coefficients.
+# Reduced: downscaled blocks from the accurate transform. Factors of the odd coefficients.
 
 _ODD = {
     4: ((1.061594337, -2.172734803, 1.451774981, -0.211164243),
@@ -109,7 +109,7 @@ _ODD = {
 
 
 def _reduced(x: np.ndarray, side: int, bits: int) -> np.ndarray:
-    """Along the last axis, to `side` samples, with `bits` taken away behind the point."""
+    """Transforms the last axis to `side` samples and removes `bits` fractional bits."""
     odd = [sum(x[..., 2 * k + 1] * _fixed(f) for k, f in enumerate(row)) for row in _ODD[side]]
     if side == 2:
         mean, bits = x[..., 0] << 15, bits + 2
@@ -123,21 +123,21 @@ def _reduced(x: np.ndarray, side: int, bits: int) -> np.ndarray:
 
 
 def accurate_coefficients(samples: np.ndarray) -> np.ndarray:
-    """The coefficients of samples from -128 to 127, times 8."""
+    """Computes the coefficients of samples in [-128, 127], times 8."""
     x = samples.reshape(-1, 8, 8)
     x = _forward(_forward(x, -2).swapaxes(1, 2), 2).swapaxes(1, 2)
     return x.reshape(-1, 64)
 
 
 def _forward(x: np.ndarray, bits: int) -> np.ndarray:
-    """Along the last axis; `bits` are taken away from the result, or added if negative."""
+    """Transforms the last axis and removes `bits` fractional bits, or adds them if negative."""
     x = np.moveaxis(x.astype(np.int64), -1, 0)
     sums, differences = x[:4] + x[:3:-1], x[:4] - x[:3:-1]
-    outer, outer_turned = sums[0] + sums[3], sums[0] - sums[3]
-    inner, inner_turned = sums[1] + sums[2], sums[1] - sums[2]
-    z = (inner_turned + outer_turned) * _fixed(0.541196100)
-    y2 = z + outer_turned * _fixed(0.765366865)
-    y6 = z - inner_turned * _fixed(1.847759065)
+    outer, outer_difference = sums[0] + sums[3], sums[0] - sums[3]
+    inner, inner_difference = sums[1] + sums[2], sums[1] - sums[2]
+    z = (inner_difference + outer_difference) * _fixed(0.541196100)
+    y2 = z + outer_difference * _fixed(0.765366865)
+    y6 = z - inner_difference * _fixed(1.847759065)
     d0, d1, d2, d3 = differences
     z1, z2, z3, z4 = d3 + d0, d2 + d1, d3 + d1, d2 + d0
     z5 = (z3 + z4) * _fixed(1.175875602)

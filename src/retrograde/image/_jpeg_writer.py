@@ -1,4 +1,4 @@
-"""JPEG, written: sequential files with the codes of the standard, as libjpeg writes them."""
+"""JPEG encoder: sequential files with the standard Huffman tables, identical to libjpeg's."""
 
 from __future__ import annotations
 
@@ -6,37 +6,39 @@ import struct
 
 import numpy as np
 
-from retrograde.image._jpeg_tables import AC_CODES, DC_CODES, QUANTISATION, ZIGZAG, codes
+from retrograde.image._jpeg_tables import AC_CODES, DC_CODES, QUANTIZATION, ZIGZAG, codes
 from retrograde.image._jpeg_transforms import accurate_coefficients
 
 
-def encode(image: np.ndarray, quality: int, coarse: bool, density: bytes, more: bytes) -> bytes:
-    """A file with an image of 1 or 3 channels in uint8.
+def encode(
+    image: np.ndarray, quality: int, chroma_downsampling: bool, density: bytes, metadata: bytes
+) -> bytes:
+    """Encodes a uint8 image of 1 or 3 channels.
 
-    `coarse` says that colours are stored at half the height and width. `density` are the bytes of
-    the header that tell the density of pixels, `more` are segments to put in.
+    With `chroma_downsampling`, chroma is stored at half the height and width. `density` are the
+    bytes of the header for the pixel density; `metadata` are additional segments.
     """
     height, width, channels = image.shape
-    steps = [_steps(table, quality) for table in QUANTISATION[: min(channels, 2)]]
+    steps = [_steps(table, quality) for table in QUANTIZATION[: min(channels, 2)]]
     planes = _planes(image)
-    block = 16 if coarse and channels == 3 else 8
+    block = 16 if chroma_downsampling and channels == 3 else 8
     blocks = []
     for i, plane in enumerate(planes):
         if block == 16 and i:
-            plane = _halved(_padded(plane, 2, 16))
-        plane = _padded(plane, 8 if i else block, 8 if i else block)
-        blocks.append(_quantised(plane, steps[min(i, 1)]))
-    _fill(blocks[0], -(-height // 8), -(-width // 8))
+            plane = _downsample(_pad(plane, 2, 16))
+        plane = _pad(plane, 8 if i else block, 8 if i else block)
+        blocks.append(_quantize(plane, steps[min(i, 1)]))
+    _flatten_padding(blocks[0], -(-height // 8), -(-width // 8))
     return b"".join([
         b"\xff\xd8",
         _segment(0xE0, b"JFIF\0\1\1" + density + b"\0\0"),
-        more,
+        metadata,
         *(_segment(0xDB, bytes([i]) + table[ZIGZAG].astype(np.uint8).tobytes())
           for i, table in enumerate(steps)),
         _segment(0xC0, _frame(height, width, channels, block)),
         *_tables(len(steps)),
         _segment(0xDA, _scan(channels)),
-        _packed(_in_order(blocks, block)),
+        _huffman_encode(_file_order(blocks, block)),
         b"\xff\xd9",
     ])  # fmt: skip
 
@@ -45,8 +47,8 @@ def _segment(kind: int, part: bytes) -> bytes:
     return b"\xff" + bytes([kind]) + struct.pack(">H", len(part) + 2) + part
 
 
-def metadata(text: bytes) -> bytes:
-    """A segment with a description in XMP."""
+def xmp_segment(text: bytes) -> bytes:
+    """Returns a segment with XMP metadata."""
     return _segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + text)
 
 
@@ -81,7 +83,7 @@ def _scan(channels: int) -> bytes:
 
 
 def _planes(image: np.ndarray) -> list[np.ndarray]:
-    """Brightness, and the differences of blue and of red, in fixed point."""
+    """Converts RGB to YCbCr in fixed point."""
     x = image.astype(np.int64)
     if x.shape[-1] == 1:
         return [x[..., 0]]
@@ -94,21 +96,21 @@ def _planes(image: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def _padded(plane: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """A plane filled up to multiples of `rows` and `columns` with what is at its edge."""
+def _pad(plane: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Pads a plane to multiples of `rows` and `columns` by repeating its edge."""
     margins = (0, -len(plane) % rows), (0, -plane.shape[1] % columns)
     return np.pad(plane, margins, mode="edge")
 
 
-def _halved(plane: np.ndarray) -> np.ndarray:
-    """The mean of each four samples, rounded down and up in turn."""
+def _downsample(plane: np.ndarray) -> np.ndarray:
+    """Averages blocks of 2 by 2 samples, alternately rounding down and up."""
     rows, columns = plane.shape
     total = plane.reshape(rows // 2, 2, columns // 2, 2).sum((1, 3))
     return (total + 1 + np.arange(columns // 2) % 2) >> 2
 
 
-def _quantised(plane: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """The coefficients of blocks in the order of files: `(rows, columns, 64)`."""
+def _quantize(plane: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Computes the quantized coefficients of blocks in zigzag order: `(rows, columns, 64)`."""
     rows, columns = (size // 8 for size in plane.shape)
     blocks = plane.reshape(rows, 8, columns, 8).swapaxes(1, 2) - 128
     coefficients = accurate_coefficients(blocks)
@@ -116,8 +118,8 @@ def _quantised(plane: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return (np.sign(coefficients) * sizes)[:, ZIGZAG].reshape(rows, columns, 64)
 
 
-def _fill(blocks: np.ndarray, rows: int, columns: int) -> None:
-    """Makes blocks beyond the image as flat as can be: with the mean of the one before, no more."""
+def _flatten_padding(blocks: np.ndarray, rows: int, columns: int) -> None:
+    """Reduces the blocks outside the image to the DC coefficient of the neighboring block."""
     if columns < blocks.shape[1]:
         blocks[:, columns] = 0
         blocks[:, columns, 0] = blocks[:, columns - 1, 0]
@@ -129,8 +131,8 @@ def _fill(blocks: np.ndarray, rows: int, columns: int) -> None:
 # Codes
 
 
-def _in_order(blocks: list[np.ndarray], block: int) -> tuple[np.ndarray, np.ndarray]:
-    """Blocks as they follow each other in the file, and which component each is of."""
+def _file_order(blocks: list[np.ndarray], block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the blocks in file order, and the component of each."""
     if len(blocks) == 1:
         whole = blocks[0].reshape(-1, 64)
         return whole, np.zeros(len(whole), int)
@@ -146,7 +148,7 @@ def _in_order(blocks: list[np.ndarray], block: int) -> tuple[np.ndarray, np.ndar
 
 
 def _lookup(tables: tuple) -> tuple[np.ndarray, np.ndarray]:
-    """The codes and their lengths, by table and symbol."""
+    """Returns the codes and their lengths, indexed by table and symbol."""
     values, lengths = np.zeros((2, 256), np.int64), np.zeros((2, 256), np.int64)
     for i, (counts, symbols) in enumerate(tables):
         for (code, length), symbol in zip(codes(counts), symbols, strict=True):
@@ -154,11 +156,11 @@ def _lookup(tables: tuple) -> tuple[np.ndarray, np.ndarray]:
     return values, lengths
 
 
-def _packed(ordered: tuple[np.ndarray, np.ndarray]) -> bytes:
-    """The blocks in Huffman codes, each with the bits of its number behind it."""
+def _huffman_encode(ordered: tuple[np.ndarray, np.ndarray]) -> bytes:
+    """Encodes blocks as Huffman codes, each followed by the bits of its coefficient."""
     blocks, numbers = ordered
     blocks = blocks.copy()
-    for i in set(numbers.tolist()):  # means are told by how they differ from those before
+    for i in set(numbers.tolist()):  # DC coefficients are stored as differences
         own = numbers == i
         blocks[own, 0] = np.diff(blocks[own, 0], prepend=0)
     tables = np.minimum(numbers, 1)
@@ -168,44 +170,44 @@ def _packed(ordered: tuple[np.ndarray, np.ndarray]) -> bytes:
 
 
 def _symbols(blocks: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All codes with their lengths, and keys by which to sort them into the order of the file."""
+    """Returns sort keys for file order, and all codes with their lengths."""
     dc, ac = _lookup(DC_CODES), _lookup(AC_CODES)
     count = len(blocks)
-    mean_size = _size(blocks[:, 0])
-    found = [_coded(np.arange(count) * 256, dc, tables, mean_size, blocks[:, 0])]
-    rows, places = np.nonzero(blocks[:, 1:])
-    places = places + 1
+    mean_size = _bit_length(blocks[:, 0])
+    found = [_codes_of(np.arange(count) * 256, dc, tables, mean_size, blocks[:, 0])]
+    rows, positions = np.nonzero(blocks[:, 1:])
+    positions = positions + 1
     first = np.ones(len(rows), bool)
     first[1:] = rows[1:] != rows[:-1]
-    before = np.where(first, 0, np.concatenate([[0], places[:-1]]))
-    zeros = places - before - 1
-    values = blocks[rows, places]
-    symbols = (zeros % 16) << 4 | _size(values)
-    found.append(_coded(rows * 256 + places * 4 + 3, ac, tables[rows], symbols, values))
-    for skipped in (1, 2, 3):  # sixteen zeros each
+    before = np.where(first, 0, np.concatenate([[0], positions[:-1]]))
+    zeros = positions - before - 1
+    values = blocks[rows, positions]
+    symbols = (zeros % 16) << 4 | _bit_length(values)
+    found.append(_codes_of(rows * 256 + positions * 4 + 3, ac, tables[rows], symbols, values))
+    for skipped in (1, 2, 3):  # a code for sixteen zeros each
         many = zeros >= 16 * skipped
-        keys = rows[many] * 256 + places[many] * 4 + skipped - 1
-        found.append(_coded(keys, ac, tables[rows[many]], np.full(many.sum(), 0xF0)))
+        keys = rows[many] * 256 + positions[many] * 4 + skipped - 1
+        found.append(_codes_of(keys, ac, tables[rows[many]], np.full(many.sum(), 0xF0)))
     last = np.zeros(count, int)
-    np.maximum.at(last, rows, places)
+    np.maximum.at(last, rows, positions)
     ended = np.flatnonzero(last < 63)
-    found.append(_coded(ended * 256 + 255, ac, tables[ended], np.zeros(len(ended), int)))
+    found.append(_codes_of(ended * 256 + 255, ac, tables[ended], np.zeros(len(ended), int)))
     return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
-def _size(values: np.ndarray) -> np.ndarray:
-    """How many bits a number takes."""
+def _bit_length(values: np.ndarray) -> np.ndarray:
+    """Returns the number of bits of integers."""
     return np.frexp(np.abs(values).astype(float))[1]
 
 
-def _coded(
+def _codes_of(
     keys: np.ndarray,
     table: tuple[np.ndarray, np.ndarray],
     tables: np.ndarray,
     symbols: np.ndarray,
     values: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The codes of symbols, each followed by the bits of its number, if there are `values`."""
+    """Returns the codes of symbols, each followed by the bits of its value if `values` is given."""
     code, length = table[0][tables, symbols], table[1][tables, symbols]
     if values is not None:
         size = symbols & 15
@@ -215,10 +217,10 @@ def _coded(
 
 
 def _bytes(values: np.ndarray, lengths: np.ndarray) -> bytes:
-    """The bits of all codes one after the other, with ones up to the last byte."""
+    """Concatenates the bits of all codes, padded with ones to whole bytes."""
     ends = np.cumsum(lengths)
-    which = np.repeat(np.arange(len(values)), lengths)
-    behind = ends[which] - 1 - np.arange(ends[-1])
-    bits = (values[which] >> behind & 1).astype(np.uint8)
+    code_index = np.repeat(np.arange(len(values)), lengths)
+    shift = ends[code_index] - 1 - np.arange(ends[-1])
+    bits = (values[code_index] >> shift & 1).astype(np.uint8)
     bits = np.concatenate([bits, np.ones(-len(bits) % 8, np.uint8)])
     return np.packbits(bits).tobytes().replace(b"\xff", b"\xff\0")

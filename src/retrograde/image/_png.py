@@ -1,4 +1,4 @@
-"""PNG: images packed without loss. Reads all kinds there are; writes 1 to 4 channels."""
+"""PNG codec. Decodes all color types and bit depths; encodes images of 1 to 4 channels."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from retrograde.image._errors import DecodeError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGB_ALPHA = 0, 2, 3, 4, 6
-_SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGB_ALPHA: 4}
+_GRAY, _RGB, _PALETTE, _GRAY_ALPHA, _RGB_ALPHA = 0, 2, 3, 4, 6
+_SAMPLES = {_GRAY: 1, _RGB: 3, _PALETTE: 1, _GRAY_ALPHA: 2, _RGB_ALPHA: 4}
 _DEPTHS = {
-    _GREY: (1, 2, 4, 8, 16), _RGB: (8, 16), _PALETTE: (1, 2, 4, 8), _GREY_ALPHA: (8, 16),
+    _GRAY: (1, 2, 4, 8, 16), _RGB: (8, 16), _PALETTE: (1, 2, 4, 8), _GRAY_ALPHA: (8, 16),
     _RGB_ALPHA: (8, 16),
 }  # fmt: skip
-_KINDS = {1: _GREY, 2: _GREY_ALPHA, 3: _RGB, 4: _RGB_ALPHA}
+_KINDS = {1: _GRAY, 2: _GRAY_ALPHA, 3: _RGB, 4: _RGB_ALPHA}
 _CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
-_MOST_SIDE, _MOST_PIXELS = 1_000_000, 1 << 29  # TensorFlow's limits
-_MOST_PER_BYTE = 1032  # bytes that deflate can make of one
-_PASSES = (  # of an interlaced image: the first row and column, and the steps between them
+_MAX_SIDE, _MAX_PIXELS = 1_000_000, 1 << 29  # TensorFlow's limits
+_MAX_EXPANSION = 1032  # bytes that one byte of deflate data can expand to
+_PASSES = (  # interlacing: first row, first column, row step, column step
     (0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2),
     (1, 0, 2, 1),
 )  # fmt: skip
@@ -38,19 +38,19 @@ class _Header(NamedTuple):
 
 
 def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
-    """The image in `contents`, with as many `channels` as are wanted, or its own if that is 0.
+    """Decodes a PNG file to `channels` channels; 0 keeps those of the file.
 
-    What is wrong with the data is `DecodeError`, or an error of the tools that read them.
+    Malformed data raise `DecodeError`, or an error of `struct`, `zlib` or NumPy.
     """
     chunks = _chunks(contents)
     header = _Header(*struct.unpack(">IIBBBBB", chunks[b"IHDR"]))
     _check(header)
     samples = _samples(_decompressed(chunks[b"IDAT"], _bytes_in(header)), header)
-    image, alpha = _colours(samples, header, chunks)
-    own_alpha = alpha is not None and header.kind not in (_GREY, _RGB)
+    image, alpha = _to_image_and_alpha(samples, header, chunks)
+    own_alpha = alpha is not None and header.kind not in (_GRAY, _RGB)
     channels = channels or image.shape[-1] + own_alpha
     if channels < 3 and image.shape[-1] == 3:
-        image = _grey(image, chunks)
+        image = _gray(image, chunks)
     elif channels >= 3 and image.shape[-1] == 1:
         image = np.repeat(image, 3, axis=-1)
     if channels in (2, 4):
@@ -63,38 +63,38 @@ def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _check(header: _Header) -> None:
-    """Raises `DecodeError` unless there can be an image of this kind and size."""
+    """Raises `DecodeError` unless the header is valid and the image is not too large."""
     sides = (header.width, header.height)
     if not all(sides) or header.depth not in _DEPTHS.get(header.kind, ()):
-        raise DecodeError("the header makes no sense")
+        raise DecodeError("the header is not valid")
     if header.compression or header.filtering or header.interlaced > 1:
-        raise DecodeError("the header makes no sense")
-    if max(sides) > _MOST_SIDE or header.width * header.height >= _MOST_PIXELS:
+        raise DecodeError("the header is not valid")
+    if max(sides) > _MAX_SIDE or header.width * header.height >= _MAX_PIXELS:
         raise DecodeError(f"{header.width} by {header.height} pixels are too large")
 
 
 def _chunks(contents: bytes) -> dict[bytes, bytes]:
-    """The chunks by their names; the data are joined. Damaged ones that are not needed are not."""
-    chunks, parts, place = {}, [], len(SIGNATURE)
+    """Returns the chunks by name, with all data joined, without damaged optional chunks."""
+    chunks, parts, offset = {}, [], len(SIGNATURE)
     while b"IEND" not in chunks:
-        (length,) = struct.unpack_from(">I", contents, place)
-        name, data = contents[place + 4 : place + 8], contents[place + 8 : place + 8 + length]
-        (check,) = struct.unpack_from(">I", contents, place + 8 + length)
-        place += length + 12
-        needed = not name[0] & 0x20
-        if needed and (name not in _CRITICAL or (name in chunks and name != b"IDAT")):
-            raise DecodeError(f"there is a chunk too many, {name!r}")
+        (length,) = struct.unpack_from(">I", contents, offset)
+        name, data = contents[offset + 4 : offset + 8], contents[offset + 8 : offset + 8 + length]
+        (check,) = struct.unpack_from(">I", contents, offset + 8 + length)
+        offset += length + 12
+        critical = not name[0] & 0x20
+        if critical and (name not in _CRITICAL or (name in chunks and name != b"IDAT")):
+            raise DecodeError(f"the chunk {name!r} is unknown or repeated")
         if zlib.crc32(data, zlib.crc32(name)) == check:
             chunks[name] = data
-        elif needed:
-            raise DecodeError(f"a checksum is wrong, that of {name!r}")
+        elif critical:
+            raise DecodeError(f"the checksum of the chunk {name!r} is wrong")
         if name == b"IDAT":
             parts.append(data)
     return chunks | {b"IDAT": b"".join(parts)}
 
 
 def _bytes_in(header: _Header) -> int:
-    """How many bytes the lines of an image have, with their filters."""
+    """Returns the number of bytes of all lines, including their filter bytes."""
     passes = _PASSES if header.interlaced else ((0, 0, 1, 1),)
     total = 0
     for top, left, down, across in passes:
@@ -109,19 +109,21 @@ def _line_bytes(width: int, samples: int, depth: int) -> int:
 
 
 def _decompressed(data: bytes, count: int) -> bytes:
-    """The first `count` bytes in compressed data, which may hold more; no more are made."""
-    if count > _MOST_PER_BYTE * len(data):
-        raise DecodeError(f"{count} bytes are needed, and {len(data)} cannot hold as many")
+    """Decompresses the first `count` bytes and no more; raises if there are fewer."""
+    if count > _MAX_EXPANSION * len(data):
+        raise DecodeError(
+            f"{count} bytes are needed, which {len(data)} compressed bytes cannot hold"
+        )
     stream = zlib.decompressobj()
     lines = stream.decompress(data, count)
-    more = stream.decompress(stream.unconsumed_tail, 1)  # compares the checksum, at the end
+    more = stream.decompress(stream.unconsumed_tail, 1)  # at the end, this verifies the checksum
     if len(lines) < count or not (more or stream.eof):
         raise DecodeError(f"{count} bytes are needed, but there are {len(lines)}")
     return lines
 
 
 def _samples(data: bytes, header: _Header) -> np.ndarray:
-    """The numbers in the data, unfiltered: one or more for each pixel."""
+    """Unfilters the data: one or more samples per pixel."""
     shape = (header.height, header.width, _SAMPLES[header.kind])
     if not header.interlaced:
         return _lines(data, shape, header.depth)[0]
@@ -134,12 +136,12 @@ def _samples(data: bytes, header: _Header) -> np.ndarray:
 
 
 def _lines(data: bytes, shape: tuple[int, int, int], depth: int) -> tuple[np.ndarray, bytes]:
-    """An image of this shape at the front of the data, and the data that follow."""
+    """Returns the image of this shape at the start of the data, and the remaining data."""
     height, width, samples = shape
     length = _line_bytes(width, samples, depth)
-    whole = np.frombuffer(data, np.uint8, height * (length + 1)).reshape(height, length + 1)
+    filtered = np.frombuffer(data, np.uint8, height * (length + 1)).reshape(height, length + 1)
     step = max(1, samples * depth // 8)
-    lines = _unfiltered(whole[:, 0], whole[:, 1:].reshape(height, -1, step)).reshape(height, -1)
+    lines = _unfilter(filtered[:, 0], filtered[:, 1:].reshape(height, -1, step)).reshape(height, -1)
     if depth == 16:
         lines = lines.view(">u2").astype(np.uint16)
     elif depth < 8:
@@ -148,12 +150,13 @@ def _lines(data: bytes, shape: tuple[int, int, int], depth: int) -> tuple[np.nda
     return lines[:, : width * samples].reshape(shape), data[height * (length + 1) :]
 
 
-def _unfiltered(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
-    """Each byte plus what the filter of its line makes of those before it and above it."""
+def _unfilter(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """Adds to each byte the prediction of its line's filter from the bytes to the left and "
+    "above."""
     if filters.max() > 4:
         raise DecodeError(f"a line has the unknown filter {filters.max()}")
     if filters.max() > 2 and min(lines.shape[:2]) >= 32:
-        return _unfiltered_by_diagonals(filters, lines)
+        return _unfilter_diagonals(filters, lines)
     y = np.empty_like(lines)
     above = np.zeros_like(lines[0])
     for line, kind, out in zip(lines, filters.tolist(), y, strict=True):
@@ -162,31 +165,31 @@ def _unfiltered(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
         elif kind < 3:
             np.add(line, above if kind else 0, out=out)
         else:
-            out.reshape(-1)[:] = _unfiltered_line(line, above, kind == 4)
+            out.reshape(-1)[:] = _unfilter_line(line, above, kind == 4)
         above = out
     return y
 
 
-def _unfiltered_line(line: np.ndarray, above: np.ndarray, by_paeth: bool) -> list[int]:
-    """One line, byte by byte: each depends on the one before."""
+def _unfilter_line(line: np.ndarray, above: np.ndarray, is_paeth: bool) -> list[int]:
+    """Unfilters one line byte by byte, since each byte depends on the previous one."""
     step = line.shape[1]
     packed, over = line.reshape(-1).tolist(), [0] * step + above.reshape(-1).tolist()
     y = [0] * step
     for i, value in enumerate(packed):
         a, b, c = y[i], over[i + step], over[i]
-        if not by_paeth:
-            guess = (a + b) >> 1
+        if not is_paeth:
+            prediction = (a + b) >> 1
         else:
             from_a, from_b, from_c = abs(b - c), abs(a - c), abs(a + b - 2 * c)
-            guess = b if from_b <= from_c else c
+            prediction = b if from_b <= from_c else c
             if from_a <= from_b and from_a <= from_c:
-                guess = a
-        y.append((value + guess) & 255)
+                prediction = a
+        y.append((value + prediction) & 255)
     return y[step:]
 
 
-def _unfiltered_by_diagonals(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
-    """All bytes on a diagonal depend only on the two diagonals before: they are done together."""
+def _unfilter_diagonals(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """Unfilters by diagonals: all bytes of one depend only on the previous two diagonals."""
     height, width, step = lines.shape
     y = np.zeros((height + 1, width + 1, step), np.uint8)
     kinds = filters[:, None]
@@ -196,16 +199,16 @@ def _unfiltered_by_diagonals(filters: np.ndarray, lines: np.ndarray) -> np.ndarr
         before = y[rows + 1, columns].astype(np.int16)
         above = y[rows, columns + 1].astype(np.int16)
         corner = y[rows, columns].astype(np.int16)
-        guess = np.choose(
+        prediction = np.choose(
             kinds[rows],
             [0, before, above, (before + above) >> 1, _paeth(before, above, corner)],
         )
-        y[rows + 1, columns + 1] = lines[rows, columns] + guess.astype(np.uint8)
+        y[rows + 1, columns + 1] = lines[rows, columns] + prediction.astype(np.uint8)
     return y[1:, 1:]
 
 
 def _paeth(before: np.ndarray, above: np.ndarray, corner: np.ndarray) -> np.ndarray:
-    """Whichever of the three is nearest to `before + above - corner`; the first, if several are."""
+    """Returns the value nearest to `before + above - corner`; ties go to the first."""
     from_before, from_above = abs(above - corner), abs(before - corner)
     from_corner = abs(before + above - 2 * corner)
     best = np.where(from_above <= from_corner, above, corner)
@@ -213,7 +216,7 @@ def _paeth(before: np.ndarray, above: np.ndarray, corner: np.ndarray) -> np.ndar
 
 
 def _transparency(header: _Header, chunks: dict[bytes, bytes]) -> bytes | None:
-    """The chunk that says what is transparent; as in libpng, one of a wrong length is ignored."""
+    """Returns the tRNS chunk; as in libpng, a chunk of the wrong length is ignored."""
     clear = chunks.get(b"tRNS", b"")
     if header.kind == _PALETTE:
         fits = 0 < len(clear) <= min(len(chunks[b"PLTE"]) // 3, 1 << header.depth)
@@ -222,13 +225,13 @@ def _transparency(header: _Header, chunks: dict[bytes, bytes]) -> bytes | None:
     return clear if fits else None
 
 
-def _colours(
+def _to_image_and_alpha(
     samples: np.ndarray, header: _Header, chunks: dict[bytes, bytes]
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The image, and how opaque each pixel is if the file says that."""
+    """Returns the image, and the alpha channel if the file has one."""
     clear = _transparency(header, chunks)
     if header.kind == _PALETTE:
-        palette = np.zeros((256, 3), np.uint8)  # black, as far as the file does not say
+        palette = np.zeros((256, 3), np.uint8)  # black where the file has no entry
         known = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
         palette[: len(known)] = known
         index = samples[..., 0]
@@ -237,48 +240,48 @@ def _colours(
         opacity = np.full(256, 255, np.uint8)
         opacity[: len(clear)] = np.frombuffer(clear, np.uint8)
         return palette[index], opacity[index]
-    if header.kind in (_GREY_ALPHA, _RGB_ALPHA):
+    if header.kind in (_GRAY_ALPHA, _RGB_ALPHA):
         return samples[..., :-1], samples[..., -1]
     opacity = None
-    if clear is not None:  # one colour, which is transparent
-        colour = np.frombuffer(clear, ">u2")
-        opacity = np.where((samples == colour).all(-1), 0, np.iinfo(samples.dtype).max)
+    if clear is not None:  # a single transparent color
+        color = np.frombuffer(clear, ">u2")
+        opacity = np.where((samples == color).all(-1), 0, np.iinfo(samples.dtype).max)
     scale = 255 // ((1 << header.depth) - 1) if header.depth < 8 else 1
     return samples * samples.dtype.type(scale), opacity
 
 
-_SHARES = np.array([9797, 19234, 3737], np.uint32)  # of red, green and blue in grey, by 2 ** 15
+_GRAY_WEIGHTS = np.array([9797, 19234, 3737], np.uint32)  # of RGB, times 2 ** 15
 
 
-def _grey(image: np.ndarray, chunks: dict[bytes, bytes]) -> np.ndarray:
-    """The brightness of colours; if the file tells their gamma, computed on what it stands for."""
+def _gray(image: np.ndarray, chunks: dict[bytes, bytes]) -> np.ndarray:
+    """Converts RGB to grayscale, in linear light if the file has a gamma value."""
     gamma = struct.unpack(">I", chunks[b"gAMA"])[0] if b"gAMA" in chunks else 0
-    gamma = gamma / 1e5 if 16 <= gamma <= 625_000_000 else 1  # as libpng: others are ignored
+    gamma = gamma / 1e5 if 16 <= gamma <= 625_000_000 else 1  # as libpng, ignore other values
     gamma = 1 / 2.2 if b"sRGB" in chunks else gamma
     most = np.iinfo(image.dtype).max
     if abs(gamma - 1) < 0.05:
         half = 0 if most == 255 else 1 << 14
-        grey = (image @ _SHARES + half) >> 15
+        gray = (image @ _GRAY_WEIGHTS + half) >> 15
     else:
         light = most * (image / most) ** (1 / gamma)
         if most == 255:
-            light = np.floor((np.floor(light + 0.5) @ _SHARES) / (1 << 15) + 0.5)
+            light = np.floor((np.floor(light + 0.5) @ _GRAY_WEIGHTS) / (1 << 15) + 0.5)
         else:
-            light = light @ _SHARES / (1 << 15)
-        grey = np.floor(most * (light / most) ** gamma + 0.5)
+            light = light @ _GRAY_WEIGHTS / (1 << 15)
+        gray = np.floor(most * (light / most) ** gamma + 0.5)
     same = (image == image[..., :1]).all(-1)
-    return np.where(same, image[..., 0], grey).astype(image.dtype)[..., None]
+    return np.where(same, image[..., 0], gray).astype(image.dtype)[..., None]
 
 
 def encode(image: np.ndarray, level: int) -> bytes:
-    """A file with an image of 1 to 4 channels, in uint8 or uint16, packed with zlib's `level`."""
+    """Encodes a uint8 or uint16 image of 1 to 4 channels, compressed with zlib's `level`."""
     height, width, channels = image.shape
     depth = 8 * image.dtype.itemsize
     header = struct.pack(">IIBBBBB", width, height, depth, _KINDS[channels], 0, 0, 0)
     lines = np.frombuffer(image.astype(f">u{depth // 8}").tobytes(), np.uint8).reshape(height, -1)
     above = np.concatenate([np.zeros_like(lines[:1]), lines[:-1]])
     filtered = np.empty((height, lines.shape[1] + 1), np.uint8)
-    filtered[:, 0] = 2  # each line is written as what it has more than the one above it
+    filtered[:, 0] = 2  # the "up" filter: differences to the line above
     np.subtract(lines, above, out=filtered[:, 1:])
     data = zlib.compress(filtered.tobytes(), level)
     chunks = ((b"IHDR", header), (b"IDAT", data), (b"IEND", b""))

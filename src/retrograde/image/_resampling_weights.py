@@ -1,7 +1,7 @@
-"""How much each pixel along an axis counts for each pixel of the axis resized, or filtered.
+"""Weights of the input pixels along one axis for each output pixel, for resizing and filtering.
 
-Positions are computed in float32, as TensorFlow does: in between two pixels, rounding decides which
-of them is the nearest.
+Positions are computed in float32, as in TensorFlow: halfway between two pixels, rounding decides
+which one is nearest.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import numpy as np
 from retrograde.ops.resampling import Weights
 from retrograde.values.errors import reports_out_of_memory
 
-_FEW = np.float32(1000 * np.finfo(np.float32).tiny)  # weights that add up to less are left alone
+# Weights with a smaller sum are not normalized.
+_MIN_SUM = np.float32(1000 * np.finfo(np.float32).tiny)
 
 
-def _centres(new: int, scale: np.float32) -> np.ndarray:
-    """Where the centre of each new pixel lies, measured in old pixels from the edge."""
+def _centers(new: int, scale: np.float32) -> np.ndarray:
+    """Returns the center of each new pixel, in old pixels from the edge."""
     return (np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale
 
 
@@ -27,29 +28,29 @@ def _scale(old: int, new: int) -> np.float32:
 
 
 def _nearest(old: int, new: int) -> Weights:
-    places = np.minimum(np.floor(_centres(new, _scale(old, new))).astype(np.int64), old - 1)
+    places = np.minimum(np.floor(_centers(new, _scale(old, new))).astype(np.int64), old - 1)
     return Weights(places[:, None], np.ones((new, 1), np.float32), old)
 
 
 def _bilinear(old: int, new: int) -> Weights:
-    position = _centres(new, _scale(old, new)) - np.float32(0.5)
+    position = _centers(new, _scale(old, new)) - np.float32(0.5)
     below = np.floor(position)
     fraction = position - below
     places = np.stack([below, below + 1], axis=1).astype(np.int64).clip(0, old - 1)
     return Weights(places, np.stack([1 - fraction, fraction], axis=1), old)
 
 
-_TABLE = 1024  # TensorFlow looks the cubic up in a table: positions are rounded to this fraction
+_TABLE = 1024  # TensorFlow tabulates the cubic kernel at this many positions per pixel
 
 
 def _bicubic(old: int, new: int) -> Weights:
-    position = _centres(new, _scale(old, new)) - np.float32(0.5)
+    position = _centers(new, _scale(old, new)) - np.float32(0.5)
     below = np.floor(position)
     fraction = np.rint((position - below) * _TABLE).astype(np.float32) / _TABLE
     places = below[:, None].astype(np.int64) + np.arange(-1, 3)
     distance = np.abs(np.arange(-1, 3, dtype=np.float32) - fraction[:, None])
     inside = (places >= 0) & (places < old)
-    shares = _normalised(_keys_cubic(distance) * inside)
+    shares = _normalized(_keys_cubic(distance) * inside)
     return Weights(places.clip(0, old - 1), shares, old)
 
 
@@ -75,7 +76,7 @@ def _lanczos(radius: float) -> Callable:
 
 
 def _gaussian(x: np.ndarray) -> np.ndarray:
-    return np.where(x >= 1.5, 0, np.exp(-2 * x * x))  # a third of the radius is its deviation
+    return np.where(x >= 1.5, 0, np.exp(-2 * x * x))  # its standard deviation is radius / 3
 
 
 def _triangle(x: np.ndarray) -> np.ndarray:
@@ -94,29 +95,32 @@ def _mitchell_cubic(x: np.ndarray) -> np.ndarray:
     return np.where(x >= 2, 0, np.where(x >= 1, outer, inner))
 
 
-def _convolved(kernel: Callable, radius: float, antialias: bool) -> Callable:
-    """Weights from a kernel around each centre, which is stretched if `antialias` and shrinking."""
+def _kernel_weights(kernel: Callable, radius: float, antialias: bool) -> Callable:
+    """Returns a function that samples a kernel around each pixel center.
+
+    With `antialias`, the kernel is stretched when the image shrinks.
+    """
 
     def weights(old: int, new: int) -> Weights:
         scale = 1 / (np.float32(new) / np.float32(old))
         stretch = max(scale, np.float32(1)) if antialias else np.float32(1)
-        centre = _centres(new, scale)
-        reach = np.float32(radius) * stretch
-        first = np.ceil(centre - reach - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
-        last = np.floor(centre + reach - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
+        center = _centers(new, scale)
+        extent = np.float32(radius) * stretch
+        first = np.ceil(center - extent - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
+        last = np.floor(center + extent - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
         places = first[:, None] + np.arange(int((last - first).max()) + 1)
         middle = places.astype(np.float32) + np.float32(0.5)
-        shares = kernel(np.abs((middle - centre[:, None]) / stretch))
-        shares = _normalised(shares * (places <= last[:, None]))
+        shares = kernel(np.abs((middle - center[:, None]) / stretch))
+        shares = _normalized(shares * (places <= last[:, None]))
         return Weights(places.clip(0, old - 1), shares, old)
 
     return weights
 
 
-def _normalised(shares: np.ndarray) -> np.ndarray:
+def _normalized(shares: np.ndarray) -> np.ndarray:
     shares = shares.astype(np.float32)
     total = shares.sum(1, keepdims=True)
-    return np.where(np.abs(total) >= _FEW, shares / total, shares)
+    return np.where(np.abs(total) >= _MIN_SUM, shares / total, shares)
 
 
 def _method(name: str, antialias: bool) -> Callable | None:
@@ -124,18 +128,18 @@ def _method(name: str, antialias: bool) -> Callable | None:
         case "nearest":
             return _nearest
         case "bilinear":
-            return _convolved(_triangle, 1, True) if antialias else _bilinear
+            return _kernel_weights(_triangle, 1, True) if antialias else _bilinear
         case "bicubic":
-            return _convolved(_keys_cubic, 2, True) if antialias else _bicubic
+            return _kernel_weights(_keys_cubic, 2, True) if antialias else _bicubic
         case "area":
             return _area
         case "lanczos3" | "lanczos5":
             radius = int(name[-1])
-            return _convolved(_lanczos(np.float32(radius)), radius, antialias)
+            return _kernel_weights(_lanczos(np.float32(radius)), radius, antialias)
         case "gaussian":
-            return _convolved(_gaussian, 1.5, antialias)
+            return _kernel_weights(_gaussian, 1.5, antialias)
         case "mitchellcubic":
-            return _convolved(_mitchell_cubic, 2, antialias)
+            return _kernel_weights(_mitchell_cubic, 2, antialias)
     return None
 
 
@@ -154,29 +158,30 @@ METHODS = (
 @reports_out_of_memory("resize")
 @functools.lru_cache(maxsize=64)
 def resize_weights(old: int, new: int, method: str, antialias: bool) -> Weights:
-    """The weights that make `new` pixels of `old` ones."""
+    """Returns the weights that resize an axis from `old` to `new` pixels."""
     return _method(method, antialias)(old, new)
 
 
 @functools.lru_cache(maxsize=64)
 def gaussian_weights(pixels: int, size: int, sigma: float) -> Weights:
-    """Windows of `size` pixels, each pixel weighed by its distance from the middle."""
+    """Returns the weights of Gaussian windows of `size` pixels."""
     distance = np.arange(size) - (size - 1) / 2
     shares = np.exp(-0.5 * (distance / sigma) ** 2)
     places = np.arange(pixels - size + 1)[:, None] + np.arange(size)
-    return Weights(places, np.broadcast_to(_normalised(shares[None]), places.shape), pixels)
+    return Weights(places, np.broadcast_to(_normalized(shares[None]), places.shape), pixels)
 
 
 @functools.lru_cache(maxsize=64)
 def halving_weights(pixels: int) -> Weights:
-    """The mean of each two pixels; a last one alone counts twice."""
+    """Returns the weights that average pairs of pixels; an odd last pixel is paired with itself."""
     places = np.arange(pixels + pixels % 2).reshape(-1, 2).clip(max=pixels - 1)
     return Weights(places, np.full(places.shape, 0.5, np.float32), pixels)
 
 
 @functools.lru_cache(maxsize=64)
 def sobel_weights(pixels: int, shares: tuple[int, int, int]) -> Weights:
-    """Each pixel and its neighbours on both sides; at the edge, the one neighbour on both sides."""
+    """Returns the weights `shares` of each pixel and its two neighbors, with reflection at "
+    "edges."""
     places = np.abs(np.arange(pixels)[:, None] + np.arange(-1, 2))
     places = np.where(places >= pixels, 2 * pixels - 2 - places, places)
     return Weights(places, np.tile(np.array(shares, np.float32), (pixels, 1)), pixels)

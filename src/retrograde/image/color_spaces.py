@@ -1,4 +1,4 @@
-"""Colours: ranges of intensities, grey, and the spaces HSV, YIQ and YUV."""
+"""Conversion between image dtypes and color spaces: grayscale, HSV, YIQ and YUV."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _FLOAT32 = dtypes.float32.numpy_dtype
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """Images in another dtype, with intensities scaled to its range.
+    """Converts images to another dtype and scales intensities to its range.
 
-    That is 0 to 1 for floats, 0 to the largest number for integers. With `saturate`, what lies
-    beyond the range of an integer dtype becomes its end; else it wraps around.
+    The range is [0, 1] for floating dtypes and [0, dtype.max] for integer dtypes. With `saturate`,
+    values outside the range of an integer dtype are clipped; otherwise they wrap around.
 
     >>> tf.image.convert_image_dtype(tf.constant([0.0, 0.5, 1.0]), tf.uint8).numpy()
     array([  0, 127, 255], dtype=uint8)
@@ -52,22 +52,22 @@ def convert_image_dtype(
     return to_new(x, new) * ((new.max + 1) // (old.max + 1))
 
 
-_GREY_WEIGHTS = np.array([0.2989, 0.5870, 0.1140], np.float32)
+_GRAY_WEIGHTS = np.array([0.2989, 0.5870, 0.1140], np.float32)
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """Images with one channel, how bright the three were, in the same dtype.
+    """Converts RGB images to grayscale (one channel) in the same dtype.
 
     >>> tf.image.rgb_to_grayscale([[[1.0, 1.0, 0.0]]]).numpy()
     array([[[0.8859]]], dtype=float32)
     """
     x = as_tensor(images)
-    grey = tensordot(convert_image_dtype(x, _FLOAT32), _GREY_WEIGHTS, [-1, -1])
-    return convert_image_dtype(reshape(grey, shape=(*grey._spec.shape, 1)), x.dtype)
+    gray = tensordot(convert_image_dtype(x, _FLOAT32), _GRAY_WEIGHTS, [-1, -1])
+    return convert_image_dtype(reshape(gray, shape=(*gray._spec.shape, 1)), x.dtype)
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Images whose one channel stands in all of three."""
+    """Converts grayscale images to RGB by repeating the channel three times."""
     x = as_tensor(images)
     shape = x._spec.shape
     if len(shape) < 2:
@@ -81,7 +81,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     return broadcast_to(x, shape=(*shape[:-1], 3))
 
 
-# Linear spaces. Each matrix has the constants to which TensorFlow rounds it.
+# Linear color spaces. The constants are rounded as in TensorFlow.
 
 _RGB_TO_YIQ = (
     (0.299, 0.59590059, 0.2115),
@@ -105,78 +105,78 @@ _YUV_TO_RGB = (
 )
 
 
-def _by_matrix(images: Any, matrix: tuple) -> Tensor:
+def _multiply_channels(images: Any, matrix: tuple) -> Tensor:
     x = as_tensor(images)
     return tensordot(x, as_tensor(matrix, x._spec.dtype), [[x._spec.ndim - 1], [0]])
 
 
 def rgb_to_yiq(images: Any) -> Tensor:
-    """Colours in YIQ: luma, and two differences of colours."""
-    return _by_matrix(images, _RGB_TO_YIQ)
+    """Converts RGB to YIQ: luma and two chrominance channels."""
+    return _multiply_channels(images, _RGB_TO_YIQ)
 
 
 def yiq_to_rgb(images: Any) -> Tensor:
-    """Colours in RGB, of those in YIQ."""
-    return _by_matrix(images, _YIQ_TO_RGB)
+    """Converts YIQ to RGB."""
+    return _multiply_channels(images, _YIQ_TO_RGB)
 
 
 def rgb_to_yuv(images: Any) -> Tensor:
-    """Colours in YUV: luma, and two differences of colours."""
-    return _by_matrix(images, _RGB_TO_YUV)
+    """Converts RGB to YUV: luma and two chrominance channels."""
+    return _multiply_channels(images, _RGB_TO_YUV)
 
 
 def yuv_to_rgb(images: Any) -> Tensor:
-    """Colours in RGB, of those in YUV."""
-    return _by_matrix(images, _YUV_TO_RGB)
+    """Converts YUV to RGB."""
+    return _multiply_channels(images, _YUV_TO_RGB)
 
 
 # Hue, saturation, value
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
-    """Colours as hue, saturation and value, each from 0 to 1.
+    """Converts RGB to hue, saturation and value, each in [0, 1].
 
     >>> tf.image.rgb_to_hsv([0.0, 0.5, 0.0]).numpy()
     array([0.33333334, 1.        , 0.5       ], dtype=float32)
     """
-    x = _colours(images, "rgb_to_hsv")
-    hue, smallest, largest = hue_of(x)
-    channels = hue, saturation_of(smallest, largest), largest
+    x = _float_rgb(images, "rgb_to_hsv")
+    hue, smallest, largest = hue_and_extremes(x)
+    channels = hue, compute_saturation(smallest, largest), largest
     return to_dtype(stack(*channels, axis=hue._spec.ndim), x._spec.dtype)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Colours in RGB, of those given by hue, saturation and value.
+    """Converts hue, saturation and value to RGB.
 
     >>> tf.image.hsv_to_rgb([0.0, 1.0, 0.5]).numpy()
     array([0.5, 0. , 0. ], dtype=float32)
     """
-    x = _colours(images, "hsv_to_rgb")
+    x = _float_rgb(images, "hsv_to_rgb")
     hue, saturation, value = unstack(at_least_float32(x), axis=x._spec.ndim - 1)
     return to_dtype(from_hsv(hue, saturation, value), x._spec.dtype)
 
 
-def _colours(images: Any, what: str) -> Tensor:
+def _float_rgb(images: Any, op_name: str) -> Tensor:
     x = as_tensor(images)
-    check_dtype(x, ("float16", "bfloat16", "float32", "float64"), "images", what)
+    check_dtype(x, ("float16", "bfloat16", "float32", "float64"), "images", op_name)
     shape = x._spec.shape
     if not shape:
-        raise invalid(f"{what}: `images` is a scalar. Expected at least one axis, the channels.")
+        raise invalid(f"{op_name}: `images` is a scalar. Expected at least one axis, the channels.")
     if shape[-1] != 3:
-        message = f"{what}: `images` has shape {shape}. Expected 3 channels."
+        message = f"{op_name}: `images` has shape {shape}. Expected 3 channels."
         raise FailedPreconditionError(None, None, message)
     return x
 
 
 def at_least_float32(x: Tensor) -> Tensor:
-    """`x`, in float32 if it is in half precision."""
+    """Casts `x` to float32 if it has half precision."""
     return to_dtype(x, _FLOAT32) if x._spec.dtype in HALF else x
 
 
-def hue_of(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The hue of colours in RGB, and the smallest and the largest of their channels.
+def hue_and_extremes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the hue of RGB colors and the minimum and maximum of their channels.
 
-    Of channels that are equally large the first counts as the largest, the last as the smallest.
+    Ties go to the first channel for the maximum and to the last channel for the minimum.
     """
     red, green, blue = unstack(at_least_float32(x), axis=x._spec.ndim - 1)
     is_red, is_green = (red >= green) & (red >= blue), green >= blue
@@ -184,9 +184,9 @@ def hue_of(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     not_red, not_green = (red < green) & (red < blue), (green <= red) & (green < blue)
     smallest = _choose(not_red, red, not_green, green, blue)
     difference = _choose(is_red, green - blue, is_green, blue - red, red - green)
-    above_blue = ar.select(green < blue, *_numbers(red, 1.0, 0.0))
-    start = _choose(is_red, above_blue, is_green, *_numbers(red, 1 / 3, 2 / 3))
-    hue = ar.divide_no_nan(difference, (largest - smallest) * 6.0) + start
+    red_offset = ar.select(green < blue, *_constants(red, 1.0, 0.0))
+    offset = _choose(is_red, red_offset, is_green, *_constants(red, 1 / 3, 2 / 3))
+    hue = ar.divide_no_nan(difference, (largest - smallest) * 6.0) + offset
     return hue, smallest, largest
 
 
@@ -194,30 +194,30 @@ def _choose(first: Tensor, a: Tensor, second: Tensor, b: Tensor, c: Tensor) -> T
     return ar.select(first, a, ar.select(second, b, c))
 
 
-def _numbers(like: Tensor, *values: float) -> tuple[Tensor, ...]:
+def _constants(like: Tensor, *values: float) -> tuple[Tensor, ...]:
     return tuple(Tensor(like._spec.dtype.type(value)) for value in values)
 
 
-def saturation_of(smallest: Tensor, largest: Tensor) -> Tensor:
-    """The saturation of colours with these channels.
+def compute_saturation(smallest: Tensor, largest: Tensor) -> Tensor:
+    """Computes the saturation of colors from their smallest and largest channels.
 
-    As in TensorFlow, no gradient flows to a channel that is 0 already.
+    As in TensorFlow, no gradient flows to a smallest channel that is 0.
     """
     lowest = ar.select(smallest > 0.0, smallest, stop_gradient(smallest))
     return ar.mask(ar.divide_no_nan(largest - lowest, largest), largest > 0.0)
 
 
-def shades_of(hue: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """How much red, green and blue is in the pure colour of a hue."""
+def pure_color(hue: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the red, green and blue channels of the fully saturated color of a hue."""
     sixths = hue * 6.0
     red = ar.absolute(sixths - 3.0) - 1.0
-    green, blue = (2.0 - ar.absolute(sixths - middle) for middle in (2.0, 4.0))
-    zero, one = _numbers(hue, 0.0, 1.0)
-    return tuple(ar.minimum(ar.maximum(shade, zero), one) for shade in (red, green, blue))
+    green, blue = (2.0 - ar.absolute(sixths - center) for center in (2.0, 4.0))
+    zero, one = _constants(hue, 0.0, 1.0)
+    return tuple(ar.minimum(ar.maximum(channel, zero), one) for channel in (red, green, blue))
 
 
 def from_hsv(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
-    """Colours in RGB."""
+    """Computes RGB colors from their hue, saturation and value."""
     white = 1.0 - saturation
-    channels = ((white + saturation * shade) * value for shade in shades_of(hue))
+    channels = ((white + saturation * channel) * value for channel in pure_color(hue))
     return stack(*channels, axis=hue._spec.ndim)

@@ -1,4 +1,4 @@
-"""Parts of images at places that are given as numbers: crops, and glimpses."""
+"""Crops at computed positions: `crop_and_resize` and `extract_glimpse`."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Crops of a batch of images, each resized to `crop_size`, as float32.
+    """Crops boxes from a batch of images and resizes them to `crop_size`, as float32.
 
-    Box i, `[y1, x1, y2, x2]` with 0 and 1 for the first and the last pixel, is cut out of the image
-    `box_indices[i]`; where it reaches beyond, `extrapolation_value` stands. Gradients flow to the
-    images and to the boxes: by the method "nearest", to the boxes as if it were "bilinear".
+    Box i, `[y1, x1, y2, x2]` with 0 for the first pixel and 1 for the last one, is cropped from
+    image `box_indices[i]`. Pixels outside the image get `extrapolation_value`. Gradients flow to
+    the images and to the boxes; the gradient with respect to the boxes is always the one of
+    "bilinear".
 
     >>> image = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
     >>> tf.image.crop_and_resize(image, [[0.0, 0.0, 0.5, 1.0]], [0], [2, 2])[0, :, :, 0].numpy()
@@ -50,102 +51,105 @@ def crop_and_resize(
     """
     x = as_tensor(image)
     check_dtype(x, _CROPPED_DTYPES, "image", "crop_and_resize")
-    where, which = as_tensor(boxes, _FLOAT32), as_tensor(box_indices, _INT32)
+    box_tensor, image_ids = as_tensor(boxes, _FLOAT32), as_tensor(box_indices, _INT32)
     size = np.asarray(as_tensor(crop_size, _INT32))
-    _check_crops(x._spec.shape, where._spec.shape, which._array, size)
+    _check_crops(x._spec.shape, box_tensor._spec.shape, image_ids._array, size)
     if method not in ("bilinear", "nearest"):
         raise invalid(
             f"crop_and_resize: method {shown(method)} is not known. Expected 'bilinear' or "
             "'nearest'."
         )
-    beyond = as_float(extrapolation_value, "crop_and_resize: extrapolation_value")
-    crops = _Crops(where, which, x._spec.shape[1:3], size.tolist(), beyond)
+    outside = as_float(extrapolation_value, "crop_and_resize: extrapolation_value")
+    crops = _Crops(box_tensor, image_ids, x._spec.shape[1:3], size.tolist(), outside)
     batch, height, width, channels = x._spec.shape
     x = reshape(to_dtype(x, _FLOAT32), shape=(batch * height * width, channels))
     if method == "bilinear":
         return crops.bilinear(x)
-    moved = crops.bilinear(stop_gradient(x))
-    return crops.nearest(x) + (moved - stop_gradient(moved))
+    smooth = crops.bilinear(stop_gradient(x))
+    return crops.nearest(x) + (smooth - stop_gradient(smooth))
 
 
-def _check_crops(image: tuple, boxes: tuple, which: Any, size: np.ndarray) -> None:
-    what = "crop_and_resize"
+def _check_crops(image: tuple, boxes: tuple, image_ids: Any, size: np.ndarray) -> None:
+    op_name = "crop_and_resize"
     if len(image) != 4 or 0 in image[1:3]:
         raise invalid(
-            f"{what}: `image` has shape {image}. Expected four axes (batch, height, width, "
+            f"{op_name}: `image` has shape {image}. Expected four axes (batch, height, width, "
             "channels), with pixels."
         )
     if len(boxes) != 2 or boxes[1] != 4:
-        raise invalid(f"{what}: `boxes` has shape {boxes}. Expected (number of boxes, 4).")
-    if which.shape != boxes[:1]:
+        raise invalid(f"{op_name}: `boxes` has shape {boxes}. Expected (number of boxes, 4).")
+    if image_ids.shape != boxes[:1]:
         raise invalid(
-            f"{what}: `box_indices` has shape {which.shape}. Expected {boxes[:1]}: one for each "
-            "box."
+            f"{op_name}: `box_indices` has shape {image_ids.shape}. Expected {boxes[:1]}: one for "
+            "each box."
         )
     if size.shape != (2,) or min(size) <= 0:
         raise invalid(
-            f"{what}: `crop_size` is {size.tolist()}. Expected two numbers above 0, height and "
+            f"{op_name}: `crop_size` is {size.tolist()}. Expected two integers > 0, height and "
             "width."
         )
-    if which.size and not (which.min() >= 0 and which.max() < image[0]):
-        message = f"{what}: box_indices has values outside [0, {image[0]}), the batch of images."
+    if image_ids.size and not (image_ids.min() >= 0 and image_ids.max() < image[0]):
+        message = f"{op_name}: box_indices has values outside [0, {image[0]}), the batch size."
         raise OutOfRangeError(None, None, message)
 
 
 class _Crops:
-    """Where the pixels of crops lie in the images they are cut from."""
+    """The positions of the pixels of crops in their images."""
 
     def __init__(
-        self, boxes: Tensor, which: Tensor, pixels: tuple, size: list[int], beyond: float
+        self, boxes: Tensor, image_ids: Tensor, pixels: tuple, size: list[int], outside: float
     ) -> None:
         y1, x1, y2, x2 = unstack(boxes, axis=1)
         self.rows = _positions(y1, y2, pixels[0], size[0])
         self.columns = _positions(x1, x2, pixels[1], size[1])
-        self.which = cast_discrete(which, dtype=_INT64)  # which counts the pixels of all images
+        # int64, because it becomes an index into the pixels of all images.
+        self.image_ids = cast_discrete(image_ids, dtype=_INT64)
         self.pixels = pixels
-        self.beyond = Tensor(np.float32(beyond))
+        self.outside = Tensor(np.float32(outside))
 
     def bilinear(self, x: Tensor) -> Tensor:
-        """The pixels `x` around each place, weighed by its distance."""
-        (top, bottom, down), (left, right, across) = map(_around, (self.rows, self.columns))
+        """Interpolates bilinearly between the pixels of `x` around each position."""
+        (top, bottom, down), (left, right, across) = map(_neighbors, (self.rows, self.columns))
         down = reshape(down, shape=(*down._spec.shape, 1))
-        across = _for_channels(across, x._spec.shape[1])
+        across = _repeat_for_channels(across, x._spec.shape[1])
         above, below = self._at(x, top, left), self._at(x, bottom, left)
         above = above + (self._at(x, top, right) - above) * across
         below = below + (self._at(x, bottom, right) - below) * across
-        return self._within(above + (below - above) * down, x._spec.shape[1])
+        return self._fill_outside(above + (below - above) * down, x._spec.shape[1])
 
     def nearest(self, x: Tensor) -> Tensor:
-        """The pixels of `x` that are nearest; of two, the one further from the first pixel."""
+        """Picks the nearest pixel of `x`; halfway positions are rounded up."""
         y = self._at(x, floor(self.rows + 0.5), floor(self.columns + 0.5))
-        return self._within(y, x._spec.shape[1])
+        return self._fill_outside(y, x._spec.shape[1])
 
     def _at(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """The pixels `x` in these rows and columns; those beyond the edge are on it.
+        """Gathers the pixels of `x` at `rows` and `columns`, clipped to the image.
 
-        Their rows are laid flat, with the channels: NumPy is slow at loops as short as these.
+        Columns and channels share the last axis of the result: NumPy is slow along a short axis.
         """
         number, height = rows._spec.shape
-        rows = reshape(_kept_inside(rows, self.pixels[0]), shape=(number, height, 1))
+        rows = reshape(_clip(rows, self.pixels[0]), shape=(number, height, 1))
         width = columns._spec.shape[1]
-        columns = reshape(_kept_inside(columns, self.pixels[1]), shape=(number, 1, width))
-        rows = reshape(self.which, shape=(number, 1, 1)) * self.pixels[0] + rows
+        columns = reshape(_clip(columns, self.pixels[1]), shape=(number, 1, width))
+        rows = reshape(self.image_ids, shape=(number, 1, 1)) * self.pixels[0] + rows
         y = gather(x, rows * self.pixels[1] + columns, axis=0)
         return reshape(y, shape=(number, height, width * x._spec.shape[1]))
 
-    def _within(self, y: Tensor, channels: int) -> Tensor:
-        """`y` where it was looked for within the images, in rows that are no longer flat."""
+    def _fill_outside(self, y: Tensor, channels: int) -> Tensor:
+        """Sets pixels outside the images and separates the columns of `y` from the channels."""
         rows, columns = (
             (position >= 0.0) & (position <= float(last - 1))
             for position, last in zip((self.rows, self.columns), self.pixels, strict=True)
         )
-        inside = reshape(rows, shape=(*rows._spec.shape, 1)) & _for_channels(columns, channels)
+        inside = reshape(rows, shape=(*rows._spec.shape, 1)) & _repeat_for_channels(
+            columns, channels
+        )
         shape = (*rows._spec.shape, columns._spec.shape[1], channels)
-        return reshape(ar.select(inside, y, self.beyond), shape=shape)
+        return reshape(ar.select(inside, y, self.outside), shape=shape)
 
 
-def _for_channels(columns: Tensor, channels: int) -> Tensor:
-    """What holds for each column, for each of its channels, in a row laid flat."""
+def _repeat_for_channels(columns: Tensor, channels: int) -> Tensor:
+    """Repeats the value of each column for its channels, which share an axis with the columns."""
     number, width = columns._spec.shape
     repeated = broadcast_to(
         reshape(columns, shape=(number, width, 1)), shape=(number, width, channels)
@@ -155,7 +159,7 @@ def _for_channels(columns: Tensor, channels: int) -> Tensor:
 
 @reports_out_of_memory("crop_and_resize")
 def _positions(start: Tensor, stop: Tensor, pixels: int, count: int) -> Tensor:
-    """`count` positions from `start` to `stop`, measured in pixels from the centre of the first."""
+    """Returns `count` positions from `start` to `stop`, in pixels from the first pixel center."""
     shape, last = (start._spec.shape[0], 1), float(pixels - 1)
     start, stop = (reshape(end, shape=shape) for end in (start, stop))
     if count == 1:
@@ -164,13 +168,13 @@ def _positions(start: Tensor, stop: Tensor, pixels: int, count: int) -> Tensor:
     return start * last + step * np.arange(count, dtype=np.float32)
 
 
-def _around(position: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The pixels on both sides of positions, and how far they are from the first."""
+def _neighbors(position: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the pixels before and after each position, and the distance from the first one."""
     before = floor(position)
     return before, ceil(position), position - before
 
 
-def _kept_inside(position: Tensor, pixels: int) -> Tensor:
+def _clip(position: Tensor, pixels: int) -> Tensor:
     zero, last = Tensor(np.int32(0)), Tensor(np.int32(pixels - 1))
     inside = ar.minimum(ar.maximum(cast_discrete(position, dtype=_INT32), zero), last)
     return cast_discrete(inside, dtype=_INT64)
@@ -186,62 +190,62 @@ def extract_glimpse(
     noise: str = "uniform",
     name: str | None = None,
 ) -> Tensor:
-    """A window of `size` out of each image of a float32 batch, at `offsets = [[y, x], ...]`.
+    """Extracts a window of `size` from each image of a float32 batch, at `offsets = [[y, x], ...]`.
 
-    Offsets are pixels from the first; if `normalized`, fractions of the image; if `centered` too,
-    they go from -1 to 1 and are those of the middle of the window. Beyond the image there is
-    `noise`: "uniform", "gaussian" or "zero". Gradients flow to the image.
+    Offsets are in pixels, or with `normalized` in fractions of the image size. With `centered` and
+    `normalized` they are in [-1, 1] and locate the center of the window. Pixels outside the image
+    are filled with `noise`: "uniform", "gaussian" or "zero". Gradients flow to the image.
 
     >>> image = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
     >>> tf.image.extract_glimpse(image, [2, 2], [[0.0, 0.0]])[0, :, :, 0].numpy()
     array([[ 5.,  6.],
            [ 9., 10.]], dtype=float32)
     """
-    x, where = as_tensor(input, _FLOAT32), as_tensor(offsets, _FLOAT32)
+    x, positions = as_tensor(input, _FLOAT32), as_tensor(offsets, _FLOAT32)
     window = np.asarray(as_tensor(size, _INT32))
-    _check_glimpses(x._spec.shape, window, where._spec.shape, noise)
-    starts = _starts(where, np.array(x._spec.shape[1:3]), window, centered, normalized)
+    _check_glimpses(x._spec.shape, window, positions._spec.shape, noise)
+    starts = _starts(positions, np.array(x._spec.shape[1:3]), window, centered, normalized)
     batch, height, width = x._spec.shape[0], *window.tolist()
     rows = reshape(starts[0], shape=(batch, 1, 1)) + np.arange(height, dtype=np.int32)[:, None]
     columns = reshape(starts[1], shape=(batch, 1, 1)) + np.arange(width, dtype=np.int32)
     inside = _is_inside(rows, x._spec.shape[1]) & _is_inside(columns, x._spec.shape[2])
-    places = stack(
+    indices = stack(
         *(
-            broadcast_to(_kept_inside(part, pixels), shape=(batch, height, width))
+            broadcast_to(_clip(part, pixels), shape=(batch, height, width))
             for part, pixels in zip((rows, columns), x._spec.shape[1:3], strict=True)
         ),
         axis=3,
     )
-    y = gather_nd(x, places, batch_dims=1)
+    y = gather_nd(x, indices, batch_dims=1)
     return ar.select(reshape(inside, shape=(batch, height, width, 1)), y, _noise(x, y, noise))
 
 
 def _check_glimpses(image: tuple, size: np.ndarray, offsets: tuple, noise: str) -> None:
-    what = "extract_glimpse"
+    op_name = "extract_glimpse"
     if len(image) != 4:
         raise invalid(
-            f"{what}: `input` has shape {image}. Expected batch, height, width and channels."
+            f"{op_name}: `input` has shape {image}. Expected batch, height, width and channels."
         )
     if size.shape != (2,) or min(size) < 0:
         raise invalid(
-            f"{what}: `size` is {size.tolist()}. Expected two numbers, height and width, not below "
-            "0."
+            f"{op_name}: `size` is {size.tolist()}. Expected two integers >= 0, height and width."
         )
     if offsets != (image[0], 2):
         raise invalid(
-            f"{what}: `offsets` has shape {offsets}. Expected {(image[0], 2)}: y and x for each "
+            f"{op_name}: `offsets` has shape {offsets}. Expected {(image[0], 2)}: y and x for each "
             "image."
         )
     if noise not in ("uniform", "gaussian", "zero"):
         raise invalid(
-            f"{what}: noise {shown(noise)} is not known. Expected 'uniform', 'gaussian' or 'zero'."
+            f"{op_name}: noise {shown(noise)} is not known. Expected 'uniform', 'gaussian' or "
+            "'zero'."
         )
 
 
 def _starts(
     offsets: Tensor, pixels: np.ndarray, window: np.ndarray, centered: bool, normalized: bool
 ) -> tuple[Tensor, Tensor]:
-    """The first row and the first column of each window."""
+    """Returns the first row and the first column of each window."""
     size = pixels.astype(np.float32)
     if centered and normalized:
         start = offsets * (size / 2) + (size - window.astype(np.float32)) / 2
@@ -257,7 +261,7 @@ def _is_inside(position: Tensor, pixels: int) -> Tensor:
 
 
 def _noise(x: Tensor, y: Tensor, kind: str) -> Tensor:
-    """What fills `y` beyond the edge of the images `x`: within the range of each image."""
+    """Returns the fill values for `y` outside the images `x`, in the range of each image."""
     shape = y._spec.shape
     if kind == "zero":
         return Tensor(np.float32(0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde.core.tensor import Tensor
-from retrograde.image._inputs import image_or_batch
+from retrograde.image._inputs import as_image_or_batch
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reverse
@@ -17,23 +17,23 @@ _HEIGHT, _WIDTH = -3, -2
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Images with left and right exchanged."""
-    return flipped(image_or_batch(image, "flip_left_right"), _WIDTH)
+    """Flips images horizontally."""
+    return flip(as_image_or_batch(image, "flip_left_right"), _WIDTH)
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Images upside down, mirrored."""
-    return flipped(image_or_batch(image, "flip_up_down"), _HEIGHT)
+    """Flips images vertically."""
+    return flip(as_image_or_batch(image, "flip_up_down"), _HEIGHT)
 
 
-def flipped(x: Tensor, *axes: int) -> Tensor:
-    """`x` in reverse order along axes that are counted from the end."""
+def flip(x: Tensor, *axes: int) -> Tensor:
+    """Reverses `x` along `axes`, which are negative."""
     return reverse(x, axis=tuple(x._spec.ndim + axis for axis in axes))
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
-    """Images with height and width exchanged."""
-    return _transposed(image_or_batch(image, "transpose"))
+    """Swaps the height and width axes of images."""
+    return _transposed(as_image_or_batch(image, "transpose"))
 
 
 def _transposed(x: Tensor) -> Tensor:
@@ -41,20 +41,20 @@ def _transposed(x: Tensor) -> Tensor:
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """Images turned `k` times by 90 degrees, against the clock.
+    """Rotates images counterclockwise by `k` times 90 degrees.
 
     >>> tf.image.rot90([[[1], [2]], [[3], [4]]])[..., 0].numpy()
     array([[2, 4], [1, 3]], dtype=int32)
     """
-    x = image_or_batch(image, "rot90")
+    x = as_image_or_batch(image, "rot90")
     turns = as_tensor(k, dtypes.int32.numpy_dtype)
     if turns._spec.ndim:
-        raise ValueError(f"rot90: `k` must be one integer. Received: {shown(k)}.")
+        raise ValueError(f"rot90: `k` must be a scalar. Received: {shown(k)}.")
     match int(turns) % 4:
         case 1:
-            return _transposed(flipped(x, _WIDTH))
+            return _transposed(flip(x, _WIDTH))
         case 2:
-            return flipped(x, _HEIGHT, _WIDTH)
+            return flip(x, _HEIGHT, _WIDTH)
         case 3:
-            return flipped(_transposed(x), _WIDTH)
+            return flip(_transposed(x), _WIDTH)
     return identity(x)

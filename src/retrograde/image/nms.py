@@ -1,6 +1,6 @@
-"""Non-maximum suppression: of boxes that overlap, the one with the highest score is kept.
+"""Non-maximum suppression: of overlapping boxes, the one with the highest score is kept.
 
-Boxes are `[y1, x1, y2, x2]`, two corners that lie opposite. No gradient flows.
+Boxes are `[y1, x1, y2, x2]`, two opposite corners. No gradient flows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.image._inputs import taken
+from retrograde.image._inputs import as_tensor_of
 from retrograde.math._inputs import check_dtype
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import host_function
@@ -34,19 +34,21 @@ def non_max_suppression(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """The indices of the boxes to keep, those with the highest scores first.
+    """Returns the indices of the boxes to keep, in descending order of score.
 
-    A box is left out if its score is not above `score_threshold`, or if its overlap with one that
-    is kept, the area of both by that of either, is above `iou_threshold`.
+    A box is dropped if its score is not above `score_threshold`, or if its intersection over union
+    (IoU) with a kept box is above `iou_threshold`.
 
     >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.0], [0.0, 2.0, 1.0, 3.0]]
     >>> tf.image.non_max_suppression(boxes, [0.8, 0.9, 0.5], max_output_size=3).numpy()
     array([1, 2], dtype=int32)
     """
-    what = "non_max_suppression"
-    where, values = _boxes_and_scores(boxes, scores, what)
-    most, overlap, least = _limits(max_output_size, iou_threshold, score_threshold, what)
-    return Tensor(_greedy(values, _overlap_of(where), most, overlap, least))
+    op_name = "non_max_suppression"
+    box_array, values = _boxes_and_scores(boxes, scores, op_name)
+    max_boxes, max_overlap, min_score = _limits(
+        max_output_size, iou_threshold, score_threshold, op_name
+    )
+    return Tensor(_greedy(values, _iou_with(box_array), max_boxes, max_overlap, min_score))
 
 
 @host_function(dynamic_shapes=True)
@@ -59,21 +61,23 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The indices of the boxes to keep, and their scores.
+    """Returns the indices of the boxes to keep, and their scores.
 
-    With `soft_nms_sigma` above 0, boxes that overlap others are not left out, but their scores are
-    lowered: by `exp(-overlap ** 2 / (2 * soft_nms_sigma))` for each box that is kept before them.
+    With `soft_nms_sigma` above 0, boxes that overlap others are not dropped. Instead, their scores
+    are multiplied by `exp(-overlap ** 2 / (2 * soft_nms_sigma))` for each box kept before them.
     """
-    what = "non_max_suppression_with_scores"
-    where, values = _boxes_and_scores(boxes, scores, what)
-    most, overlap, least = _limits(max_output_size, iou_threshold, score_threshold, what)
-    sigma = _scalar(soft_nms_sigma, "soft_nms_sigma", what)
+    op_name = "non_max_suppression_with_scores"
+    box_array, values = _boxes_and_scores(boxes, scores, op_name)
+    max_boxes, max_overlap, min_score = _limits(
+        max_output_size, iou_threshold, score_threshold, op_name
+    )
+    sigma = _scalar(soft_nms_sigma, "soft_nms_sigma", op_name)
     if sigma < 0:
-        raise invalid(f"{what}: soft_nms_sigma must be >= 0. Received: {sigma}.")
+        raise invalid(f"{op_name}: soft_nms_sigma must be >= 0. Received: {sigma}.")
     if sigma:
-        chosen, values = _soft(values, _overlap_of(where), most, sigma, least)
+        chosen, values = _soft(values, _iou_with(box_array), max_boxes, sigma, min_score)
         return Tensor(chosen), Tensor(values)
-    chosen = _greedy(values, _overlap_of(where), most, overlap, least)
+    chosen = _greedy(values, _iou_with(box_array), max_boxes, max_overlap, min_score)
     return Tensor(chosen), Tensor(values[chosen])
 
 
@@ -86,122 +90,127 @@ def non_max_suppression_overlaps(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """The indices of the boxes to keep, where `overlaps[i, j]` is the overlap of boxes i and j."""
-    what = "non_max_suppression_overlaps"
-    matrix, values = taken(overlaps, _FLOAT32), taken(scores, _FLOAT32)
+    """Returns the indices of the boxes to keep, given the overlaps `overlaps[i, j]` of all "
+    "pairs."""
+    op_name = "non_max_suppression_overlaps"
+    matrix, values = as_tensor_of(overlaps, _FLOAT32), as_tensor_of(scores, _FLOAT32)
     for x, argument in ((matrix, "overlaps"), (values, "scores")):
-        check_dtype(x, ("float32",), argument, what)
+        check_dtype(x, ("float32",), argument, op_name)
     matrix, values = np.asarray(matrix), np.asarray(values)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise invalid(f"{what}: `overlaps` has shape {matrix.shape}. Expected a square matrix.")
+        raise invalid(f"{op_name}: `overlaps` has shape {matrix.shape}. Expected a square matrix.")
     if values.shape != matrix.shape[:1]:
         raise invalid(
-            f"{what}: `scores` has shape {values.shape}. Expected {matrix.shape[:1]}: one for each "
-            "box."
+            f"{op_name}: `scores` has shape {values.shape}. Expected {matrix.shape[:1]}: one for "
+            "each box."
         )
-    most = _most(max_output_size, "max_output_size", what)
-    overlap = _scalar(overlap_threshold, "overlap_threshold", what)
-    least = _scalar(score_threshold, "score_threshold", what)
-    return Tensor(_greedy(values, lambda i, others: matrix[others, i], most, overlap, least))
+    max_boxes = _max_boxes(max_output_size, "max_output_size", op_name)
+    max_overlap = _scalar(overlap_threshold, "overlap_threshold", op_name)
+    min_score = _scalar(score_threshold, "score_threshold", op_name)
+    return Tensor(
+        _greedy(values, lambda i, others: matrix[others, i], max_boxes, max_overlap, min_score)
+    )
 
 
-def _boxes_and_scores(boxes: Any, scores: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
-    given = [held for held in map(tensor_or_variable, (boxes, scores)) if held is not None]
-    dtype = given[0]._spec.dtype if given else _FLOAT32
-    where, values = taken(boxes, dtype), taken(scores, dtype)
-    check_dtype(where, ("float16", "float32"), "boxes", what)
-    check_dtype(values, (where.dtype.name,), "scores", what)
-    where, values = np.asarray(where), np.asarray(values)
-    if where.ndim != 2 or where.shape[1] != 4:
-        raise invalid(f"{what}: `boxes` has shape {where.shape}. Expected (number of boxes, 4).")
-    if values.shape != where.shape[:1]:
+def _boxes_and_scores(boxes: Any, scores: Any, op_name: str) -> tuple[np.ndarray, np.ndarray]:
+    tensors = [tensor for tensor in map(tensor_or_variable, (boxes, scores)) if tensor is not None]
+    dtype = tensors[0]._spec.dtype if tensors else _FLOAT32
+    box_array, values = as_tensor_of(boxes, dtype), as_tensor_of(scores, dtype)
+    check_dtype(box_array, ("float16", "float32"), "boxes", op_name)
+    check_dtype(values, (box_array.dtype.name,), "scores", op_name)
+    box_array, values = np.asarray(box_array), np.asarray(values)
+    if box_array.ndim != 2 or box_array.shape[1] != 4:
         raise invalid(
-            f"{what}: `scores` has shape {values.shape}. Expected {where.shape[:1]}: one for each "
-            "box."
+            f"{op_name}: `boxes` has shape {box_array.shape}. Expected (number of boxes, 4)."
         )
-    return where, values
+    if values.shape != box_array.shape[:1]:
+        raise invalid(
+            f"{op_name}: `scores` has shape {values.shape}. Expected {box_array.shape[:1]}: one "
+            "for each box."
+        )
+    return box_array, values
 
 
 def _limits(
-    max_output_size: Any, iou_threshold: Any, score_threshold: Any, what: str
+    max_output_size: Any, iou_threshold: Any, score_threshold: Any, op_name: str
 ) -> tuple[int, float, float]:
-    most = _most(max_output_size, "max_output_size", what)
-    overlap = _scalar(iou_threshold, "iou_threshold", what)
-    if not 0 <= overlap <= 1:
-        raise invalid(f"{what}: iou_threshold must be in [0, 1]. Received: {overlap}.")
-    return most, overlap, _scalar(score_threshold, "score_threshold", what)
+    max_boxes = _max_boxes(max_output_size, "max_output_size", op_name)
+    max_overlap = _scalar(iou_threshold, "iou_threshold", op_name)
+    if not 0 <= max_overlap <= 1:
+        raise invalid(f"{op_name}: iou_threshold must be in [0, 1]. Received: {max_overlap}.")
+    return max_boxes, max_overlap, _scalar(score_threshold, "score_threshold", op_name)
 
 
-def _most(value: Any, argument: str, what: str, least: int = 0) -> int:
-    number = taken(value, _INT32)
-    check_dtype(number, ("int32",), argument, what)
-    if number._spec.ndim or int(number) < least:
+def _max_boxes(value: Any, argument: str, op_name: str, minimum: int = 0) -> int:
+    number = as_tensor_of(value, _INT32)
+    check_dtype(number, ("int32",), argument, op_name)
+    if number._spec.ndim or int(number) < minimum:
         raise invalid(
-            f"{what}: {argument} must be one number >= {least}. Received: {as_text(value)}."
+            f"{op_name}: {argument} must be an integer >= {minimum}. Received: {as_text(value)}."
         )
     return int(number)
 
 
-def _scalar(value: Any, argument: str, what: str) -> float:
-    number = taken(value, _FLOAT32)
+def _scalar(value: Any, argument: str, op_name: str) -> float:
+    number = as_tensor_of(value, _FLOAT32)
     if number._spec.ndim:
-        raise invalid(f"{what}: {argument} must be one number. Received: {as_text(value)}.")
+        raise invalid(f"{op_name}: {argument} must be a scalar. Received: {as_text(value)}.")
     return float(number)
 
 
-def _overlap_of(boxes: np.ndarray) -> Callable:
-    """A function of box i and others: the area that is in both, by that which is in either."""
+def _iou_with(boxes: np.ndarray) -> Callable:
+    """Returns a function that computes the IoU of box i with others."""
     boxes = boxes.astype(np.float32)
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
     with np.errstate(invalid="ignore"):  # boxes may be infinite
         area = (high - low).prod(1)
 
     @np.errstate(invalid="ignore")
-    def overlap(i: int, others: np.ndarray) -> np.ndarray:
-        shared = np.minimum(high[others], high[i]) - np.maximum(low[others], low[i])
-        both = shared.clip(0).prod(1)
-        either = area[others] + area[i] - both
-        real = (area[others] > 0) & (area[i] > 0)
-        return np.divide(both, either, out=np.zeros_like(both), where=real)
+    def iou(i: int, others: np.ndarray) -> np.ndarray:
+        sides = np.minimum(high[others], high[i]) - np.maximum(low[others], low[i])
+        intersection = sides.clip(0).prod(1)
+        union = area[others] + area[i] - intersection
+        not_empty = (area[others] > 0) & (area[i] > 0)
+        return np.divide(intersection, union, out=np.zeros_like(intersection), where=not_empty)
 
-    return overlap
+    return iou
 
 
-def _candidates(scores: np.ndarray, least: float) -> np.ndarray:
-    """The boxes with a score above `least`, the best first; of equal ones, the first."""
+def _candidates(scores: np.ndarray, min_score: float) -> np.ndarray:
+    """Returns the boxes with a score above `min_score`, in descending order; ties keep theirs."""
     order = np.argsort(-scores.astype(np.float32), kind="stable").astype(np.int32)
-    return order[scores[order] > least]
+    return order[scores[order] > min_score]
 
 
 def _greedy(
-    scores: np.ndarray, overlap: Callable, most: int, limit: float, least: float
+    scores: np.ndarray, iou: Callable, max_boxes: int, max_overlap: float, min_score: float
 ) -> np.ndarray:
-    """The best box, then the best of those that it does not overlap too much, and so on."""
-    rest, chosen = _candidates(scores, least), []
-    while len(rest) and len(chosen) < most:
+    """Keeps the best box, drops the boxes that overlap it too much, and repeats."""
+    rest, kept = _candidates(scores, min_score), []
+    while len(rest) and len(kept) < max_boxes:
         best, rest = rest[0], rest[1:]
-        chosen.append(best)
-        rest = rest[~(overlap(best, rest) > np.float32(limit))]
-    return np.array(chosen, np.int32)
+        kept.append(best)
+        rest = rest[~(iou(best, rest) > np.float32(max_overlap))]
+    return np.array(kept, np.int32)
 
 
 def _soft(
-    scores: np.ndarray, overlap: Callable, most: int, sigma: float, least: float
+    scores: np.ndarray, iou: Callable, max_boxes: int, sigma: float, min_score: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best box, then the best after the scores of those that it overlaps were lowered."""
-    rest, chosen, values = _candidates(scores, least), [], []
+    """Keeps the best box, lowers the scores of the boxes that overlap it, and repeats."""
+    rest, kept, kept_scores = _candidates(scores, min_score), [], []
     remaining = scores[rest]
-    while len(rest) and len(chosen) < most:
+    while len(rest) and len(kept) < max_boxes:
         top = np.flatnonzero(remaining == remaining.max())
         top = top[np.argmin(rest[top])]
-        chosen.append(rest[top])
-        values.append(remaining[top])
+        kept.append(rest[top])
+        kept_scores.append(remaining[top])
         others = np.delete(rest, top)
-        share = np.exp(np.float32(-0.5 / sigma) * overlap(rest[top], others) ** 2)
-        remaining = (np.delete(remaining, top) * share).astype(scores.dtype)
-        kept = remaining > least
-        rest, remaining = others[kept], remaining[kept]
-    return np.array(chosen, np.int32), np.array(values, scores.dtype)
+        decay = np.exp(np.float32(-0.5 / sigma) * iou(rest[top], others) ** 2)
+        remaining = (np.delete(remaining, top) * decay).astype(scores.dtype)
+        above = remaining > min_score
+        rest, remaining = others[above], remaining[above]
+    return np.array(kept, np.int32), np.array(kept_scores, scores.dtype)
 
 
 @host_function(dynamic_shapes=True)
@@ -217,47 +226,50 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
-    """The indices of the boxes to keep, and how many they are.
+    """Returns the indices of the boxes to keep, and their number.
 
-    With `pad_to_max_output_size`, zeros follow up to `max_output_size`, and `boxes` and `scores`
-    may have leading batch axes. Boxes overlap too much from `iou_threshold` on. Unless
-    `canonicalized_coordinates`, all boxes have the corners in the order in which the first has
-    them. `sorted_input` says that the best come first. `tile_size` is accepted and ignored.
+    With `pad_to_max_output_size`, the indices are padded with zeros to `max_output_size`, and
+    `boxes` and `scores` may have leading batch axes. A box is dropped if its IoU with a kept box is
+    at least `iou_threshold`. Without `canonicalized_coordinates`, all boxes must have their corners
+    in the same order as the first box. `sorted_input` asserts that scores are in descending order.
+    `tile_size` is accepted and ignored.
     """
-    what = "non_max_suppression_padded"
-    where, values = np.asarray(as_tensor(boxes)), np.asarray(as_tensor(scores))
-    if where.ndim > 2 and not pad_to_max_output_size:
-        raise ValueError(f"{what}: pad_to_max_output_size must be True for boxes in batches.")
-    if where.ndim < 2 or where.shape[-1] != 4 or values.shape != where.shape[:-1]:
+    op_name = "non_max_suppression_padded"
+    box_array, values = np.asarray(as_tensor(boxes)), np.asarray(as_tensor(scores))
+    if box_array.ndim > 2 and not pad_to_max_output_size:
+        raise ValueError(f"{op_name}: pad_to_max_output_size must be True for boxes in batches.")
+    if box_array.ndim < 2 or box_array.shape[-1] != 4 or values.shape != box_array.shape[:-1]:
         raise ValueError(
-            f"{what}: `boxes` has shape {where.shape}, `scores` {values.shape}. Expected (..., "
-            "number of boxes, 4) and (..., number of boxes)."
+            f"{op_name}: `boxes` has shape {box_array.shape}, `scores` {values.shape}. Expected "
+            "(..., number of boxes, 4) and (..., number of boxes)."
         )
-    most = _most(max_output_size, "max_output_size", what)
-    overlap = _scalar(iou_threshold, "iou_threshold", what)
-    least = _scalar(score_threshold, "score_threshold", what)
-    batch, number = where.shape[:-2], where.shape[-2]
-    if {where.dtype, values.dtype} - dtypes.REAL:
-        raise invalid(f"{what}: expected real numbers. Received: {where.dtype}, {values.dtype}.")
-    where = where.reshape(math.prod(batch), number, 4).astype(np.float32)
+    max_boxes = _max_boxes(max_output_size, "max_output_size", op_name)
+    max_overlap = _scalar(iou_threshold, "iou_threshold", op_name)
+    min_score = _scalar(score_threshold, "score_threshold", op_name)
+    batch, number = box_array.shape[:-2], box_array.shape[-2]
+    if {box_array.dtype, values.dtype} - dtypes.REAL:
+        raise invalid(
+            f"{op_name}: expected real numbers. Received: {box_array.dtype}, {values.dtype}."
+        )
+    box_array = box_array.reshape(math.prod(batch), number, 4).astype(np.float32)
     values = values.reshape(math.prod(batch), number).astype(np.float32)
     if not canonicalized_coordinates:
-        where = _in_order(where)
+        box_array = _canonicalize(box_array)
     rows = [
-        _padded_row(*row, most, overlap, least, sorted_input)
-        for row in zip(where, values, strict=True)
+        _padded_row(*row, max_boxes, max_overlap, min_score, sorted_input)
+        for row in zip(box_array, values, strict=True)
     ]
     counts = np.array([len(row) for row in rows], np.int32).reshape(batch)
     if not pad_to_max_output_size:
         return Tensor(rows[0]), Tensor(counts)
-    indices = np.zeros((len(rows), most), np.int32)
+    indices = np.zeros((len(rows), max_boxes), np.int32)
     for padded, row in zip(indices, rows, strict=True):
         padded[: len(row)] = row
-    return Tensor(indices.reshape(*batch, most)), Tensor(counts)
+    return Tensor(indices.reshape(*batch, max_boxes)), Tensor(counts)
 
 
-def _in_order(boxes: np.ndarray) -> np.ndarray:
-    """Boxes with the smaller coordinates first, if the first box of all says that they are not."""
+def _canonicalize(boxes: np.ndarray) -> np.ndarray:
+    """Puts the smaller coordinates first in all boxes; the first box decides the order."""
     if not boxes.size:
         return boxes
     y1, x1, y2, x2 = boxes[0, 0]
@@ -267,28 +279,33 @@ def _in_order(boxes: np.ndarray) -> np.ndarray:
 
 @np.errstate(invalid="ignore")  # boxes may be infinite
 def _padded_row(
-    boxes: np.ndarray, scores: np.ndarray, most: int, limit: float, least: float, ordered: bool
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    max_boxes: int,
+    max_overlap: float,
+    min_score: float,
+    is_sorted: bool,
 ) -> np.ndarray:
-    """The boxes of one image to keep. Those without a coordinate above 0 do not count."""
-    above = scores > least
-    scores = np.where(above | (least == -np.inf), scores, 0)
-    order = np.arange(len(scores)) if ordered else np.argsort(-scores, kind="stable")
-    real = (boxes > 0).any(1) & (above | (least == -np.inf))
+    """Returns the boxes of one image to keep. Boxes without a positive coordinate are padding."""
+    above = scores > min_score
+    scores = np.where(above | (min_score == -np.inf), scores, 0)
+    order = np.arange(len(scores)) if is_sorted else np.argsort(-scores, kind="stable")
+    valid = (boxes > 0).any(1) & (above | (min_score == -np.inf))
     low, high = boxes[:, :2], boxes[:, 2:]
     area = (high - low).prod(1)
-    rest, chosen = order[real[order]], []
-    while len(rest) and len(chosen) < most:
+    rest, kept = order[valid[order]], []
+    while len(rest) and len(kept) < max_boxes:
         best, rest = rest[0], rest[1:]
-        chosen.append(best)
-        both = (np.minimum(high[rest], high[best]) - np.maximum(low[rest], low[best])).clip(0)
-        both = both.prod(1)
-        either = area[rest] + area[best] - both + np.float32(1e-8)
-        rest = rest[both / either < np.float32(limit)]
-    return np.array(chosen, np.int32)
+        kept.append(best)
+        sides = (np.minimum(high[rest], high[best]) - np.maximum(low[rest], low[best])).clip(0)
+        intersection = sides.prod(1)
+        union = area[rest] + area[best] - intersection + np.float32(1e-8)
+        rest = rest[intersection / union < np.float32(max_overlap)]
+    return np.array(kept, np.int32)
 
 
 class CombinedNonMaxSuppression(NamedTuple):
-    """What `tf.image.combined_non_max_suppression` returns."""
+    """The result of `tf.image.combined_non_max_suppression`."""
 
     nmsed_boxes: Tensor
     nmsed_scores: Tensor
@@ -308,33 +325,36 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> CombinedNonMaxSuppression:
-    """The boxes to keep in each image, of each class, with their scores and classes.
+    """Returns the boxes to keep in each image and class, with their scores and classes.
 
-    `boxes` has shape `[batch, boxes, q, 4]`, with q either 1 or the number of classes, `scores` has
-    `[batch, boxes, classes]`. Of each class `max_output_size_per_class` are kept, of all
-    `max_total_size`, and zeros follow up to that; with `pad_per_class`, no more zeros than there
-    could be boxes of all classes. `clip_boxes` says that coordinates are to be brought into 0 to 1.
+    `boxes` has shape `[batch, boxes, q, 4]`, where q is 1 or the number of classes, and `scores`
+    has shape `[batch, boxes, classes]`. At most `max_output_size_per_class` boxes are kept per
+    class and `max_total_size` per image. Results are padded with zeros to `max_total_size`, or with
+    `pad_per_class` to at most `max_output_size_per_class * classes`. With `clip_boxes`, coordinates
+    are clipped to [0, 1].
     """
-    what = "combined_non_max_suppression"
-    where, values = taken(boxes, _FLOAT32), taken(scores, _FLOAT32)
-    for x, argument in ((where, "boxes"), (values, "scores")):
-        check_dtype(x, ("float32",), argument, what)
-    where, values = np.asarray(where), np.asarray(values)
-    _check_classes(where.shape, values.shape, what)
-    per_class = _most(max_output_size_per_class, "max_output_size_per_class", what, least=1)
-    total = _most(max_total_size, "max_total_size", what, least=1)
-    _, overlap, least = _limits(total, iou_threshold, score_threshold, what)
+    op_name = "combined_non_max_suppression"
+    box_array, values = as_tensor_of(boxes, _FLOAT32), as_tensor_of(scores, _FLOAT32)
+    for x, argument in ((box_array, "boxes"), (values, "scores")):
+        check_dtype(x, ("float32",), argument, op_name)
+    box_array, values = np.asarray(box_array), np.asarray(values)
+    _check_classes(box_array.shape, values.shape, op_name)
+    per_class = _max_boxes(
+        max_output_size_per_class, "max_output_size_per_class", op_name, minimum=1
+    )
+    total = _max_boxes(max_total_size, "max_total_size", op_name, minimum=1)
+    _, max_overlap, min_score = _limits(total, iou_threshold, score_threshold, op_name)
     if pad_per_class:
         total = min(total, per_class * values.shape[2])
-    kept = (len(values), total)
+    shape = (len(values), total)
     results = (
-        np.zeros((*kept, 4), np.float32),
-        np.zeros(kept, np.float32),
-        np.zeros(kept, np.float32),
+        np.zeros((*shape, 4), np.float32),
+        np.zeros(shape, np.float32),
+        np.zeros(shape, np.float32),
     )
     counts = np.zeros(len(values), np.int32)
-    for i, (image, value) in enumerate(zip(where, values, strict=True)):
-        found = _of_all_classes(image, value, per_class, total, overlap, least)
+    for i, (image, value) in enumerate(zip(box_array, values, strict=True)):
+        found = _all_classes(image, value, per_class, total, max_overlap, min_score)
         counts[i] = len(found[0])
         for result, part in zip(results, found, strict=True):
             result[i, : counts[i]] = part
@@ -343,24 +363,29 @@ def combined_non_max_suppression(
     return CombinedNonMaxSuppression(*map(Tensor, results), Tensor(counts))
 
 
-def _check_classes(boxes: tuple, scores: tuple, what: str) -> None:
+def _check_classes(boxes: tuple, scores: tuple, op_name: str) -> None:
     fits = len(boxes) == 4 and len(scores) == 3 and boxes[:2] == scores[:2] and boxes[3] == 4
     if not fits or not scores[2] or boxes[2] not in (1, scores[2]):
         raise invalid(
-            f"{what}: `boxes` has shape {boxes}, `scores` {scores}. Expected (batch, boxes, 1 or "
-            "classes, 4) and (batch, boxes, classes)."
+            f"{op_name}: `boxes` has shape {boxes}, `scores` {scores}. Expected (batch, boxes, 1 "
+            "or classes, 4) and (batch, boxes, classes)."
         )
 
 
-def _of_all_classes(
-    boxes: np.ndarray, scores: np.ndarray, per_class: int, total: int, limit: float, least: float
+def _all_classes(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    per_class: int,
+    total: int,
+    max_overlap: float,
+    min_score: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The boxes of one image, with their scores and classes, the best first."""
+    """Returns the boxes of one image, with scores and classes, in descending order of score."""
     found = []
     for kind in range(scores.shape[1]):
-        where = boxes[:, kind if boxes.shape[1] > 1 else 0]
-        chosen = _greedy(scores[:, kind], _overlap_of(where), per_class, limit, least)
-        found.append((where[chosen], scores[chosen, kind], np.full(len(chosen), kind, np.float32)))
-    where, values, kinds = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        box_array = boxes[:, kind if boxes.shape[1] > 1 else 0]
+        kept = _greedy(scores[:, kind], _iou_with(box_array), per_class, max_overlap, min_score)
+        found.append((box_array[kept], scores[kept, kind], np.full(len(kept), kind, np.float32)))
+    box_array, values, classes = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.argsort(-values, kind="stable")[:total]
-    return where[order], values[order], kinds[order]
+    return box_array[order], values[order], classes[order]

@@ -1,4 +1,4 @@
-"""How alike two images are, how rough one is, and where its edges lie."""
+"""Image quality metrics (PSNR, SSIM, total variation), image gradients and edges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.image._inputs import refuse_other_ranks
+from retrograde.image._inputs import check_image_rank
 from retrograde.image._resampling_weights import gaussian_weights, halving_weights, sobel_weights
 from retrograde.image.color_spaces import convert_image_dtype
 from retrograde.math import (
@@ -40,8 +40,8 @@ _NUMBERS = tuple(d.name for d in dtypes.ALL if d.numpy_dtype in dtypes.NUMERIC)
 _SIGNED = tuple(d.name for d in dtypes.ALL if d.numpy_dtype in dtypes.SIGNED)
 
 
-def _blurred(x: Tensor, weights: Callable) -> Tensor:
-    """`x` with `weights(size)` applied along its height and its width."""
+def _filter_axes(x: Tensor, weights: Callable) -> Tensor:
+    """Applies the filter `weights(size)` along the height and the width of `x`."""
     shape = x._spec.shape
     for axis in (len(shape) + _HEIGHT, len(shape) + _WIDTH):
         x = resample(x, axis=axis, weights=weights(shape[axis]))
@@ -52,40 +52,43 @@ def _blurred(x: Tensor, weights: Callable) -> Tensor:
 
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of images, in decibels; `max_val` is the brightest possible.
+    """Computes the peak signal-to-noise ratio of images, in decibels.
+
+    `max_val` is the difference between the largest and the smallest possible value.
 
     >>> tf.image.psnr(tf.zeros([1, 2, 3]), tf.fill([1, 2, 3], 0.1), max_val=1.0).numpy().round(3)
     np.float32(20.0)
     """
     x1, x2 = as_tensor(a), as_tensor(b)
-    brightest = _brightest(max_val, x1)
+    max_value = _max_value(max_val, x1)
     x1, x2 = (convert_image_dtype(x, _FLOAT32) for x in (x1, x2))
     error = reduce_mean(squared_difference(x1, x2), [-3, -2, -1])
-    _refuse_unlike(x1, x2, "psnr")
-    return log(brightest) * (20 / math.log(10)) - log(error) * (10 / math.log(10))
+    _check_same_size(x1, x2, "psnr")
+    return log(max_value) * (20 / math.log(10)) - log(error) * (10 / math.log(10))
 
 
-def _brightest(max_val: Any, like: Tensor) -> Tensor:
+def _max_value(max_val: Any, like: Tensor) -> Tensor:
     if like.dtype.name == "string":
-        raise TypeError("Expected images of numbers. Received: dtype string.")
+        raise TypeError("Expected images with a numeric dtype. Received: dtype string.")
     return convert_image_dtype(to_dtype(as_tensor(max_val), like._spec.dtype), _FLOAT32)
 
 
-def _refuse_unlike(x1: Tensor, x2: Tensor, what: str) -> None:
-    """Refuses images of different sizes, and batches of them that do not broadcast."""
+def _check_same_size(x1: Tensor, x2: Tensor, op_name: str) -> None:
+    """Raises if two images differ in size or their batch axes do not broadcast."""
     a, b = x1._spec.shape, x2._spec.shape
     if min(len(a), len(b)) < 3:
         raise ValueError(
-            f"{what}: images have shapes {a} and {b}. Expected at least three axes: height, width, "
-            "channels."
+            f"{op_name}: images have shapes {a} and {b}. Expected at least three axes: height, "
+            "width, channels."
         )
     if a[-3:] != b[-3:]:
         raise ValueError(
-            f"{what}: images have shapes {a} and {b}. Expected the same height, width and channels."
+            f"{op_name}: images have shapes {a} and {b}. Expected the same height, width and "
+            "channels."
         )
     if broadcast(a[:-3], b[:-3]) is None:
         raise ValueError(
-            f"{what}: images have shapes {a} and {b}. Expected batches that broadcast."
+            f"{op_name}: images have shapes {a} and {b}. Expected batches that broadcast."
         )
 
 
@@ -99,35 +102,36 @@ def ssim(
     k2: float = 0.03,
     return_index_map: bool = False,
 ) -> Tensor:
-    """The structural similarity of images, at most 1, within windows that are blurred at the edge.
+    """Computes the structural similarity of images in Gaussian windows; it is at most 1.
 
-    `max_val` is the brightest possible. With `return_index_map`, the result is that of each window.
+    `max_val` is the difference between the largest and the smallest possible value. With
+    `return_index_map`, the result has one value per window instead of their mean.
 
     >>> image = tf.random.uniform([16, 16, 3])
     >>> tf.image.ssim(image, image, max_val=1.0).numpy()
     np.float32(1.0)
     """
-    x1, x2, brightest = _alike(img1, img2, max_val, "ssim")
-    size, sigma = _filter(filter_size, filter_sigma)
-    luminance, contrast = _similarity(x1, x2, brightest, size, sigma, k1, k2)
+    x1, x2, max_value = _image_pair(img1, img2, max_val, "ssim")
+    size, sigma = _filter_options(filter_size, filter_sigma)
+    luminance, contrast = _similarity(x1, x2, max_value, size, sigma, k1, k2)
     index = luminance * contrast
     if not return_index_map:
         index = reduce_mean(index, [_HEIGHT, _WIDTH])
     return reduce_mean(index, -1)
 
 
-def _alike(img1: Any, img2: Any, max_val: Any, what: str) -> tuple[Tensor, Tensor, Tensor]:
+def _image_pair(img1: Any, img2: Any, max_val: Any, op_name: str) -> tuple[Tensor, Tensor, Tensor]:
     x1, x2 = as_tensor(img1), as_tensor(img2)
-    _refuse_unlike(x1, x2, what)
+    _check_same_size(x1, x2, op_name)
     if x1.dtype is not x2.dtype:
         raise invalid(
-            f"{what}: images have dtypes {x1.dtype.name} and {x2.dtype.name}. Expected the same."
+            f"{op_name}: images have dtypes {x1.dtype.name} and {x2.dtype.name}. Expected the same."
         )
-    brightest = _brightest(max_val, x1)
-    return convert_image_dtype(x1, _FLOAT32), convert_image_dtype(x2, _FLOAT32), brightest
+    max_value = _max_value(max_val, x1)
+    return convert_image_dtype(x1, _FLOAT32), convert_image_dtype(x2, _FLOAT32), max_value
 
 
-def _filter(size: Any, sigma: Any) -> tuple[int, float]:
+def _filter_options(size: Any, sigma: Any) -> tuple[int, float]:
     pixels = int(as_tensor(size, dtypes.int32.numpy_dtype))
     if pixels < 1:
         raise invalid(f"ssim: filter_size must be at least 1. Received: {pixels}.")
@@ -135,21 +139,21 @@ def _filter(size: Any, sigma: Any) -> tuple[int, float]:
 
 
 def _similarity(
-    x1: Tensor, x2: Tensor, brightest: Tensor, size: int, sigma: float, k1: float, k2: float
+    x1: Tensor, x2: Tensor, max_value: Tensor, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Tensor, Tensor]:
-    """How alike two images are in luminance, and in contrast and structure, for each window."""
+    """Computes the luminance term and the contrast-structure term of SSIM in each window."""
     if min(x1._spec.shape[_HEIGHT], x1._spec.shape[_WIDTH]) < size:
         raise invalid(
             f"ssim: images have shape {x1._spec.shape}. Expected at least filter_size={size} "
             "pixels along height and width."
         )
     window = functools.partial(gaussian_weights, size=size, sigma=sigma)
-    c1, c2 = (brightest * k1) ** 2, (brightest * k2) ** 2
-    mean1, mean2 = _blurred(x1, window), _blurred(x2, window)
+    c1, c2 = (max_value * k1) ** 2, (max_value * k2) ** 2
+    mean1, mean2 = _filter_axes(x1, window), _filter_axes(x2, window)
     product, squares = mean1 * mean2 * 2.0, mean1 * mean1 + mean2 * mean2
     luminance = (product + c1) / (squares + c1)
-    mean_product = _blurred(x1 * x2, window) * 2.0
-    mean_squares = _blurred(x1 * x1 + x2 * x2, window)
+    mean_product = _filter_axes(x1 * x2, window) * 2.0
+    mean_squares = _filter_axes(x1 * x1 + x2 * x2, window)
     contrast = (mean_product - product + c2) / (mean_squares - squares + c2)
     return luminance, contrast
 
@@ -164,22 +168,22 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """The structural similarity of images at several scales, each half the size of the one before.
+    """Computes the structural similarity of images at several scales, halving the size each time.
 
-    The result is the product of what `tf.image.ssim` compares at each scale, to the powers of
-    `power_factors`; negative similarities count as 0.
+    The result is the product of the contrast terms at all scales and the luminance term at the last
+    scale, raised to the powers `power_factors`. Negative terms count as 0.
     """
-    x1, x2, brightest = _alike(img1, img2, max_val, "ssim_multiscale")
-    size, sigma = _filter(filter_size, filter_sigma)
-    what = "ssim_multiscale: power_factors"
-    powers = [as_float(power, what) for power in to_list(what, power_factors)]
+    x1, x2, max_value = _image_pair(img1, img2, max_val, "ssim_multiscale")
+    size, sigma = _filter_options(filter_size, filter_sigma)
+    op_name = "ssim_multiscale: power_factors"
+    powers = [as_float(power, op_name) for power in to_list(op_name, power_factors)]
     if not powers:
-        raise IndexError("ssim_multiscale: power_factors is empty. Expected one for each scale.")
+        raise IndexError("ssim_multiscale: power_factors is empty. Expected one factor per scale.")
     factors = []
     for scale in range(len(powers)):
         if scale:
-            x1, x2 = _blurred(x1, halving_weights), _blurred(x2, halving_weights)
-        luminance, contrast = _similarity(x1, x2, brightest, size, sigma, k1, k2)
+            x1, x2 = _filter_axes(x1, halving_weights), _filter_axes(x2, halving_weights)
+        luminance, contrast = _similarity(x1, x2, max_value, size, sigma, k1, k2)
         last = scale == len(powers) - 1
         index = luminance * contrast if last else contrast
         factors.append(relu(reduce_mean(index, [_HEIGHT, _WIDTH])))
@@ -191,20 +195,20 @@ def ssim_multiscale(
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sum of the differences between neighbouring pixels: how rough each image is.
+    """Computes the sum of the absolute differences between neighboring pixels of each image.
 
     >>> tf.image.total_variation([[[1.0], [3.0]], [[1.0], [4.0]]]).numpy()
     np.float32(6.0)
     """
     x = as_tensor(images)
-    refuse_other_ranks(x, "total_variation", "images")
+    check_image_rank(x, "total_variation", "images")
     check_dtype(x, _SIGNED, "images", "total_variation")
-    down, across = (absolute(_steps(x, axis)) for axis in (_HEIGHT, _WIDTH))
+    down, across = (absolute(_differences(x, axis)) for axis in (_HEIGHT, _WIDTH))
     return reduce_sum(down, [-3, -2, -1]) + reduce_sum(across, [-3, -2, -1])
 
 
-def _steps(x: Tensor, axis: int) -> Tensor:
-    """What each pixel has more than the one before it along `axis`."""
+def _differences(x: Tensor, axis: int) -> Tensor:
+    """Computes the difference of each pixel and the previous one along `axis`."""
     shape = x._spec.shape
     whole = [(0, size, 1) for size in shape]
     after, before = list(whole), list(whole)
@@ -213,7 +217,7 @@ def _steps(x: Tensor, axis: int) -> Tensor:
 
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
-    """What the next pixel has more than each: down and to the right; 0 at the edge.
+    """Computes the differences to the next pixel below and to the right; 0 at the last pixel.
 
     >>> dy, dx = tf.image.image_gradients([[[[1], [3]], [[7], [9]]]])
     >>> dy[0, :, :, 0].numpy(), dx[0, :, :, 0].numpy()
@@ -227,15 +231,15 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
             "width, channels."
         )
     check_dtype(x, _NUMBERS, "image", "image_gradients")
-    steps = (_steps(x, axis) for axis in (_HEIGHT, _WIDTH))
+    differences = (_differences(x, axis) for axis in (_HEIGHT, _WIDTH))
     return tuple(
-        put_slice(step, shape=shape, where=tuple((0, size, 1) for size in step._spec.shape))
-        for step in steps
+        put_slice(d, shape=shape, where=tuple((0, size, 1) for size in d._spec.shape))
+        for d in differences
     )
 
 
 def sobel_edges(image: Any) -> Tensor:
-    """Edges by Sobel's filters: the last axis of the result holds dy and dx.
+    """Computes Sobel edge maps; the last axis of the result holds dy and dx.
 
     >>> image = tf.reshape([0.0, 0.0, 1.0, 1.0] * 3, [1, 3, 4, 1])
     >>> tf.image.sobel_edges(image)[0, 1, :, 0, 1].numpy()
@@ -247,7 +251,7 @@ def sobel_edges(image: Any) -> Tensor:
     if len(shape) != 4 or min(shape[1:3]) < 2 or not shape[0]:
         raise invalid(
             f"sobel_edges: `image` has shape {shape}. Expected four axes (batch, height, width, "
-            "channels), with two pixels along height and width at least."
+            "channels), with at least two pixels along height and width."
         )
     height, width = shape[1:3]
     down = resample(x, axis=1, weights=sobel_weights(height, (-1, 0, 1)))

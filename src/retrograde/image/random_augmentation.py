@@ -1,7 +1,7 @@
-"""Images changed at random, for training: flipped, cropped, brighter or darker.
+"""Random augmentation of images for training: flips, crops and color changes.
 
-Those named `stateless_*` are a function of their `seed`, a pair of integers. The others draw from
-the stream of `tf.random.set_seed`.
+The result of a `stateless_*` function is determined by its `seed`, a pair of integers. The other
+functions use the global random state, which `tf.random.set_seed` sets.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.image._inputs import image_or_batch
+from retrograde.image._inputs import as_image_or_batch
 from retrograde.image.color_adjustment import (
     adjust_brightness,
     adjust_contrast,
     adjust_hue,
     adjust_saturation,
 )
-from retrograde.image.flip import flipped
+from retrograde.image.flip import flip
 from retrograde.ops.arithmetic import select
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
@@ -45,118 +45,121 @@ def _stateless(seed: Any) -> Callable:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Images with left and right exchanged, each with probability one half."""
-    return _flipped(image, _WIDTH, _stateful(seed), "random_flip_left_right")
+    """Flips each image horizontally with probability 1/2."""
+    return _random_flip(image, _WIDTH, _stateful(seed), "random_flip_left_right")
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Images mirrored upside down, each with probability one half."""
-    return _flipped(image, _HEIGHT, _stateful(seed), "random_flip_up_down")
+    """Flips each image vertically with probability 1/2."""
+    return _random_flip(image, _HEIGHT, _stateful(seed), "random_flip_up_down")
 
 
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
-    """As `tf.image.random_flip_left_right`; the same `seed` gives the same result."""
-    return _flipped(image, _WIDTH, _stateless(seed), "stateless_random_flip_left_right")
+    """Computes `tf.image.random_flip_left_right` as a function of `seed`."""
+    return _random_flip(image, _WIDTH, _stateless(seed), "stateless_random_flip_left_right")
 
 
 def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
-    """As `tf.image.random_flip_up_down`; the same `seed` gives the same result."""
-    return _flipped(image, _HEIGHT, _stateless(seed), "stateless_random_flip_up_down")
+    """Computes `tf.image.random_flip_up_down` as a function of `seed`."""
+    return _random_flip(image, _HEIGHT, _stateless(seed), "stateless_random_flip_up_down")
 
 
-def _flipped(image: Any, axis: int, draw: Callable, what: str) -> Tensor:
-    x = image_or_batch(image, what)
+def _random_flip(image: Any, axis: int, draw: Callable, op_name: str) -> Tensor:
+    x = as_image_or_batch(image, op_name)
     batch = x._spec.shape[:-3]
     chosen = reshape(draw(batch) < 0.5, shape=(*batch, 1, 1, 1))
-    return select(chosen, flipped(x, axis), x)
+    return select(chosen, flip(x, axis), x)
 
 
 # Crops
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of `size` somewhere in a tensor; the sizes along all axes are given.
+    """Crops a tensor to `size`, one size per axis, at a random position.
 
     >>> tf.image.random_crop(tf.ones([32, 32, 3]), [24, 24, 3]).shape
     TensorShape([24, 24, 3])
     """
-    return _cropped(value, size, _stateful(seed))
+    return _random_crop(value, size, _stateful(seed))
 
 
 def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
-    """As `tf.image.random_crop`; the same `seed` gives the same part."""
-    return _cropped(value, size, _stateless(seed))
+    """Computes `tf.image.random_crop` as a function of `seed`."""
+    return _random_crop(value, size, _stateless(seed))
 
 
-def _cropped(value: Any, size: Any, draw: Callable) -> Tensor:
+def _random_crop(value: Any, size: Any, draw: Callable) -> Tensor:
     x = as_tensor(value)
-    wanted = np.asarray(as_tensor(size, dtypes.int32.numpy_dtype))
+    sizes = np.asarray(as_tensor(size, dtypes.int32.numpy_dtype))
     shape = np.array(x._spec.shape, np.int32)
-    if wanted.shape != shape.shape or (wanted > shape).any():
+    if sizes.shape != shape.shape or (sizes > shape).any():
         raise invalid(
-            f"random_crop: size {wanted.tolist()} does not fit into shape {shape.tolist()}. "
-            "Expected a size for each axis, at most as large."
+            f"random_crop: size {sizes.tolist()} does not fit into shape {shape.tolist()}. "
+            "Expected one size per axis, at most the size of the axis."
         )
-    # Any number modulo the room there is, which differs from axis to axis.
-    start = draw(wanted.shape, maxval=dtypes.int32.max, dtype=dtypes.int32)
-    return take_part(x, start % (shape - wanted + 1), wanted)
+    # The number of possible starts differs between axes, so it is applied by a modulo.
+    start = draw(sizes.shape, maxval=dtypes.int32.max, dtype=dtypes.int32)
+    return take_part(x, start % (shape - sizes + 1), sizes)
 
 
-# Colours
+# Color changes
 
 
 def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
-    """Images made brighter or darker by at most `max_delta`."""
-    return adjust_brightness(image, _about_zero(max_delta, _stateful(seed)))
+    """Changes the brightness of images by a random delta in `[-max_delta, max_delta)`."""
+    return adjust_brightness(image, _random_delta(max_delta, _stateful(seed)))
 
 
 def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor:
-    """As `tf.image.random_brightness`; the same `seed` gives the same result."""
-    return adjust_brightness(image, _about_zero(max_delta, _stateless(seed)))
+    """Computes `tf.image.random_brightness` as a function of `seed`."""
+    return adjust_brightness(image, _random_delta(max_delta, _stateless(seed)))
 
 
 def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
-    """Images in RGB with their hue turned by at most `max_delta`, from 0 to 0.5."""
-    return adjust_hue(image, _about_zero(max_delta, _stateful(seed), most=0.5))
+    """Shifts the hue of RGB images by a random delta in `[-max_delta, max_delta)`.
+
+    `max_delta` must be in [0, 0.5].
+    """
+    return adjust_hue(image, _random_delta(max_delta, _stateful(seed), limit=0.5))
 
 
 def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
-    """As `tf.image.random_hue`; the same `seed` gives the same result."""
-    return adjust_hue(image, _about_zero(max_delta, _stateless(seed), most=0.5))
+    """Computes `tf.image.random_hue` as a function of `seed`."""
+    return adjust_hue(image, _random_delta(max_delta, _stateless(seed), limit=0.5))
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
-    """Images with contrast times a factor between `lower` and `upper`."""
-    return adjust_contrast(image, _between(lower, upper, _stateful(seed)))
+    """Multiplies the contrast of images by a random factor between `lower` and `upper`."""
+    return adjust_contrast(image, _random_factor(lower, upper, _stateful(seed)))
 
 
 def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor:
-    """As `tf.image.random_contrast`; the same `seed` gives the same result."""
-    return adjust_contrast(image, _between(lower, upper, _stateless(seed)))
+    """Computes `tf.image.random_contrast` as a function of `seed`."""
+    return adjust_contrast(image, _random_factor(lower, upper, _stateless(seed)))
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
-    """Images in RGB with saturation times a factor between `lower` and `upper`."""
-    return adjust_saturation(image, _between(lower, upper, _stateful(seed)))
+    """Multiplies the saturation of RGB images by a random factor between `lower` and `upper`."""
+    return adjust_saturation(image, _random_factor(lower, upper, _stateful(seed)))
 
 
 def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
-    """As `tf.image.random_saturation`; the same `seed` gives the same result."""
-    return adjust_saturation(image, _between(lower, upper, _stateless(seed)))
+    """Computes `tf.image.random_saturation` as a function of `seed`."""
+    return adjust_saturation(image, _random_factor(lower, upper, _stateless(seed)))
 
 
-def _about_zero(max_delta: Any, draw: Callable, most: float | None = None) -> Tensor:
+def _random_delta(max_delta: Any, draw: Callable, limit: float | None = None) -> Tensor:
     if max_delta < 0:
         raise ValueError(f"max_delta must be non-negative. Received: {as_text(max_delta)}.")
-    if most is not None and max_delta > most:
-        raise ValueError(f"max_delta must be <= {most}. Received: {as_text(max_delta)}.")
+    if limit is not None and max_delta > limit:
+        raise ValueError(f"max_delta must be <= {limit}. Received: {as_text(max_delta)}.")
     return draw([], minval=-max_delta, maxval=max_delta)
 
 
-def _between(lower: Any, upper: Any, draw: Callable) -> Tensor:
+def _random_factor(lower: Any, upper: Any, draw: Callable) -> Tensor:
     try:
         empty = upper <= lower
-    except OverflowError:  # of NumPy, for integers beyond 64 bits
+    except OverflowError:  # raised by NumPy for integers beyond 64 bits
         empty = True
     if empty:
         raise ValueError(f"upper must be > lower. Received: {as_text(upper)} and {as_text(lower)}.")

@@ -1,4 +1,4 @@
-"""Images in another size: resized, or cut and padded to fit."""
+"""Resizing of images, with interpolation and optional padding."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.image._inputs import image_or_batch, refuse_other_ranks
+from retrograde.image._inputs import as_image_or_batch, check_image_rank
 from retrograde.image._resampling_weights import METHODS, resize_weights
-from retrograde.image.crop_pad import pad_to_bounding_box, refuse_nothing
+from retrograde.image.crop_pad import check_positive, pad_to_bounding_box
 from retrograde.math._inputs import check_dtype
 from retrograde.ops.arguments import integer
 from retrograde.ops.casting import to_dtype
@@ -47,28 +47,29 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images with `size = [new_height, new_width]` pixels, as float32; by "nearest", as they are.
+    """Resizes images to `size = [new_height, new_width]`.
 
-    `images` is one image or a batch of them. The centres of pixels lie half a pixel from their
-    edges. With `antialias`, pixels that vanish are averaged instead of passed over. With
-    `preserve_aspect_ratio`, the result has the largest size that fits into `size`.
+    The result is float32; the method "nearest" keeps the dtype. `images` is one image or a batch.
+    Pixel centers are at half-integer coordinates. With `antialias`, downscaling averages over all
+    pixels instead of skipping some. With `preserve_aspect_ratio`, the result has the largest size
+    that fits into `size`.
 
     >>> image = tf.reshape([0.0, 1.0, 2.0, 3.0], [1, 4, 1])
     >>> tf.reshape(tf.image.resize(image, [1, 8]), [-1]).numpy()
     array([0.  , 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3.  ], dtype=float32)
     """
     x = as_tensor(images)
-    refuse_other_ranks(x, "resize", "images")
+    check_image_rank(x, "resize", "images")
     height, width = _new_size(size, x._spec.shape[-3:-1], preserve_aspect_ratio)
     if method not in METHODS:
         raise ValueError(
             f"resize: method {shown(method)} is not known. Expected one of {', '.join(METHODS)}."
         )
     check_dtype(x, _IMAGE_DTYPES, "images", "resize")
-    _refuse_empty(x._spec.shape, height, width)
+    _check_sizes(x._spec.shape, height, width)
     y = x if method == "nearest" else to_dtype(x, _FLOAT32)
     sizes = [(-3, height), (-2, width)]
-    if height > x._spec.shape[-3]:  # columns cost more than rows: they come while rows are few
+    if height > x._spec.shape[-3]:  # resizing the width costs more: do it while there are few rows
         sizes.reverse()
     for axis, new in sizes:
         weights = resize_weights(x._spec.shape[axis], new, method, bool(antialias))
@@ -78,23 +79,23 @@ def resize(
 
 def _new_size(size: Any, old: tuple[int, int], preserve_aspect_ratio: bool) -> tuple[int, int]:
     try:
-        wanted = np.asarray(as_tensor(size, dtypes.int32.numpy_dtype))
+        new = np.asarray(as_tensor(size, dtypes.int32.numpy_dtype))
     except (TypeError, ValueError):
         raise ValueError(
             f"resize: `size` must be two int32 numbers. Received: {shown(size)}."
         ) from None
-    if wanted.shape != (2,):
+    if new.shape != (2,):
         raise ValueError(
             "resize: `size` must be two numbers, new_height and new_width. Received: "
             f"{shown(size)}."
         )
     if preserve_aspect_ratio and min(old):
         pixels = np.array(old, np.float32)
-        wanted = np.rint(np.min(wanted.astype(np.float32) / pixels) * pixels)
-    return int(wanted[0]), int(wanted[1])
+        new = np.rint(np.min(new.astype(np.float32) / pixels) * pixels)
+    return int(new[0]), int(new[1])
 
 
-def _refuse_empty(shape: tuple[int, ...], height: int, width: int) -> None:
+def _check_sizes(shape: tuple[int, ...], height: int, width: int) -> None:
     if height <= 0 or width <= 0:
         raise invalid(
             f"resize: output dimensions must be positive. Received: {height} and {width}."
@@ -113,7 +114,7 @@ def resize_with_pad(
     method: str = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
-    """Images resized until they fit, in their own proportions, with zeros around.
+    """Resizes images to fit the target size, keeping the aspect ratio, and pads with zeros.
 
     >>> tf.image.resize_with_pad(tf.ones([2, 4, 1]), 4, 4)[..., 0].numpy()
     array([[0., 0., 0., 0.],
@@ -121,10 +122,10 @@ def resize_with_pad(
            [1., 1., 1., 1.],
            [0., 0., 0., 0.]], dtype=float32)
     """
-    what = "resize_with_pad"
-    x = image_or_batch(image, what)
-    refuse_nothing(what, target_width=target_width, target_height=target_height)
-    target = np.array([integer(target_height, what), integer(target_width, what)], np.float32)
+    op_name = "resize_with_pad"
+    x = as_image_or_batch(image, op_name)
+    check_positive(op_name, target_width=target_width, target_height=target_height)
+    target = np.array([integer(target_height, op_name), integer(target_width, op_name)], np.float32)
     old = np.array(x._spec.shape[-3:-1], np.float32)
     new = old / np.max(old / target)
     offset = np.maximum(np.floor((target - new) / 2), 0).astype(int).tolist()

@@ -214,8 +214,8 @@ def segment_ids_to_row_splits(
     """
     ids = as_int_vector(segment_ids, "segment_ids_to_row_splits")
     size = 0 if num_segments is None else integer(num_segments, "num_segments")
-    what = "segment_ids_to_row_splits"
-    counts = allocate(what, np.bincount, np.asarray(ids), minlength=size)
+    op_name = "segment_ids_to_row_splits"
+    counts = allocate(op_name, np.bincount, np.asarray(ids), minlength=size)
     if num_segments is not None and len(counts) > size:
         raise invalid(f"segment_ids_to_row_splits: an id is not below num_segments, {size}.")
     kind = count_dtype(out_type, ids._spec.dtype, "segment_ids_to_row_splits")
@@ -263,11 +263,13 @@ def cross_hashed(
     )
 
 
-def _crossed(inputs: Sequence[Any], combine: Callable, dtype: np.dtype, what: str) -> RaggedTensor:
+def _crossed(
+    inputs: Sequence[Any], combine: Callable, dtype: np.dtype, op_name: str
+) -> RaggedTensor:
     tables = [
-        x.to_list() if isinstance(x, RaggedTensor) else values_by_row(x, what) for x in inputs
+        x.to_list() if isinstance(x, RaggedTensor) else values_by_row(x, op_name) for x in inputs
     ]
-    found = cross_rows(tables, combine, what)
+    found = cross_rows(tables, combine, op_name)
     flat = np.empty(sum(map(len, found)), dtype)
     flat[:] = [value for row in found for value in row]
     lengths = np.array([len(row) for row in found], np.int64)

@@ -19,7 +19,7 @@ _INT64 = np.dtype(np.int64)
 _ALLOWED = frozenset({np.dtype(np.int32), _INT64})
 
 
-def as_int_vector(value: Any, what: str) -> Tensor:
+def as_int_vector(value: Any, op_name: str) -> Tensor:
     """`value` as a tensor of int32 or int64 along one axis; of Python's integers, int64."""
     fixed = tensor_or_variable(value) is not None or getattr(value, "dtype", None) in _ALLOWED
     tensor = as_tensor(value, hint=None if fixed else _INT64)
@@ -27,7 +27,7 @@ def as_int_vector(value: Any, what: str) -> Tensor:
         tensor = Tensor(np.zeros(tensor._spec.shape, np.int64))
     if tensor._spec.dtype not in _ALLOWED or tensor.ndim != 1:
         raise ValueError(
-            f"{what}: expected int32 or int64 along one axis. Received: dtype "
+            f"{op_name}: expected int32 or int64 along one axis. Received: dtype "
             f"{tensor.dtype.name}, shape {tuple(tensor.shape)}."
         )
     return tensor

@@ -113,10 +113,10 @@ def _concat(xs: list, axis: int) -> Any:
     return RaggedTensor(merged, part, internal=True)
 
 
-def _check_rows(xs: list, what: str) -> None:
+def _check_rows(xs: list, op_name: str) -> None:
     counts = [x._partition.nrows for x in xs]
     if len(set(counts)) > 1:
-        raise invalid(f"{what}: the tensors have {counts} rows. Expected as many.")
+        raise invalid(f"{op_name}: the tensors have {counts} rows. Expected as many.")
 
 
 def stack(values: Sequence[Any], axis: int) -> Any:

@@ -80,27 +80,27 @@ def _any_in_row(truth: np.ndarray) -> np.ndarray:
 
 
 @host_function
-def checked_indices(x: SparseTensor, shape: tuple, what: str, in_order: bool = False) -> Tensor:
+def checked_indices(x: SparseTensor, shape: tuple, op_name: str, in_order: bool = False) -> Tensor:
     """The indices as a tensor, if all are inside `shape`, and sorted if they have to be."""
     indices = indices_array(x)
-    check_in_bounds(indices, shape, what)
+    check_in_bounds(indices, shape, op_name)
     if in_order:
-        check_sorted(indices, what)
+        check_sorted(indices, op_name)
     return Tensor(indices)
 
 
-def check_in_bounds(indices: np.ndarray, shape: tuple[int, ...], what: str) -> None:
+def check_in_bounds(indices: np.ndarray, shape: tuple[int, ...], op_name: str) -> None:
     """Refuses indices that are not inside `shape`."""
     wrong = _any_in_row((indices < 0) | (indices >= np.array(shape, np.int64)))
     if wrong.any():
         first = int(np.argmax(wrong))
         raise invalid(
-            f"{what}: indices[{first}] = {indices[first].tolist()} is out of bounds: need "
+            f"{op_name}: indices[{first}] = {indices[first].tolist()} is out of bounds: need "
             f"0 <= index < {shown(list(shape))}."
         )
 
 
-def check_sorted(indices: np.ndarray, what: str) -> None:
+def check_sorted(indices: np.ndarray, op_name: str) -> None:
     """Refuses indices that are not sorted, or repeated."""
     keys = _row_keys(indices)
     if keys is not None and (keys[1:] > keys[:-1]).all():
@@ -110,7 +110,7 @@ def check_sorted(indices: np.ndarray, what: str) -> None:
     wrong = first_change <= 0
     if wrong.any():
         place = int(np.argmax(wrong))
-        row = f"{what}: indices[{place + 1}] = {indices[place + 1].tolist()}"
+        row = f"{op_name}: indices[{place + 1}] = {indices[place + 1].tolist()}"
         if first_change[place]:
             raise invalid(
                 f"{row} is out of order. Many sparse operations need sorted indices: use "
@@ -129,8 +129,8 @@ def scatter_sum(values: Tensor, which: Any, count: int) -> Tensor:
     return scatter_add(values, tensor_of(which), shape=(count,))
 
 
-def check_same_dtype(what: str, *tensors: Tensor) -> None:
+def check_same_dtype(op_name: str, *tensors: Tensor) -> None:
     """Refuses tensors of different dtypes."""
     names = [x.dtype.name for x in tensors]
     if len(set(names)) > 1:
-        raise invalid(f"{what}: the dtypes {' and '.join(names)} differ. Use tf.cast on one.")
+        raise invalid(f"{op_name}: the dtypes {' and '.join(names)} differ. Use tf.cast on one.")

@@ -85,13 +85,15 @@ def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
     return dense + indexing.scatter_nd(x.values, indices, shape=shape, batch_dims=0)
 
 
-def _union(a: Any, b: Any, what: str) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
+def _union(a: Any, b: Any, op_name: str) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     """All places of two sparse tensors, sorted; the values of each there; and their shape."""
     a, b = as_sparse(a), as_sparse(b)
-    check_same_dtype(what, a.values, b.values)
+    check_same_dtype(op_name, a.values, b.values)
     shape = shape_of(a)
     if shape != shape_of(b):
-        raise invalid(f"{what}: the shapes {shape} and {shape_of(b)} differ. Expected equal ones.")
+        raise invalid(
+            f"{op_name}: the shapes {shape} and {shape_of(b)} differ. Expected equal ones."
+        )
     indices, *which = _unique_indices(a.indices, b.indices)
     (count, _), parts = indices._spec.shape, zip((a, b), which, strict=True)
     return indices, [scatter_sum(x.values, part, count) for x, part in parts], shape
@@ -121,8 +123,8 @@ def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     return _elementwise(ar.minimum, sp_a, sp_b, "minimum")
 
 
-def _elementwise(primitive: Primitive, a: Any, b: Any, what: str) -> SparseTensor:
-    indices, (x, y), shape = _union(a, b, what)
+def _elementwise(primitive: Primitive, a: Any, b: Any, op_name: str) -> SparseTensor:
+    indices, (x, y), shape = _union(a, b, op_name)
     return make_sparse(indices, apply(primitive, (x, y)), shape)
 
 
@@ -243,13 +245,13 @@ def sampled_addmm(
 # Elementwise products with a dense tensor that broadcasts to the sparse one
 
 
-def _values_and_dense(x: SparseTensor, dense: Any, what: str) -> tuple[Tensor, Tensor]:
+def _values_and_dense(x: SparseTensor, dense: Any, op_name: str) -> tuple[Tensor, Tensor]:
     """The values of a sparse tensor, and the elements of a dense one in their places."""
     shape = shape_of(x)
     dense = as_tensor(dense, x.values._spec.dtype)
     if broadcast(shape, tuple(dense.shape)) != shape:
         raise invalid(
-            f"{what}: a tensor of shape {tuple(dense.shape)} does not broadcast to the shape "
+            f"{op_name}: a tensor of shape {tuple(dense.shape)} does not broadcast to the shape "
             f"{shape} of the SparseTensor."
         )
     if not dense.ndim:
@@ -343,38 +345,38 @@ def _start(which: Tensor, count: int, dtype: np.dtype) -> Tensor:
 
 
 def _reduced(
-    x: SparseTensor, axis: Any, keepdims: Any, as_sparse: bool, reduce: Callable, what: str
+    x: SparseTensor, axis: Any, keepdims: Any, as_sparse: bool, reduce: Callable, op_name: str
 ) -> Tensor | SparseTensor:
     shape = shape_of(x)
-    axes = range(len(shape)) if axis is None else _axes(axis, len(shape), what)
+    axes = range(len(shape)) if axis is None else _axes(axis, len(shape), op_name)
     kept = [i for i in range(len(shape)) if i not in axes]
     sizes = tuple(shape[i] for i in kept)
     if not as_sparse:
-        y = reduce(x.values, _flat(x.indices, kept, sizes, what), math.prod(sizes))
+        y = reduce(x.values, _flat(x.indices, kept, sizes, op_name), math.prod(sizes))
         return reshape(y, shape=_ones_at(axes, shape) if keepdims else sizes)
-    indices, which = _grouped(x.indices, kept, sizes, what, len(shape) if keepdims else None)
+    indices, which = _grouped(x.indices, kept, sizes, op_name, len(shape) if keepdims else None)
     values = reduce(x.values, which, indices._spec.shape[0])
     return make_sparse(indices, values, _ones_at(axes, shape) if keepdims else sizes)
 
 
 @host_function
-def _flat(indices: Tensor, kept: list[int], sizes: tuple[int, ...], what: str) -> Tensor:
+def _flat(indices: Tensor, kept: list[int], sizes: tuple[int, ...], op_name: str) -> Tensor:
     """Where the axes that are `kept` point to in an array of `sizes`, laid flat."""
     found = np.asarray(indices)[:, kept]
-    check_in_bounds(found, sizes, what)
+    check_in_bounds(found, sizes, op_name)
     return Tensor(np.ravel_multi_index(found.T, sizes) if kept else np.zeros(len(found), np.int64))
 
 
 @host_function(dynamic_shapes=True)
 def _grouped(
-    indices: Tensor, kept: list[int], sizes: tuple[int, ...], what: str, rank: int | None
+    indices: Tensor, kept: list[int], sizes: tuple[int, ...], op_name: str, rank: int | None
 ) -> tuple[Tensor, Tensor]:
     """The different indices along the axes that are `kept`, and for each which of them it is.
 
     If there is a `rank`, there are zeros along all other axes.
     """
     found = np.asarray(indices)[:, kept]
-    check_in_bounds(found, sizes, what)
+    check_in_bounds(found, sizes, op_name)
     found, which = unique_rows(found)
     if rank is None:
         return Tensor(found), Tensor(which)
@@ -383,8 +385,8 @@ def _grouped(
     return Tensor(whole), Tensor(which)
 
 
-def _axes(axis: Any, rank: int, what: str) -> set[int]:
-    return {normalize_axis(a, rank, what) for a in integer_array(axis, what).reshape(-1)}
+def _axes(axis: Any, rank: int, op_name: str) -> set[int]:
+    return {normalize_axis(a, rank, op_name) for a in integer_array(axis, op_name).reshape(-1)}
 
 
 def _ones_at(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -73,34 +73,36 @@ def hash_combiner(num_buckets: Any, hash_key: Any) -> Callable[[tuple], int]:
     return hashed
 
 
-def _crossed(inputs: Any, combine: Callable, dtype: np.dtype, what: str) -> SparseTensor:
+def _crossed(inputs: Any, combine: Callable, dtype: np.dtype, op_name: str) -> SparseTensor:
     if not isinstance(inputs, (list, tuple)):
-        raise TypeError(f"{what}: expected a list of tensors. Received: {shown(inputs)}.")
+        raise TypeError(f"{op_name}: expected a list of tensors. Received: {shown(inputs)}.")
     for x in inputs:
         if not isinstance(x, SparseTensor) and tensor_or_variable(x) is None:
-            raise TypeError(f"{what}: expected Tensors and SparseTensors. Received: {shown(x)}.")
+            raise TypeError(f"{op_name}: expected Tensors and SparseTensors. Received: {shown(x)}.")
     ordered = sorted(inputs, key=lambda x: not isinstance(x, SparseTensor))
-    rows = cross_rows([values_by_row(x, what) for x in ordered], combine, what)
+    rows = cross_rows([values_by_row(x, op_name) for x in ordered], combine, op_name)
     counts = [len(row) for row in rows]
     indices = np.array([(i, j) for i, n in enumerate(counts) for j in range(n)], np.int64)
     values = np.array([value for row in rows for value in row], dtype)
     return make_sparse(indices.reshape(-1, 2), Tensor(values), (len(rows), max(counts, default=0)))
 
 
-def cross_rows(tables: list, combine: Callable, what: str) -> list[list]:
+def cross_rows(tables: list, combine: Callable, op_name: str) -> list[list]:
     """Row by row, what `combine` makes of each way to take one value from each table."""
     if len({len(table) for table in tables}) > 1:
-        raise invalid(f"{what}: the inputs have {[len(t) for t in tables]} rows. Expected as many.")
+        raise invalid(
+            f"{op_name}: the inputs have {[len(t) for t in tables]} rows. Expected as many."
+        )
     return [[combine(p) for p in itertools.product(*row)] for row in zip(*tables, strict=True)]
 
 
-def values_by_row(x: Any, what: str) -> list[list]:
+def values_by_row(x: Any, op_name: str) -> list[list]:
     """The values of each row, as bytes or integers."""
     parts = isinstance(x, SparseTensor)
     values = np.asarray(x.values if parts else as_tensor(x))
     shape = shape_of(x) if parts else values.shape
     if len(shape) != 2:
-        raise invalid(f"{what}: expected matrices. Received: shape {tuple(shape)}.")
+        raise invalid(f"{op_name}: expected matrices. Received: shape {tuple(shape)}.")
     values = values if values.dtype.kind == "O" else values.astype(np.int64)
     if not parts:
         return values.tolist()

@@ -80,18 +80,24 @@ def _one_over_root(counts: np.ndarray) -> np.ndarray:
     return 1 / np.sqrt(counts)
 
 
-def _floats(data: Any, what: str) -> Tensor:
+def _floats(data: Any, op_name: str) -> Tensor:
     x = as_tensor(data)
     if x._spec.dtype not in dtypes.FLOATING:
-        raise invalid(f"{what}: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
+        raise invalid(f"{op_name}: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
     return x
 
 
 def _segments(
-    x: Tensor, indices: Any, ids: Any, count: Any, sparse_gradient: bool, weigh: Callable, what: str
+    x: Tensor,
+    indices: Any,
+    ids: Any,
+    count: Any,
+    sparse_gradient: bool,
+    weigh: Callable,
+    op_name: str,
 ) -> Tensor:
     """The product of `x` and a sparse matrix that has weights, by the size of each segment."""
-    matrix = _matrix(x._spec.shape, indices, ids, count, sparse_gradient, weigh, what)
+    matrix = _matrix(x._spec.shape, indices, ids, count, sparse_gradient, weigh, op_name)
     places, weights, used, marks = matrix
     weights, count = to_dtype(weights, x._spec.dtype), marks._spec.size
     if sparse_gradient:  # that of a gather, of each row once
@@ -103,13 +109,13 @@ def _segments(
 
 @host_function(dynamic_shapes=True)
 def _matrix(
-    shape: tuple, indices: Any, ids: Any, count: Any, each_once: bool, weigh: Callable, what: str
+    shape: tuple, indices: Any, ids: Any, count: Any, each_once: bool, weigh: Callable, op_name: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Where its weights are, the weights, the rows of data, and something as long as the result.
 
     The rows are those that are used at all if `each_once`.
     """
-    rows, segments, count = _checked(shape, indices, ids, count, what)
+    rows, segments, count = _checked(shape, indices, ids, count, op_name)
     sizes = np.bincount(segments, minlength=count)[segments].astype(np.float64)
     used = np.arange(shape[0])
     if each_once:
@@ -119,27 +125,27 @@ def _matrix(
 
 
 def _checked(
-    shape: tuple, indices: Any, ids: Any, count: Any, what: str
+    shape: tuple, indices: Any, ids: Any, count: Any, op_name: str
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    rows, segments = (integer_array(v, what) for v in (indices, ids))
+    rows, segments = (integer_array(v, op_name) for v in (indices, ids))
     if not shape or rows.ndim != 1 or segments.shape != rows.shape:
         raise invalid(
-            f"{what}: expected data with at least one axis, and as many indices as segment_ids "
+            f"{op_name}: expected data with at least one axis, and as many indices as segment_ids "
             f"along one axis. Received: shapes {tuple(shape)}, {rows.shape} and {segments.shape}."
         )
     if (np.diff(segments) < 0).any() or (segments < 0).any():
-        raise invalid(f"{what}: segment_ids must be sorted and not negative.")
+        raise invalid(f"{op_name}: segment_ids must be sorted and not negative.")
     wrong = (rows < 0) | (rows >= shape[0])
     if wrong.any():
         place = int(np.argmax(wrong))
-        raise invalid(f"{what}: indices[{place}] = {rows[place]} is not in [0, {shape[0]}).")
+        raise invalid(f"{op_name}: indices[{place}] = {rows[place]} is not in [0, {shape[0]}).")
     needed = int(segments[-1]) + 1 if len(segments) else 0
     if count is None:
         return rows, segments, needed
-    count = integer(count, f"{what}: num_segments")
+    count = integer(count, f"{op_name}: num_segments")
     if count < needed:
         raise invalid(
-            f"{what}: segment_ids must be smaller than num_segments. Received: {needed - 1} and "
+            f"{op_name}: segment_ids must be smaller than num_segments. Received: {needed - 1} and "
             f"{count}."
         )
     return rows, segments, count

@@ -78,8 +78,8 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     return _sorted(x.indices, x.values, [shape[i] for i in order], order)
 
 
-def _integers(value: Any, what: str) -> list[int]:
-    return integer_array(value, what).reshape(-1).tolist()
+def _integers(value: Any, op_name: str) -> list[int]:
+    return integer_array(value, op_name).reshape(-1).tolist()
 
 
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
@@ -326,12 +326,12 @@ def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Te
 
 
 @reports_out_of_memory("fill_empty_rows")
-def find_empty_rows(rows: np.ndarray, count: int, what: str) -> tuple[np.ndarray, np.ndarray]:
+def find_empty_rows(rows: np.ndarray, count: int, op_name: str) -> tuple[np.ndarray, np.ndarray]:
     """Which of `count` rows are empty; and what sorts values with one for each of these behind."""
     wrong = (rows < 0) | (rows >= count)
     if wrong.any():
         place = int(np.argmax(wrong))
-        raise invalid(f"{what}: row {rows[place]} at position {place} is not in [0, {count}).")
+        raise invalid(f"{op_name}: row {rows[place]} at position {place} is not in [0, {count}).")
     empty = np.ones(count, bool)
     empty[rows] = False
     order = np.argsort(np.concatenate([rows, np.flatnonzero(empty)]), kind="stable")

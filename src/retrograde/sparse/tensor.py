@@ -152,8 +152,8 @@ _KEEP_ZERO = frozenset(
 )  # fmt: skip
 
 
-def _shape_as(x: SparseTensor, dtype: Any, what: str = "shape") -> Tensor:
-    return Tensor(np.asarray(x.dense_shape).astype(count_dtype(dtype, np.int32, what)))
+def _shape_as(x: SparseTensor, dtype: Any, op_name: str = "shape") -> Tensor:
+    return Tensor(np.asarray(x.dense_shape).astype(count_dtype(dtype, np.int32, op_name)))
 
 
 # What other public functions do with a SparseTensor: `handler(function, *args, **kwargs)`.
@@ -168,11 +168,11 @@ HANDLERS: dict[str, Callable] = {
 }
 
 
-def _check(parts: str, what: str, first: int, second: int) -> None:
+def _check(parts: str, op_name: str, first: int, second: int) -> None:
     if first != second:
         raise ValueError(
             f"Dimensions {first} and {second} are not compatible: {parts} of a SparseTensor must "
-            f"have the same {what}."
+            f"have the same {op_name}."
         )
 
 

@@ -70,11 +70,11 @@ def map_to_ragged(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
     return rows
 
 
-def scalar_string(value: Any, what: str) -> bytes:
+def scalar_string(value: Any, op_name: str) -> bytes:
     """The one string in `value`."""
     array = np.asarray(as_string_tensor(value))
     if array.ndim:
-        raise invalid(f"{what} must be a scalar. Received: shape {array.shape}.")
+        raise invalid(f"{op_name} must be a scalar. Received: shape {array.shape}.")
     return array.item()
 
 
@@ -88,9 +88,9 @@ def encode_utf8(string: str) -> bytes:
     return string.encode(errors="surrogateescape")
 
 
-def check_one_of(value: Any, allowed: tuple, what: str) -> Any:
+def check_one_of(value: Any, allowed: tuple, op_name: str) -> Any:
     """`value`, if it is among `allowed`."""
     if value not in allowed:
         expected = ", ".join(map(repr, allowed))
-        raise invalid(f"{what} must be one of {expected}. Received: {shown(value)}.")
+        raise invalid(f"{op_name} must be one of {expected}. Received: {shown(value)}.")
     return value

@@ -45,10 +45,10 @@ def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | No
     return map_strings(lambda s: siphash64(s, secret) % buckets, input, _INT64)
 
 
-def _buckets(num_buckets: Any, what: str) -> int:
-    buckets = integer(num_buckets, f"{what}: num_buckets")
+def _buckets(num_buckets: Any, op_name: str) -> int:
+    buckets = integer(num_buckets, f"{op_name}: num_buckets")
     if buckets < 1:
-        raise invalid(f"{what}: expected num_buckets >= 1. Received: {buckets}.")
+        raise invalid(f"{op_name}: expected num_buckets >= 1. Received: {buckets}.")
     return buckets
 
 

@@ -56,8 +56,8 @@ def _spelled_in_set(token: re.Match) -> str:
     return f"\\{token[0]}" if token["special"] else token[0]
 
 
-def _pattern(value: Any, what: str) -> re.Pattern:
-    return _compiled(decode_utf8(scalar_string(value, f"{what}: pattern")))
+def _pattern(value: Any, op_name: str) -> re.Pattern:
+    return _compiled(decode_utf8(scalar_string(value, f"{op_name}: pattern")))
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:

@@ -237,7 +237,7 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Neighbouring strings of each row, joined: `ngram_width` of them, or of several widths.
+    """Neighboring strings of each row, joined: `ngram_width` of them, or of several widths.
 
     >>> tf.strings.ngrams(["a", "b", "c"], 2).numpy()
     array([b'a b', b'b c'], dtype=object)
