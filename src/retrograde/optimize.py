@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde._api.lazy import from_all
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -25,6 +26,8 @@ from retrograde.values.conversion import source_of
 from retrograde.values.scipy_import import import_scipy
 
 __all__ = ["OptimizeResult", "least_squares", "minimize"]
+
+__getattr__, __dir__ = from_all(__name__)
 
 _WITH_HVP = frozenset({"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"})
 _WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import pathlib
 import subprocess
 import sys
@@ -109,6 +110,28 @@ def test_dir_shows_public_names_only():
     assert {"GradientTape", "Variable", "__version__", "constant", "keras", "nn"} <= {*dir(tf)}
     assert not {"HOMES", "TYPE_CHECKING", "from_stub", "core", "ops", "toplevel"} & {*dir(tf)}
     assert [name for name in dir(tf) if name.startswith("_")] == ["__version__"]
+
+
+def namespaces(module):
+    """Yields `module` and the public namespaces in it, at any depth."""
+    yield module
+    for name in dir(module):
+        value = getattr(module, name)
+        if inspect.ismodule(value) and value.__name__.startswith("retrograde."):
+            yield from namespaces(value)
+
+
+@pytest.mark.parametrize(
+    "module",
+    sorted({*namespaces(tf)}, key=lambda m: m.__name__),
+    ids=lambda module: module.__name__,
+)
+def test_every_namespace_shows_public_names_only(module):
+    modules = [v for v in (getattr(module, n) for n in dir(module)) if inspect.ismodule(v)]
+
+    assert [n for n in dir(module) if n.startswith("_")] in ([], ["__version__"])
+    assert not {"Any", "Callable", "annotations"} & {*dir(module)}
+    assert {m.__name__.partition(".")[0] for m in modules} <= {"retrograde", "keras"}
 
 
 def test_a_star_imports_the_public_names():

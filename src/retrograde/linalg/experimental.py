@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde._api.lazy import from_all
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import reduction
@@ -19,6 +20,8 @@ from retrograde.values.arguments import brief
 from retrograde.values.errors import invalid
 
 __all__ = ["conjugate_gradient"]
+
+__getattr__, __dir__ = from_all(__name__)
 
 
 class CGState(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograde._api.lazy import from_all
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import unary
@@ -30,6 +31,8 @@ __all__ = [
     "fresnel_sin",
     "spence",
 ]
+
+__getattr__, __dir__ = from_all(__name__)
 
 
 def _of_order(order: int, primitive: Primitive, x: Any) -> Tensor:

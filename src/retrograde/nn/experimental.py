@@ -6,11 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.nn.regularization import dropped
 from retrograde.random.stateless import stateless_uniform
 
 __all__ = ["general_dropout", "stateless_dropout"]
+
+__getattr__, __dir__ = from_all(__name__)
 
 
 def stateless_dropout(

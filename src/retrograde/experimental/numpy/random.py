@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import FLOAT, tensor_of
 from retrograde.experimental.numpy.dtypes import common_dtype
@@ -24,6 +25,8 @@ __all__ = [
     "standard_normal",
     "uniform",
 ]
+
+__getattr__, __dir__ = from_all(__name__)
 
 
 def seed(s: int) -> None:
