@@ -400,7 +400,7 @@ def test_a_vector_has_an_axis():
     assert_raises(
         lambda: tf.linalg.matvec(A, 1.0),
         InvalidArgumentError,
-        "matvec: b must have at least one axis. Received: a scalar.",
+        "matvec: b must have rank >= 1. Received: a scalar.",
     )
 
 
@@ -428,7 +428,8 @@ def test_a_vector_has_an_axis():
         (
             [[0, 1], [1, 0]],
             InvalidArgumentError,
-            "axes [0, 1] of shape (2, 3) and [1, 0] of (2, 3) differ in size. Expected the same.",
+            "axes [0, 1] of shape (2, 3) and [1, 0] of (2, 3) differ in size. Expected equal "
+            "sizes.",
         ),
     ],
 )
@@ -445,8 +446,7 @@ def test_vectors_that_have_no_vector_product():
     assert_raises(
         lambda: tf.linalg.cross([1.0, 0.0, 0.0], A),
         InvalidArgumentError,
-        "cross: both inputs must have the same shape, with at least one axis. Received: (3,) and "
-        "(2, 3).",
+        "cross: both inputs must have the same shape and rank >= 1. Received: (3,) and (2, 3).",
     )
 
 
@@ -454,7 +454,7 @@ def test_what_is_no_matrix():
     assert_raises(
         lambda: tf.linalg.matrix_transpose([1.0]),
         ValueError,
-        "matrix_transpose: expected a matrix, or more axes. Received: shape (1,).",
+        "matrix_transpose: expected a tensor of rank >= 2. Received: shape (1,).",
     )
     for name, more in (("diag_part", ()), ("band_part", (0, 0)), ("set_diag", ([1.0],))):
         assert_raises(
@@ -470,18 +470,18 @@ def test_diagonals_that_are_not_there():
     assert_raises(
         lambda: tf.linalg.diag_part(A, k=3),
         InvalidArgumentError,
-        "diag_part: diagonal 3 lies outside matrices of 2 rows and 3 columns. Expected it to be "
-        "between -2 and 3.",
+        "diag_part: diagonal 3 is outside of matrices with 2 rows and 3 columns. Expected a "
+        "number between -2 and 3.",
     )
     assert_raises(
         lambda: tf.linalg.diag_part(A, k=(1, 0)),
         InvalidArgumentError,
-        "diag_part: `k` must be an integer, or a pair of them, the lower first. Received: (1, 0).",
+        "diag_part: `k` must be an integer or an ascending pair of integers. Received: (1, 0).",
     )
     assert_raises(
         lambda: tf.linalg.diag_part(A, k=(0, 1), align="LEFT"),
         InvalidArgumentError,
-        "`align` must name the sides for diagonals above and below, as 'RIGHT_LEFT'. Received: "
+        "`align` must name the sides for super- and subdiagonals, such as 'RIGHT_LEFT'. Received: "
         "'LEFT'.",
     )
 
@@ -490,16 +490,16 @@ def test_diagonals_that_do_not_fit():
     assert_raises(
         lambda: tf.linalg.diag([1.0, 2.0], num_rows=1),
         InvalidArgumentError,
-        "diag: 1 rows and 2 columns do not fit diagonals 0 to 0 of length 2. Expected 2 rows or 2 "
-        "columns, and no fewer.",
+        "diag: 1 rows and 2 columns do not match diagonals 0 to 0 of length 2. Expected at least "
+        "2 rows and 2 columns, with equality in one of them.",
     )
     assert_raises(
         lambda: tf.linalg.diag(1.0),
         InvalidArgumentError,
-        "diag: shape () does not hold diagonals 0 to 0. Expected at least 1 axes, the second to "
-        "last with one place for each of several.",
+        "diag: shape () does not match diagonals 0 to 0. Expected at least 1 axes; several "
+        "diagonals need one row each in the second to last axis.",
     )
-    with pytest.raises(InvalidArgumentError, match=r"\(2, 3\) does not hold diagonals -1 to 1"):
+    with pytest.raises(InvalidArgumentError, match=r"\(2, 3\) does not match diagonals -1 to 1"):
         tf.linalg.diag(A, k=(-1, 1))
     assert_raises(
         lambda: tf.linalg.set_diag(A, [1.0]),
@@ -512,7 +512,7 @@ def test_diagonals_that_do_not_fit():
         InvalidArgumentError,
         "tensor_diag_part: both halves of the shape must be equal. Received: (2, 3).",
     )
-    with pytest.raises(InvalidArgumentError, match="input must have at least one axis"):
+    with pytest.raises(InvalidArgumentError, match="input must have rank >= 1"):
         tf.linalg.tensor_diag(1.0)
 
 

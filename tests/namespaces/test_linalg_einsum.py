@@ -8,7 +8,7 @@ import pytest
 import retrograde as tf
 from retrograde.core.tape import GradientTape
 from retrograde.errors import InvalidArgumentError
-from retrograde.linalg._einsum import _order
+from retrograde.linalg._einsum import _contraction_order
 from tests.namespaces.helpers import NUMERIC, assert_gradients, assert_raises, of_dtype
 
 SIZES = {"a": 2, "b": 3, "c": 1, "d": 4, "e": 2}
@@ -120,7 +120,7 @@ def test_a_product_is_one_matrix_product(equation, shapes, expected):
 def test_many_inputs_are_multiplied_where_the_least_work_is():
     sizes = {"i": 100, "j": 2, "k": 100, "l": 2}
 
-    first, _ = _order([("i", "j"), ("j", "k"), ("k", "l")], ("i", "l"), sizes, "greedy")
+    first, _ = _contraction_order([("i", "j"), ("j", "k"), ("k", "l")], ("i", "l"), sizes, "greedy")
 
     assert first == (1, 1)  # j k, k l
 
@@ -149,8 +149,8 @@ def test_every_order_of_three_inputs_gives_the_same():
 
 X = np.ones((2, 2), np.float32)
 FORM = (
-    "einsum: {!r} is not understood. Expected letters for axes, one ellipsis at most for each "
-    "input, commas between inputs, and the result behind '->'."
+    "einsum: {!r} is not a valid equation. Expected letters for axes, at most one "
+    "ellipsis per input, commas between inputs, and the result after '->'."
 )
 
 
@@ -162,8 +162,13 @@ FORM = (
         ("...i...->i", [X], ValueError, FORM.format("...i...->i")),
         ("ij->i->j", [X], ValueError, FORM.format("ij->i->j")),
         ("ij,jk", [X], ValueError, "einsum: 'ij,jk' describes 2 inputs. Received: 1."),
-        ("ij->ii", [X], ValueError, "einsum: a label appears twice in the result, 'ii'."),
-        ("ij->k", [X], ValueError, "einsum: no input has label 'k', which the result has."),
+        ("ij->ii", [X], ValueError, "einsum: a label appears more than once in the result 'ii'."),
+        (
+            "ij->k",
+            [X],
+            ValueError,
+            "einsum: the result has label 'k', which is in none of the inputs.",
+        ),
         (
             "ijk->i",
             [X],
@@ -180,7 +185,7 @@ FORM = (
             "ij,jk->ik",
             [X, np.ones((3, 2), np.float32)],
             InvalidArgumentError,
-            "einsum: label 'j' stands for axes of sizes 2 and 3. Expected the same.",
+            "einsum: label 'j' names axes of sizes 2 and 3. Expected equal sizes.",
         ),
         (
             "...i,...i->...",
@@ -193,7 +198,7 @@ FORM = (
             "...i->i",
             [X],
             InvalidArgumentError,
-            "einsum: there are 1 axes under an ellipsis. Expected one in the result, too. "
+            "einsum: there are 1 axes under an ellipsis. Expected an ellipsis in the result. "
             "Received: 'i'.",
         ),
         (

@@ -406,7 +406,7 @@ def test_conjugate_gradients_can_be_differentiated():
 
 # Mistakes
 
-BOTH = "Expected as many rows in both, and leading axes that broadcast."
+BOTH = "Expected the same number of rows, and leading axes that broadcast."
 
 
 @pytest.mark.parametrize(
@@ -414,12 +414,13 @@ BOTH = "Expected as many rows in both, and leading axes that broadcast."
     [
         (
             lambda: tf.linalg.solve(tf.eye(2), tf.ones([3, 1])),
-            "solve: matrices of shape (2, 2) and right-hand sides of shape (3, 1) do not fit. "
-            + BOTH,
+            "solve: matrices of shape (2, 2) and right-hand sides of shape (3, 1) are "
+            "incompatible. " + BOTH,
         ),
         (
             lambda: tf.linalg.solve(tf.eye(2, batch_shape=[1]), tf.ones([3, 2, 1])),
-            "solve: leading axes differ in shapes (1, 2, 2) and (3, 2, 1). Expected the same.",
+            "solve: leading axes differ in shapes (1, 2, 2) and (3, 2, 1). Expected equal leading "
+            "axes.",
         ),
         (
             lambda: tf.linalg.triangular_solve(tf.eye(2), tf.ones([2])),
@@ -431,8 +432,8 @@ BOTH = "Expected as many rows in both, and leading axes that broadcast."
         ),
         (
             lambda: tf.linalg.lstsq(tf.ones([2, 3, 2]), tf.ones([3, 3, 1])),
-            "lstsq: matrices of shape (2, 3, 2) and right-hand sides of shape (3, 3, 1) do not "
-            "fit. " + BOTH,
+            "lstsq: matrices of shape (2, 3, 2) and right-hand sides of shape (3, 3, 1) are "
+            "incompatible. " + BOTH,
         ),
         (
             lambda: tf.linalg.lu_solve(tf.eye(2), [0.0, 1.0], tf.ones([2, 1])),
@@ -442,8 +443,8 @@ BOTH = "Expected as many rows in both, and leading axes that broadcast."
         (
             lambda: tf.linalg.banded_triangular_solve(tf.ones([2, 3]), tf.ones([4, 1])),
             "banded_triangular_solve: bands of shape (2, 3) and right-hand sides of shape (4, 1) "
-            "do not fit. Expected at least one band, as many columns in the bands as rows in the "
-            "right-hand sides, and leading axes that broadcast.",
+            "are incompatible. Expected at least one band, bands as long as the right-hand sides "
+            "have rows, and leading axes that broadcast.",
         ),
         (
             lambda: tf.linalg.banded_triangular_solve([[1.0, 0.0]], [[1.0], [1.0]]),
@@ -452,12 +453,12 @@ BOTH = "Expected as many rows in both, and leading axes that broadcast."
         ),
         (
             lambda: tf.linalg.tridiagonal_matmul(tf.ones([3, 3]), tf.ones([3])),
-            "tridiagonal_matmul: `rhs` has shape (3,). Expected (3,) and one axis more.",
+            "tridiagonal_matmul: `rhs` has shape (3,). Expected (3,) and one more axis.",
         ),
         (
             lambda: tf.linalg.eigh_tridiagonal(tf.ones([3]), tf.ones([3])),
-            "eigh_tridiagonal: diagonals of shapes (3,) and (3,) do not fit. Expected the second "
-            "to be shorter by one.",
+            "eigh_tridiagonal: diagonals of shapes (3,) and (3,) are incompatible. The second "
+            "must be shorter by one.",
         ),
         (
             lambda: tf.linalg.eigh_tridiagonal([1.0, 2.0], [1.0], select="i", select_range=(1, 0)),
@@ -465,13 +466,13 @@ BOTH = "Expected as many rows in both, and leading axes that broadcast."
         ),
         (
             lambda: tf.linalg.eigh_tridiagonal([1.0, 2.0], [1.0], select="i", select_range=(1, 2)),
-            "eigh_tridiagonal: there are 2 eigenvalues. Received: numbers 1 to 2.",
+            "eigh_tridiagonal: there are 2 eigenvalues. Received: indices 1 to 2.",
         ),
         (
             lambda: tf.linalg.eigh_tridiagonal(
                 [[1.0, 2.0]], [[1.0]], select="v", select_range=(0.0, 1.0)
             ),
-            "eigh_tridiagonal: values can be selected for one matrix at a time.",
+            "eigh_tridiagonal: select='v' supports only one matrix at a time.",
         ),
     ],
 )
@@ -513,8 +514,8 @@ D = np.ones((3, 3))
         (
             lambda: tf.linalg.tridiagonal_solve(([1.0], [1.0, 2.0, 3.0], [1.0]), D[0], "sequence"),
             ValueError,
-            "tridiagonal_solve: diagonals of shapes (1,), (3,), (1,) do not fit. Expected those "
-            "beside the main one to be as long or shorter by one.",
+            "tridiagonal_solve: diagonals of shapes (1,), (3,), (1,) are incompatible. The other "
+            "diagonals must be as long as the main one, or shorter by one.",
         ),
         (
             lambda: tf.linalg.tridiagonal_solve(D[:2], D[0], "matrix"),
@@ -530,7 +531,8 @@ D = np.ones((3, 3))
         (
             lambda: tf.linalg.tridiagonal_solve(D, np.ones(4)),
             ValueError,
-            "tridiagonal_solve: matrices with 3 rows and right-hand sides with 4 do not fit.",
+            "tridiagonal_solve: matrices with 3 rows and right-hand sides with 4 rows are "
+            "incompatible.",
         ),
         (
             lambda: tf.linalg.tridiagonal_solve(D, np.ones((2, 3, 1))),
@@ -552,12 +554,13 @@ D = np.ones((3, 3))
         (
             lambda: tf.linalg.tridiagonal_solve(D, D[0], perturb_singular=True),
             UnimplementedError,
-            "tridiagonal_solve: singular matrices cannot be perturbed here.",
+            "tridiagonal_solve: `perturb_singular` is not supported.",
         ),
         (
             lambda: tf.linalg.eigh_tridiagonal(tf.ones([2]), tf.ones([1], tf.float64)),
             ValueError,
-            "eigh_tridiagonal: `alpha` has dtype float32 and `beta` float64. Expected the same.",
+            "eigh_tridiagonal: `alpha` has dtype float32 and `beta` float64. Expected the same "
+            "dtype.",
         ),
         (
             lambda: tf.linalg.eigh_tridiagonal([1.0, 2.0], [1.0], select="x"),

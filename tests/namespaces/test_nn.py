@@ -628,7 +628,8 @@ def test_biases_that_do_not_fit():
     assert_raises(
         lambda: tf.nn.bias_add(x, [1.0]),
         InvalidArgumentError,
-        "bias_add: 1 biases for the 3 channels along axis 1 of shape (2, 3). Expected as many.",
+        "bias_add: 1 biases for the 3 channels along axis 1 of shape (2, 3). Expected the same "
+        "number.",
     )
     assert_raises(
         lambda: tf.nn.bias_add(x, [[1.0]]),
@@ -659,12 +660,12 @@ def test_embeddings_that_are_not_there():
     assert_raises(
         lambda: tf.nn.embedding_lookup(None, [0]),
         ValueError,
-        "embedding_lookup: params must be given. Received: None.",
+        "embedding_lookup: `params` is required. Received: None.",
     )
     assert_raises(
         lambda: tf.nn.embedding_lookup([], [0]),
         ValueError,
-        "embedding_lookup: need at least one table. Received: an empty list.",
+        "embedding_lookup: expected at least one table. Received: an empty list.",
     )
 
 

@@ -204,17 +204,17 @@ ERRORS = [
     (lambda: tf.nn.conv2d(X, W[:0], 1, "SAME"), InvalidArgumentError,
      "conv2d: filters must not be empty. Received: shape (0, 2, 2, 3)."),
     (lambda: tf.nn.conv2d(X[..., :1], W, 1, "SAME"), InvalidArgumentError,
-     "conv2d: the input has 1 channels, the filters have 2. Expected as many, or a multiple of "
-     "them in the input."),
+     "conv2d: the input has 1 channels, the filters have 2. The number of input channels must be "
+     "a multiple of the filters' channels."),
     (lambda: tf.nn.conv2d(X, W[:, :, :1], 1, "SAME"), InvalidArgumentError,
-     "conv2d: 3 results cannot be shared among 2 groups of channels. Expected a multiple of 2."),
+     "conv2d: 3 output channels cannot be divided into 2 groups. Expected a multiple of 2."),
     (lambda: tf.nn.conv2d(X[:, :0], W, 1, "VALID"), InvalidArgumentError,
-     "conv2d: a window that spans 2 cells does not fit into 0, padding included. Expected a "
-     "smaller window, a smaller dilation or more padding."),
+     "conv2d: a window of 2 elements does not fit into 0, including padding. Use a smaller "
+     "window, a smaller dilation or more padding."),
     (lambda: tf.nn.convolution(X, W[0, 0]), ValueError,
      "convolution: filters must have 3, 4 or 5 axes. Received: shape (2, 3)."),
     (lambda: tf.nn.conv2d_transpose(G, W, [1, 9, 3, 2], 1), InvalidArgumentError,
-     "conv2d_transpose: with channels last, an output of [1, 9, 3, 2] belongs to an input of shape "
+     "conv2d_transpose: with channels last, an output of [1, 9, 3, 2] requires an input of shape "
      "(1, 9, 3, 3). Received: (1, 2, 3, 3)."),
     (lambda: tf.nn.conv2d_transpose(G, W, [2, 3, 2], 1), InvalidArgumentError,
      "conv2d_transpose: output_shape must have 4 elements. Received: [2, 3, 2]."),
@@ -227,7 +227,7 @@ ERRORS = [
     (lambda: tf.nn.conv_transpose(G, W, [5], 1), ValueError,
      "conv_transpose: output_shape must be of length 3, 4 or 5. Received: [5]."),
     (lambda: tf.nn.depthwise_conv2d(X, W[:, :, :1], [1, 1, 1, 1], "SAME"), InvalidArgumentError,
-     "depthwise_conv2d: the input has 2 channels, the filter 1. Expected as many."),
+     "depthwise_conv2d: the input has 2 channels, but the filter has 1. Expected the same number."),
     (lambda: tf.nn.depthwise_conv2d(X[0], W, [1, 1, 1, 1], "SAME"), InvalidArgumentError,
      "depthwise_conv2d: expected 4 axes. Received: shape (3, 4, 2)."),
     (lambda: tf.nn.depthwise_conv2d_backprop_input([3, 4, 2], W, G, [1, 1, 1, 1], "SAME"),
@@ -236,29 +236,29 @@ ERRORS = [
     (lambda: tf.nn.depthwise_conv2d_backprop_input([1, 2, 3, 2], W, G, [1, 1, 1, 1], "SAME"),
      InvalidArgumentError,
      "depthwise_conv2d_backprop_input: with channels last, out_backprop has shape (1, 2, 3, 3). "
-     "Expected (1, 2, 3, 6), the shape of the result of the convolution."),
+     "Expected (1, 2, 3, 6), the shape of the convolution's output."),
     (lambda: tf.nn.depthwise_conv2d_backprop_input(
         [1, 2, 3, 1], W, np.zeros((1, 2, 3, 6), np.float32), [1, 1, 1, 1], "SAME"),
      InvalidArgumentError,
-     "depthwise_conv2d_backprop_input: an input with 1 channels for a filter with 2. Expected as "
-     "many."),
+     "depthwise_conv2d_backprop_input: the input has 1 channels, but the filter has 2. Expected "
+     "the same number."),
     (lambda: tf.nn.depthwise_conv2d_backprop_filter(X, [2, 2], G, [1, 1, 1, 1], "SAME"),
      InvalidArgumentError,
      "depthwise_conv2d_backprop_filter: filter_sizes must have 4 elements. Received: [2, 2]."),
     (lambda: tf.nn.separable_conv2d(X, W, np.zeros((2, 1, 6, 1)), [1, 1, 1, 1], "SAME"), ValueError,
-     "separable_conv2d: pointwise_filter must be (1, 1, channels, results). Received: shape "
-     "(2, 1, 6, 1)."),
+     "separable_conv2d: pointwise_filter must have shape (1, 1, channels, outputs). Received: "
+     "shape (2, 1, 6, 1)."),
     (lambda: tf.conv2d_backprop_filter_v2(X, W, np.zeros((1, 3, 4, 2), np.float32), [1, 1, 1, 1],
                                           "SAME"), InvalidArgumentError,
-     "conv2d_backprop_filter_v2: the gradient has shape (2, 2, 2, 2), the filter (2, 2, 2, 3). "
-     "Expected the same."),
+     "conv2d_backprop_filter_v2: the gradient has shape (2, 2, 2, 2), but the filter has shape "
+     "(2, 2, 2, 3). Expected equal shapes."),
     (lambda: tf.conv(X, W, [1, 1, 1, 1], "SAME", data_format="NHWC"), InvalidArgumentError,
      "conv: data_format is 'NHWC'. Expected \"CHANNELS_LAST\" or \"CHANNELS_FIRST\"."),
     (lambda: tf.conv(X[0], W[0], [1, 1, 1], "SAME"), InvalidArgumentError,
      "conv: expected 2 or 3 axes between batch and channels. Received: shape (3, 4, 2) with "
      "batch_dims=1."),
     (lambda: tf.conv(X, W, [1, 1, 1, 1], "SAME", groups=2), InvalidArgumentError,
-     "conv: the filter has 2 channels in 2 groups, the input 2. Expected as many."),
+     "conv: the filter has 2 channels in 2 groups, but the input has 2. Expected the same number."),
 ]
 # fmt: on
 

@@ -215,7 +215,7 @@ LOSS_ERRORS = {
     "another batch": (
         lambda: tf.nn.ctc_loss([[1, 2]], LOGITS, [2], [5]),
         Invalid,
-        "ctc_loss: expected labels with one row for each of the 2 in the batch. Received: shape "
+        "ctc_loss: expected one row of labels for each of the 2 batch elements. Received: shape "
         "(1, 2).",
     ),
     "too few label lengths": (
@@ -231,7 +231,7 @@ LOSS_ERRORS = {
     "a blank out of range": (
         lambda: tf.nn.ctc_loss(LABELS, LOGITS, [2, 2], [5, 5], blank_index=4),
         Invalid,
-        "ctc_loss: expected blank_index from -4 to 3, as there are 4 classes. Received: 4.",
+        "ctc_loss: expected blank_index from -4 to 3, because there are 4 classes. Received: 4.",
     ),
     "a label out of range": (
         lambda: tf.nn.ctc_loss([[1, 9], [1, 2]], LOGITS, [2, 2], [5, 5]),
@@ -310,7 +310,7 @@ def test_no_gradient_flows_through_decoders():
 
 Precondition = tf.errors.FailedPreconditionError
 LENGTHS = (
-    "{}: expected a sequence_length from 0 to 5 for each of the 2 in the batch. Received: [5, 6]."
+    "{}: expected a sequence_length from 0 to 5 for each of the 2 batch elements. Received: [5, 6]."
 )
 DECODER_ERRORS = {
     "too long": (
@@ -341,8 +341,8 @@ DECODER_ERRORS = {
     "a blank out of range": (
         lambda: tf.nn.ctc_greedy_decoder(LOGITS, [5, 5], blank_index=-5),
         Invalid,
-        "ctc_greedy_decoder: expected blank_index from -4 to 3, as there are 4 classes. Received: "
-        "-5.",
+        "ctc_greedy_decoder: expected blank_index from -4 to 3, because there are 4 classes. "
+        "Received: -5.",
     ),
     "more paths than beams": (
         lambda: tf.nn.ctc_beam_search_decoder(LOGITS, [5, 5], beam_width=2, top_paths=3),

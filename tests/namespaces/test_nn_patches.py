@@ -85,16 +85,16 @@ ERRORS = [
     ((IMAGE, [1, 2, 2, 1], [1, 1, 1, 2], [1, 1, 1, 1], "SAME"), UnimplementedError,
      "extract_patches: `strides` is [1, 1, 1, 2]. Expected 1 for the batch and for the channels."),
     ((IMAGE, [1, 2, 2, 1], [1, 1, 1, 1], [1, 0, 1, 1], "SAME"), OutOfRangeError,
-     "extract_patches: `rates` is [1, 0, 1, 1]. Expected numbers above 0."),
+     "extract_patches: `rates` is [1, 0, 1, 1]. Expected positive numbers."),
     ((IMAGE, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "same"), InvalidArgumentError,
      "extract_patches: padding is 'same'. Expected \"SAME\" or \"VALID\"."),
     ((IMAGE[0], [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"), InvalidArgumentError,
      "extract_patches: expected a tensor with 4 axes. Received: shape (3, 4, 1)."),
     ((IMAGE > 0, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"), InvalidArgumentError,
-     "extract_patches: dtype bool is not supported. Expected numbers."),
+     "extract_patches: dtype bool is not supported. Expected a numeric dtype."),
     ((IMAGE, [1, 2, 2, 1], [1, 1, 1, 1], [1, 4, 1, 1], "VALID"), InvalidArgumentError,
-     "extract_patches: a window that spans 5 cells does not fit into 3, padding included. "
-     "Expected a smaller window, a smaller dilation or more padding."),
+     "extract_patches: a window of 5 elements does not fit into 3, including padding. Use a "
+     "smaller window, a smaller dilation or more padding."),
 ]
 # fmt: on
 

@@ -131,21 +131,20 @@ ERRORS = [
     (lambda: tf.nn.avg_pool(X[0, 0], 2, 1, "SAME"), ValueError,
      "avg_pool: the input must have 3, 4 or 5 axes. Received: shape (4, 2)."),
     (lambda: tf.nn.max_pool2d(X, 2, 1, [[0, 0], [2, 0], [0, 0], [0, 0]]), InvalidArgumentError,
-     "max_pool2d: padding has to be smaller than the window. Received: [(2, 0), (0, 0)] for "
-     "[2, 2]."),
+     "max_pool2d: padding must be smaller than the window. Received: [(2, 0), (0, 0)] for [2, 2]."),
     (lambda: tf.nn.avg_pool2d(tf.zeros([1, 2, 2, 1], tf.int32), 2, 1, "SAME"), InvalidArgumentError,
      "average_pool: dtype int32 is not supported. Expected one of float16, bfloat16, float32, "
      "float64."),
     (lambda: tf.nn.pool(X, [2, 2], "SUM"), ValueError,
      "pool: pooling_type is 'SUM'. Expected \"MAX\" or \"AVG\"."),
     (lambda: tf.nn.pool(X, [2], "MAX"), ValueError,
-     "pool: a window of 1 axes over an input of shape (1, 3, 4, 2). Expected 1, 2 or 3 axes, and "
-     "two more in the input."),
+     "pool: the window has 1 axes and the input has shape (1, 3, 4, 2). Expected 1, 2 or 3 "
+     "window axes, and two more axes in the input."),
     (lambda: tf.nn.max_pool_with_argmax(X, 2, 2, "SAME", "NCHW"), ValueError,
      "max_pool_with_argmax: data_format is 'NCHW'. Expected \"NHWC\"."),
     (lambda: tf.nn.max_pool_with_argmax(X, 2, 2, "SAME", output_dtype=tf.int16),
      InvalidArgumentError,
-     "max_pool_with_argmax: output_dtype is int16. Expected int32, int64."),
+     "max_pool_with_argmax: output_dtype is int16. Expected int32 or int64."),
 ]
 # fmt: on
 

@@ -104,8 +104,8 @@ def test_accidental_hits_are_all_reported():
 SAMPLED_ERRORS = {
     "labels of another shape": (
         lambda: tf.nn.nce_loss(WEIGHTS, BIASES, [[1], [2]], INPUTS, 3, 6, num_true=2),
-        "expected labels of shape (2, 2): num_true for each row of the inputs. Received: shape "
-        "(2, 1).",
+        "expected labels of shape (2, 2): num_true labels for each row of the inputs. Received: "
+        "shape (2, 1).",
     ),
     "candidates of int32": (
         lambda: tf.nn.compute_accidental_hits([[1]], [1], 1),
@@ -207,8 +207,8 @@ EMBEDDING_ERRORS = {
             WEIGHTS, IDS, tf.SparseTensor([[0, 0]], [1.0], [5, 2])
         ),
         ValueError,
-        "embedding_lookup_sparse: sp_ids and sp_weights must be of one kind and have values in the "
-        "same places. Received: (5,) ids and (1,) weights.",
+        "embedding_lookup_sparse: sp_ids and sp_weights must have the same type and structure. "
+        "Received: (5,) ids and (1,) weights.",
     ),
     "another combiner": (
         lambda: tf.nn.embedding_lookup_sparse(WEIGHTS, IDS, None, "max"),
@@ -225,7 +225,7 @@ EMBEDDING_ERRORS = {
     "no table": (
         lambda: tf.nn.safe_embedding_lookup_sparse([], IDS),
         ValueError,
-        "safe_embedding_lookup_sparse: embedding_weights are missing. Received: [].",
+        "safe_embedding_lookup_sparse: `embedding_weights` is required. Received: [].",
     ),
     "dense ids": (
         lambda: tf.nn.safe_embedding_lookup_sparse(WEIGHTS, [[1]]),
@@ -294,8 +294,7 @@ AVERAGES = {
     "a scalar": (
         lambda: tf.nn.compute_average_loss(1.0),
         ValueError,
-        "compute_average_loss: expected a loss for each example, with at least one axis. Received: "
-        "1.0.",
+        "compute_average_loss: expected per-example losses of rank >= 1. Received: 1.0.",
     ),
     "a float": (
         lambda: tf.nn.compute_average_loss([1.0], global_batch_size=2.0),

@@ -143,39 +143,40 @@ W = np.zeros((2, 2, 2), np.float32)
 # fmt: off
 ERRORS = [
     (lambda: tf.space_to_batch(X, [2, 2], [[0, 0], [0, 0]]), InvalidArgumentError,
-     "space_to_batch: 3 cells, paddings included, cannot be cut into blocks of 2. Received: space "
-     "[3, 4] and block_shape [2, 2]."),
+     "space_to_batch: 3 elements, including paddings, cannot be split into blocks of 2. "
+     "Received: space [3, 4] and block_shape [2, 2]."),
     (lambda: tf.space_to_batch_nd(X, [2, 2], [[0, 0]]), InvalidArgumentError,
      "space_to_batch_nd: paddings has shape (1, 2). Expected (2, 2), a pair for each element of "
      "block_shape."),
     (lambda: tf.space_to_batch(X, [2] * 4, [[0, 0]] * 4), InvalidArgumentError,
-     "space_to_batch: a block of 4 axes in a tensor of shape (1, 3, 4, 2). Expected 5 axes or "
-     "more."),
+     "space_to_batch: block_shape has 4 axes, but the tensor has shape (1, 3, 4, 2). Expected 5 "
+     "axes or more."),
     (lambda: tf.space_to_batch(X, [0], [[0, 0]]), InvalidArgumentError,
      "space_to_batch: block_shape must be positive. Received: [0]."),
     (lambda: tf.batch_to_space(X, [1], [[-1, 0]]), InvalidArgumentError,
      "batch_to_space: crops must not be negative. Received: [[-1, 0]]."),
     (lambda: tf.batch_to_space(X, [2], [[0, 0]]), InvalidArgumentError,
-     "batch_to_space: a batch of 1 is no multiple of the 2 places in a block of [2]."),
+     "batch_to_space: a batch of 1 is not a multiple of the 2 elements of a block of [2]."),
     (lambda: tf.batch_to_space(X, [1], [[2, 2]]), InvalidArgumentError,
-     "batch_to_space: cannot crop 2 and 2 of 3 cells."),
+     "batch_to_space: cannot crop 2 and 2 of 3 elements."),
     (lambda: tf.required_space_to_batch_paddings([5, 6], [2]), ValueError,
-     "required_space_to_batch_paddings: expected as many elements of input_shape and pairs of "
-     "base_paddings as block_shape has, 1. Received: [5, 6] and [[0, 0]]."),
+     "required_space_to_batch_paddings: input_shape, base_paddings and block_shape must have the "
+     "same length, 1. Received: [5, 6] and [[0, 0]]."),
     (lambda: tf.nn.with_space_to_batch(X, 2, "VALID", None), ValueError,
      "with_space_to_batch: dilation_rate must be a list. Received: 2."),
     (lambda: tf.nn.with_space_to_batch(X, [0], "VALID", None), ValueError,
      "with_space_to_batch: dilation_rate must be positive. Received: [0]."),
     (lambda: tf.nn.with_space_to_batch(X, [2, 2], "VALID", None, spatial_dims=[2, 1]), ValueError,
-     "with_space_to_batch: spatial_dims must increase from 1 on. Received: [2, 1]."),
+     "with_space_to_batch: spatial_dims must be increasing and start at 1 or later. Received: "
+     "[2, 1]."),
     (lambda: tf.nn.with_space_to_batch(X, [2, 2], "FULL", None), ValueError,
      "with_space_to_batch: padding is 'FULL'. Expected \"SAME\" or \"VALID\"."),
     (lambda: tf.nn.with_space_to_batch(X, [2, 2], "SAME", None), ValueError,
      'with_space_to_batch: filter_shape is needed for padding "SAME".'),
     (lambda: tf.nn.space_to_depth(X, 2), InvalidArgumentError,
-     "space_to_depth: 3 by 4 cells cannot be cut into blocks of 2."),
+     "space_to_depth: 3 by 4 pixels cannot be split into blocks of 2."),
     (lambda: tf.nn.depth_to_space(X, 2), InvalidArgumentError,
-     "depth_to_space: 2 channels cannot be spread over blocks of 2 by 2 cells. Expected a multiple "
+     "depth_to_space: 2 channels cannot be moved to blocks of 2 by 2 pixels. Expected a multiple "
      "of 4."),
     (lambda: tf.nn.depth_to_space(X[0], 2), InvalidArgumentError,
      "depth_to_space: expected 4 axes. Received: shape (3, 4, 2)."),
@@ -186,16 +187,16 @@ ERRORS = [
     (lambda: tf.nn.dilation2d(X[0], W, ONES, "SAME", "NHWC", ONES), InvalidArgumentError,
      "dilation2d: the input must have 4 axes. Received: shape (3, 4, 2)."),
     (lambda: tf.nn.erosion2d(X, W[0], ONES, "SAME", "NHWC", ONES), InvalidArgumentError,
-     "erosion2d: filters must have 3 axes, and at least one tap. Received: shape (2, 2)."),
+     "erosion2d: filters must have 3 axes and must not be empty. Received: shape (2, 2)."),
     (lambda: tf.nn.dilation2d(X, W[..., :1], ONES, "SAME", "NHWC", ONES), InvalidArgumentError,
-     "dilation2d: the input has 2 channels, the filters 1. Expected as many."),
+     "dilation2d: the input has 2 channels, but the filters have 1. Expected the same number."),
     (lambda: tf.nn.fractional_max_pool(X, [1.5, 1.5]), ValueError,
      "fractional_max_pool: pooling_ratio must be a number or [1.0, rows, columns, 1.0]. Received: "
      "[1.5, 1.5]."),
     (lambda: tf.nn.fractional_max_pool(X, 0.5), ValueError,
      "fractional_max_pool: pooling_ratio should be >= 1.0. Received: 0.5."),
     (lambda: tf.nn.fractional_avg_pool(X, 4.5), InvalidArgumentError,
-     "fractional_avg_pool: a ratio of 4.5 leaves nothing of 3 cells."),
+     "fractional_avg_pool: a ratio of 4.5 leaves no windows over 3 elements."),
     (lambda: tf.nn.fractional_avg_pool(X[0], 1.5), InvalidArgumentError,
      "fractional_avg_pool: the input must have 4 axes. Received: shape (3, 4, 2)."),
     (lambda: tf.nn.lrn(X[0]), InvalidArgumentError,

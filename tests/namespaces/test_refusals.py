@@ -58,17 +58,18 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
         (
             lambda: sampled_loss(tf.zeros([5, 3]), 1.0, VALUES),
             Invalid,
-            "expected inputs that are a matrix. Received: shape ().",
+            "expected `inputs` to be a matrix. Received: shape ().",
         ),
         (
             lambda: sampled_loss(tf.zeros([5]), tf.zeros([1, 3]), VALUES),
             Invalid,
-            "expected weights that are a matrix. Received: rows of shape ().",
+            "expected `weights` to be a matrix. Received: rows of shape ().",
         ),
         (
             lambda: sampled_loss(tf.zeros([5, 3]), tf.zeros([1, 3]), ()),
             ValueError,
-            "expected sampled_values to be the classes and two expected counts. Received: ().",
+            "expected sampled_values to be three tensors: the classes and two expected counts. "
+            "Received: ().",
         ),
         (
             lambda: tf.nn.collapse_repeated([[1, 1, 2]], 3),
@@ -95,7 +96,7 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
         (
             lambda: tf.nn.weighted_moments("text", [0], tf.constant(["text"])),
             Invalid,
-            "weighted_moments: expected numbers. Received: string.",
+            "weighted_moments: expected a numeric dtype. Received: string.",
         ),
         (
             lambda: tf.ragged_fill_empty_rows_grad(tf.constant([0], tf.int64), 1.0),
@@ -107,8 +108,8 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
                 tf.zeros([1, 4, 4, 1]), tf.zeros([0, 2, 1]), [1] * 4, "SAME", "NHWC", [1] * 4
             ),
             Invalid,
-            "dilation2d: filters must have 3 axes, and at least one tap. Received: shape "
-            "(0, 2, 1).",
+            "dilation2d: filters must have 3 axes and must not be empty. Received: shape (0, 2, "
+            "1).",
         ),
         (
             lambda: tf.image.psnr("a", "b", 1.0),
@@ -125,7 +126,7 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
         (
             lambda: tf.linalg.tridiagonal_matmul((1.0, 1.0, 1.0), EYE, "sequence"),
             ValueError,
-            "tridiagonal_matmul: the main diagonal must have an axis. Received: a scalar.",
+            "tridiagonal_matmul: the main diagonal must be a vector. Received: a scalar.",
         ),
         (
             lambda: tf.linalg.band_part(EYE, [], 0),

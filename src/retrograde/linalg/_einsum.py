@@ -1,4 +1,4 @@
-"""Sums of products, written with labels for the axes."""
+"""Einstein summation."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _EQUATION = re.compile(rf"{_TERM}(,{_TERM})*(->{_TERM})?")
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """The sum of products of `inputs` that `equation` describes.
+    """Computes the sum of products of `inputs` that `equation` describes.
 
-    Each axis of an input has a letter. Axes with the same letter go together; those whose letter is
-    not behind the arrow are summed over. An ellipsis stands for any number of axes; they broadcast.
-    Without an arrow, the letters that appear once are kept, in the order of the alphabet. Three and
-    more inputs are multiplied in the order that takes the least work; `optimize` says how hard to
-    look for it, "greedy" or "optimal".
+    Each axis of an input has a letter. Axes with the same letter are matched, and letters that are
+    missing after the arrow are summed over. An ellipsis stands for any number of axes, which
+    broadcast. Without an arrow, letters that appear once are kept, in alphabetical order. Three or
+    more inputs are multiplied in the cheapest order; `optimize`, "greedy" or "optimal", selects how
+    to search for it.
 
     >>> x = [[1.0, 2.0], [3.0, 4.0]]
     >>> tf.einsum("ij,jk->ik", x, x).numpy()
@@ -52,7 +52,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         )
     if not isinstance(equation, str):
         raise TypeError(f"einsum: expected a string for the equation. Received: {shown(equation)}.")
-    terms, output = _parsed(equation.replace(" ", ""))
+    terms, output = _parse(equation.replace(" ", ""))
     if len(terms) != len(inputs):
         raise ValueError(
             f"einsum: {equation!r} describes {len(terms)} inputs. Received: {len(inputs)}."
@@ -62,20 +62,20 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     tensors = same_dtype(*inputs)
     shapes = tuple(x._spec.shape for x in tensors)
     operands = list(tensors)
-    for places, step in _program(terms, output, shapes, _PATHS[optimize]):
-        parts = [operands.pop(place) for place in places]
+    for positions, step in _program(terms, output, shapes, _PATHS[optimize]):
+        parts = [operands.pop(position) for position in positions]
         operands.append(step(*parts))
     (y,) = operands
     return apply(identity, (y,)) if y is tensors[0] else y
 
 
 @functools.lru_cache(maxsize=256)
-def _parsed(equation: str) -> tuple[tuple[str, ...], str]:
-    """The labels of each input and those of the result."""
+def _parse(equation: str) -> tuple[tuple[str, ...], str]:
+    """Returns the labels of each input and of the result."""
     if not _EQUATION.fullmatch(equation):
         raise ValueError(
-            f"einsum: {equation!r} is not understood. Expected letters for axes, one ellipsis at "
-            "most for each input, commas between inputs, and the result behind '->'."
+            f"einsum: {equation!r} is not a valid equation. Expected letters for axes, at most one "
+            "ellipsis per input, commas between inputs, and the result after '->'."
         )
     before, arrow, output = equation.partition("->")
     terms = tuple(before.split(","))
@@ -85,15 +85,18 @@ def _parsed(equation: str) -> tuple[tuple[str, ...], str]:
         output = "..." * ("..." in before) + "".join(kept)
     named = output.replace("...", "")
     if len(set(named)) < len(named):
-        raise ValueError(f"einsum: a label appears twice in the result, {output!r}.")
+        raise ValueError(f"einsum: a label appears more than once in the result {output!r}.")
     missing = sorted(set(named) - set(letters))
     if missing:
-        raise ValueError(f"einsum: no input has label {missing[0]!r}, which the result has.")
+        raise ValueError(
+            f"einsum: the result has label {missing[0]!r}, which is in none of the inputs."
+        )
     return terms, output
 
 
-# The program: which operands to take off the list, and what to put at its end instead. Labels are
-# those of the equation, and negative numbers for axes under an ellipsis, counted from the last.
+# A step of the program removes the operands at some positions of the list and appends their product
+# at the end. Labels are letters, or negative numbers for the axes under an ellipsis, counted from
+# the last.
 
 Step = tuple[tuple[int, ...], Callable]
 
@@ -101,97 +104,98 @@ Step = tuple[tuple[int, ...], Callable]
 @functools.lru_cache(maxsize=256)
 def _program(terms: tuple[str, ...], output: str, shapes: tuple, path: str) -> list[Step]:
     labels = [
-        _labelled(term, shape, i) for i, (term, shape) in enumerate(zip(terms, shapes, strict=True))
+        _axis_labels(term, shape, i)
+        for i, (term, shape) in enumerate(zip(terms, shapes, strict=True))
     ]
     sizes = _sizes(labels, shapes)
-    wanted = _output_labels(output, sizes)
+    output_labels = _output_labels(output, sizes)
     steps: list[Step] = []
     operands: list[tuple] = []
     for i, (names, shape) in enumerate(zip(labels, shapes, strict=True)):
         others = {n for j, x in enumerate(labels) if j != i for n in x}
-        names, alone = _alone(names, shape, sizes, others | set(wanted))
-        steps.append(((0,), alone))
+        names, simplify = _simplify(names, shape, sizes, others | set(output_labels))
+        steps.append(((0,), simplify))
         operands.append(names)
-    for pair in _order(operands, wanted, sizes, path):
-        left, right = (operands.pop(place) for place in pair)
-        needed = set(wanted).union(*operands)
-        names, product = _pair(left, right, needed, sizes)
+    for pair in _contraction_order(operands, output_labels, sizes, path):
+        left, right = (operands.pop(position) for position in pair)
+        needed = set(output_labels).union(*operands)
+        names, product = _multiply_pair(left, right, needed, sizes)
         steps.append((pair, product))
         operands.append(names)
-    steps.append(((0,), _arranged(operands[0], wanted)))
+    steps.append(((0,), _transposed_to(operands[0], output_labels)))
     return steps
 
 
-def _labelled(term: str, shape: tuple, place: int) -> tuple:
-    """A label for each axis of an input."""
+def _axis_labels(term: str, shape: tuple, index: int) -> tuple:
+    """Returns a label for each axis of an input."""
     front, dots, back = term.partition("...")
     free = len(shape) - len(front) - len(back)
     if free < 0 or (free and not dots):
-        least = "at least " if dots else ""
+        bound = "at least " if dots else ""
         raise invalid(
-            f"einsum: input {place} has shape {shape}. Expected {least}"
-            f"{len(front) + len(back)} axes, for {term!r}."
+            f"einsum: input {index} has shape {shape}. Expected {bound}{len(front) + len(back)} "
+            f"axes, for {term!r}."
         )
     return (*front, *range(-free, 0), *back)
 
 
 def _sizes(labels: list[tuple], shapes: tuple) -> dict:
-    """The size of each label; those under an ellipsis broadcast."""
+    """Returns the size of each label; axes under an ellipsis broadcast."""
     sizes: dict = {}
     for names, shape in zip(labels, shapes, strict=True):
         for name, n in zip(names, shape, strict=True):
-            known = sizes.setdefault(name, n)
-            if known == n:
+            size = sizes.setdefault(name, n)
+            if size == n:
                 continue
             if isinstance(name, str):
                 raise invalid(
-                    f"einsum: label {name!r} stands for axes of sizes {known} and {n}. Expected "
-                    "the same."
+                    f"einsum: label {name!r} names axes of sizes {size} and {n}. Expected equal "
+                    "sizes."
                 )
-            if 1 not in (known, n):
+            if 1 not in (size, n):
                 raise invalid(
                     f"einsum: the axes under the ellipsis do not broadcast. Received: shapes "
                     f"{', '.join(map(str, shapes))}."
                 )
-            sizes[name] = max(known, n) if known and n else 0
+            sizes[name] = max(size, n) if size and n else 0
     return sizes
 
 
 def _output_labels(output: str, sizes: dict) -> tuple:
     front, dots, back = output.partition("...")
-    under = sorted(name for name in sizes if not isinstance(name, str))
-    if under and not dots:
+    ellipsis_axes = sorted(name for name in sizes if not isinstance(name, str))
+    if ellipsis_axes and not dots:
         raise invalid(
-            f"einsum: there are {len(under)} axes under an ellipsis. Expected one in the result, "
-            f"too. Received: {output!r}."
+            f"einsum: there are {len(ellipsis_axes)} axes under an ellipsis. Expected an ellipsis "
+            f"in the result. Received: {output!r}."
         )
-    return (*front, *under, *back)
+    return (*front, *ellipsis_axes, *back)
 
 
-def _alone(names: tuple, shape: tuple, sizes: dict, needed: set) -> tuple[tuple, Callable]:
-    """What can be done to an operand before it meets others.
+def _simplify(names: tuple, shape: tuple, sizes: dict, needed: set) -> tuple[tuple, Callable]:
+    """Simplifies one operand before it is multiplied with others.
 
-    Axes of size 1 that broadcast are dropped, diagonals are taken where a label is repeated, and
-    what nobody else needs is summed over.
+    Axes of size 1 that broadcast are dropped, diagonals are taken of repeated labels, and labels
+    that no other operand and not the result has are summed over.
     """
     kept = [i for i, (name, n) in enumerate(zip(names, shape, strict=True)) if sizes[name] == n]
     squeezed = tuple(shape[i] for i in kept)
     names = tuple(names[i] for i in kept)
     single = tuple(dict.fromkeys(names))
-    lost = tuple(i for i, name in enumerate(single) if name not in needed)
+    summed_axes = tuple(i for i, name in enumerate(single) if name not in needed)
 
     def run(x: Tensor) -> Tensor:
         if squeezed != shape:
             x = reshape(x, shape=squeezed)
         if single != names:
             x = _diagonals(x, names)
-        return reduction.sum(x, axis=lost, keepdims=False) if lost else x
+        return reduction.sum(x, axis=summed_axes, keepdims=False) if summed_axes else x
 
     return tuple(name for name in single if name in needed), run
 
 
 def _diagonals(x: Tensor, names: tuple) -> Tensor:
-    """`x` with one axis for each label, in the order in which they first appear."""
+    """Takes diagonals of repeated labels, so that each label has one axis."""
     order = tuple(dict.fromkeys(names))
     names = list(names)
     for name in order:
@@ -201,52 +205,54 @@ def _diagonals(x: Tensor, names: tuple) -> Tensor:
             rest = [i for i in range(len(names)) if i not in (first, second)]
             x = matrices.diagonal(transpose(x, perm=(*rest, first, second)))
             names = [*(names[i] for i in rest), name]
-    return _arranged(tuple(names), order)(x)
+    return _transposed_to(tuple(names), order)(x)
 
 
-def _arranged(names: tuple, order: tuple) -> Callable:
+def _transposed_to(names: tuple, order: tuple) -> Callable:
     if names == order:
         return lambda x: x
     perm = tuple(names.index(name) for name in order)
     return lambda x: transpose(x, perm=perm)
 
 
-def _order(operands: list[tuple], wanted: tuple, sizes: dict, path: str) -> list[tuple[int, ...]]:
-    """Which two to multiply, one pair after the other."""
+def _contraction_order(
+    operands: list[tuple], output_labels: tuple, sizes: dict, path: str
+) -> list[tuple[int, ...]]:
+    """Returns the pairs of operands to multiply, in order."""
     if len(operands) < 3:
         return [(0, 0)] * (len(operands) - 1)
     numbers = {name: i for i, name in enumerate(sizes)}
     arguments: list = []
     for names in operands:
-        stand_in = np.broadcast_to(np.zeros(()), [sizes[name] for name in names])
-        arguments += [stand_in, [numbers[name] for name in names]]
-    found, _ = np.einsum_path(*arguments, [numbers[name] for name in wanted], optimize=path)
+        dummy = np.broadcast_to(np.zeros(()), [sizes[name] for name in names])
+        arguments += [dummy, [numbers[name] for name in names]]
+    path, _ = np.einsum_path(*arguments, [numbers[name] for name in output_labels], optimize=path)
     pairs = []
-    for places in found[1:]:
-        first, *others = sorted(places)
+    for positions in path[1:]:
+        first, *others = sorted(positions)
         for i, other in enumerate(others):
             pairs.append((first, other - 1 - i) if not i else (-1, other - 1 - i))
     return pairs
 
 
-def _pair(left: tuple, right: tuple, needed: set, sizes: dict) -> tuple[tuple, Callable]:
-    """The product of two operands: one matrix product over all that is summed, if there is any.
+def _multiply_pair(left: tuple, right: tuple, needed: set, sizes: dict) -> tuple[tuple, Callable]:
+    """Multiplies two operands, as one matrix product if anything is summed.
 
-    Labels that only one of them has are needed later: others were summed over before.
+    Labels that only one operand has are needed later, because the others were summed before.
     """
     shared = [name for name in left if name in right]
     batch = tuple(name for name in shared if name in needed)
     summed = tuple(name for name in shared if name not in needed)
-    of_left = tuple(name for name in left if name not in shared)
-    of_right = tuple(name for name in right if name not in shared)
-    names = (*batch, *of_left, *of_right)
+    free_left = tuple(name for name in left if name not in shared)
+    free_right = tuple(name for name in right if name not in shared)
+    names = (*batch, *free_left, *free_right)
     shape = tuple(sizes[name] for name in names)
     if not summed:
-        first = _spread(left, names, sizes)
-        second = _spread(right, names, sizes)
+        first = _align(left, names, sizes)
+        second = _align(right, names, sizes)
         return names, lambda a, b: apply(multiply, (first(a), second(b)))
-    flip_a, first = _as_matrices(left, batch, of_left, summed, sizes)
-    flip_b, second = _as_matrices(right, batch, of_right, summed, sizes)
+    flip_a, first = _as_matrices(left, batch, free_left, summed, sizes)
+    flip_b, second = _as_matrices(right, batch, free_right, summed, sizes)
     flags = {"transpose_a": flip_a, "transpose_b": not flip_b}
 
     def run(a: Tensor, b: Tensor) -> Tensor:
@@ -256,11 +262,11 @@ def _pair(left: tuple, right: tuple, needed: set, sizes: dict) -> tuple[tuple, C
     return names, run
 
 
-def _spread(names: tuple, whole: tuple, sizes: dict) -> Callable:
-    """The axes of an operand in their places among those of the result, where it broadcasts."""
-    order = tuple(name for name in whole if name in names)
-    shape = tuple(sizes[name] if name in names else 1 for name in whole)
-    arrange = _arranged(names, order)
+def _align(names: tuple, all_names: tuple, sizes: dict) -> Callable:
+    """Returns a function that aligns the axes of an operand with the result, to broadcast."""
+    order = tuple(name for name in all_names if name in names)
+    shape = tuple(sizes[name] if name in names else 1 for name in all_names)
+    arrange = _transposed_to(names, order)
 
     def run(x: Tensor) -> Tensor:
         x = arrange(x)
@@ -272,13 +278,14 @@ def _spread(names: tuple, whole: tuple, sizes: dict) -> Callable:
 def _as_matrices(
     names: tuple, batch: tuple, rows: tuple, columns: tuple, sizes: dict
 ) -> tuple[bool, Callable]:
-    """An operand as matrices, and whether they are to be transposed: so, nothing may have to move.
+    """Returns whether to transpose an operand, and a function that reshapes it to matrices.
 
-    `columns` stand in the same order for both operands.
+    Transposing in the product can avoid moving data. `columns` have the same order for both
+    operands.
     """
     flip = names == (*batch, *columns, *rows) and bool(rows)
     order = (*batch, *columns, *rows) if flip else (*batch, *rows, *columns)
-    arrange = _arranged(names, order)
+    arrange = _transposed_to(names, order)
     height, width = (math.prod(sizes[name] for name in part) for part in (rows, columns))
     shape = (*(sizes[name] for name in batch), *((width, height) if flip else (height, width)))
 

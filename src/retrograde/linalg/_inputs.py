@@ -1,4 +1,4 @@
-"""What the functions of matrices make of their arguments before they compute."""
+"""Conversion and checks of matrix arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from retrograde.values.shapes import broadcast
 
 
 def matrices_of(value: Any, op_name: str) -> Tensor:
-    """`value` as a tensor with matrices in its last two axes."""
+    """Converts `value` to a tensor with matrices in its last two axes."""
     x = as_tensor(value)
     if x.ndim < 2:
         raise invalid(f"{op_name}: input must be at least 2-dim. Received: shape {x._spec.shape}.")
@@ -19,7 +19,7 @@ def matrices_of(value: Any, op_name: str) -> Tensor:
 
 
 def squares_of(value: Any, op_name: str) -> Tensor:
-    """`value` as a tensor with square matrices in its last two axes."""
+    """Converts `value` to a tensor with square matrices in its last two axes."""
     x = matrices_of(value, op_name)
     rows, columns = x._spec.shape[-2:]
     if rows != columns:
@@ -28,18 +28,18 @@ def squares_of(value: Any, op_name: str) -> Tensor:
 
 
 def equations_of(matrix: Any, rhs: Any, op_name: str) -> tuple[Tensor, Tensor]:
-    """Square matrices, and right-hand sides with as many rows; their other axes broadcast."""
+    """Converts a square matrix and its right-hand sides; their leading axes broadcast."""
     a, b = same_dtype(matrix, rhs)
     a, b = squares_of(a, op_name), matrices_of(b, op_name)
-    return fitting(a, b, op_name)
+    return check_compatible(a, b, op_name)
 
 
-def fitting(a: Tensor, b: Tensor, op_name: str) -> tuple[Tensor, Tensor]:
-    """Both, if they have as many rows and axes in front of them that broadcast."""
-    of_a, of_b = a._spec.shape, b._spec.shape
-    if of_a[-2] != of_b[-2] or broadcast(of_a[:-2], of_b[:-2]) is None:
+def check_compatible(a: Tensor, b: Tensor, op_name: str) -> tuple[Tensor, Tensor]:
+    """Returns both tensors if they have the same number of rows and broadcastable leading axes."""
+    shape_a, shape_b = a._spec.shape, b._spec.shape
+    if shape_a[-2] != shape_b[-2] or broadcast(shape_a[:-2], shape_b[:-2]) is None:
         raise invalid(
-            f"{op_name}: matrices of shape {of_a} and right-hand sides of shape {of_b} do not fit. "
-            "Expected as many rows in both, and leading axes that broadcast."
+            f"{op_name}: matrices of shape {shape_a} and right-hand sides of shape {shape_b} are "
+            "incompatible. Expected the same number of rows, and leading axes that broadcast."
         )
     return a, b

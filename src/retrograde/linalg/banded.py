@@ -1,4 +1,4 @@
-"""Matrices that are given by a few diagonals."""
+"""Banded matrices, given by their diagonals."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from retrograde.values.shapes import broadcast
 def banded_triangular_solve(
     bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """The solutions of equations with a triangular matrix that has but a few diagonals.
+    """Solves linear equations with banded triangular matrices.
 
-    Each row of `bands` is a diagonal, every element in the column that is the number of its row in
-    the matrix. The main one comes first if the matrix is `lower` triangular, with those below it
-    behind; else it comes last, after those above it. Leading axes broadcast.
+    Each row of `bands` is a diagonal; the element of matrix row i is in column i. If the matrix is
+    `lower` triangular, the main diagonal comes first, followed by those below it. Otherwise it
+    comes last, after those above it. Leading axes broadcast.
 
     >>> tf.linalg.banded_triangular_solve([[2.0, 1.0], [0.0, 1.0]], [[4.0], [5.0]]).numpy()
     array([[2.],
@@ -38,13 +38,13 @@ def banded_triangular_solve(
     op_name = "banded_triangular_solve"
     d, b = same_dtype(bands, rhs)
     d, b = matrices_of(d, op_name), matrices_of(b, op_name)
-    of_d, of_b = d._spec.shape, b._spec.shape
-    batch = broadcast(of_d[:-2], of_b[:-2])
-    if not of_d[-2] or of_d[-1] != of_b[-2] or batch is None:
+    shape_d, shape_b = d._spec.shape, b._spec.shape
+    batch = broadcast(shape_d[:-2], shape_b[:-2])
+    if not shape_d[-2] or shape_d[-1] != shape_b[-2] or batch is None:
         raise invalid(
-            f"{op_name}: bands of shape {of_d} and right-hand sides of shape {of_b} do not fit. "
-            "Expected at least one band, as many columns in the bands as rows in the right-hand "
-            "sides, and leading axes that broadcast."
+            f"{op_name}: bands of shape {shape_d} and right-hand sides of shape {shape_b} are "
+            "incompatible. Expected at least one band, bands as long as the right-hand sides have "
+            "rows, and leading axes that broadcast."
         )
     d, b = (broadcast_to(x, shape=(*batch, *x._spec.shape[-2:])) for x in (d, b))
     return apply(banded.banded_solve, (d, b), {"lower": bool(lower), "adjoint": bool(adjoint)})
@@ -63,12 +63,16 @@ def tridiagonal_solve(
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
 ) -> Tensor:
-    """The solutions of equations with tridiagonal matrices; nan where these are singular.
+    """Solves linear equations with tridiagonal matrices; NaN if they are singular.
 
-    `diagonals` has three rows, the diagonals above, on and below the main one, all of the same
-    length ("compact"): the last element of the first row and the first of the last are not read. Or
-    it is a list of the three ("sequence"), or the matrix itself ("matrix"). Right-hand sides are
-    columns, or one vector for each matrix. Rows are always exchanged where the numbers need it.
+    `diagonals` is one of:
+
+    - three rows of the same length, the superdiagonal, the main diagonal and the subdiagonal
+      ("compact"); the last element of the first row and the first of the last row are not read
+    - a list of the three diagonals ("sequence")
+    - the matrix itself ("matrix")
+
+    Right-hand sides are columns, or one vector for each matrix. Partial pivoting is always used.
 
     >>> d = [[1.0, 0.0], [2.0, 3.0], [0.0, 1.0]]
     >>> tf.linalg.tridiagonal_solve(d, [5.0, 10.0]).numpy()
@@ -78,23 +82,23 @@ def tridiagonal_solve(
         if not partial_pivoting:
             raise ValueError("partial_pivoting must be True if perturb_singular is.")
         raise UnimplementedError(
-            None, None, "tridiagonal_solve: singular matrices cannot be perturbed here."
+            None, None, "tridiagonal_solve: `perturb_singular` is not supported."
         )
     d = _compact(diagonals, diagonals_format, "tridiagonal_solve")
     b = as_tensor(rhs, d._spec.dtype)
     _check_batch(d, b)
-    vector = b.ndim == d.ndim - 1
-    if transpose_rhs and not vector:
+    is_vector = b.ndim == d.ndim - 1
+    if transpose_rhs and not is_vector:
         b = matrices.transposed(b)
     b = conj(b) if conjugate_rhs else b
-    columns = reshape(b, shape=(*b._spec.shape, 1)) if vector else b
+    columns = reshape(b, shape=(*b._spec.shape, 1)) if is_vector else b
     if columns._spec.shape[-2] != d._spec.shape[-1]:
         raise ValueError(
             f"tridiagonal_solve: matrices with {d._spec.shape[-1]} rows and right-hand sides with "
-            f"{columns._spec.shape[-2]} do not fit."
+            f"{columns._spec.shape[-2]} rows are incompatible."
         )
     y = apply(banded.tridiagonal_solve, (d, columns))
-    return reshape(y, shape=b._spec.shape) if vector else y
+    return reshape(y, shape=b._spec.shape) if is_vector else y
 
 
 def _check_batch(d: Tensor, b: Tensor) -> None:
@@ -113,7 +117,7 @@ def _check_batch(d: Tensor, b: Tensor) -> None:
 def tridiagonal_matmul(
     diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """The product of tridiagonal matrices, given as in `tridiagonal_solve`, and others.
+    """Multiplies tridiagonal matrices, given as in `tridiagonal_solve`, by `rhs`.
 
     >>> d = [[1.0, 0.0], [2.0, 3.0], [0.0, 1.0]]
     >>> tf.linalg.tridiagonal_matmul(d, [[1.0], [3.0]]).numpy()
@@ -125,8 +129,8 @@ def tridiagonal_matmul(
     (*batch, _, n), shape = d._spec.shape, x._spec.shape
     if x.ndim != d.ndim or shape[:-1] != (*batch, n):
         raise invalid(
-            f"tridiagonal_matmul: `rhs` has shape {shape}. Expected {(*batch, n)} and one axis "
-            "more."
+            f"tridiagonal_matmul: `rhs` has shape {shape}. Expected {(*batch, n)} and one more "
+            "axis."
         )
     above, main, below = (
         reshape(matrices.block(d, rows=(i, i + 1)), shape=(*batch, n, 1)) for i in range(3)
@@ -141,7 +145,7 @@ def tridiagonal_matmul(
 
 
 def _compact(diagonals: Any, form: str, op_name: str) -> Tensor:
-    """The three diagonals as rows of equal length, each element in the column of its row."""
+    """Returns the three diagonals as rows of equal length; the element of row i is in column i."""
     if form == "compact":
         d = as_tensor(diagonals)
         if d.ndim < 2 or d._spec.shape[-2] != 3:
@@ -155,7 +159,7 @@ def _compact(diagonals: Any, form: str, op_name: str) -> Tensor:
                 f"{op_name}: expected a list of 3 diagonals. Received: {shown(diagonals)}."
             )
         above, main, below = same_dtype(*diagonals)
-        return _stacked(above, main, below, op_name)
+        return _stack_diagonals(above, main, below, op_name)
     if form != "matrix":
         raise ValueError(
             f"{op_name}: `diagonals_format` must be 'compact', 'sequence' or 'matrix'. Received: "
@@ -166,25 +170,25 @@ def _compact(diagonals: Any, form: str, op_name: str) -> Tensor:
         raise ValueError(
             f"{op_name}: the matrices must be square. Received: shape {x._spec.shape}."
         )
-    return _stacked(*(matrices.diagonal(x, k) for k in (1, 0, -1)), op_name)
+    return _stack_diagonals(*(matrices.diagonal(x, k) for k in (1, 0, -1)), op_name)
 
 
-def _stacked(above: Tensor, main: Tensor, below: Tensor, op_name: str) -> Tensor:
+def _stack_diagonals(above: Tensor, main: Tensor, below: Tensor, op_name: str) -> Tensor:
     if not main.ndim:
-        raise ValueError(f"{op_name}: the main diagonal must have an axis. Received: a scalar.")
+        raise ValueError(f"{op_name}: the main diagonal must be a vector. Received: a scalar.")
     *batch, n = main._spec.shape
     shapes = [x._spec.shape for x in (above, main, below)]
     full, short = (*batch, n), (*batch, max(n - 1, 0))
     if shapes[0] not in (full, short) or shapes[2] not in (full, short):
         raise ValueError(
-            f"{op_name}: diagonals of shapes {', '.join(map(str, shapes))} do not fit. Expected "
-            "those beside the main one to be as long or shorter by one."
+            f"{op_name}: diagonals of shapes {', '.join(map(str, shapes))} are incompatible. The "
+            "other diagonals must be as long as the main one, or shorter by one."
         )
-    whole = tuple((0, size, 1) for size in batch)
+    all_batch = tuple((0, size, 1) for size in batch)
     if shapes[0] != full:
-        above = put_slice(above, shape=full, where=(*whole, (0, n - 1, 1)))
+        above = put_slice(above, shape=full, where=(*all_batch, (0, n - 1, 1)))
     if shapes[2] != full:
-        below = put_slice(below, shape=full, where=(*whole, (1, n, 1)))
+        below = put_slice(below, shape=full, where=(*all_batch, (1, n, 1)))
     return stack(above, main, below, axis=len(batch))
 
 
@@ -200,17 +204,17 @@ def eigh_tridiagonal(
     tol: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Eigenvalues of Hermitian tridiagonal matrices, the smallest first.
+    """Computes the eigenvalues of Hermitian tridiagonal matrices, in ascending order.
 
-    `alpha` is the main diagonal and `beta` the one above it, shorter by one. With `select` "i",
-    only those are returned whose numbers, counted from 0, lie in `select_range`, and with "v" those
-    that lie there themselves; both ends belong to it. Eigenvectors follow, as columns, unless
-    `eigvals_only`. All are found to full precision, whatever `tol` says.
+    `alpha` is the main diagonal and `beta` the superdiagonal, shorter by one. With `select` "i",
+    only the eigenvalues whose indices lie in `select_range` are returned, and with "v" those whose
+    values do; both ends are inclusive. Eigenvectors follow, as columns, unless `eigvals_only`. The
+    result has full precision, whatever `tol` is.
 
     >>> tf.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy()
     array([1., 3.], dtype=float32)
     """
-    a, b = _both_diagonals(alpha, beta)
+    a, b = _check_diagonals(alpha, beta)
     if eigvals_only and a._spec.dtype == np.float16:
         wide = (to_dtype(x, np.dtype(np.float32)) for x in (a, b))
         values = eigh_tridiagonal(*wide, True, select, select_range)
@@ -223,35 +227,35 @@ def eigh_tridiagonal(
         e, v = apply(banded.eigvalsh_tridiagonal, (a, b)), None
     else:
         e, v = apply(banded.eigh_tridiagonal, (a, b))
-    start, stop = _selected(e, select, select_range)
+    start, stop = _selected_range(e, select, select_range)
     last = (start, stop, 1)
-    chosen = take_slice(e, where=(*((0, n, 1) for n in e._spec.shape[:-1]), last))
+    selected = take_slice(e, where=(*((0, n, 1) for n in e._spec.shape[:-1]), last))
     if v is None:
-        return chosen
+        return selected
     v = matrices.block(v, columns=(start, stop))
     if phases is not None:
         v = matrices.rows_times(to_dtype(v, phases._spec.dtype), phases)
-    return chosen, v
+    return selected, v
 
 
-def _both_diagonals(alpha: Any, beta: Any) -> tuple[Tensor, Tensor]:
+def _check_diagonals(alpha: Any, beta: Any) -> tuple[Tensor, Tensor]:
     a, b = same_dtype(alpha, beta)
     if a._spec.dtype != b._spec.dtype:
         raise ValueError(
             f"eigh_tridiagonal: `alpha` has dtype {a.dtype.name} and `beta` {b.dtype.name}. "
-            "Expected the same."
+            "Expected the same dtype."
         )
     (*batch, n), shape = a._spec.shape or (-1,), b._spec.shape
     if shape != (*batch, max(n - 1, 0)):
         raise invalid(
-            f"eigh_tridiagonal: diagonals of shapes {a._spec.shape} and {shape} do not fit. "
-            "Expected the second to be shorter by one."
+            f"eigh_tridiagonal: diagonals of shapes {a._spec.shape} and {shape} are incompatible. "
+            "The second must be shorter by one."
         )
     return a, b
 
 
 def _phases(beta: Tensor) -> Tensor:
-    """What to multiply the rows of eigenvectors with, if they were found with real `beta`."""
+    """Returns the row factors that turn the eigenvectors for `abs(beta)` into those for `beta`."""
     one = ones_like(beta)
     signs = apply(ar.select, (apply(ar.equal, (beta, zeros_like(beta))), one, ar.sign(beta)))
     first = Tensor(np.ones((*beta._spec.shape[:-1], 1), beta._spec.dtype))
@@ -259,8 +263,8 @@ def _phases(beta: Tensor) -> Tensor:
     return apply(cumprod, (steps,), {"axis": beta.ndim - 1})
 
 
-def _selected(e: Tensor, select: str, select_range: Any) -> tuple[int, int]:
-    """From which eigenvalue to before which."""
+def _selected_range(e: Tensor, select: str, select_range: Any) -> tuple[int, int]:
+    """Returns the range of selected eigenvalues: the first index and the end."""
     n = e._spec.shape[-1]
     if select == "a":
         return 0, n
@@ -278,10 +282,10 @@ def _selected(e: Tensor, select: str, select_range: Any) -> tuple[int, int]:
     if select == "i":
         if low < 0 or high >= n:
             raise invalid(
-                f"eigh_tridiagonal: there are {n} eigenvalues. Received: numbers {low} to {high}."
+                f"eigh_tridiagonal: there are {n} eigenvalues. Received: indices {low} to {high}."
             )
         return int(low), int(high) + 1
     if e.ndim > 1:
-        raise invalid("eigh_tridiagonal: values can be selected for one matrix at a time.")
+        raise invalid("eigh_tridiagonal: select='v' supports only one matrix at a time.")
     values = np.asarray(e)
     return int(np.sum(values < low)), int(np.sum(values <= high))

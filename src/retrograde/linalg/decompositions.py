@@ -1,4 +1,4 @@
-"""Decompositions of matrices, and what follows from them."""
+"""Matrix decompositions, determinants and rank."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from retrograde.values.errors import invalid
 
 
 class Qr(NamedTuple):
-    """What `qr` returns: orthonormal columns, and an upper triangle."""
+    """The result of `qr`: orthonormal columns and an upper triangular matrix."""
 
     q: Tensor
     r: Tensor
 
 
 class Lu(NamedTuple):
-    """What `lu` returns: both triangles in one matrix, and the order of the rows."""
+    """The result of `lu`: both triangular factors in one matrix, and the row permutation."""
 
     lu: Tensor
     p: Tensor
 
 
 class LogMatrixDeterminant(NamedTuple):
-    """What `slogdet` returns: the sign, and the logarithm of the absolute value."""
+    """The result of `slogdet`: the sign and the logarithm of the absolute value."""
 
     sign: Tensor
     log_abs_determinant: Tensor
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower triangle L with L L^H = `input`, for matrices that are positive definite.
+    """Computes the lower triangular L with L L^H = `input`, for positive definite matrices.
 
-    Only the lower triangle of `input` is read; the gradient is that of a Hermitian matrix, and so
-    Hermitian itself. A matrix that is not positive definite gives nan.
+    Only the lower triangle of `input` is read. The gradient assumes a Hermitian matrix and is
+    itself Hermitian. A matrix that is not positive definite gives NaN.
 
     >>> tf.linalg.cholesky([[4.0, 0.0], [2.0, 5.0]]).numpy()
     array([[2., 0.],
@@ -55,10 +55,10 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """Orthonormal columns `q` and an upper triangle `r` whose product is `input`.
+    """Computes the QR decomposition: `input` is the product of orthonormal `q` and triangular `r`.
 
-    With `full_matrices`, `q` is square. The columns that it has more can be any that complete the
-    others: only functions that do not depend on the choice have a meaningful gradient.
+    With `full_matrices`, `q` is square. The additional columns are an arbitrary completion, so only
+    functions that do not depend on them have a meaningful gradient.
 
     >>> q, r = tf.linalg.qr([[3.0], [4.0]])
     >>> r.numpy()
@@ -75,12 +75,12 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
 def svd(
     tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Any:
-    """Singular values, the largest first, with left and right singular vectors as columns.
+    """Computes singular values, in descending order, and singular vectors as columns.
 
-    `tensor` is `u @ diag(s) @ adjoint(v)`, and what is returned are `s`, `u` and `v`; or `s` alone
-    if `compute_uv` is false. The signs of vectors, and their phases if they are complex, are not
-    fixed; nor are the vectors of values that repeat, nor those that `full_matrices` adds. Only
-    functions that do not depend on the choice have a meaningful gradient.
+    `tensor` is `u @ diag(s) @ adjoint(v)`. Returns `s`, `u` and `v`, or only `s` if `compute_uv` is
+    false. The signs (for complex matrices, the phases) of the vectors are arbitrary. So are the
+    vectors of repeated singular values and those that `full_matrices` adds. Only functions that do
+    not depend on these choices have a meaningful gradient.
 
     >>> s, u, v = tf.linalg.svd([[3.0, 0.0], [0.0, 5.0]])
     >>> s.numpy()
@@ -93,11 +93,11 @@ def svd(
 
 
 def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of Hermitian matrices, the smallest first, and eigenvectors as columns.
+    """Computes eigenvalues of Hermitian matrices, in ascending order, and eigenvectors as columns.
 
-    Only the lower triangle is read, and the gradient lies there. The signs of vectors are not
-    fixed, nor are the vectors of values that repeat: only functions that do not depend on the
-    choice have a meaningful gradient.
+    Only the lower triangle is read, and the gradient is lower triangular. The signs of the vectors
+    and the vectors of repeated eigenvalues are arbitrary. Only functions that do not depend on
+    these choices have a meaningful gradient.
 
     >>> e, v = tf.linalg.eigh([[2.0, 0.0], [1.0, 2.0]])
     >>> e.numpy()
@@ -107,14 +107,17 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
-    """Eigenvalues of Hermitian matrices, the smallest first. Only the lower triangle is read."""
+    """Computes the eigenvalues of Hermitian matrices, in ascending order.
+
+    Only the lower triangle is read.
+    """
     return apply(dc.eigvalsh, (squares_of(tensor, "eigvalsh"),))
 
 
 def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of square matrices in no special order, and eigenvectors of length 1 as columns.
+    """Computes the eigenvalues of square matrices, and normalized eigenvectors as columns.
 
-    Both are complex.
+    Both are complex, and their order is arbitrary.
 
     >>> e, v = tf.linalg.eig([[0.0, -1.0], [1.0, 0.0]])
     >>> e.numpy()
@@ -124,14 +127,15 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """Eigenvalues of square matrices in no special order. They are complex."""
+    """Computes the eigenvalues of square matrices. They are complex, in arbitrary order."""
     return apply(dc.eigvals, (squares_of(tensor, "eigvals"),))
 
 
 def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Lu:
-    """A unit lower and an upper triangle whose product is `input` with its rows in order `p`.
+    """Computes the LU decomposition of `input` with its rows permuted by `p`.
 
-    Both triangles are in one matrix, without the ones on the diagonal of the first.
+    The unit lower and the upper triangular factor are stored in one matrix, without the unit
+    diagonal.
 
     >>> triangles, p = tf.linalg.lu([[1.0, 2.0], [4.0, 6.0]])
     >>> triangles.numpy(), p.numpy()
@@ -148,7 +152,7 @@ def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None)
 
 
 def det(input: Any, name: str | None = None) -> Tensor:
-    """The determinants of square matrices. The gradient is there for singular ones too.
+    """Computes the determinants of square matrices. The gradient exists for singular matrices too.
 
     >>> tf.linalg.det([[1.0, 2.0], [3.0, 5.0]]).numpy().round(5)
     np.float32(-1.0)
@@ -157,15 +161,15 @@ def det(input: Any, name: str | None = None) -> Tensor:
 
 
 def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
-    """The sign of determinants, and the logarithm of their absolute values.
+    """Computes the sign and the logarithm of the absolute value of the determinants.
 
-    For complex matrices the sign is a number of modulus 1. A singular matrix gives 0 and -inf.
+    For complex matrices the sign is a number of modulus 1. A singular matrix gives 0 and -Inf.
     """
     return LogMatrixDeterminant(*apply(solvers.slogdet, (squares_of(input, "slogdet"),)))
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
-    """The logarithm of the determinants of Hermitian matrices that are positive definite.
+    """Computes the log determinants of Hermitian positive definite matrices.
 
     >>> tf.linalg.logdet([[1.0, 0.0], [0.0, 1.0]]).numpy()
     np.float32(0.0)
@@ -178,9 +182,9 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 def matrix_rank(
     a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """How many singular values are larger than `tol`, an integer for each matrix.
+    """Counts the singular values of each matrix that are larger than `tol`.
 
-    Without `tol`, that is the rounding error to expect: the largest singular value times the larger
+    By default, `tol` is the expected rounding error: the largest singular value times the larger
     dimension times the machine epsilon.
 
     >>> tf.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy()
@@ -199,7 +203,7 @@ def matrix_rank(
 
 
 def inexact_matrices(value: Any, op_name: str) -> Tensor:
-    """Matrices of floating or complex numbers, with the errors of `pinv` and `matrix_rank`."""
+    """Converts `value` to float or complex matrices, with the errors of `pinv`."""
     x = as_tensor(value)
     if x._spec.dtype.kind not in "fc":
         raise TypeError(

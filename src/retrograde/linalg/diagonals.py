@@ -24,7 +24,7 @@ from retrograde.values.errors import invalid, to_list
 def matrix_transpose(
     a: Any, name: str | None = "matrix_transpose", conjugate: bool = False
 ) -> Tensor:
-    """The matrices in the last two axes, transposed, and with `conjugate` conjugated too.
+    """Transposes the matrices in the last two axes; with `conjugate`, takes the adjoint.
 
     >>> tf.linalg.matrix_transpose([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
     [[1, 4], [2, 5], [3, 6]]
@@ -32,19 +32,19 @@ def matrix_transpose(
     x = as_tensor(a)
     if x.ndim < 2:
         raise ValueError(
-            f"matrix_transpose: expected a matrix, or more axes. Received: shape {x._spec.shape}."
+            f"matrix_transpose: expected a tensor of rank >= 2. Received: shape {x._spec.shape}."
         )
     y = matrices.transposed(x)
     return conj(y) if conjugate else y
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The matrices in the last two axes, transposed and conjugated."""
+    """Computes the conjugate transpose of the matrices in the last two axes."""
     return matrix_transpose(matrix, conjugate=True)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """The sums of the main diagonals of the matrices in the last two axes.
+    """Computes the sum of the main diagonal of the matrices in the last two axes.
 
     >>> tf.linalg.trace([[1.0, 2.0], [3.0, 4.0]]).numpy()
     np.float32(5.0)
@@ -54,21 +54,21 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 def _band(k: Any, op_name: str) -> tuple[int, int]:
-    """The lowest and the highest diagonal that `k`, an integer or a pair of them, names."""
+    """Returns the lowest and the highest diagonal from `k`, an integer or a pair."""
     ks = np.ravel(integer_array(k, op_name)).tolist()
     if len(ks) not in (1, 2) or ks[0] > ks[-1]:
         raise invalid(
-            f"{op_name}: `k` must be an integer, or a pair of them, the lower first. Received: "
+            f"{op_name}: `k` must be an integer or an ascending pair of integers. Received: "
             f"{as_text(k)}."
         )
     return ks[0], ks[-1]
 
 
 def _padding(align: str, k: int, missing: int) -> tuple[int, int]:
-    """How many places are left free before and after a diagonal shorter than the longest."""
+    """Returns the padding before and after a diagonal that is shorter than the longest."""
     if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
         raise invalid(
-            "`align` must name the sides for diagonals above and below, as 'RIGHT_LEFT'. "
+            "`align` must name the sides for super- and subdiagonals, such as 'RIGHT_LEFT'. "
             f"Received: {shown(align)}."
         )
     side = align.split("_")[0 if k >= 0 else 1]  # diagonal 0 is never short
@@ -82,10 +82,10 @@ def diag_part(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Diagonal `k` of the matrices in the last two axes; those above the main one are positive.
+    """Extracts diagonal `k` of the matrices in the last two axes; superdiagonals are positive.
 
-    For a pair `k`, all diagonals from the lower to the higher, the highest first. Those that are
-    shorter than the longest are filled up with `padding_value`, on the side that `align` leaves.
+    For a pair `k`, it returns all diagonals from the lower to the higher, the highest first.
+    Shorter diagonals are padded with `padding_value`, on the side opposite to `align`.
 
     >>> tf.linalg.diag_part([[1, 2, 3], [4, 5, 6]], k=1).numpy()
     array([2, 6], dtype=int32)
@@ -96,21 +96,21 @@ def diag_part(
     for bound in (low, high):
         if bound and not -rows < bound < columns:
             raise invalid(
-                f"diag_part: diagonal {bound} lies outside matrices of {rows} rows and {columns} "
-                f"columns. Expected it to be between {-rows} and {columns}."
+                f"diag_part: diagonal {bound} is outside of matrices with {rows} rows and "
+                f"{columns} columns. Expected a number between {-rows} and {columns}."
             )
     if low == high:
         return matrices.diagonal(x, low)
     longest = max(matrices.length_of_diagonal(rows, columns, i) for i in range(low, high + 1))
     filler = as_tensor(padding_value, x._spec.dtype)
     parts = [
-        _padded(matrices.diagonal(x, i), i, longest, filler, align)
+        _pad_diagonal(matrices.diagonal(x, i), i, longest, filler, align)
         for i in range(high, low - 1, -1)
     ]
     return stack(*parts, axis=x.ndim - 2)
 
 
-def _padded(d: Tensor, k: int, length: int, filler: Tensor, align: str) -> Tensor:
+def _pad_diagonal(d: Tensor, k: int, length: int, filler: Tensor, align: str) -> Tensor:
     *batch, n = d._spec.shape
     sizes = _padding(align, k, length - n)
     before, after = (
@@ -128,11 +128,11 @@ def diag(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with `diagonal` on diagonal `k`, and `padding_value` elsewhere.
+    """Creates matrices with `diagonal` on diagonal `k` and `padding_value` elsewhere.
 
-    For a pair `k`, the second to last axis of `diagonal` holds one row for each diagonal, the
-    highest first. Matrices are as small as can be, where `num_rows` and `num_cols` do not say
-    otherwise, and square if neither is given.
+    For a pair `k`, the second to last axis of `diagonal` has one row per diagonal, the highest
+    first. Matrices have the smallest possible size, and are square, unless `num_rows` or `num_cols`
+    is given.
 
     >>> tf.linalg.diag([1, 2], k=1).numpy()
     array([[0, 1, 0],
@@ -141,59 +141,61 @@ def diag(
     """
     d = as_tensor(diagonal)
     low, high = _band(k, "diag")
-    needed = 1 if low == high else 2
-    if d.ndim < needed or (needed == 2 and d._spec.shape[-2] != high - low + 1):
+    min_ndim = 1 if low == high else 2
+    if d.ndim < min_ndim or (min_ndim == 2 and d._spec.shape[-2] != high - low + 1):
         raise invalid(
-            f"diag: shape {d._spec.shape} does not hold diagonals {low} to {high}. Expected at "
-            f"least {needed} axes, the second to last with one place for each of several."
+            f"diag: shape {d._spec.shape} does not match diagonals {low} to {high}. Expected at "
+            f"least {min_ndim} axes; several diagonals need one row each in the second to last "
+            "axis."
         )
     rows, columns = _extent(d._spec.shape[-1], low, high, num_rows, num_cols)
     y = None
-    for i, row in _rows(d, low, high, rows, columns, align):
+    for i, row in _split_diagonals(d, low, high, rows, columns, align):
         part = matrices.on_diagonal(row, i, rows, columns)
-        y = part if y is None else _either(part, y, i, i, rows, columns)
+        y = part if y is None else _select_band(part, y, i, i, rows, columns)
     if isinstance(padding_value, range):
         padding_value = to_list("diag", padding_value)
     if not np.any(np.asarray(padding_value)):
         return y
     filler = as_tensor(padding_value, d._spec.dtype)
-    return _either(y, filler, low, high, rows, columns)
+    return _select_band(y, filler, low, high, rows, columns)
 
 
-def _rows(
+def _split_diagonals(
     d: Tensor, low: int, high: int, rows: int, columns: int, align: str
 ) -> Iterator[tuple[int, Tensor]]:
-    """The diagonals from `low` to `high` that `d` holds, each with its number."""
+    """Yields the number and the elements of each diagonal in `d`."""
     if low == high:
         yield low, d
         return
     *batch, _, longest = d._spec.shape
-    whole = tuple((0, n, 1) for n in batch)
+    all_batch = tuple((0, n, 1) for n in batch)
     for k in range(low, high + 1):
         length = matrices.length_of_diagonal(rows, columns, k)
         before, after = _padding(align, k, longest - length)
-        place = high - k
-        row = take_slice(d, where=(*whole, (place, place + 1, 1), (before, longest - after, 1)))
+        index = high - k
+        row = take_slice(d, where=(*all_batch, (index, index + 1, 1), (before, longest - after, 1)))
         yield k, reshape(row, shape=(*batch, length))
 
 
 def _extent(length: int, low: int, high: int, num_rows: Any, num_cols: Any) -> tuple[int, int]:
-    """The size of matrices whose longest diagonal between `low` and `high` has `length`."""
-    given = [integer(n, "diag") for n in (num_rows, num_cols)]
+    """Returns the size of matrices whose longest diagonal in the band has `length` elements."""
+    requested = [integer(n, "diag") for n in (num_rows, num_cols)]
     rows, columns = length - min(high, 0), length + max(low, 0)
-    if given == [-1, -1]:
+    if requested == [-1, -1]:
         return max(rows, columns), max(rows, columns)
-    result = tuple(n if n != -1 else least for n, least in zip(given, (rows, columns), strict=True))
+    result = tuple(n if n != -1 else m for n, m in zip(requested, (rows, columns), strict=True))
     if result[0] < rows or result[1] < columns or (result[0] != rows and result[1] != columns):
         raise invalid(
-            f"diag: {result[0]} rows and {result[1]} columns do not fit diagonals {low} to {high} "
-            f"of length {length}. Expected {rows} rows or {columns} columns, and no fewer."
+            f"diag: {result[0]} rows and {result[1]} columns do not match diagonals {low} to "
+            f"{high} of length {length}. Expected at least {rows} rows and {columns} columns, with "
+            "equality in one of them."
         )
     return result
 
 
-def _either(x1: Tensor, x2: Tensor, low: int, high: int, rows: int, columns: int) -> Tensor:
-    """`x1` on the diagonals from `low` to `high`, `x2` elsewhere."""
+def _select_band(x1: Tensor, x2: Tensor, low: int, high: int, rows: int, columns: int) -> Tensor:
+    """Selects `x1` on the diagonals from `low` to `high` and `x2` elsewhere."""
     inside = Tensor(matrices.within(rows, columns, low, high))
     return apply(ar.select, (inside, x1, x2))
 
@@ -205,7 +207,7 @@ def set_diag(
     k: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """The matrices in the last two axes with diagonal `k` replaced, or several of them.
+    """Replaces diagonal `k`, or a band of diagonals, of the matrices in the last two axes.
 
     >>> tf.linalg.set_diag([[1, 2], [3, 4]], [8, 9]).numpy()
     array([[8, 2],
@@ -222,15 +224,16 @@ def set_diag(
             f"set_diag: the diagonal has shape {d._spec.shape} and dtype {d.dtype.name}. Expected "
             f"{expected} and {x.dtype.name} for matrices of shape {x._spec.shape}."
         )
-    for i, row in _rows(d, low, high, rows, columns, align):
-        x = _either(matrices.on_diagonal(row, i, rows, columns), x, i, i, rows, columns)
+    for i, row in _split_diagonals(d, low, high, rows, columns, align):
+        x = _select_band(matrices.on_diagonal(row, i, rows, columns), x, i, i, rows, columns)
     return x
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Matrices with all but a band about the main diagonal set to 0.
+    """Sets all elements outside of a central band to 0.
 
-    `num_lower` diagonals below and `num_upper` above are kept; all of them, if negative.
+    `num_lower` subdiagonals and `num_upper` superdiagonals are kept, or all if the number is
+    negative.
 
     >>> tf.linalg.band_part([[1, 2], [3, 4]], -1, 0).numpy()
     array([[1, 0],
@@ -238,12 +241,12 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     """
     x = matrices_of(input, "band_part")
     rows, columns = x._spec.shape[-2:]
-    lower = _reach(num_lower, rows, "num_lower")
-    upper = _reach(num_upper, columns, "num_upper")
+    lower = _band_width(num_lower, rows, "num_lower")
+    upper = _band_width(num_upper, columns, "num_upper")
     return matrices.band(x, -lower, upper)
 
 
-def _reach(count: Any, size: int, argument: str) -> int:
+def _band_width(count: Any, size: int, argument: str) -> int:
     n = integer(count, "band_part", TypeError)
     if n > size:
         raise invalid(
@@ -254,7 +257,7 @@ def _reach(count: Any, size: int, argument: str) -> int:
 
 
 def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """A tensor with twice the axes, which is `diagonal` where both halves of an index agree.
+    """Creates a tensor of twice the rank with `diagonal` where both halves of an index agree.
 
     >>> tf.linalg.tensor_diag([1, 2]).numpy()
     array([[1, 0],
@@ -262,14 +265,14 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     """
     d = as_tensor(diagonal)
     if not d.ndim:
-        raise invalid("tensor_diag: input must have at least one axis. Received: a scalar.")
+        raise invalid("tensor_diag: input must have rank >= 1. Received: a scalar.")
     size = math.prod(d._spec.shape)
     matrix = matrices.on_diagonal(reshape(d, shape=(size,)), 0, size, size)
     return reshape(matrix, shape=d._spec.shape * 2)
 
 
 def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The elements where both halves of an index agree: what `tensor_diag` spreads out."""
+    """Extracts the elements where both halves of an index agree; the inverse of `tensor_diag`."""
     x = as_tensor(input)
     half = x.ndim // 2
     shape = x._spec.shape[:half]

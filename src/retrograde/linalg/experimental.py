@@ -1,4 +1,4 @@
-"""tf.linalg.experimental."""
+"""tf.linalg.experimental: the conjugate gradient method."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 class CGState(NamedTuple):
-    """Where `conjugate_gradient` stands: steps made, solution, residual, direction, its weight."""
+    """The state of `conjugate_gradient`: iteration, solution, residual, direction and gamma."""
 
     i: Tensor
     x: Tensor
@@ -43,16 +43,17 @@ def conjugate_gradient(
     max_iter: int = 20,
     name: str | None = "conjugate_gradient",
 ) -> CGState:
-    """Solves `operator.matvec(x) = rhs` step by step, for Hermitian positive definite operators.
+    """Solves `operator.matvec(x) = rhs` iteratively for positive definite operators.
 
-    `operator` and `preconditioner` have a method `matvec`; of the first, `is_self_adjoint` and
-    `is_positive_definite` must be true. It begins at `x`, or else at 0, and ends when the length of
-    the residual is below `tol` times that of `rhs`, or after `max_iter` steps.
+    `operator` and `preconditioner` have a `matvec` method. `is_self_adjoint` and
+    `is_positive_definite` of `operator` must be true. The iteration starts at `x`, by default 0,
+    and stops when the norm of the residual is below `tol` times the norm of `rhs`, or after
+    `max_iter` iterations.
     """
-    for needed in ("matvec", "is_self_adjoint", "is_positive_definite"):
-        if not hasattr(operator, needed):
+    for attribute in ("matvec", "is_self_adjoint", "is_positive_definite"):
+        if not hasattr(operator, attribute):
             raise TypeError(
-                f"conjugate_gradient: expected an operator with {needed!r}. Received: "
+                f"conjugate_gradient: expected an operator with {attribute!r}. Received: "
                 f"{brief(operator)}."
             )
     if preconditioner is not None and not hasattr(preconditioner, "matvec"):
@@ -68,7 +69,7 @@ def conjugate_gradient(
             "conjugate_gradient: expected vectors of floating-point or complex numbers. Received: "
             f"shape {b._spec.shape}, dtype {b.dtype.name}."
         )
-    limits = tol * _lengths(b)
+    limits = tol * _norms(b)
     if x is None:
         x, r = zeros_like(b), b
     else:
@@ -78,19 +79,19 @@ def conjugate_gradient(
     q = p = precondition(r)
     gamma = _inner(r, q)
     i = 0
-    while i < max_iter and np.any(_lengths(r) > limits):
+    while i < max_iter and np.any(_norms(r) > limits):
         z = operator.matvec(p)
         step = divide_no_nan(gamma, _inner(p, z))
-        x = x + _each(step) * p
-        r = r - _each(step) * z
+        x = x + _per_vector(step) * p
+        r = r - _per_vector(step) * z
         q = precondition(r)
-        before, gamma = gamma, _inner(r, q)
-        p = q + _each(divide_no_nan(gamma, before)) * p
+        previous, gamma = gamma, _inner(r, q)
+        p = q + _per_vector(divide_no_nan(gamma, previous)) * p
         i += 1
     return CGState(Tensor(np.int32(i)), x, r, p, gamma)
 
 
-def _lengths(x: Tensor) -> np.ndarray:
+def _norms(x: Tensor) -> np.ndarray:
     with np.errstate(over="ignore"):
         return np.linalg.norm(np.asarray(x), axis=-1)
 
@@ -100,6 +101,6 @@ def _inner(x1: Tensor, x2: Tensor) -> Tensor:
     return apply(reduction.sum, (products,), {"axis": (products.ndim - 1,), "keepdims": False})
 
 
-def _each(weights: Tensor) -> Tensor:
-    """One number for each vector, to multiply it with."""
+def _per_vector(weights: Tensor) -> Tensor:
+    """Adds an axis to one number per vector, so that it multiplies the vector."""
     return reshape(weights, shape=(*weights._spec.shape, 1))

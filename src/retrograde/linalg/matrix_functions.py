@@ -1,4 +1,4 @@
-"""Functions of matrices."""
+"""Matrix functions: exponential, logarithm and square root."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from retrograde.ops import matrix_functions
 
 
 def expm(input: Any, name: str | None = None) -> Tensor:
-    """The exponential of square matrices.
+    """Computes the exponential of square matrices.
 
     >>> tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).numpy()
     array([[1., 1.],
@@ -21,17 +21,17 @@ def expm(input: Any, name: str | None = None) -> Tensor:
 
 
 def logm(input: Any, name: str | None = None) -> Tensor:
-    """The principal logarithm of square matrices, which must be complex.
+    """Computes the principal logarithm of square matrices, which must be complex.
 
-    A singular matrix, which has none, gives nan.
+    A singular matrix gives NaN.
     """
     return apply(matrix_functions.logm, (squares_of(input, "logm"),))
 
 
 def sqrtm(input: Any, name: str | None = None) -> Tensor:
-    """The principal square root of square matrices.
+    """Computes the principal square root of square matrices.
 
-    A real matrix whose square root is complex gives nan: cast it to complex numbers first.
+    A real matrix whose square root is complex gives NaN: cast it to complex numbers first.
 
     >>> tf.linalg.sqrtm([[1.0, 4.0], [0.0, 9.0]]).numpy()
     array([[1., 1.],

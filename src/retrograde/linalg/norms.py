@@ -28,11 +28,11 @@ def norm(
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The norm of vectors along `axis`, or of matrices in a pair of axes.
+    """Computes the norm of vectors along `axis`, or of matrices in a pair of axes.
 
-    Without `axis`, that of all elements as one vector. `ord` is "euclidean", 1, 2, infinity or any
-    positive number for vectors; "euclidean" or "fro", 1, 2 or infinity for matrices. The gradient
-    of the euclidean norm is nan at 0.
+    Without `axis`, all elements form one vector. For vectors, `ord` is "euclidean", 1, 2, infinity
+    or any positive number; for matrices it is "euclidean", "fro", 1, 2 or infinity. The gradient of
+    the Euclidean norm is NaN at 0.
 
     >>> tf.linalg.norm([3.0, 4.0]).numpy()
     np.float32(5.0)
@@ -40,41 +40,41 @@ def norm(
     np.float32(6.0)
     """
     x = as_tensor(tensor)
-    matrix = _is_matrix_norm(axis)
-    _check_order(ord, matrix)
-    over = normalize_axes(axis, x.ndim, "norm")
-    if ord in ("euclidean", "fro") or (ord == 2 and not matrix):
-        total = _reduce(reduction.sum, x * conj(x), over, keepdims)
+    is_matrix = _is_matrix_norm(axis)
+    _check_order(ord, is_matrix)
+    axes = normalize_axes(axis, x.ndim, "norm")
+    if ord in ("euclidean", "fro") or (ord == 2 and not is_matrix):
+        total = _reduce(reduction.sum, x * conj(x), axes, keepdims)
         return sqrt(total)
-    if matrix and ord == 2:
+    if is_matrix and ord == 2:
         return _spectral_norm(x, axis, keepdims)
-    if matrix:
+    if is_matrix:
         return _operator_norm(absolute_of(x), ord, axis, keepdims)
-    return _vector_norm(absolute_of(x), ord, over, keepdims)
+    return _vector_norm(absolute_of(x), ord, axes, keepdims)
 
 
-def _vector_norm(sizes: Tensor, ord: float, over: tuple[int, ...], keepdims: Any) -> Tensor:
+def _vector_norm(magnitudes: Tensor, ord: float, axes: tuple[int, ...], keepdims: Any) -> Tensor:
     if ord == 1:
-        return _reduce(reduction.sum, sizes, over, keepdims)
+        return _reduce(reduction.sum, magnitudes, axes, keepdims)
     if ord == math.inf:
-        return _reduce(reduction.max, sizes, over, keepdims)
-    return _reduce(reduction.sum, sizes**ord, over, keepdims) ** (1.0 / ord)
+        return _reduce(reduction.max, magnitudes, axes, keepdims)
+    return _reduce(reduction.sum, magnitudes**ord, axes, keepdims) ** (1.0 / ord)
 
 
-def _operator_norm(sizes: Tensor, ord: float, axis: Any, keepdims: Any) -> Tensor:
-    """The largest sum of sizes along columns, or for infinity along rows."""
-    rows, columns = (normalize_axes(a, sizes.ndim, "norm")[0] for a in axis)
-    summed, searched = (rows, columns) if ord == 1 else (columns, rows)
-    sums = _reduce(reduction.sum, sizes, (summed,), True)
-    y = _reduce(reduction.max, sums, (searched,), True)
+def _operator_norm(magnitudes: Tensor, ord: float, axis: Any, keepdims: Any) -> Tensor:
+    """Computes the largest absolute column sum, or for infinity the largest row sum."""
+    rows, columns = (normalize_axes(a, magnitudes.ndim, "norm")[0] for a in axis)
+    summed, maximized = (rows, columns) if ord == 1 else (columns, rows)
+    sums = _reduce(reduction.sum, magnitudes, (summed,), True)
+    y = _reduce(reduction.max, sums, (maximized,), True)
     if keepdims:
         return y
-    gone = {rows, columns}
-    return reshape(y, shape=tuple(n for i, n in enumerate(y._spec.shape) if i not in gone))
+    reduced = {rows, columns}
+    return reshape(y, shape=tuple(n for i, n in enumerate(y._spec.shape) if i not in reduced))
 
 
 def _spectral_norm(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
-    """The largest singular value."""
+    """Computes the largest singular value."""
     pair = tuple(normalize_axes(a, x.ndim, "norm")[0] for a in axis)
     rest = tuple(i for i in range(x.ndim) if i not in pair)
     s = apply(singular_values, (transpose(x, perm=(*rest, *pair)),))
@@ -84,8 +84,8 @@ def _spectral_norm(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
     return reshape(y, shape=tuple(1 if i in pair else n for i, n in enumerate(x._spec.shape)))
 
 
-def _reduce(primitive: Any, x: Tensor, over: tuple[int, ...], keepdims: Any) -> Tensor:
-    return apply(primitive, (x,), {"axis": over, "keepdims": bool(keepdims)})
+def _reduce(primitive: Any, x: Tensor, axes: tuple[int, ...], keepdims: Any) -> Tensor:
+    return apply(primitive, (x,), {"axis": axes, "keepdims": bool(keepdims)})
 
 
 def _is_matrix_norm(axis: Any) -> bool:
@@ -100,8 +100,8 @@ def _is_matrix_norm(axis: Any) -> bool:
     )
 
 
-def _check_order(ord: Any, matrix: bool) -> None:
-    if matrix:
+def _check_order(ord: Any, is_matrix: bool) -> None:
+    if is_matrix:
         if ord not in ("euclidean", "fro", 1, 2, math.inf):
             raise ValueError(
                 "norm: 'ord' must be a supported matrix norm in ['euclidean', 'fro', 1, 2, inf], "
@@ -114,7 +114,7 @@ def _check_order(ord: Any, matrix: bool) -> None:
 def normalize(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """`tensor` divided by its norm, and that norm.
+    """Divides `tensor` by its norm and returns both.
 
     >>> unit, length = tf.linalg.normalize([3.0, 4.0])
     >>> unit.numpy(), length.numpy()

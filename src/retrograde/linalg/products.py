@@ -37,16 +37,17 @@ def matmul(
     grad_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of two matrices, or of many along the leading axes, which broadcast.
+    """Multiplies matrices; leading axes broadcast.
 
-    A matrix may be transposed, or conjugated as well (`adjoint_a`), on the way in. `output_type` is
-    the dtype to multiply in. `a_is_sparse` and its like are hints, which are not needed here.
+    `transpose_a` and `adjoint_a` multiply by the transpose or the conjugate transpose of `a`.
+    `output_type` is the dtype to compute in. `a_is_sparse` and `b_is_sparse` are hints that have no
+    effect.
 
     >>> tf.linalg.matmul([[1.0, 2.0]], [[3.0, 4.0]], transpose_b=True).numpy()
     array([[11.]], dtype=float32)
     """
-    _one_of(transpose_a, adjoint_a, "a")
-    _one_of(transpose_b, adjoint_b, "b")
+    _check_exclusive(transpose_a, adjoint_a, "a")
+    _check_exclusive(transpose_b, adjoint_b, "b")
     if type(a) is not Tensor or type(b) is not Tensor:
         a, b = same_dtype(a, b)
     if output_type is not None:
@@ -60,7 +61,7 @@ def matmul(
     return apply(contraction.matmul, (a, b), {"transpose_a": flip_a, "transpose_b": flip_b})
 
 
-def _one_of(transpose: Any, adjoint: Any, which: str) -> None:
+def _check_exclusive(transpose: Any, adjoint: Any, which: str) -> None:
     if transpose and adjoint:
         raise ValueError(
             f"Only one of `transpose_{which}` and `adjoint_{which}` can be True. Received: both."
@@ -76,21 +77,21 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of a matrix and a vector, or of many along the leading axes.
+    """Multiplies matrices by vectors, along the leading axes.
 
     >>> tf.linalg.matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0]).numpy()
     array([3., 7.], dtype=float32)
     """
     a, b = same_dtype(a, b)
     if not b.ndim:
-        raise invalid("matvec: b must have at least one axis. Received: a scalar.")
+        raise invalid("matvec: b must have rank >= 1. Received: a scalar.")
     column = reshape(b, shape=(*b._spec.shape, 1))
     y = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
     return reshape(y, shape=y._spec.shape[:-1])
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum over products of `a` and `b` along `axes`.
+    """Contracts `a` and `b` along `axes`.
 
     `axes` is a number n, for the last n axes of `a` and the first n of `b`, or a pair of lists of
     axes, one for each.
@@ -99,15 +100,15 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     array([210., 430.], dtype=float32)
     """
     a, b = same_dtype(a, b)
-    of_a, of_b = _contracted(axes, a, b)
-    if _sizes(a, of_a) != _sizes(b, of_b):
+    axes_a, axes_b = _contracted_axes(axes, a, b)
+    if _sizes(a, axes_a) != _sizes(b, axes_b):
         raise invalid(
-            f"tensordot: axes {shown(list(of_a))} of shape {a._spec.shape} and "
-            f"{shown(list(of_b))} of {b._spec.shape} differ in size. Expected the same."
+            f"tensordot: axes {shown(list(axes_a))} of shape {a._spec.shape} and "
+            f"{shown(list(axes_b))} of {b._spec.shape} differ in size. Expected equal sizes."
         )
-    free_a = tuple(i for i in range(a.ndim) if i not in of_a)
-    free_b = tuple(i for i in range(b.ndim) if i not in of_b)
-    factors = _matrix(a, free_a, of_a), _matrix(b, free_b, of_b)
+    free_a = tuple(i for i in range(a.ndim) if i not in axes_a)
+    free_b = tuple(i for i in range(b.ndim) if i not in axes_b)
+    factors = _matrix(a, free_a, axes_a), _matrix(b, free_b, axes_b)
     product = apply(contraction.matmul, factors, {"transpose_a": False, "transpose_b": True})
     return reshape(product, shape=_sizes(a, free_a) + _sizes(b, free_b))
 
@@ -117,14 +118,14 @@ def _sizes(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _matrix(x: Tensor, rows: tuple[int, ...], columns: tuple[int, ...]) -> Tensor:
-    """`x` as a matrix: some of its axes as rows, the others as columns."""
+    """Reshapes `x` to a matrix, with some axes as rows and the others as columns."""
     perm = rows + columns
-    moved = x if perm == tuple(range(x.ndim)) else transpose(x, perm=perm)
-    return reshape(moved, shape=(math.prod(_sizes(x, rows)), math.prod(_sizes(x, columns))))
+    transposed = x if perm == tuple(range(x.ndim)) else transpose(x, perm=perm)
+    return reshape(transposed, shape=(math.prod(_sizes(x, rows)), math.prod(_sizes(x, columns))))
 
 
-def _contracted(axes: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes of `a` and of `b` to sum over."""
+def _contracted_axes(axes: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns the axes of `a` and `b` to sum over."""
     if isinstance(axes, (int, np.integer)):
         n = int(axes)
         if n < 0:
@@ -142,26 +143,26 @@ def _contracted(axes: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple
         raise ValueError(
             f"tensordot: `axes` must be an integer or have length 2. Received: {shown(axes)}."
         )
-    of_a, of_b = (_places(part, x) for part, x in zip(axes, (a, b), strict=True))
-    if len(of_a) != len(of_b):
+    axes_a, axes_b = (_normalized_in_order(part, x) for part, x in zip(axes, (a, b), strict=True))
+    if len(axes_a) != len(axes_b):
         raise ValueError(
-            f"tensordot: different numbers of axes for `a` and `b`. Received: {len(of_a)} and "
-            f"{len(of_b)}."
+            f"tensordot: different numbers of axes for `a` and `b`. Received: {len(axes_a)} and "
+            f"{len(axes_b)}."
         )
-    return of_a, of_b
+    return axes_a, axes_b
 
 
-def _places(axes: Any, x: Tensor) -> tuple[int, ...]:
-    """Axes of `x` in the order in which they are given."""
-    given = np.ravel(integer_array(axes, "tensordot")).tolist()
-    if not given:
+def _normalized_in_order(axes: Any, x: Tensor) -> tuple[int, ...]:
+    """Returns the axes of `x` in the requested order."""
+    requested = np.ravel(integer_array(axes, "tensordot")).tolist()
+    if not requested:
         return ()
-    normalize_axes(given, x.ndim, "tensordot")
-    return tuple(axis % x.ndim for axis in given)
+    normalize_axes(requested, x.ndim, "tensordot")
+    return tuple(axis % x.ndim for axis in requested)
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
-    """The vector product of vectors of length 3, which lie along the last axis.
+    """Computes the cross product of vectors of length 3 along the last axis.
 
     >>> tf.linalg.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]).numpy()
     array([0., 0., 1.], dtype=float32)
@@ -169,8 +170,8 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     a, b = one_dtype((a, b))
     if a._spec.shape != b._spec.shape or not a.ndim:
         raise invalid(
-            "cross: both inputs must have the same shape, with at least one axis. Received: "
-            f"{a._spec.shape} and {b._spec.shape}."
+            f"cross: both inputs must have the same shape and rank >= 1. Received: {a._spec.shape} "
+            f"and {b._spec.shape}."
         )
     if a._spec.shape[-1] != 3:
         raise FailedPreconditionError(
@@ -178,7 +179,9 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
             None,
             f"cross: expected vectors of length 3. Received: shape {a._spec.shape}.",
         )
-    ahead, behind = (Tensor(np.array(order, np.int32)) for order in ([1, 2, 0], [2, 0, 1]))
-    at = {"axis": a.ndim - 1, "whole": True}
-    first = apply(gather, (a, ahead), at) * apply(gather, (b, behind), at)
-    return first - apply(gather, (a, behind), at) * apply(gather, (b, ahead), at)
+    next_index, previous_index = (
+        Tensor(np.array(order, np.int32)) for order in ([1, 2, 0], [2, 0, 1])
+    )
+    attrs = {"axis": a.ndim - 1, "whole": True}
+    first = apply(gather, (a, next_index), attrs) * apply(gather, (b, previous_index), attrs)
+    return first - apply(gather, (a, previous_index), attrs) * apply(gather, (b, next_index), attrs)

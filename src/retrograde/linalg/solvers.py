@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
-from retrograde.linalg._inputs import equations_of, fitting, matrices_of, squares_of
+from retrograde.linalg._inputs import check_compatible, equations_of, matrices_of, squares_of
 from retrograde.linalg.decompositions import cholesky, inexact_matrices
 from retrograde.ops import decomposition, matrices, solvers
 from retrograde.ops.casting import identity, to_dtype
@@ -19,7 +19,7 @@ from retrograde.values.errors import invalid
 
 
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of square matrices, or with `adjoint` those of their adjoints.
+    """Computes the inverses of square matrices, or of their adjoints with `adjoint`.
 
     >>> tf.linalg.inv([[2.0, 1.0], [1.0, 1.0]]).numpy()
     array([[ 1., -1.],
@@ -30,9 +30,9 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
 
 
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The solutions x of `matrix @ x = rhs`, or with `adjoint` of `adjoint(matrix) @ x = rhs`.
+    """Solves `matrix @ x = rhs`, or `adjoint(matrix) @ x = rhs` with `adjoint`.
 
-    The right-hand sides are columns. All axes but the last two must be the same for both.
+    The right-hand sides are columns. All axes but the last two must be equal.
 
     >>> tf.linalg.solve([[2.0, 0.0], [1.0, 1.0]], [[4.0], [5.0]]).numpy()
     array([[2.],
@@ -42,7 +42,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     if a._spec.shape[:-2] != b._spec.shape[:-2]:
         raise invalid(
             f"solve: leading axes differ in shapes {a._spec.shape} and {b._spec.shape}. Expected "
-            "the same."
+            "equal leading axes."
         )
     return apply(solvers.solve, (a, b), {"adjoint": bool(adjoint)})
 
@@ -50,9 +50,10 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
 def triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """The solutions of equations of which only the `lower`, or else the upper triangle is read.
+    """Solves linear equations with triangular matrices.
 
-    Leading axes broadcast. Where the diagonal has a zero, the solution is not finite.
+    Only the `lower`, or otherwise the upper, triangle is read. Leading axes broadcast. If the
+    diagonal has a zero, the solution is not finite.
 
     >>> tf.linalg.triangular_solve([[2.0, 9.0], [1.0, 1.0]], [[4.0], [5.0]]).numpy()
     array([[2.],
@@ -67,12 +68,12 @@ def _triangular(a: Tensor, b: Tensor, lower: bool, adjoint: bool = False) -> Ten
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
-    """The solutions x of `a @ x = rhs`, where `chol` is `cholesky(a)`. Leading axes broadcast."""
+    """Solves `a @ x = rhs`, where `chol` is `cholesky(a)`. Leading axes broadcast."""
     a, b = equations_of(chol, rhs, "cholesky_solve")
     return _triangular(a, _triangular(a, b, True), True, adjoint=True)
 
 
-# By the results of `lu`
+# From the results of `lu`
 
 
 def lu_solve(
@@ -82,13 +83,13 @@ def lu_solve(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The solutions x of `a @ x = rhs`, where `lower_upper` and `perm` are `lu(a)`.
+    """Solves `a @ x = rhs`, where `lower_upper` and `perm` are `lu(a)`.
 
     >>> tf.linalg.lu_solve(*tf.linalg.lu([[2.0, 0.0], [1.0, 1.0]]), [[4.0], [5.0]]).numpy()
     array([[2.],
            [3.]], dtype=float32)
     """
-    lu, order = _lu_of(lower_upper, perm, "lu_solve")
+    lu, order = _check_lu(lower_upper, perm, "lu_solve")
     b = as_tensor(rhs, lu._spec.dtype)
     if b.ndim < 2:
         raise ValueError(f"lu_solve: `rhs` must have at least 2 axes. Received: {b.ndim}.")
@@ -96,18 +97,18 @@ def lu_solve(
         raise ValueError(
             f"lu_solve: `rhs` has {b._spec.shape[-2]} rows. Expected {lu._spec.shape[-1]}."
         )
-    lu, b = fitting(lu, b, "lu_solve")
-    half = _triangular(decomposition.unit_lower_triangle(lu), _reordered(b, order), True)
+    lu, b = check_compatible(lu, b, "lu_solve")
+    half = _triangular(decomposition.unit_lower_triangle(lu), _permute_rows(b, order), True)
     return _triangular(lu, half, False)
 
 
 def lu_reconstruct(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrices of which `lower_upper` and `perm` are the decomposition."""
-    lu, order = _lu_of(lower_upper, perm, "lu_reconstruct")
+    """Reconstructs the matrices from their LU decomposition."""
+    lu, order = _check_lu(lower_upper, perm, "lu_reconstruct")
     product = matrices.product(decomposition.unit_lower_triangle(lu), matrices.upper_triangle(lu))
-    return _reordered(
+    return _permute_rows(
         product, apply(argsort, (order,), {"axis": order.ndim - 1, "descending": False})
     )
 
@@ -115,13 +116,13 @@ def lu_reconstruct(
 def lu_matrix_inverse(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverses of the matrices of which `lower_upper` and `perm` are the decomposition."""
-    lu, order = _lu_of(lower_upper, perm, "lu_matrix_inverse")
+    """Computes the inverses of matrices from their LU decomposition."""
+    lu, order = _check_lu(lower_upper, perm, "lu_matrix_inverse")
     unit = np.eye(lu._spec.shape[-1], dtype=lu._spec.dtype)
     return lu_solve(lu, order, Tensor(np.broadcast_to(unit, lu._spec.shape)))
 
 
-def _lu_of(lower_upper: Any, perm: Any, op_name: str) -> tuple[Tensor, Tensor]:
+def _check_lu(lower_upper: Any, perm: Any, op_name: str) -> tuple[Tensor, Tensor]:
     lu, order = as_tensor(lower_upper), as_tensor(perm)
     shape = lu._spec.shape
     if lu.ndim < 2 or shape[-2] != shape[-1]:
@@ -134,16 +135,16 @@ def _lu_of(lower_upper: Any, perm: Any, op_name: str) -> tuple[Tensor, Tensor]:
     return lu, order
 
 
-def _reordered(x: Tensor, order: Tensor) -> Tensor:
-    """The rows of `x` in another order, one for all matrices or one for each."""
+def _permute_rows(x: Tensor, order: Tensor) -> Tensor:
+    """Permutes the rows of `x`, with one permutation for all matrices or one for each."""
     if order.ndim == 1:
-        x = apply(identity, (x,))  # so that the gradient is whole, not one of rows
+        x = apply(identity, (x,))  # makes the gradient dense instead of IndexedSlices
         return apply(gather, (x, order), {"axis": x.ndim - 2, "whole": True})
     *batch, rows = np.broadcast_shapes(x._spec.shape[:-1], order._spec.shape)
     x = broadcast_to(x, shape=(*batch, *x._spec.shape[-2:]))
     order = broadcast_to(order, shape=(*batch, rows))
-    places = reshape(order, shape=(*order._spec.shape, 1))
-    return apply(gather_nd, (x, places), {"batch_dims": x.ndim - 2})
+    indices = reshape(order, shape=(*order._spec.shape, 1))
+    return apply(gather_nd, (x, indices), {"batch_dims": x.ndim - 2})
 
 
 # Least squares
@@ -156,29 +157,29 @@ def lstsq(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The x for which `matrix @ x` comes closest to `rhs`; of several, the smallest.
+    """Solves linear least squares: minimizes `|matrix @ x - rhs|`, with the smallest `x` in a tie.
 
-    `l2_regularizer` times the square of x is added to what is made small. This is solved with the
-    normal equations, for matrices of full rank; or, if not `fast`, with the pseudo-inverse, which
-    knows no regularizer, takes longer, and serves for matrices of any rank.
+    The squared norm of x times `l2_regularizer` is added to the objective. If `fast`, it is solved
+    with the normal equations, which require full rank. Otherwise it is solved with the
+    pseudoinverse, which ignores the regularizer, is slower, and supports matrices of any rank.
 
     >>> tf.linalg.lstsq([[2.0], [0.0]], [[4.0], [3.0]]).numpy()
     array([[2.]], dtype=float32)
     """
     a, b = same_dtype(matrix, rhs)
-    a, b = fitting(matrices_of(a, "lstsq"), matrices_of(b, "lstsq"), "lstsq")
+    a, b = check_compatible(matrices_of(a, "lstsq"), matrices_of(b, "lstsq"), "lstsq")
     if not fast:
         return matrices.product(pinv(a), b)
     rows, columns = a._spec.shape[-2:]
     tall = rows >= columns
     gram = matrices.product(a, a, adjoint_a=tall, adjoint_b=not tall)
-    chol = cholesky(_regularized(gram, l2_regularizer))
+    chol = cholesky(_regularize(gram, l2_regularizer))
     if tall:
         return cholesky_solve(chol, matrices.product(a, b, adjoint_a=True))
     return matrices.product(a, cholesky_solve(chol, b), adjoint_a=True)
 
 
-def _regularized(gram: Tensor, regularizer: Any) -> Tensor:
+def _regularize(gram: Tensor, regularizer: Any) -> Tensor:
     if type(regularizer) is float and not regularizer:
         return gram
     dtype = gram._spec.dtype
@@ -187,10 +188,10 @@ def _regularized(gram: Tensor, regularizer: Any) -> Tensor:
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """The pseudo-inverses of matrices of any shape and rank.
+    """Computes the pseudoinverses of matrices of any shape and rank.
 
-    Singular values of up to `rcond` times the largest count as 0; `rcond` is one number, or one for
-    each matrix. Without it, that is ten times the larger dimension times the machine epsilon.
+    Singular values up to `rcond` times the largest count as 0. `rcond` is one number, or one per
+    matrix; by default, ten times the larger dimension times the machine epsilon.
 
     >>> tf.linalg.pinv([[2.0, 0.0], [0.0, 0.0], [0.0, 4.0]]).numpy()
     array([[0.5 , 0.  , 0.  ],

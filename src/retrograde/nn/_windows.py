@@ -1,4 +1,4 @@
-"""What the functions with sliding windows make of their arguments: sizes, strides, paddings."""
+"""Arguments of operations with sliding windows: sizes, strides, paddings, data formats."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 class Layout(NamedTuple):
-    """How many axes a window slides over, and on which side of them the channels are."""
+    """The number of spatial axes, and whether the channels come before or after them."""
 
     ndim: int
     channels_first: bool
-    op_name: str  # the function that asks, for messages
+    op_name: str  # for messages
 
     @classmethod
     def of(cls, data_format: str | None, ndim: int, op_name: str) -> Layout:
-        """The layout that TensorFlow's name of a data format stands for; the last if `None`."""
+        """Returns the layout of a TensorFlow data format; channels last if it is `None`."""
         last, first = _FORMATS[ndim]
         if data_format not in (None, last, first):
             error = ValueError if ndim == 1 else invalid
@@ -35,10 +35,11 @@ class Layout(NamedTuple):
             )
         return cls(ndim, data_format == first, op_name)
 
-    def along_space(self, value: Any, name: str) -> tuple[int, ...]:
-        """One number for each axis of space, from one for all, or one for each, or `None` for 1.
+    def per_spatial_axis(self, value: Any, name: str) -> tuple[int, ...]:
+        """Returns one number per spatial axis.
 
-        A list may have numbers for the batch and the channels as well, which have to be 1.
+        `value` is one number for all axes, one per axis, or `None` for 1. A list may also have
+        numbers for the batch and the channels, which must be 1.
         """
         if value is None:
             return (1,) * self.ndim
@@ -49,7 +50,7 @@ class Layout(NamedTuple):
         if len(numbers) == 1:
             numbers *= self.ndim
         elif len(numbers) == self.ndim + 2:
-            numbers = self._without_ends(numbers, name)
+            numbers = self._drop_batch_and_channels(numbers, name)
         elif len(numbers) != self.ndim:
             raise ValueError(
                 f"{self.op_name}: {name} should be of length 1, {self.ndim} or {self.ndim + 2}. "
@@ -61,7 +62,7 @@ class Layout(NamedTuple):
             )
         return tuple(numbers)
 
-    def _without_ends(self, numbers: list[int], name: str) -> list[int]:
+    def _drop_batch_and_channels(self, numbers: list[int], name: str) -> list[int]:
         ends = [0, 1] if self.channels_first else [0, -1]
         if [numbers[i] for i in ends] != [1, 1]:
             raise UnimplementedError(
@@ -70,10 +71,10 @@ class Layout(NamedTuple):
                 f"{self.op_name}: {name} is {numbers}. Expected 1 for the batch and for the "
                 "channels.",
             )
-        return self.space_of(numbers)
+        return self.spatial_part(numbers)
 
-    def space_of(self, shape: Sequence) -> Sequence:
-        """The sizes of space, out of a shape in this layout with one batch axis."""
+    def spatial_part(self, shape: Sequence) -> Sequence:
+        """Returns the spatial part of a shape in this layout, which has one batch axis."""
         return shape[2:] if self.channels_first else shape[1:-1]
 
     def windows(
@@ -85,9 +86,9 @@ class Layout(NamedTuple):
         dilations: Sequence[int],
         explicit: bool = False,
     ) -> Windows:
-        """The windows over `space`. `explicit` says that padding may be a list of pairs."""
+        """Returns the windows over `space`; if `explicit`, padding may be a list of pairs."""
         if isinstance(padding, str):
-            windows = padded(
+            windows = padded_windows(
                 padding_name(padding, ("SAME", "VALID"), self.op_name),
                 space,
                 size,
@@ -128,10 +129,10 @@ class Layout(NamedTuple):
                 f"{self.op_name}: the batch and the channels cannot be padded. Received: "
                 f"{as_text(padding)}."
             )
-        return tuple(self.space_of(pairs))
+        return tuple(self.spatial_part(pairs))
 
     def over_batch(self, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        """`f`, which takes one batch axis and channels last, of `x` with any number of them."""
+        """Applies `f`, which expects one batch axis and channels last, to `x`."""
         shape = x._spec.shape
         batch = shape[: max(0, x.ndim - self.ndim - 1)]
         if not batch:
@@ -146,53 +147,55 @@ class Layout(NamedTuple):
         return reshape(y, shape=(*batch, *y._spec.shape[1:])) if len(batch) > 1 else y
 
     def to_last(self, x: Tensor) -> Tensor:
-        """`x` in this layout, with the channels moved to the end."""
+        """Moves the channels of `x` from this layout to the last axis."""
         if not self.channels_first:
             return x
         return transpose(x, perm=(0, *range(2, self.ndim + 2), 1))
 
     def from_last(self, x: Tensor) -> Tensor:
-        """`x` with the channels at the end, in this layout."""
+        """Moves the channels of `x` from the last axis to this layout."""
         if not self.channels_first:
             return x
         return transpose(x, perm=(0, self.ndim + 1, *range(1, self.ndim + 1)))
 
 
-def padded(
+def padded_windows(
     padding: str,
     space: Sequence[int],
     size: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> Windows:
-    """The windows over `space` with "SAME" or "VALID" padding."""
+    """Returns the windows over `space` with "SAME" or "VALID" padding."""
     size, strides, dilations = tuple(size), tuple(strides), tuple(dilations)
     if padding == "VALID":
         return Windows(size, strides, ((0, 0),) * len(size), dilations)
     axes = zip(space, size, strides, dilations, strict=True)
-    return Windows(size, strides, tuple(_same(*axis) for axis in axes), dilations)
+    return Windows(size, strides, tuple(_same_padding(*axis) for axis in axes), dilations)
 
 
-def _same(n: int, size: int, stride: int, dilation: int) -> tuple[int, int]:
-    """The padding that gives `ceil(n / stride)` windows, the odd cell behind."""
+def _same_padding(n: int, size: int, stride: int, dilation: int) -> tuple[int, int]:
+    """Computes the padding for `ceil(n / stride)` windows; an odd element goes to the end."""
     total = max(0, (-(-n // stride) - 1) * stride + (size - 1) * dilation + 1 - n)
     return total // 2, total - total // 2
 
 
 def check_fit(windows: Windows, space: Sequence[int], op_name: str) -> None:
-    """Refuses windows too large for the padded space; a little too large means no window at all."""
+    """Raises an error if windows are too large for the padded space.
+
+    Windows that are only slightly too large give an empty result, as in TensorFlow.
+    """
     for n, size, stride, (low, high), dilation in zip(space, *windows, strict=True):
         extent = (size - 1) * dilation + 1
         if extent >= n + low + high + 2 * stride:
             raise invalid(
-                f"{op_name}: a window that spans {extent} cells does not fit into "
-                f"{n + low + high}, padding included. Expected a smaller window, a smaller "
-                "dilation or more padding."
+                f"{op_name}: a window of {extent} elements does not fit into {n + low + high}, "
+                "including padding. Use a smaller window, a smaller dilation or more padding."
             )
 
 
 def padding_name(padding: Any, allowed: tuple[str, ...], op_name: str) -> str:
-    """`padding`, if it is one of the names `allowed`."""
+    """Returns `padding` if it is one of the names `allowed`."""
     if padding not in allowed:
         expected = " or ".join(f'"{name}"' for name in allowed)
         raise invalid(f"{op_name}: padding is {shown(padding)}. Expected {expected}.")

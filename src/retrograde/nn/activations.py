@@ -23,7 +23,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """`max(x, 0)`; the gradient at 0 is 0.
+    """Computes `max(x, 0)`; the gradient at 0 is 0.
 
     >>> tf.nn.relu([-1.0, 0.0, 2.0]).numpy()
     array([0., 0., 2.], dtype=float32)
@@ -32,13 +32,13 @@ def relu(features: Any, name: str | None = None) -> Tensor:
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
-    """`min(max(x, 0), 6)`; the gradient at both corners is 0."""
+    """Computes `min(max(x, 0), 6)`; the gradient at 0 and 6 is 0."""
     return unary(el.relu6, features)
 
 
 @dispatched
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """`x` where it is positive, else `alpha * x`. Integers become float32.
+    """Returns `x` where it is positive, else `alpha * x`. Integers become float32.
 
     >>> tf.nn.leaky_relu([-1.0, 2.0], alpha=0.5).numpy()
     array([-0.5,  2. ], dtype=float32)
@@ -52,20 +52,20 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
-    """`exp(x) - 1` below 0, `x` above."""
+    """Computes `exp(x) - 1` for negative `x`, and `x` otherwise."""
     return unary(el.elu, features)
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    """`elu`, scaled so that it keeps mean 0 and variance 1."""
+    """Computes `elu` with a scale that preserves mean 0 and variance 1."""
     return unary(el.selu, features)
 
 
 @dispatched
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
-    """`x` times the probability that a normal variate is below it.
+    """Computes `x` times the standard normal cumulative distribution function of `x`.
 
-    With `approximate`, that probability is taken from a tanh instead of the error function.
+    With `approximate`, the distribution function is approximated by a tanh.
 
     >>> tf.nn.gelu([-1.0, 0.0, 1.0]).numpy().round(3)
     array([-0.159,  0.   ,  0.841], dtype=float32)
@@ -80,7 +80,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
 
 @dispatched
 def silu(features: Any, beta: Any = 1.0) -> Tensor:
-    """`x * sigmoid(beta * x)`.
+    """Computes `x * sigmoid(beta * x)`.
 
     >>> tf.nn.silu([-1.0, 0.0, 1.0]).numpy().round(3)
     array([-0.269,  0.   ,  0.731], dtype=float32)
@@ -88,16 +88,16 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
     x = as_tensor(features)
     dtype = x._spec.dtype
     if dtype not in dtypes.INEXACT:
-        return apply(el.sigmoid, (x,))  # which says what it works with
-    slope = to_dtype(as_tensor(beta, hint=dtype), dtype)
-    return x * apply(el.sigmoid, (x * slope,))
+        return apply(el.sigmoid, (x,))  # raises with an explanation
+    beta = to_dtype(as_tensor(beta, hint=dtype), dtype)
+    return x * apply(el.sigmoid, (x * beta,))
 
 
 swish = silu
 
 
 def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:
-    """`relu(x)` and `relu(-x)`, joined along `axis`.
+    """Concatenates `relu(x)` and `relu(-x)` along `axis`.
 
     >>> tf.nn.crelu([-1.0, 2.0]).numpy()
     array([0., 2., 1., 0.], dtype=float32)

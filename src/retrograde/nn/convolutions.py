@@ -1,4 +1,4 @@
-"""Convolutions, and convolutions transposed."""
+"""Convolutions and transposed convolutions."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def conv1d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Sums of what each window of `input`, `(*batch, width, channels)`, sees, weighed by `filters`.
+    """Computes the 1-D convolution of `input`, `(*batch, width, channels)`, with `filters`.
 
-    `filters` is `(width, channels, results)`. Batch axes may be more than one. If `filters` has
-    fewer channels than `input`, these are in groups that are convolved each by itself.
+    `filters` has the shape `(width, channels, output channels)`. There may be several batch axes.
+    If `filters` has fewer channels than `input`, the convolution is grouped.
 
     >>> x = tf.reshape([1.0, 2.0, 3.0, 4.0], [1, 4, 1])
     >>> tf.nn.conv1d(x, tf.reshape([1.0, 10.0], [2, 1, 1]), 1, "VALID").numpy().ravel()
@@ -48,12 +48,12 @@ def conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution of images with `filters`: weighted sums over all windows of `input`.
+    """Computes the 2-D convolution of `input` with `filters`.
 
-    `input` has the shape `(*batch, height, width, channels)`, with any number of batch axes;
-    `filters`, the weights, `(height, width, channels, results)`. If `filters` has fewer channels
-    than `input`, these are taken in groups, and each group is convolved by itself. `padding` is
-    "SAME", "VALID" or a list with one pair of sizes for each axis of `input`.
+    `input` has the shape `(*batch, height, width, channels)`, with any number of batch axes, and
+    `filters` has the shape `(height, width, channels, output channels)`. If `filters` has fewer
+    channels than `input`, the convolution is grouped. `padding` is "SAME", "VALID" or a list with
+    one pair of sizes per axis of `input`.
 
     >>> x = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
     >>> tf.nn.conv2d(x, tf.ones([2, 2, 1, 1]), strides=1, padding="VALID").numpy().squeeze()
@@ -73,7 +73,7 @@ def conv3d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """As `conv2d`, for `input` of `(*batch, depth, height, width, channels)`."""
+    """Computes the 3-D convolution of `(*batch, depth, height, width, channels)`; see `conv2d`."""
     layout = Layout.of(data_format, 3, "conv3d")
     return _convolve(input, filters, strides, padding, layout, dilations)
 
@@ -87,13 +87,13 @@ def convolution(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`conv1d`, `conv2d` or `conv3d`, by the number of axes that `filters` has."""
+    """Calls `conv1d`, `conv2d` or `conv3d`, depending on the rank of `filters`."""
     filters = one_dtype((filters,))[0]
-    layout = Layout.of(data_format, _space_axes(filters, "convolution"), "convolution")
+    layout = Layout.of(data_format, _num_spatial_axes(filters, "convolution"), "convolution")
     return _convolve(input, filters, strides, padding, layout, dilations)
 
 
-def _space_axes(filters: Tensor, op_name: str) -> int:
+def _num_spatial_axes(filters: Tensor, op_name: str) -> int:
     if filters.ndim not in (3, 4, 5):
         raise ValueError(
             f"{op_name}: filters must have 3, 4 or 5 axes. Received: shape {filters._spec.shape}."
@@ -111,21 +111,21 @@ def _convolve(
     explicit: bool = False,
 ) -> Tensor:
     x, w = one_dtype((input, filters))
-    strides = layout.along_space(strides, "strides")
-    dilations = layout.along_space(dilations, "dilations")
+    strides = layout.per_spatial_axis(strides, "strides")
+    dilations = layout.per_spatial_axis(dilations, "dilations")
     taps = check_filters(w, layout)
 
-    def convolved(x: Tensor) -> Tensor:
+    def convolve(x: Tensor) -> Tensor:
         space, channels = x._spec.shape[1:-1], x._spec.shape[-1]
         windows = layout.windows(padding, space, taps, strides, dilations, explicit)
         groups = _groups(channels, w, layout.op_name)
         return apply(ops.convolve, (x, w), {"windows": windows, "groups": groups})
 
-    return layout.over_batch(convolved, x)
+    return layout.over_batch(convolve, x)
 
 
 def check_filters(w: Tensor, layout: Layout) -> tuple[int, ...]:
-    """The sizes of the windows, once `w` proves to be a filter."""
+    """Checks the shape of the filters `w` and returns the window size."""
     shape = w._spec.shape
     if w.ndim != layout.ndim + 2:
         raise invalid(
@@ -137,16 +137,16 @@ def check_filters(w: Tensor, layout: Layout) -> tuple[int, ...]:
 
 
 def _groups(channels: int, w: Tensor, op_name: str) -> int:
-    inner, results = w._spec.shape[-2:]
-    if channels % inner or not channels:
+    filter_channels, outputs = w._spec.shape[-2:]
+    if channels % filter_channels or not channels:
         raise invalid(
-            f"{op_name}: the input has {channels} channels, the filters have {inner}. Expected as "
-            "many, or a multiple of them in the input."
+            f"{op_name}: the input has {channels} channels, the filters have {filter_channels}. "
+            "The number of input channels must be a multiple of the filters' channels."
         )
-    groups = channels // inner
-    if results % groups:
+    groups = channels // filter_channels
+    if outputs % groups:
         raise invalid(
-            f"{op_name}: {results} results cannot be shared among {groups} groups of channels. "
+            f"{op_name}: {outputs} output channels cannot be divided into {groups} groups. "
             f"Expected a multiple of {groups}."
         )
     return groups
@@ -162,7 +162,7 @@ def conv1d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `conv1d`; `filters` is `(width, results, channels)`."""
+    """Computes the transpose of `conv1d`; `filters` is `(width, output channels, channels)`."""
     layout = Layout.of(data_format, 1, "conv1d_transpose")
     return _transpose(input, filters, output_shape, strides, padding, layout, dilations)
 
@@ -177,10 +177,10 @@ def conv2d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `conv2d`: the gradient of a convolution whose input has `output_shape`.
+    """Computes the transpose of `conv2d`: the gradient with respect to its input.
 
-    `filters` is `(height, width, results, channels)`. `output_shape` may leave out batch and
-    channels.
+    `output_shape` is the shape of that input; it may omit the batch and the channels. `filters` has
+    the shape `(height, width, output channels, channels)`.
 
     >>> x = tf.reshape([1.0, 2.0], [1, 1, 2, 1])
     >>> y = tf.nn.conv2d_transpose(x, tf.ones([2, 2, 1, 1]), [1, 2, 4, 1], strides=2)
@@ -204,7 +204,10 @@ def conv3d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `conv3d`; `filters` is `(depth, height, width, results, channels)`."""
+    """Computes the transpose of `conv3d`.
+
+    `filters` has the shape `(depth, height, width, output channels, channels)`.
+    """
     layout = Layout.of(data_format, 3, "conv3d_transpose")
     return _transpose(input, filters, output_shape, strides, padding, layout, dilations)
 
@@ -219,7 +222,7 @@ def conv_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the output's axes."""
+    """Calls `conv1d_transpose` to `conv3d_transpose`, depending on the length of `output_shape`."""
     if isinstance(output_shape, (int, float)):
         raise ValueError(
             f"conv_transpose: expected a list or a tensor for output_shape. "
@@ -249,24 +252,24 @@ def _transpose(
     taps = check_filters(w, layout)
     sizes = integers(output_shape, f"{layout.op_name}: output_shape", TypeError)
     shape = _output_shape(sizes, g, w, layout)
-    strides = layout.along_space(strides, "strides")
-    dilations = layout.along_space(dilations, "dilations")
-    space, channels = layout.space_of(shape), shape[1 if layout.channels_first else -1]
+    strides = layout.per_spatial_axis(strides, "strides")
+    dilations = layout.per_spatial_axis(dilations, "dilations")
+    space, channels = layout.spatial_part(shape), shape[1 if layout.channels_first else -1]
     windows = layout.windows(padding, space, taps, strides, dilations, explicit)
     groups = _groups(channels, w, layout.op_name)
     g = layout.to_last(g)
-    results = (shape[0], *windows.positions(space), w._spec.shape[-1])
-    if g._spec.shape != results:
+    expected = (shape[0], *windows.positions(space), w._spec.shape[-1])
+    if g._spec.shape != expected:
         raise invalid(
-            f"{layout.op_name}: with channels last, an output of {shown(list(shape))} belongs to "
-            f"an input of shape {results}. Received: {g._spec.shape}."
+            f"{layout.op_name}: with channels last, an output of {shown(list(shape))} requires an "
+            f"input of shape {expected}. Received: {g._spec.shape}."
         )
     attrs = {"windows": windows, "groups": groups, "space": tuple(space)}
     return layout.from_last(apply(ops.convolve_transposed, (g, w), attrs))
 
 
 def _output_shape(sizes: Sequence[int], g: Tensor, w: Tensor, layout: Layout) -> Sequence[int]:
-    """The whole shape of the output, of which `sizes` may leave out the batch and the channels."""
+    """Returns the full output shape; `sizes` may omit the batch and the channels."""
     if g.ndim != layout.ndim + 2:
         raise invalid(
             f"{layout.op_name}: the input must have {layout.ndim + 2} axes. Received: shape "
@@ -288,14 +291,14 @@ def _output_shape(sizes: Sequence[int], g: Tensor, w: Tensor, layout: Layout) ->
 def atrous_conv2d(
     value: Any, filters: Any, rate: Any, padding: str, name: str | None = None
 ) -> Tensor:
-    """`conv2d` with holes: the taps of a window are `rate` cells apart."""
+    """Computes a dilated `conv2d`: the taps of a window are `rate` pixels apart."""
     return convolution(value, filters, padding=padding, dilations=rate)
 
 
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """The transpose of `atrous_conv2d`."""
+    """Computes the transpose of `atrous_conv2d`."""
     return conv2d_transpose(value, filters, output_shape, 1, padding, dilations=rate)
 
 
@@ -311,9 +314,9 @@ def conv(
     groups: int = 1,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution over two or three axes, with `batch_dims` batch axes in front.
+    """Computes a convolution over two or three axes after `batch_dims` batch axes.
 
-    `explicit_paddings` holds two numbers for each axis, if `padding` is "EXPLICIT".
+    If `padding` is "EXPLICIT", `explicit_paddings` holds two numbers per axis.
     """
     x, w = one_dtype((input, filter))
     if data_format not in ("CHANNELS_LAST", "CHANNELS_FIRST"):
@@ -331,8 +334,8 @@ def conv(
     channels = x._spec.shape[batch_dims if layout.channels_first else -1]
     if w.ndim == ndim + 2 and w._spec.shape[-2] * groups != channels:
         raise invalid(
-            f"conv: the filter has {w._spec.shape[-2]} channels in {as_text(groups)} groups, the "
-            f"input {channels}. Expected as many."
+            f"conv: the filter has {w._spec.shape[-2]} channels in {as_text(groups)} groups, but "
+            f"the input has {channels}. Expected the same number."
         )
     if padding == "EXPLICIT":
         padding = pairs_of(explicit_paddings)
@@ -346,5 +349,5 @@ def conv(
 
 
 def pairs_of(numbers: Sequence[int]) -> list[list[int]]:
-    """A flat list of paddings, two numbers for each axis, as pairs."""
+    """Converts a flat list of paddings, two numbers per axis, to pairs."""
     return [list(numbers[i : i + 2]) for i in range(0, len(numbers), 2)]

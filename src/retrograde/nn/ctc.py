@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: sequences of labels that no one has aligned with time."""
+"""Connectionist temporal classification (CTC): losses of unaligned label sequences."""
 
 from __future__ import annotations
 
@@ -39,17 +39,16 @@ def ctc_loss(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Minus the logarithm of the probability of `labels`, over all ways to align them with time.
+    """Computes the negative log likelihood of `labels`, summed over all alignments.
 
-    `logits` have shape `(time, batch, classes)`, or `(batch, time, classes)` without
-    `logits_time_major`, and are normalised here. `labels` are a matrix with `label_length` of them
-    in each row, or a SparseTensor, which needs a `blank_index` and no lengths. The class
-    `blank_index`, 0 unless given, stands for "nothing new"; negative ones count from the end.
-    Labels that do not fit into `logit_length` give infinity, and no gradient. `unique` changes
-    nothing.
+    `logits` has the shape `(time, batch, classes)`, or `(batch, time, classes)` without
+    `logits_time_major`, and need not be normalized. `labels` is a matrix with `label_length` labels
+    in each row, or a SparseTensor, which requires `blank_index` and ignores the lengths. The blank
+    class is `blank_index`, 0 by default; negative numbers count from the end. If the labels do not
+    fit into `logit_length`, the loss is infinite and no gradient flows. `unique` has no effect.
 
     >>> logits = tf.zeros([3, 1, 2])
-    >>> np.exp(-tf.nn.ctc_loss([[1]], logits, [1], [3]).numpy()).round(4)  # 6 of 8 ways
+    >>> np.exp(-tf.nn.ctc_loss([[1]], logits, [1], [3]).numpy()).round(4)  # 6 of 8 alignments
     array([0.75], dtype=float32)
     """
     x = as_tensor(logits)
@@ -60,7 +59,7 @@ def ctc_loss(
     if isinstance(labels, SparseTensor):
         if blank_index is None:
             raise ValueError("ctc_loss: `blank_index` must be given if labels are a SparseTensor.")
-        labels, label_length = _rows(labels, x._spec.shape[1 if logits_time_major else 0])
+        labels, label_length = _dense_labels(labels, x._spec.shape[1 if logits_time_major else 0])
     else:
         labels, label_length = as_tensor(labels), as_tensor(label_length)
         limit = as_tensor(x._spec.shape[0 if logits_time_major else 1], times._spec.dtype)
@@ -80,7 +79,7 @@ def _check_labels(labels: Tensor, label_length: Tensor, times: Tensor, logs: Ten
     batch = logs._spec.shape[0]
     if labels._spec.ndim != 2 or labels._spec.shape[0] != batch:
         raise invalid(
-            f"ctc_loss: expected labels with one row for each of the {batch} in the batch. "
+            f"ctc_loss: expected one row of labels for each of the {batch} batch elements. "
             f"Received: shape {labels._spec.shape}."
         )
     for argument, lengths in (("label_length", label_length), ("logit_length", times)):
@@ -94,50 +93,50 @@ def _check_labels(labels: Tensor, label_length: Tensor, times: Tensor, logs: Ten
 
 
 def blank_class(blank_index: int, num_classes: int, op_name: str) -> int:
-    """The class of blanks, counted from the front."""
+    """Returns the blank class as a non-negative integer."""
     if not -num_classes <= blank_index < num_classes:
         raise invalid(
-            f"{op_name}: expected blank_index from {-num_classes} to {num_classes - 1}, as there "
-            f"are {num_classes} classes. Received: {as_text(blank_index)}."
+            f"{op_name}: expected blank_index from {-num_classes} to {num_classes - 1}, because "
+            f"there are {num_classes} classes. Received: {as_text(blank_index)}."
         )
     return blank_index % num_classes
 
 
 @host_function(dynamic_shapes=True)
-def _rows(labels: SparseTensor, batch: int) -> tuple[Tensor, Tensor]:
-    """The labels of each row side by side, and how many there are."""
+def _dense_labels(labels: SparseTensor, batch: int) -> tuple[Tensor, Tensor]:
+    """Converts sparse labels to a matrix and the number of labels in each row."""
     rows, values = np.asarray(labels.indices)[:, 0], np.asarray(labels.values)
     order = np.argsort(rows, kind="stable")
     rows, values = rows[order], values[order]
     lengths = np.bincount(rows, minlength=batch)
-    places = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    positions = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     dense = np.zeros((len(lengths), lengths.max(initial=0)), values.dtype)
-    dense[rows, places] = values
+    dense[rows, positions] = values
     return Tensor(dense), Tensor(lengths)
 
 
 def _log_probability(
     labels: Tensor, logs: Tensor, label_length: Tensor, times: Tensor, blank: int
 ) -> Tensor:
-    """Of `logs`, with axes for batch, classes and time.
+    """Computes the log probability of `labels` under `logs`, of shape `(batch, classes, time)`.
 
-    A path goes through the labels with a blank before, between and behind them, and may leave out a
-    blank between different labels.
+    A path visits the labels with a blank before, between and after them. It may skip a blank
+    between two different labels.
     """
     batch, count = labels._spec.shape
     used = apply(ar.less, (Tensor(np.arange(count)), reshape(label_length, shape=(batch, 1))))
     labels = apply(ar.select, (used, labels, as_tensor(blank, _INT64)))
-    states = _between_blanks(labels, blank)
+    states = _interleave_blanks(labels, blank)
     indices = reshape(states, shape=(*states._spec.shape, 1))
-    seen = apply(gather_nd, (logs, indices), {"batch_dims": 1})
-    seen = transpose(seen, perm=(2, 0, 1))
-    seen = apply(ar.maximum, (seen, as_tensor(NEVER, seen._spec.dtype)))
-    sums = apply(path_sums, (seen, _penalties(labels, seen._spec.dtype)))
-    return _at_the_end(sums, label_length, times)
+    state_logs = apply(gather_nd, (logs, indices), {"batch_dims": 1})
+    state_logs = transpose(state_logs, perm=(2, 0, 1))
+    state_logs = apply(ar.maximum, (state_logs, as_tensor(NEVER, state_logs._spec.dtype)))
+    sums = apply(path_sums, (state_logs, _penalties(labels, state_logs._spec.dtype)))
+    return _sum_final_states(sums, label_length, times)
 
 
-def _between_blanks(labels: Tensor, blank: Any) -> Tensor:
-    """`labels` with `blank` before each and at the end."""
+def _interleave_blanks(labels: Tensor, blank: Any) -> Tensor:
+    """Inserts `blank` before each label and at the end."""
     batch, count = labels._spec.shape
     blanks = broadcast_to(as_tensor(blank, labels._spec.dtype), shape=(batch, count + 1))
     pairs = stack(blanks[:, :count], labels, axis=2)
@@ -145,20 +144,20 @@ def _between_blanks(labels: Tensor, blank: Any) -> Tensor:
 
 
 def _penalties(labels: Tensor, dtype: np.dtype) -> Tensor:
-    """By state, for steps of 0, 1 and 2 places: `NEVER` for those that no path takes."""
+    """Returns, for each state and steps of 0, 1 and 2 states, `NEVER` if no path takes the step."""
     batch, count = labels._spec.shape
-    zeros = np.zeros((batch, 2 * count + 1), dtype)
-    beyond = np.where(np.arange(2 * count + 1) < 1, NEVER, zeros).astype(dtype)
+    stay = np.zeros((batch, 2 * count + 1), dtype)
+    advance = np.where(np.arange(2 * count + 1) < 1, NEVER, stay).astype(dtype)
     never = as_tensor(NEVER, dtype)
     same = apply(ar.equal, (labels[:, 1:], labels[:, :-1]))
     repeated = apply(ar.mask, (never, same))
     first = broadcast_to(never, shape=(batch, min(count, 1)))
-    skipping = _between_blanks(concat(first, repeated, axis=1), NEVER)
-    return stack(Tensor(zeros), Tensor(beyond), skipping, axis=0)
+    skip = _interleave_blanks(concat(first, repeated, axis=1), NEVER)
+    return stack(Tensor(stay), Tensor(advance), skip, axis=0)
 
 
-def _at_the_end(sums: Tensor, label_length: Tensor, times: Tensor) -> Tensor:
-    """The logarithm of the sum over paths that end in the last label or the blank behind it."""
+def _sum_final_states(sums: Tensor, label_length: Tensor, times: Tensor) -> Tensor:
+    """Sums the log probabilities of paths that end in the last label or the final blank."""
     _, batch, states = sums._spec.shape
     dtype = sums._spec.dtype
     start = np.where(np.arange(states) > 0, NEVER, 0).astype(dtype)
@@ -166,19 +165,19 @@ def _at_the_end(sums: Tensor, label_length: Tensor, times: Tensor) -> Tensor:
     sums = transpose(concat(Tensor(start), sums, axis=0), perm=(1, 0, 2))
     no_label = apply(ar.equal, (label_length, zeros_like(label_length)))
     ends = []
-    for place in (label_length * 2, label_length * 2 - 1):
-        place = apply(ar.maximum, (place, zeros_like(place)))
-        ends.append(apply(gather_nd, (sums, stack(times, place, axis=1)), {"batch_dims": 1}))
+    for state in (label_length * 2, label_length * 2 - 1):
+        state = apply(ar.maximum, (state, zeros_like(state)))
+        ends.append(apply(gather_nd, (sums, stack(times, state, axis=1)), {"batch_dims": 1}))
     ends[1] = apply(ar.select, (no_label, as_tensor(NEVER, dtype), ends[1]))
     return apply(reduction.logsumexp, (stack(*ends, axis=0),), {"axis": (0,), "keepdims": False})
 
 
 @host_function
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """For each row of `labels`, the different ones in order, with zeros behind; and where each is.
+    """Returns the distinct labels of each row, zero-padded, and the index of each label in them.
 
-    >>> unique, places = tf.nn.ctc_unique_labels([[3, 4, 3]])
-    >>> unique.numpy(), places.numpy()
+    >>> unique, indices = tf.nn.ctc_unique_labels([[3, 4, 3]])
+    >>> unique.numpy(), indices.numpy()
     (array([[3, 4, 0]]), array([[0, 1, 0]], dtype=int32))
     """
     x = integer_array(labels, "ctc_unique_labels")
@@ -191,17 +190,17 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
     unique = np.zeros_like(x)
     rows, columns = np.nonzero(is_first)
     unique[rows, number[rows, columns]] = x[rows, columns]
-    places = np.take_along_axis(number, first, 1)
-    return Tensor(unique), Tensor(places.astype(np.int32))
+    positions = np.take_along_axis(number, first, 1)
+    return Tensor(unique), Tensor(positions.astype(np.int32))
 
 
 @host_function(dynamic_shapes=True)
 def collapse_repeated(
     labels: Any, seq_length: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Each row of `labels` with repeated ones merged, zeros behind, and how many are left.
+    """Merges repeated labels in each row, zero-padded, and returns the new lengths.
 
-    Of each row only the first `seq_length` labels count.
+    Only the first `seq_length` labels of each row count.
 
     >>> merged, lengths = tf.nn.collapse_repeated([[1, 1, 2, 2, 1]], [4])
     >>> merged.numpy(), lengths.numpy()

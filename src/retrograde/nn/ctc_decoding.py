@@ -1,4 +1,4 @@
-"""Labels read off the outputs of a network trained with `ctc_loss`. No gradient flows."""
+"""CTC decoding: label sequences from the outputs of a network. No gradient flows."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def ctc_greedy_decoder(
     merge_repeated: bool = True,
     blank_index: int | None = None,
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The labels of the largest logit at each time, without blanks, and what their logits cost.
+    """Decodes the most likely class at each time step, without blanks, and returns the cost.
 
-    `inputs` have shape `(time, batch, classes)`. Labels that follow themselves at once count once
-    if `merge_repeated`. The blank is the last class unless `blank_index` says otherwise. The cost
-    is minus the sum of the largest logits, of shape `(batch, 1)`.
+    `inputs` has the shape `(time, batch, classes)`. With `merge_repeated`, consecutive equal labels
+    count once. The blank is the last class unless `blank_index` is given. The cost is the negative
+    sum of the largest logits, of shape `(batch, 1)`.
 
     >>> logits = tf.one_hot([[1], [1], [2], [0]], 3)
     >>> (labels,), cost = tf.nn.ctc_greedy_decoder(logits, [4], blank_index=2)
@@ -51,10 +51,11 @@ def ctc_greedy_decoder(
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The `top_paths` most likely sequences of labels, best first, and their log probabilities.
+    """Returns the `top_paths` most likely label sequences, best first, and their log probabilities.
 
-    `inputs` have shape `(time, batch, classes)`; the last class is the blank. At each time only the
-    `beam_width` most likely beginnings are kept. The logarithms have shape `(batch, top_paths)`.
+    `inputs` has the shape `(time, batch, classes)`; the last class is the blank. At each time step
+    only the `beam_width` most likely prefixes are kept. The log probabilities have the shape
+    `(batch, top_paths)`.
 
     >>> logits = tf.one_hot([[1], [1], [2], [0]], 3) * 9.0
     >>> (labels,), _ = tf.nn.ctc_beam_search_decoder(logits, [4])
@@ -96,13 +97,13 @@ def _checked(inputs: Any, sequence_length: Any, op_name: str) -> tuple[np.ndarra
             None,
             None,
             f"{op_name}: expected a sequence_length from 0 to {x.shape[0]} for each of the "
-            f"{x.shape[1]} in the batch. Received: {lengths.tolist()}.",
+            f"{x.shape[1]} batch elements. Received: {lengths.tolist()}.",
         )
     return x, lengths
 
 
 def _sparse(rows: list) -> SparseTensor:
-    """Rows of labels as the rows of a SparseTensor, as wide as the longest of them."""
+    """Converts rows of labels to a SparseTensor as wide as the longest row."""
     lengths = [len(row) for row in rows]
     indices = [(i, k) for i, length in enumerate(lengths) for k in range(length)]
     values = np.array([label for row in rows for label in row], np.int64)
@@ -111,14 +112,14 @@ def _sparse(rows: list) -> SparseTensor:
 
 
 class _Prefixes:
-    """The beginnings met so far, numbered; each knows the one it continues and its last label."""
+    """The label prefixes found so far, numbered, with the parent and the last label of each."""
 
     def __init__(self) -> None:
         self.parents, self.labels = [-1], [-1]
         self.numbers: dict[tuple[int, int], int] = {}
 
-    def extended(self, prefix: int, label: int) -> int:
-        """The number of `prefix` with one more label."""
+    def extend(self, prefix: int, label: int) -> int:
+        """Returns the number of `prefix` with one more label."""
         key = (prefix, label)
         if key not in self.numbers:
             self.numbers[key] = len(self.parents)
@@ -127,7 +128,7 @@ class _Prefixes:
         return self.numbers[key]
 
     def labels_of(self, prefix: int) -> list[int]:
-        """All labels of a beginning."""
+        """Returns all labels of a prefix."""
         labels = []
         while prefix:
             labels.append(self.labels[prefix])
@@ -136,38 +137,40 @@ class _Prefixes:
 
 
 def beam_search(logs: np.ndarray, width: int, count: int) -> tuple[list, np.ndarray]:
-    """The best `count` sequences of labels, or all if there are fewer, and their log probabilities.
+    """Returns the best `count` label sequences, or fewer if fewer exist, and their scores.
 
-    A beginning has two probabilities: that its last label was seen just now (`ending`), and that a
-    blank was (`blank`). For a label that repeats the last one, a blank must have come between.
+    Each prefix has two log probabilities: of ending in its last label (`ending`) and of ending in a
+    blank (`blank`). A label that repeats the last one requires a blank in between.
     """
     prefixes, beam = _Prefixes(), [0]
     blank, ending = np.zeros(1), np.full(1, -np.inf)
-    for now in logs.astype(np.float64):
+    for step in logs.astype(np.float64):
         last = np.array([prefixes.labels[p] for p in beam], np.int64)
         total = np.logaddexp(blank, ending)
-        longer = total[:, None] + now[:-1]
-        again = np.flatnonzero(last >= 0)
-        longer[again, last[again]] = blank[again] + now[last[again]]
-        ending[again] += now[last[again]]
-        places = {prefix: place for place, prefix in enumerate(beam)}
-        for place in again:  # what continues another in the beam is reached from there too
-            parent = places.get(prefixes.parents[beam[place]])
+        extensions = total[:, None] + step[:-1]
+        nonempty = np.flatnonzero(last >= 0)
+        extensions[nonempty, last[nonempty]] = blank[nonempty] + step[last[nonempty]]
+        ending[nonempty] += step[last[nonempty]]
+        positions = {prefix: position for position, prefix in enumerate(beam)}
+        for position in nonempty:  # a prefix can also be an extension of another in the beam
+            parent = positions.get(prefixes.parents[beam[position]])
             if parent is not None:
-                ending[place] = np.logaddexp(ending[place], longer[parent, last[place]])
-                longer[parent, last[place]] = -np.inf
-        blank = total + now[-1]
-        scores = np.concatenate([np.logaddexp(blank, ending), longer.ravel()])
+                ending[position] = np.logaddexp(
+                    ending[position], extensions[parent, last[position]]
+                )
+                extensions[parent, last[position]] = -np.inf
+        blank = total + step[-1]
+        scores = np.concatenate([np.logaddexp(blank, ending), extensions.ravel()])
         order = np.argsort(-scores, kind="stable")[:width]
         order = order[scores[order] > -np.inf]
-        kept, made = order < len(beam), order - len(beam)
-        parents, labels = made // longer.shape[1], made % longer.shape[1]
+        kept, extension = order < len(beam), order - len(beam)
+        parents, labels = extension // extensions.shape[1], extension % extensions.shape[1]
         beam = [
-            beam[place] if keep else prefixes.extended(beam[parent], int(label))
-            for place, keep, parent, label in zip(order, kept, parents, labels, strict=True)
+            beam[position] if keep else prefixes.extend(beam[parent], int(label))
+            for position, keep, parent, label in zip(order, kept, parents, labels, strict=True)
         ]
         ending = np.where(kept, np.append(ending, 0)[np.where(kept, order, -1)], scores[order])
         blank = np.where(kept, np.append(blank, 0)[np.where(kept, order, -1)], -np.inf)
     scores = np.logaddexp(blank, ending)
     best = np.argsort(-scores, kind="stable")[:count]
-    return [prefixes.labels_of(beam[place]) for place in best], scores[best]
+    return [prefixes.labels_of(beam[position]) for position in best], scores[best]

@@ -1,4 +1,4 @@
-"""Convolutions of each channel by itself, and the gradients of convolutions as functions."""
+"""Depthwise and separable convolutions, and gradients of convolutions as functions."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def depthwise_conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution of each channel by itself.
+    """Convolves each channel separately.
 
-    `filter` is `(height, width, channels, multiplier)`; each channel has `multiplier` results.
+    `filter` has the shape `(height, width, channels, multiplier)`; each channel has `multiplier`
+    output channels.
 
     >>> x = tf.constant([[[[1.0, 2.0], [3.0, 4.0]]]])
     >>> w = tf.reshape([1.0, 10.0, 1.0, 10.0], [1, 2, 2, 1])
@@ -45,11 +46,11 @@ def depthwise_conv2d(
     windows = _windows(layout, padding, space, taps, strides, dilations)
     if channels != w._spec.shape[2]:
         raise invalid(
-            f"depthwise_conv2d: the input has {channels} channels, the filter "
-            f"{w._spec.shape[2]}. Expected as many."
+            f"depthwise_conv2d: the input has {channels} channels, but the filter has "
+            f"{w._spec.shape[2]}. Expected the same number."
         )
     attrs = {"windows": windows, "groups": channels}
-    return layout.from_last(apply(ops.convolve, (x, _in_groups(w)), attrs))
+    return layout.from_last(apply(ops.convolve, (x, _as_grouped(w)), attrs))
 
 
 def _check_axes(x: Tensor, layout: Layout) -> None:
@@ -60,13 +61,13 @@ def _check_axes(x: Tensor, layout: Layout) -> None:
 def _windows(
     layout: Layout, padding: Any, space: Any, taps: Any, strides: Any, dilations: Any
 ) -> Windows:
-    strides = layout.along_space(strides, "strides")
-    dilations = layout.along_space(dilations, "dilations")
+    strides = layout.per_spatial_axis(strides, "strides")
+    dilations = layout.per_spatial_axis(dilations, "dilations")
     return layout.windows(padding, space, taps, strides, dilations, explicit=True)
 
 
-def _in_groups(w: Tensor) -> Tensor:
-    """A filter `(height, width, channels, multiplier)`, with a group for each channel."""
+def _as_grouped(w: Tensor) -> Tensor:
+    """Reshapes `(height, width, channels, multiplier)` to a filter with one group per channel."""
     height, width, channels, multiplier = w._spec.shape
     return reshape(w, shape=(height, width, 1, channels * multiplier))
 
@@ -81,7 +82,10 @@ def depthwise_conv2d_backprop_input(
     dilations: Any = [1, 1, 1, 1],  # noqa: B006 (TensorFlow's default)
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `depthwise_conv2d` by its input, which has the shape `input_sizes`."""
+    """Computes the gradient of `depthwise_conv2d` with respect to its input.
+
+    `input_sizes` is the shape of the input.
+    """
     layout = Layout.of(data_format, 2, "depthwise_conv2d_backprop_input")
     w, g = one_dtype((filter, out_backprop))
     taps = check_filters(w, layout)
@@ -91,18 +95,18 @@ def depthwise_conv2d_backprop_input(
         raise invalid(
             f"{layout.op_name}: input_sizes must have 4 elements. Received: {shown(list(shape))}."
         )
-    space, channels = layout.space_of(shape), shape[1 if layout.channels_first else -1]
+    space, channels = layout.spatial_part(shape), shape[1 if layout.channels_first else -1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
     g = layout.to_last(g)
-    results = w._spec.shape[2] * w._spec.shape[3]
-    _check_results(g, (shape[0], *windows.positions(space), results), layout)
+    outputs = w._spec.shape[2] * w._spec.shape[3]
+    _check_gradient_shape(g, (shape[0], *windows.positions(space), outputs), layout)
     if channels != w._spec.shape[2]:
         raise invalid(
-            f"{layout.op_name}: an input with {channels} channels for a filter with "
-            f"{w._spec.shape[2]}. Expected as many."
+            f"{layout.op_name}: the input has {channels} channels, but the filter has "
+            f"{w._spec.shape[2]}. Expected the same number."
         )
     attrs = {"windows": windows, "groups": channels, "space": tuple(space)}
-    return layout.from_last(apply(ops.convolve_transposed, (g, _in_groups(w)), attrs))
+    return layout.from_last(apply(ops.convolve_transposed, (g, _as_grouped(w)), attrs))
 
 
 def depthwise_conv2d_backprop_filter(
@@ -115,7 +119,10 @@ def depthwise_conv2d_backprop_filter(
     dilations: Any = [1, 1, 1, 1],  # noqa: B006 (TensorFlow's default)
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `depthwise_conv2d` by its filter, which has the shape `filter_sizes`."""
+    """Computes the gradient of `depthwise_conv2d` with respect to its filter.
+
+    `filter_sizes` is the shape of the filter.
+    """
     layout = Layout.of(data_format, 2, "depthwise_conv2d_backprop_filter")
     x, g = one_dtype((input, out_backprop))
     shape = shape_from(filter_sizes, f"{layout.op_name}: filter_sizes")
@@ -123,11 +130,11 @@ def depthwise_conv2d_backprop_filter(
         raise invalid(
             f"{layout.op_name}: filter_sizes must have 4 elements. Received: {shown(list(shape))}."
         )
-    y = _by_filter(x, g, shape[:2], shape[2], strides, padding, layout, dilations)
+    y = _filter_gradient(x, g, shape[:2], shape[2], strides, padding, layout, dilations)
     return reshape(y, shape=shape)
 
 
-def _by_filter(
+def _filter_gradient(
     x: Tensor,
     g: Tensor,
     taps: Sequence[int],
@@ -142,15 +149,15 @@ def _by_filter(
     x, g = layout.to_last(x), layout.to_last(g)
     space = x._spec.shape[1:-1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
-    _check_results(g, (len(x), *windows.positions(space), g._spec.shape[-1]), layout)
+    _check_gradient_shape(g, (len(x), *windows.positions(space), g._spec.shape[-1]), layout)
     return apply(ops.convolve_filter, (x, g), {"windows": windows, "groups": groups})
 
 
-def _check_results(g: Tensor, expected: tuple[int, ...], layout: Layout) -> None:
+def _check_gradient_shape(g: Tensor, expected: tuple[int, ...], layout: Layout) -> None:
     if g._spec.shape != expected:
         raise invalid(
             f"{layout.op_name}: with channels last, out_backprop has shape {g._spec.shape}. "
-            f"Expected {expected}, the shape of the result of the convolution."
+            f"Expected {expected}, the shape of the convolution's output."
         )
 
 
@@ -164,15 +171,15 @@ def separable_conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """A `depthwise_conv2d`, and then a `conv2d` with windows of one cell that mixes the channels.
+    """Computes a `depthwise_conv2d` followed by a 1x1 `conv2d` that mixes the channels.
 
-    `pointwise_filter` is `(1, 1, channels * multiplier, results)`.
+    `pointwise_filter` has the shape `(1, 1, channels * multiplier, output channels)`.
     """
     pointwise = as_tensor(pointwise_filter)
     if pointwise.ndim != 4 or pointwise._spec.shape[:2] != (1, 1):
         raise ValueError(
-            "separable_conv2d: pointwise_filter must be (1, 1, channels, results). Received: "
-            f"shape {pointwise._spec.shape}."
+            "separable_conv2d: pointwise_filter must have shape (1, 1, channels, outputs). "
+            f"Received: shape {pointwise._spec.shape}."
         )
     y = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(y, pointwise, 1, "VALID", data_format or "NHWC")
@@ -190,7 +197,7 @@ def conv2d_backprop_input_v2(
     dilations: Sequence[int] = [1, 1, 1, 1],
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv2d` by its input; of `input` only the shape counts."""
+    """Computes the gradient of `conv2d` with respect to its input; only its shape is used."""
     shape = as_tensor(input)._spec.shape
     padding = pairs_of(explicit_paddings) if padding == "EXPLICIT" else padding
     return conv2d_transpose(out_backprop, filter, shape, strides, padding, data_format, dilations)
@@ -208,7 +215,7 @@ def conv2d_backprop_filter_v2(
     dilations: Sequence[int] = [1, 1, 1, 1],
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv2d` by its filter; of `filter` only the shape counts."""
+    """Computes the gradient of `conv2d` with respect to its filter; only its shape is used."""
     layout = Layout.of(data_format, 2, "conv2d_backprop_filter_v2")
     x, g = one_dtype((input, out_backprop))
     w = as_tensor(filter)
@@ -216,10 +223,10 @@ def conv2d_backprop_filter_v2(
     channels = x._spec.shape[1 if layout.channels_first else -1] if x.ndim == 4 else 0
     padding = pairs_of(explicit_paddings) if padding == "EXPLICIT" else padding
     groups = max(1, channels // w._spec.shape[2])
-    y = _by_filter(x, g, taps, groups, strides, padding, layout, dilations)
+    y = _filter_gradient(x, g, taps, groups, strides, padding, layout, dilations)
     if y._spec.shape != w._spec.shape:
         raise invalid(
-            f"{layout.op_name}: the gradient has shape {y._spec.shape}, the filter "
-            f"{w._spec.shape}. Expected the same."
+            f"{layout.op_name}: the gradient has shape {y._spec.shape}, but the filter has shape "
+            f"{w._spec.shape}. Expected equal shapes."
         )
     return y

@@ -1,4 +1,4 @@
-"""Embedding lookups, also of sparse ids with a combiner."""
+"""Embedding lookups for dense and sparse ids."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ _COMBINERS = ("mean", "sqrtn", "sum")
 def embedding_lookup(
     params: Any, ids: Any, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
-    """Rows of `params`, a table or a list of parts of one, picked by `ids`.
+    """Gathers the rows of `params`, one table or a list of its parts, at `ids`.
 
-    The gradient of the table comes as IndexedSlices. With `max_norm`, rows that are longer are
-    scaled down to that norm.
+    The gradient of the table is an IndexedSlices. With `max_norm`, rows with a larger norm are
+    scaled down to it.
 
     >>> tf.nn.embedding_lookup([[[1.0, 2.0], [3.0, 4.0]]], [1, 0]).numpy()
     array([[3., 4.],
            [1., 2.]], dtype=float32)
     """
-    table, places = _table(params), as_tensor(ids)
-    check_dtype(places, ("int16", "int32", "int64"), "ids", "embedding_lookup")
-    rows = apply(gather, (table, places), {"axis": 0})
+    table, indices = _table(params), as_tensor(ids)
+    check_dtype(indices, ("int16", "int32", "int64"), "ids", "embedding_lookup")
+    rows = apply(gather, (table, indices), {"axis": 0})
     if max_norm is None:
         return rows
-    return clip_by_norm(rows, max_norm, axes=tuple(range(places.ndim, rows.ndim)))
+    return clip_by_norm(rows, max_norm, axes=tuple(range(indices.ndim, rows.ndim)))
 
 
 def _table(params: Any) -> Tensor:
     if params is None:
-        raise ValueError("embedding_lookup: params must be given. Received: None.")
+        raise ValueError("embedding_lookup: `params` is required. Received: None.")
     if not isinstance(params, (list, tuple)):
         return as_tensor(params)
     if not params:
-        raise ValueError("embedding_lookup: need at least one table. Received: an empty list.")
+        raise ValueError("embedding_lookup: expected at least one table. Received: an empty list.")
     parts = one_dtype(params)
     return parts[0] if len(parts) == 1 else concat(*parts, axis=0)
 
@@ -71,12 +71,13 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """For each row of `sp_ids`, the rows of `params` that it names, put together.
+    """Looks up the ids in each row of `sp_ids` and combines their embeddings.
 
-    `sp_ids` is a SparseTensor or a RaggedTensor with two axes, `sp_weights` another with the same
-    places, or `None` for ones. The `combiner` "sum" adds the weighed rows up; "mean", the default,
-    divides by the sum of the weights; "sqrtn" by the root of the sum of their squares. Rows without
-    ids are zero, and left out at the end. The gradient of the table comes as IndexedSlices.
+    `sp_ids` is a SparseTensor or a RaggedTensor of rank 2. `sp_weights` has the same structure, or
+    is `None` for weights of 1. The `combiner` "sum" adds the weighted rows. "mean", the default,
+    divides by the sum of the weights, and "sqrtn" by the square root of the sum of their squares. A
+    row without ids gives zeros; trailing rows without ids are omitted. The gradient of the table is
+    an IndexedSlices.
 
     >>> ids = tf.sparse.from_dense([[1, 2], [2, 0]])
     >>> table = tf.constant([[0.0], [1.0], [5.0]])
@@ -85,20 +86,20 @@ def embedding_lookup_sparse(
            [5.]], dtype=float32)
     """
     op_name = "embedding_lookup_sparse"
-    rows, ids = _places(sp_ids, "sp_ids", op_name)
+    rows, ids = _rows_and_values(sp_ids, "sp_ids", op_name)
     weights = None
     if sp_weights is not None:
-        weights = _places(sp_weights, "sp_weights", op_name)[1]
+        weights = _rows_and_values(sp_weights, "sp_weights", op_name)[1]
         if type(sp_weights) is not type(sp_ids) or weights._spec.shape != ids._spec.shape:
             raise ValueError(
-                f"{op_name}: sp_ids and sp_weights must be of one kind and have values in the same "
-                f"places. Received: {ids._spec.shape} ids and {weights._spec.shape} weights."
+                f"{op_name}: sp_ids and sp_weights must have the same type and structure. "
+                f"Received: {ids._spec.shape} ids and {weights._spec.shape} weights."
             )
-    return _combined(params, rows, ids, weights, _combiner(combiner, op_name), max_norm)
+    return _combine(params, rows, ids, weights, _combiner(combiner, op_name), max_norm)
 
 
-def _places(value: Any, argument: str, op_name: str) -> tuple[Tensor, Tensor]:
-    """The row of each value, and the values."""
+def _rows_and_values(value: Any, argument: str, op_name: str) -> tuple[Tensor, Tensor]:
+    """Returns the row of each value, and the values."""
     if isinstance(value, RaggedTensor):
         return value.value_rowids(), value.values
     if isinstance(value, SparseTensor):
@@ -119,7 +120,7 @@ def _combiner(combiner: str | None, op_name: str) -> str:
     return combiner
 
 
-def _combined(
+def _combine(
     params: Any,
     rows: Tensor,
     ids: Tensor,
@@ -127,17 +128,17 @@ def _combined(
     combiner: str,
     max_norm: float | None,
 ) -> Tensor:
-    """The rows of a table that `ids` name, put together by `rows`, which are sorted."""
-    count = _in_order(rows)._spec.size
-    found = embedding_lookup(params, ids, max_norm=max_norm)
-    dtype, sizes = found._spec.dtype, found._spec.shape[1:]
-    computed, number = wide(dtype), rows._spec.size
-    found = to_dtype(found, computed)
+    """Combines the table rows selected by `ids`; `rows`, which are sorted, are the output rows."""
+    count = _check_sorted(rows)._spec.size
+    embedded = embedding_lookup(params, ids, max_norm=max_norm)
+    dtype, sizes = embedded._spec.dtype, embedded._spec.shape[1:]
+    wide_dtype, number = wide(dtype), rows._spec.size
+    embedded = to_dtype(embedded, wide_dtype)
     ones = (1,) * len(sizes)
     if weights is None:
-        weights = Tensor(np.ones(number, computed))
-    weights = reshape(to_dtype(weights, computed), shape=(number, *ones))
-    total = scatter_add(found * weights, rows, shape=(count, *sizes))
+        weights = Tensor(np.ones(number, wide_dtype))
+    weights = reshape(to_dtype(weights, wide_dtype), shape=(number, *ones))
+    total = scatter_add(embedded * weights, rows, shape=(count, *sizes))
     if combiner != "sum":
         parts = weights if combiner == "mean" else weights * weights
         divisor = scatter_add(parts, rows, shape=(count, *ones))
@@ -147,8 +148,8 @@ def _combined(
 
 
 @host_function(dynamic_shapes=True)
-def _in_order(rows: Tensor) -> Tensor:
-    """Something as long as there are rows, if they are sorted."""
+def _check_sorted(rows: Tensor) -> Tensor:
+    """Raises an error unless `rows` are sorted, and returns a tensor as long as the output."""
     values = np.asarray(rows)
     if np.any(np.diff(values) < 0):
         raise invalid(f"embedding_lookup_sparse: rows must be sorted. Received: {values.tolist()}.")
@@ -165,11 +166,11 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """As `embedding_lookup_sparse`, for ids of any number of axes, some of them not valid.
+    """Looks up sparse ids of any rank, some of which may be invalid.
 
-    Negative ids are left out, and unless the `combiner` is "sum" those whose weight is not above 0.
-    A row without ids has the embedding of `default_id`, or is zero if that is `None`. The ids are
-    put together along their last axis.
+    Negative ids are dropped. Unless the `combiner` is "sum", so are ids whose weight is not
+    positive. A row without ids has the embedding of `default_id`, or zeros if it is `None`. The ids
+    are combined along their last axis.
 
     >>> ids = tf.SparseTensor([[0, 0], [1, 0]], [2, -1], [2, 1])
     >>> table = tf.constant([[0.0], [1.0], [5.0]])
@@ -182,7 +183,7 @@ def safe_embedding_lookup_sparse(
         isinstance(embedding_weights, (list, tuple)) and not embedding_weights
     ):
         raise ValueError(
-            f"{op_name}: embedding_weights are missing. Received: {as_text(embedding_weights)}."
+            f"{op_name}: `embedding_weights` is required. Received: {as_text(embedding_weights)}."
         )
     if not isinstance(sparse_ids, SparseTensor):
         raise TypeError(
@@ -192,11 +193,11 @@ def safe_embedding_lookup_sparse(
     *front, last = sparse_ids.shape.as_list()
     table = (math.prod(front), last)
     ids, weights = sparse_reshape(sparse_ids, table), None
-    keep = _above(ids.values, -1)
+    keep = _greater(ids.values, -1)
     if sparse_weights is not None:
         weights = sparse_reshape(sparse_weights, table)
         if _combiner(combiner, op_name) != "sum":
-            keep = apply(ar.logical_and, (keep, _above(weights.values, 0)))
+            keep = apply(ar.logical_and, (keep, _greater(weights.values, 0)))
         weights = fill_empty_rows(retain(weights, keep), 1)[0]
     ids, empty = fill_empty_rows(retain(ids, keep), 0 if default_id is None else default_id)
     y = embedding_lookup_sparse(embedding_weights, ids, weights, combiner, max_norm)
@@ -207,5 +208,5 @@ def safe_embedding_lookup_sparse(
     return reshape(y, shape=(*front, *rest))
 
 
-def _above(x: Tensor, least: int) -> Tensor:
-    return apply(ar.greater, (x, as_tensor(least, x._spec.dtype)))
+def _greater(x: Tensor, threshold: int) -> Tensor:
+    return apply(ar.greater, (x, as_tensor(threshold, x._spec.dtype)))

@@ -1,4 +1,4 @@
-"""Pooling by a ratio that is no whole number: windows of two sizes, in random order."""
+"""Pooling by a fractional ratio: windows of two sizes, in random order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from retrograde.values.errors import invalid, to_list
 
 
 class FractionalMaxPool(NamedTuple):
-    """The result, and where its windows begin; the last element is where they end."""
+    """The output and the window boundaries along rows and columns."""
 
     output: Tensor
     row_pooling_sequence: Tensor
@@ -27,7 +27,7 @@ class FractionalMaxPool(NamedTuple):
 
 
 class FractionalAvgPool(FractionalMaxPool):
-    """The result, and where its windows begin; the last element is where they end."""
+    """The output and the window boundaries along rows and columns."""
 
 
 def fractional_max_pool(
@@ -38,15 +38,15 @@ def fractional_max_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalMaxPool:
-    """The largest cell of each window, `pooling_ratio` times fewer windows than cells.
+    """Computes the maximum of each window; the output is `pooling_ratio` times smaller.
 
-    The sizes of the windows are the two whole numbers next to the ratio, in random order; or with
-    `pseudo_random`, as even as can be, from a random start. If windows are `overlapping`, each has
-    one cell more, the first of the next. A `seed` other than 0 gives the same windows every time.
+    Window sizes are the two integers next to the ratio, in random order; with `pseudo_random` they
+    are spread evenly from a random start. If windows are `overlapping`, each also includes the
+    first element of the next window. A nonzero `seed` gives the same windows on every call.
     """
     windows = _sequences(value, pooling_ratio, pseudo_random, seed, "fractional_max_pool")
     x, rows, columns = windows
-    x, size, _ = _regular(x, rows, columns, overlapping)
+    x, size, _ = _equalize_windows(x, rows, columns, overlapping)
     y = apply(pooling.max_pool, (x,), {"windows": size})
     return FractionalMaxPool(y, Tensor(rows), Tensor(columns))
 
@@ -59,10 +59,10 @@ def fractional_avg_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalAvgPool:
-    """The average of each window; the windows are those of `fractional_max_pool`."""
+    """Computes the average of each window, with the windows of `fractional_max_pool`."""
     windows = _sequences(value, pooling_ratio, pseudo_random, seed, "fractional_avg_pool")
     x, rows, columns = windows
-    x, size, weights = _regular(x, rows, columns, overlapping)
+    x, size, weights = _equalize_windows(x, rows, columns, overlapping)
     x = x * Tensor(weights.astype(x._spec.dtype))
     y = apply(pooling.average_pool, (x,), {"windows": size})
     return FractionalAvgPool(y, Tensor(rows), Tensor(columns))
@@ -71,7 +71,7 @@ def fractional_avg_pool(
 def _sequences(
     value: Any, ratio: Any, pseudo_random: bool, seed: int, op_name: str
 ) -> tuple[Tensor, np.ndarray, np.ndarray]:
-    """The input, and where windows begin along its rows and columns."""
+    """Returns the input and the window boundaries along its rows and columns."""
     x = as_tensor(value)
     ratios = _ratios(ratio, op_name)
     if x.ndim != 4:
@@ -81,7 +81,7 @@ def _sequences(
     for n, r in zip(x._spec.shape[1:3], ratios, strict=True):
         count = int(n / r)
         if not count:
-            raise invalid(f"{op_name}: a ratio of {r} leaves nothing of {n} cells.")
+            raise invalid(f"{op_name}: a ratio of {r} leaves no windows over {n} elements.")
         draw = _even_bounds if pseudo_random else _shuffled_bounds
         bounds.append(draw(generator, n, count))
     return x, *bounds
@@ -109,17 +109,17 @@ def _shuffled_bounds(generator: np.random.Generator, n: int, count: int) -> np.n
 
 
 def _even_bounds(generator: np.random.Generator, n: int, count: int) -> np.ndarray:
-    start = int(generator.integers(count))  # in parts of a window, so that all is exact
-    places = (np.arange(count + 1, dtype=np.int64) * n + start) // count
-    return places - places[0]
+    start = int(generator.integers(count))  # in units of 1 / count, to stay in integers
+    bounds = (np.arange(count + 1, dtype=np.int64) * n + start) // count
+    return bounds - bounds[0]
 
 
-def _regular(
+def _equalize_windows(
     x: Tensor, rows: np.ndarray, columns: np.ndarray, overlapping: bool
 ) -> tuple[Tensor, Windows, np.ndarray]:
-    """`x` with cells repeated until all windows are equally large and lie side by side.
+    """Repeats elements until all windows have the same size and do not overlap.
 
-    The weights are 0 for repeated cells, and make up for them in the others.
+    The weights are 0 for repeated elements and scale the others so that averages stay correct.
     """
     sizes, weights = [], []
     for axis, bounds in ((1, rows), (2, columns)):
@@ -127,8 +127,8 @@ def _regular(
         lengths = ends - bounds[:-1]
         size = int(lengths.max())
         steps = np.arange(size)
-        cells = np.minimum(bounds[:-1, None] + steps, ends[:, None] - 1)
-        x = gather(x, Tensor(cells.reshape(-1)), axis=axis)
+        indices = np.minimum(bounds[:-1, None] + steps, ends[:, None] - 1)
+        x = gather(x, Tensor(indices.reshape(-1)), axis=axis)
         sizes.append(size)
         weights.append(((steps < lengths[:, None]) * (size / lengths[:, None])).reshape(-1))
     windows = Windows(tuple(sizes), tuple(sizes), ((0, 0), (0, 0)), (1, 1))

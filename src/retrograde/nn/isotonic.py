@@ -24,10 +24,11 @@ _DTYPES = tuple(d.name for d in dtypes.ALL if d.numpy_dtype in dtypes.REAL)
 def isotonic_regression(
     inputs: Any, decreasing: bool = True, axis: Any = -1
 ) -> tuple[Tensor, Tensor]:
-    """The sequence that never rises along `axis` and is closest to `inputs`; and its blocks.
+    """Fits the non-increasing sequence along `axis` that is closest to `inputs`.
 
-    Within a block all elements are replaced by their mean; the second result is the number of the
-    block. Without `decreasing` the sequence never falls. Integers become floats.
+    Returns the sequence and the block number of each element; within a block all elements are
+    replaced by their mean. Without `decreasing` the sequence is non-decreasing. Integers become
+    floats.
 
     >>> y, blocks = tf.nn.isotonic_regression([3.0, 1.0, 2.0])
     >>> y.numpy(), blocks.numpy()
@@ -42,20 +43,20 @@ def isotonic_regression(
         return reshape(y, shape=()), reshape(blocks, shape=())
     axis = axis_of(axis, x, "isotonic_regression")
     perm = (*(i for i in range(x.ndim) if i != axis), axis)
-    back = tuple(np.argsort(perm).tolist())
+    inverse = tuple(np.argsort(perm).tolist())
     rows = transpose(x, perm=perm)
     blocks = apply(pooled_blocks, (rows if decreasing else -rows,))
-    return transpose(_means(rows, blocks), perm=back), transpose(blocks, perm=back)
+    return transpose(_block_means(rows, blocks), perm=inverse), transpose(blocks, perm=inverse)
 
 
-def _means(x: Tensor, blocks: Tensor) -> Tensor:
-    """Each element of the last axis replaced by the mean of its block."""
+def _block_means(x: Tensor, blocks: Tensor) -> Tensor:
+    """Replaces each element of the last axis by the mean of its block."""
     dtype, shape, size = x._spec.dtype, x._spec.shape, x._spec.size
     if not size:
         return apply(identity, (x,))
     rows = reshape(blocks, shape=(size // shape[-1], shape[-1]))
-    places = reshape(apply(offset, (rows,), {"size": shape[-1], "axis": 0}), shape=(size,))
+    segments = reshape(apply(offset, (rows,), {"size": shape[-1], "axis": 0}), shape=(size,))
     flat = reshape(to_dtype(x, wide(dtype)), shape=(size,))
-    sums, counts = (scatter_add(v, places, shape=(size,)) for v in (flat, ones_like(flat)))
+    sums, counts = (scatter_add(v, segments, shape=(size,)) for v in (flat, ones_like(flat)))
     means = sums / apply(maximum, (counts, ones_like(counts)))
-    return reshape(to_dtype(gather(means, places, axis=0), dtype), shape=shape)
+    return reshape(to_dtype(gather(means, segments, axis=0), dtype), shape=shape)

@@ -1,4 +1,4 @@
-"""Losses of single examples made into one number. There is one replica."""
+"""Reduction of per-example losses to one number. There is always one replica."""
 
 from __future__ import annotations
 
@@ -21,29 +21,28 @@ from retrograde.values.errors import invalid
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
 ) -> Tensor:
-    """The sum of `per_example_loss`, weighed by `sample_weight`, over the size of the batch.
+    """Sums `per_example_loss`, weighted by `sample_weight`, and divides by the batch size.
 
-    That is the number of rows unless `global_batch_size` is given. A weight may stand for a whole
-    row of losses.
+    The batch size is the number of rows unless `global_batch_size` is given. A weight may apply to
+    a whole row of losses.
 
     >>> tf.nn.compute_average_loss([1.0, 2.0], sample_weight=[1.0, 3.0]).numpy()
     np.float32(3.5)
     """
-    losses = _floats(per_example_loss)
+    losses = _as_floats(per_example_loss)
     if not losses.ndim:
         raise ValueError(
-            "compute_average_loss: expected a loss for each example, with at least one axis. "
-            f"Received: {losses}."
+            f"compute_average_loss: expected per-example losses of rank >= 1. Received: {losses}."
         )
     dtype = losses._spec.dtype
     if sample_weight is not None:
-        losses = losses * _aligned(to_dtype(as_tensor(sample_weight), dtype), losses)
+        losses = losses * _match_rank(to_dtype(as_tensor(sample_weight), dtype), losses)
     size = losses._spec.shape[0] if global_batch_size is None else global_batch_size
     return apply(ar.divide_no_nan, (_sum(losses), to_dtype(_batch_size(size), dtype)))
 
 
-def _aligned(weights: Tensor, losses: Tensor) -> Tensor:
-    """Weights with one axis more or less at the end, if it takes that to fit."""
+def _match_rank(weights: Tensor, losses: Tensor) -> Tensor:
+    """Adds or removes a last axis of size 1 if the weights need it to match the losses."""
     shape = weights._spec.shape
     if weights.ndim == losses.ndim + 1 and shape[-1] == 1:
         return reshape(weights, shape=shape[:-1])
@@ -73,16 +72,16 @@ def _batch_size(value: Any) -> Tensor:
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of `regularization_loss`, over the number of replicas.
+    """Sums `regularization_loss` and divides by the number of replicas.
 
     >>> tf.nn.scale_regularization_loss([1.0, 2.0]).numpy()
     np.float32(3.0)
     """
-    return _sum(_floats(regularization_loss))
+    return _sum(_as_floats(regularization_loss))
 
 
-def _floats(value: Any) -> Tensor:
-    """`value` as a tensor; integers become float64, as when they are divided."""
+def _as_floats(value: Any) -> Tensor:
+    """Converts `value` to a tensor; integers become float64, as in division."""
     x = as_tensor(value)
     return to_dtype(x, np.dtype(np.float64)) if x._spec.dtype in dtypes.INTEGER else x
 

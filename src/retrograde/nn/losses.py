@@ -25,11 +25,11 @@ from retrograde.values.errors import invalid
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of `labels`, a distribution along `axis`, and `softmax(logits)`.
+    """Computes the cross entropy of `labels`, a distribution along `axis`, and `softmax(logits)`.
 
-    Gradients flow to the labels too; use `tf.stop_gradient` where they should not. Labels are cast
-    to the dtype of the logits, and a single row of them serves all rows of logits. A label of 0
-    counts nothing, even where its logit is minus infinity.
+    Gradients also flow to the labels; use `tf.stop_gradient` to prevent this. Labels are cast to
+    the dtype of the logits, and a single row of labels broadcasts to all rows of logits. A label of
+    0 contributes 0 even if its logit is -Inf.
 
     >>> tf.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[2.0, 2.0]]).numpy()
     array([0.6931472], dtype=float32)
@@ -37,31 +37,31 @@ def softmax_cross_entropy_with_logits(
     x = as_tensor(logits)
     y = to_dtype(as_tensor(labels), x._spec.dtype)
     axis = axis_of(-1 if axis is None else axis, x, "softmax_cross_entropy_with_logits")
-    x, y = _last(x, axis), _last(y, axis if y.ndim == x.ndim else -1)
+    x, y = _move_to_last(x, axis), _move_to_last(y, axis if y.ndim == x.ndim else -1)
     if y._spec.shape != x._spec.shape:
-        y = _spread_labels(y, x)
+        y = _broadcast_labels(y, x)
     return apply(normalization.softmax_cross_entropy, (y, x))
 
 
-def _last(x: Tensor, axis: int) -> Tensor:
-    """`x` with `axis` moved to the end."""
+def _move_to_last(x: Tensor, axis: int) -> Tensor:
+    """Moves `axis` to the end."""
     if axis in (-1, x.ndim - 1):
         return x
     return transpose(x, perm=(*(i for i in range(x.ndim) if i != axis), axis))
 
 
-def _spread_labels(labels: Tensor, logits: Tensor) -> Tensor:
-    """Labels in the shape of the logits: as matrices, one row or one class stands for all."""
+def _broadcast_labels(labels: Tensor, logits: Tensor) -> Tensor:
+    """Broadcasts labels to the shape of the logits, both seen as matrices."""
     shape = logits._spec.shape
-    wanted = (math.prod(shape[:-1]), shape[-1])
-    given = labels._spec.shape
-    given = (math.prod(given[:-1]), given[-1] if given else 0)
-    if any(n not in (1, m) for n, m in zip(given, wanted, strict=True)):
+    target = (math.prod(shape[:-1]), shape[-1])
+    current = labels._spec.shape
+    current = (math.prod(current[:-1]), current[-1] if current else 0)
+    if any(n not in (1, m) for n, m in zip(current, target, strict=True)):
         raise invalid(
             "softmax_cross_entropy_with_logits: logits and labels must be broadcastable. "
             f"Received: logits of shape {shape}, labels of shape {labels._spec.shape}."
         )
-    matrix = broadcast_to(reshape(labels, shape=given), shape=wanted)
+    matrix = broadcast_to(reshape(labels, shape=current), shape=target)
     return reshape(matrix, shape=shape)
 
 
@@ -71,13 +71,13 @@ _LABEL_DTYPES = frozenset({np.dtype(np.int32), np.dtype(np.int64)})
 def sparse_softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of `labels`, one class each, and `softmax(logits)` along the last axis.
+    """Computes the cross entropy of class `labels` and `softmax(logits)` along the last axis.
 
     >>> tf.nn.sparse_softmax_cross_entropy_with_logits([1], [[2.0, 2.0]]).numpy()
     array([0.6931472], dtype=float32)
     """
     op_name = "sparse_softmax_cross_entropy_with_logits"
-    _provided(labels, logits, op_name)
+    _check_provided(labels, logits, op_name)
     y, x = as_tensor(labels), as_tensor(logits)
     shape = x._spec.shape
     if not shape:
@@ -95,7 +95,7 @@ def sparse_softmax_cross_entropy_with_logits(
     return apply(normalization.sparse_softmax_cross_entropy, (y, x))
 
 
-def _provided(labels: Any, logits: Any, op_name: str) -> None:
+def _check_provided(labels: Any, logits: Any, op_name: str) -> None:
     if labels is None or logits is None:
         raise ValueError(
             f"{op_name}: both `labels` and `logits` must be provided. Received: "
@@ -103,8 +103,8 @@ def _provided(labels: Any, logits: Any, op_name: str) -> None:
         )
 
 
-def _same_shape(labels: Any, logits: Any, op_name: str) -> tuple[Tensor, Tensor]:
-    _provided(labels, logits, op_name)
+def _check_same_shape(labels: Any, logits: Any, op_name: str) -> tuple[Tensor, Tensor]:
+    _check_provided(labels, logits, op_name)
     y, x = as_tensor(labels), as_tensor(logits)
     if y._spec.shape != x._spec.shape:
         raise ValueError(
@@ -118,42 +118,43 @@ def _same_shape(labels: Any, logits: Any, op_name: str) -> tuple[Tensor, Tensor]
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of `labels` between 0 and 1 and `sigmoid(logits)`, without overflow.
+    """Computes the cross entropy of `labels` in [0, 1] and `sigmoid(logits)` without overflow.
 
     >>> tf.nn.sigmoid_cross_entropy_with_logits([1.0, 0.0], [1000.0, 1000.0]).numpy()
     array([   0., 1000.], dtype=float32)
     """
-    y, x = _same_shape(labels, logits, "sigmoid_cross_entropy_with_logits")
-    positive, tail = _sides(x)
-    # One product for max(x, 0) - x * y, so that nothing but the tail is left of a gradient.
+    y, x = _check_same_shape(labels, logits, "sigmoid_cross_entropy_with_logits")
+    positive, tail = _softplus_parts(x)
+    # max(x, 0) - x * y as one product, so that only the tail remains in the gradient.
     return x * (to_dtype(positive, x._spec.dtype) - y) + tail
 
 
-def _sides(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Where x is not negative, and `log(1 + exp(-|x|))`; with `max(x, 0)`, that is softplus(x).
+def _softplus_parts(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns `x >= 0` and `log(1 + exp(-|x|))`, which give softplus(x) together with `max(x, 0)`.
 
-    At 0 both take the side of positive x, or the halves of the gradient would not add up.
+    At 0 both use the derivative for positive x; otherwise the halves of the gradient would not add
+    up.
     """
     positive = apply(ar.greater_equal, (x, zeros_like(x)))
-    minus_size = apply(ar.select, (positive, -x, x))
-    return positive, apply(el.softplus, (minus_size,))
+    negative_abs = apply(ar.select, (positive, -x, x))
+    return positive, apply(el.softplus, (negative_abs,))
 
 
 def weighted_cross_entropy_with_logits(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
 ) -> Tensor:
-    """`sigmoid_cross_entropy_with_logits`, with positive labels counted `pos_weight` times."""
-    y, x = _same_shape(labels, logits, "weighted_cross_entropy_with_logits")
+    """Computes the sigmoid cross entropy with positive labels weighted by `pos_weight`."""
+    y, x = _check_same_shape(labels, logits, "weighted_cross_entropy_with_logits")
     y, weight = one_dtype((y, pos_weight))
-    negative, tail = _sides(-x)
-    above_of_minus = apply(ar.mask, (-x, negative))
-    return (1 - y) * x + (1 + (weight - 1) * y) * (tail + above_of_minus)
+    negative, tail = _softplus_parts(-x)
+    negative_part = apply(ar.mask, (-x, negative))
+    return (1 - y) * x + (1 + (weight - 1) * y) * (tail + negative_part)
 
 
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """`exp(log_input) - log_input * targets`: how unlikely `targets` are under a Poisson law.
+    """Computes the Poisson log loss, `exp(log_input) - log_input * targets`.
 
     With `compute_full_loss`, Stirling's approximation of log(targets!) is added where targets
     exceed 1.
@@ -174,7 +175,7 @@ def log_poisson_loss(
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of squares.
+    """Computes half the sum of squares.
 
     >>> tf.nn.l2_loss([3.0, 4.0]).numpy()
     np.float32(12.5)
@@ -182,5 +183,5 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     x = as_tensor(t)
     if x._spec.dtype not in dtypes.FLOATING:
         raise invalid(f"l2_loss: dtype {dtype_name(x)} is not supported. Expected a float dtype.")
-    everywhere = {"axis": tuple(range(x.ndim)), "keepdims": False}
-    return apply(reduction.sum, (apply(ar.square, (x,)),), everywhere) / 2.0
+    all_axes = {"axis": tuple(range(x.ndim)), "keepdims": False}
+    return apply(reduction.sum, (apply(ar.square, (x,)),), all_axes) / 2.0

@@ -1,4 +1,4 @@
-"""Dilation and erosion: convolutions with a maximum in place of the sum."""
+"""Morphological dilation and erosion: convolutions with a maximum instead of a sum."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def dilation2d(
     dilations: Sequence[int],
     name: str | None = None,
 ) -> Tensor:
-    """The largest sum of a cell and its element of `filters`, in each window.
+    """Computes the maximum over each window of the input plus `filters`.
 
-    `filters` is `(height, width, channels)`. The gradient goes to the first of several largest.
+    `filters` has the shape `(height, width, channels)`. In a tie the gradient goes to the first
+    maximum.
 
     >>> x = tf.reshape([1.0, 5.0, 2.0], [1, 1, 3, 1])
     >>> w = tf.reshape([0.0, 1.0], [1, 2, 1])
@@ -52,9 +53,9 @@ def erosion2d(
     dilations: Sequence[int],
     name: str | None = None,
 ) -> Tensor:
-    """The smallest difference of a cell and its element of `filters`, in each window.
+    """Computes the minimum over each window of the input minus the flipped `filters`.
 
-    `filters` is `(height, width, channels)`, and laid over the cells back to front.
+    `filters` has the shape `(height, width, channels)`.
     """
     x, w = one_dtype((value, filters))
     w = reverse(w, axis=(0, 1)) if w.ndim == 3 else w
@@ -77,20 +78,20 @@ def _dilation(
     layout = Layout.of(data_format, 2, op_name)
     x, w = one_dtype((input, filters))
     _check(x, w, op_name)
-    strides = layout.along_space(strides, "strides")
-    dilations = layout.along_space(dilations, "dilations")
+    strides = layout.per_spatial_axis(strides, "strides")
+    dilations = layout.per_spatial_axis(dilations, "dilations")
     space, taps = x._spec.shape[1:3], w._spec.shape[:2]
     windows = layout.windows(padding, space, taps, strides, dilations)
-    seen = apply(take_patches, (x,), {"windows": windows})
-    batch, rows, columns, height, width, channels = seen._spec.shape
+    patches = apply(take_patches, (x,), {"windows": windows})
+    batch, rows, columns, height, width, channels = patches._spec.shape
     shape = (batch, rows * columns, height * width, channels)
-    seen = reshape(seen + w, shape=shape)
+    patches = reshape(patches + w, shape=shape)
     if any(map(any, windows.padding)):
-        inside, lowest = _inside(windows, space), Tensor(_lowest(seen._spec.dtype))
+        inside, lowest = _inside(windows, space), Tensor(_lowest(patches._spec.dtype))
         inside = inside.reshape(1, rows * columns, height * width, 1)
-        seen = apply(ar.select, (Tensor(inside), seen, lowest))
-    whole = Windows((1, height * width), (1, height * width), ((0, 0), (0, 0)), (1, 1))
-    y = apply(max_pool, (seen,), {"windows": whole})
+        patches = apply(ar.select, (Tensor(inside), patches, lowest))
+    one_window = Windows((1, height * width), (1, height * width), ((0, 0), (0, 0)), (1, 1))
+    y = apply(max_pool, (patches,), {"windows": one_window})
     return reshape(y, shape=(batch, rows, columns, channels))
 
 
@@ -99,18 +100,18 @@ def _check(x: Tensor, w: Tensor, op_name: str) -> None:
         raise invalid(f"{op_name}: the input must have 4 axes. Received: shape {x._spec.shape}.")
     if w.ndim != 3 or 0 in w._spec.shape[:2]:
         raise invalid(
-            f"{op_name}: filters must have 3 axes, and at least one tap. Received: shape "
+            f"{op_name}: filters must have 3 axes and must not be empty. Received: shape "
             f"{w._spec.shape}."
         )
     if x._spec.shape[-1] != w._spec.shape[-1]:
         raise invalid(
-            f"{op_name}: the input has {x._spec.shape[-1]} channels, the filters "
-            f"{w._spec.shape[-1]}. Expected as many."
+            f"{op_name}: the input has {x._spec.shape[-1]} channels, but the filters have "
+            f"{w._spec.shape[-1]}. Expected the same number."
         )
 
 
 def _inside(windows: Windows, space: tuple[int, ...]) -> np.ndarray:
-    """At each position, which taps see a cell, not padding."""
+    """Returns, for each window, which taps lie on the input and not on padding."""
     ones = np.ones((1, *space, 1), np.float32)
     return take_patches(ones, windows=windows) > 0
 

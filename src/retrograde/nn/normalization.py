@@ -1,4 +1,4 @@
-"""Moments and normalisation."""
+"""Moments, batch normalization and local response normalization."""
 
 from __future__ import annotations
 
@@ -25,43 +25,43 @@ _FLOAT32 = np.dtype(np.float32)
 _HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
 
-def _over(primitive: Primitive, x: Tensor, axes: Any, keepdims: bool = True) -> Tensor:
+def _reduce(primitive: Primitive, x: Tensor, axes: Any, keepdims: bool = True) -> Tensor:
     return apply(primitive, (x,), {"axis": axes_of(axes, x, "moments"), "keepdims": bool(keepdims)})
 
 
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance over `axes`; `shift` is ignored, as in TensorFlow.
+    """Computes the mean and the variance over `axes`; `shift` is ignored, as in TensorFlow.
 
     >>> [m.numpy() for m in tf.nn.moments([1.0, 2.0, 6.0], axes=[0])]
     [np.float32(3.0), np.float32(4.6666665)]
     """
     x = as_tensor(x)
     dtype = x._spec.dtype
-    x = _widened(x)
-    mean = _over(reduction.mean, x, axes)
+    x = _to_full_precision(x)
+    mean = _reduce(reduction.mean, x, axes)
     distance = apply(ar.squared_difference, (x, mean))
-    variance = _over(reduction.mean, distance, axes, keepdims)
-    mean = mean if keepdims else _squeezed(mean, axes)
+    variance = _reduce(reduction.mean, distance, axes, keepdims)
+    mean = mean if keepdims else _squeeze(mean, axes)
     return to_dtype(mean, dtype), to_dtype(variance, dtype)
 
 
-def _widened(x: Tensor) -> Tensor:
-    """`x`, as float32 if it has half precision."""
+def _to_full_precision(x: Tensor) -> Tensor:
+    """Converts half precision to float32."""
     return to_dtype(x, _FLOAT32) if x._spec.dtype in _HALF else x
 
 
-def _squeezed(x: Tensor, axes: Any) -> Tensor:
-    """`x` without `axes`, each of size 1."""
-    gone = axes_of(axes, x, "moments")
-    return reshape(x, shape=tuple(n for i, n in enumerate(x._spec.shape) if i not in gone))
+def _squeeze(x: Tensor, axes: Any) -> Tensor:
+    """Removes `axes`, each of size 1."""
+    removed = axes_of(axes, x, "moments")
+    return reshape(x, shape=tuple(n for i, n in enumerate(x._spec.shape) if i not in removed))
 
 
 def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance over `axes`, each element counted with its weight.
+    """Computes the weighted mean and variance over `axes`.
 
     Both are 0 where the weights add up to 0.
 
@@ -72,36 +72,38 @@ def weighted_moments(
     x, weights = as_tensor(x), as_tensor(frequency_weights)
     dtype = x._spec.dtype
     if dtype not in dtypes.NUMERIC:
-        raise invalid(f"weighted_moments: expected numbers. Received: {dtypes.of(dtype).name}.")
-    x = _widened(x)
+        raise invalid(
+            f"weighted_moments: expected a numeric dtype. Received: {dtypes.of(dtype).name}."
+        )
+    x = _to_full_precision(x)
     weights = to_dtype(weights, x._spec.dtype)
     weights = weights + zeros_like(x)
-    total = _over(reduction.sum, weights, axes)
-    mean = ar.divide_no_nan(_over(reduction.sum, weights * x, axes), total)
+    total = _reduce(reduction.sum, weights, axes)
+    mean = ar.divide_no_nan(_reduce(reduction.sum, weights * x, axes), total)
     distance = weights * apply(ar.squared_difference, (x, mean))
-    variance = ar.divide_no_nan(_over(reduction.sum, distance, axes), total)
+    variance = ar.divide_no_nan(_reduce(reduction.sum, distance, axes), total)
     if not keepdims:
-        mean, variance = _squeezed(mean, axes), _squeezed(variance, axes)
+        mean, variance = _squeeze(mean, axes), _squeeze(variance, axes)
     return to_dtype(mean, dtype), to_dtype(variance, dtype)
 
 
 def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """What `normalize_moments` needs: the count, the sum and the sum of squares, and the shift.
+    """Returns the count, the sum, the sum of squares and the shift for `normalize_moments`.
 
-    Both sums are those of `x - shift` if a shift is given.
+    Both sums are of `x - shift` if a shift is given.
     """
     x = as_tensor(x)
-    places = axes_of(to_list("sufficient_statistics", axes), x, "sufficient_statistics")
-    count = Tensor(x._spec.dtype.type(reduction.count(x._array, places)))
-    moved, shift = (x, None) if shift is None else _shifted(x, shift)
-    total = _over(reduction.sum, moved, places, keepdims)
-    squares = apply(ar.square, (moved,))
-    return count, total, _over(reduction.sum, squares, places, keepdims), shift
+    axes = axes_of(to_list("sufficient_statistics", axes), x, "sufficient_statistics")
+    count = Tensor(x._spec.dtype.type(reduction.count(x._array, axes)))
+    shifted, shift = (x, None) if shift is None else _shift(x, shift)
+    total = _reduce(reduction.sum, shifted, axes, keepdims)
+    squares = apply(ar.square, (shifted,))
+    return count, total, _reduce(reduction.sum, squares, axes, keepdims), shift
 
 
-def _shifted(x: Tensor, shift: Any) -> tuple[Tensor, Tensor]:
+def _shift(x: Tensor, shift: Any) -> tuple[Tensor, Tensor]:
     shift = as_tensor(shift, None if tensor_or_variable(shift) is not None else x._spec.dtype)
     return x - shift, apply(identity, (shift,))
 
@@ -109,7 +111,7 @@ def _shifted(x: Tensor, shift: Any) -> tuple[Tensor, Tensor]:
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance from sufficient statistics.
+    """Computes the mean and the variance from sufficient statistics.
 
     >>> [m.numpy() for m in tf.nn.normalize_moments(4.0, 2.0, 10.0, shift=1.0)]
     [np.float32(1.5), np.float32(2.25)]
@@ -130,7 +132,7 @@ def batch_normalization(
     variance_epsilon: Any,
     name: str | None = None,
 ) -> Tensor:
-    """`(x - mean) / sqrt(variance + variance_epsilon) * scale + offset`.
+    """Computes `(x - mean) / sqrt(variance + variance_epsilon) * scale + offset`.
 
     `offset` and `scale` may be `None`. The result has the dtype of `x`.
 
@@ -139,8 +141,8 @@ def batch_normalization(
     """
     x = as_tensor(x)
     dtype = x._spec.dtype
-    mean, variance = (_like(v, dtype) for v in (mean, variance))
-    offset, scale = (None if v is None else _like(v, dtype) for v in (offset, scale))
+    mean, variance = (_as_tensor_like(v, dtype) for v in (mean, variance))
+    offset, scale = (None if v is None else _as_tensor_like(v, dtype) for v in (offset, scale))
     factor = apply(el.rsqrt, (as_tensor(variance + variance_epsilon),))
     if scale is not None:
         factor = factor * scale
@@ -148,40 +150,40 @@ def batch_normalization(
     return x * to_dtype(factor, dtype) + to_dtype(shift, dtype)
 
 
-def _like(value: Any, dtype: np.dtype) -> Tensor:
-    """`value` as a tensor; numbers and arrays take `dtype`."""
+def _as_tensor_like(value: Any, dtype: np.dtype) -> Tensor:
+    """Converts `value` to a tensor; Python numbers and arrays take `dtype`."""
     return as_tensor(value, hint=dtype)
 
 
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """`value` with one bias added for each channel.
+    """Adds one bias per channel to `value`.
 
-    Channels lie along the last axis, or along the second with a `data_format` that starts "NC".
+    Channels are the last axis, or the second if `data_format` starts with "NC".
 
     >>> tf.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0]).numpy()
     array([[11., 22.],
            [13., 24.]], dtype=float32)
     """
-    second = _channels_second(data_format)
+    channels_first = _is_channels_first(data_format)
     x, b = same_dtype(value, bias)
     if x.ndim < 2:
         raise invalid(f"bias_add: value must be at least 2D. Received: shape {x._spec.shape}.")
     if b.ndim != 1:
         raise invalid(f"bias_add: biases must be 1D. Received: shape {b._spec.shape}.")
-    axis = 1 if second else x.ndim - 1
+    axis = 1 if channels_first else x.ndim - 1
     if b._spec.shape[0] != x._spec.shape[axis]:
         raise invalid(
             f"bias_add: {b._spec.shape[0]} biases for the {x._spec.shape[axis]} channels along "
-            f"axis {axis} of shape {x._spec.shape}. Expected as many."
+            f"axis {axis} of shape {x._spec.shape}. Expected the same number."
         )
     if axis != x.ndim - 1:
         b = reshape(b, shape=(b._spec.shape[0], *(1,) * (x.ndim - 2)))
     return apply(ar.add, (x, b))
 
 
-def _channels_second(data_format: str | None) -> bool:
+def _is_channels_first(data_format: str | None) -> bool:
     if data_format is None:
         return False
     form = data_format if isinstance(data_format, str) else ""
@@ -205,7 +207,7 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: bool,
     name: str | None = None,
 ) -> Tensor:
-    """`batch_normalization` with the offset `beta`, and scaled by `gamma` if it is asked for."""
+    """Computes `batch_normalization` with offset `beta`, scaled by `gamma` on request."""
     scale = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
 
@@ -218,9 +220,9 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """`input / (bias + alpha * s) ** beta`, with the sum `s` of the squares of nearby channels.
+    """Computes `input / (bias + alpha * s) ** beta`, where `s` sums the squares of nearby channels.
 
-    Channels up to `depth_radius` away are near.
+    Channels up to `depth_radius` away are included.
 
     >>> x = tf.reshape([1.0, 2.0, 2.0], [1, 1, 1, 3])
     >>> tf.nn.local_response_normalization(x, depth_radius=1, bias=0.0).numpy().ravel()
@@ -236,9 +238,9 @@ def local_response_normalization(
             "local_response_normalization: depth_radius must not be negative. Received: "
             f"{as_text(depth_radius)}."
         )
-    dtype, wide = x._spec.dtype, _widened(x)
-    places = np.arange(x._spec.shape[-1])
-    near = abs(places[:, None] - places) <= as_int(depth_radius, "depth_radius")
+    dtype, wide = x._spec.dtype, _to_full_precision(x)
+    channels = np.arange(x._spec.shape[-1])
+    near = abs(channels[:, None] - channels) <= as_int(depth_radius, "depth_radius")
     squares = apply(ar.square, (wide,))
     total = apply(matmul, (squares, Tensor(near.astype(wide._spec.dtype))))
     return to_dtype(wide * (total * alpha + bias) ** -beta, dtype)

@@ -29,7 +29,7 @@ def max_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest cell of each window over `input`, `(batch, width, channels)`.
+    """Computes the maximum of each window over `input`, `(batch, width, channels)`.
 
     >>> tf.nn.max_pool1d([[[1.0], [3.0], [2.0], [0.0]]], 2, 2, "VALID").numpy().ravel()
     array([3., 2.], dtype=float32)
@@ -46,11 +46,11 @@ def max_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest cell of each window over `input`, `(batch, height, width, channels)`.
+    """Computes the maximum of each window over `input`, `(batch, height, width, channels)`.
 
-    The gradient goes to the first of several largest cells. `padding` is "SAME", "VALID" or a list
-    with one pair for each axis; what is padding never counts. Windows may span channels instead of
-    cells, with `ksize` and `strides` of `[1, 1, 1, depth]`.
+    In a tie the gradient goes to the first maximum. `padding` is "SAME", "VALID" or a list with one
+    pair per axis; padding is never the maximum. Windows can span channels instead of pixels, with
+    `ksize` and `strides` of `[1, 1, 1, depth]`.
 
     >>> x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
     >>> tf.nn.max_pool2d(x, ksize=2, strides=2, padding="VALID").numpy().squeeze()
@@ -69,7 +69,10 @@ def max_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest cell of each window over `input`, `(batch, depth, height, width, channels)`."""
+    """Computes the maximum of each window over 3-D `input`.
+
+    `input` has the shape `(batch, depth, height, width, channels)`.
+    """
     layout = Layout.of(data_format, 3, "max_pool3d")
     return _pool(ops.max_pool, input, ksize, strides, padding, layout)
 
@@ -82,9 +85,9 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool1d`, `max_pool2d` or `max_pool3d`, by the number of axes that `input` has."""
+    """Calls `max_pool1d`, `max_pool2d` or `max_pool3d`, depending on the rank of `input`."""
     x = as_tensor(input)
-    layout = Layout.of(data_format, _space_axes(x, "max_pool"), "max_pool")
+    layout = Layout.of(data_format, _num_spatial_axes(x, "max_pool"), "max_pool")
     return _pool(ops.max_pool, x, ksize, strides, padding, layout, explicit=layout.ndim < 3)
 
 
@@ -96,9 +99,9 @@ def avg_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The average of the cells in each window over `input`, `(batch, width, channels)`.
+    """Computes the average of each window over `input`, `(batch, width, channels)`.
 
-    Padding counts neither in the sum nor in the number of cells.
+    Padding counts neither in the sum nor in the number of elements.
 
     >>> tf.nn.avg_pool1d([[[1.0], [2.0], [6.0]]], 2, 2, "SAME").numpy().ravel()
     array([1.5, 6. ], dtype=float32)
@@ -115,9 +118,9 @@ def avg_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The average of the cells in each window over `input`, `(batch, height, width, channels)`.
+    """Computes the average of each window over `input`, `(batch, height, width, channels)`.
 
-    Padding counts neither in the sum nor in the number of cells.
+    Padding counts neither in the sum nor in the number of elements.
     """
     layout = Layout.of(data_format, 2, "avg_pool2d")
     return _pool(ops.average_pool, input, ksize, strides, padding, layout)
@@ -131,7 +134,10 @@ def avg_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """As `avg_pool2d`, for `input` of `(batch, depth, height, width, channels)`."""
+    """Computes the average of each window over 3-D `input`.
+
+    `input` has the shape `(batch, depth, height, width, channels)`. Padding does not count.
+    """
     layout = Layout.of(data_format, 3, "avg_pool3d")
     return _pool(ops.average_pool, input, ksize, strides, padding, layout)
 
@@ -144,13 +150,13 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, by the number of axes that `input` has."""
+    """Calls `avg_pool1d`, `avg_pool2d` or `avg_pool3d`, depending on the rank of `input`."""
     x = as_tensor(input)
-    layout = Layout.of(data_format, _space_axes(x, "avg_pool"), "avg_pool")
+    layout = Layout.of(data_format, _num_spatial_axes(x, "avg_pool"), "avg_pool")
     return _pool(ops.average_pool, x, ksize, strides, padding, layout)
 
 
-def _space_axes(x: Tensor, op_name: str) -> int:
+def _num_spatial_axes(x: Tensor, op_name: str) -> int:
     if x.ndim not in (3, 4, 5):
         raise ValueError(
             f"{op_name}: the input must have 3, 4 or 5 axes. Received: shape {x._spec.shape}."
@@ -168,9 +174,9 @@ def pool(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The largest cell ("MAX") or the average ("AVG") of each window over one to three axes.
+    """Computes the maximum ("MAX") or average ("AVG") of each window over one to three axes.
 
-    The cells of a window are `dilations` apart.
+    The elements of a window are `dilations` apart.
     """
     primitives = {"MAX": ops.max_pool, "AVG": ops.average_pool}
     if pooling_type not in primitives:
@@ -179,8 +185,8 @@ def pool(
     x = as_tensor(input)
     if len(size) not in (1, 2, 3) or x.ndim != len(size) + 2:
         raise ValueError(
-            f"pool: a window of {len(size)} axes over an input of shape {x._spec.shape}. Expected "
-            "1, 2 or 3 axes, and two more in the input."
+            f"pool: the window has {len(size)} axes and the input has shape {x._spec.shape}. "
+            "Expected 1, 2 or 3 window axes, and two more axes in the input."
         )
     layout = Layout.of(data_format, len(size), "pool")
     explicit = pooling_type == "MAX" and layout.ndim < 3
@@ -198,15 +204,15 @@ def _pool(
     dilations: Any = None,
 ) -> Tensor:
     x = layout.to_last(_checked(input, layout))
-    depth = _depth(ksize, strides, layout) if primitive is ops.max_pool else 1
+    depth = _channels_per_window(ksize, strides, layout) if primitive is ops.max_pool else 1
     if depth > 1 and x._spec.shape[-1] % depth == 0 and padding in ("SAME", "VALID"):
         return layout.from_last(_max_over_channels(x, depth))
     windows = _windows(x, ksize, strides, padding, layout, explicit, dilations)
     return layout.from_last(apply(primitive, (x,), {"windows": windows}))
 
 
-def _depth(ksize: Any, strides: Any, layout: Layout) -> int:
-    """How many channels a window spans, if it spans nothing else and they lie side by side."""
+def _channels_per_window(ksize: Any, strides: Any, layout: Layout) -> int:
+    """Returns how many channels a window spans, if it spans nothing else and does not overlap."""
     lists = [list(value) if isinstance(value, (list, tuple)) else [] for value in (ksize, strides)]
     if any(len(value) != layout.ndim + 2 for value in lists):
         return 1
@@ -217,11 +223,11 @@ def _depth(ksize: Any, strides: Any, layout: Layout) -> int:
 
 
 def _max_over_channels(x: Tensor, depth: int) -> Tensor:
-    *places, channels = x._spec.shape
+    *leading, channels = x._spec.shape
     windows = Windows((depth,), (depth,), ((0, 0),), (1,))
-    flat = reshape(x, shape=(math.prod(places), channels, 1))
+    flat = reshape(x, shape=(math.prod(leading), channels, 1))
     y = apply(ops.max_pool, (flat,), {"windows": windows})
-    return reshape(y, shape=(*places, channels // depth))
+    return reshape(y, shape=(*leading, channels // depth))
 
 
 def _checked(input: Any, layout: Layout) -> Tensor:
@@ -243,21 +249,21 @@ def _windows(
     explicit: bool = False,
     dilations: Any = None,
 ) -> Windows:
-    size = layout.along_space(ksize, "ksize")
-    strides = layout.along_space(strides, "strides")
-    dilations = layout.along_space(dilations, "dilations")
+    size = layout.per_spatial_axis(ksize, "ksize")
+    strides = layout.per_spatial_axis(strides, "strides")
+    dilations = layout.per_spatial_axis(dilations, "dilations")
     windows = layout.windows(padding, x._spec.shape[1:-1], size, strides, dilations, explicit)
     extents = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
     if any(max(pair) >= n for pair, n in zip(windows.padding, extents, strict=True) if any(pair)):
         raise invalid(
-            f"{layout.op_name}: padding has to be smaller than the window. Received: "
+            f"{layout.op_name}: padding must be smaller than the window. Received: "
             f"{list(windows.padding)} for {shown(list(size))}."
         )
     return windows
 
 
 class MaxPoolWithArgmax(NamedTuple):
-    """The largest cells, and where they are."""
+    """The maximums and their indices."""
 
     output: Tensor
     argmax: Tensor
@@ -273,12 +279,12 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`max_pool2d`, and where each largest cell is in its image laid out flat.
+    """Computes `max_pool2d` and the index of each maximum in its flattened image.
 
-    With `include_batch_in_index`, where it is in the whole input laid out flat.
+    With `include_batch_in_index`, the index is into the flattened input.
 
-    >>> y, places = tf.nn.max_pool_with_argmax(tf.reshape([4.0, 7.0], [1, 1, 2, 1]), 2, 2, "SAME")
-    >>> y.numpy().item(), places.numpy().item()
+    >>> y, indices = tf.nn.max_pool_with_argmax(tf.reshape([4.0, 7.0], [1, 1, 2, 1]), 2, 2, "SAME")
+    >>> y.numpy().item(), indices.numpy().item()
     (7.0, 1)
     """
     if data_format != "NHWC":
@@ -287,13 +293,15 @@ def max_pool_with_argmax(
         )
     dtype = dtypes.as_dtype(output_dtype)
     if dtype not in (dtypes.int32, dtypes.int64):
-        raise invalid(f"max_pool_with_argmax: output_dtype is {dtype.name}. Expected int32, int64.")
+        raise invalid(
+            f"max_pool_with_argmax: output_dtype is {dtype.name}. Expected int32 or int64."
+        )
     layout = Layout.of("NHWC", 2, "max_pool_with_argmax")
     x = _checked(input, layout)
     attrs = {"windows": _windows(x, ksize, strides, padding, layout)}
     count, height, width, channels = x._spec.shape
-    places = apply(ops.max_pool_index, (x,), attrs) * channels + Tensor(np.arange(channels))
+    indices = apply(ops.max_pool_index, (x,), attrs) * channels + Tensor(np.arange(channels))
     if include_batch_in_index:
         image = height * width * channels
-        places = places + Tensor((np.arange(count) * image).reshape(count, 1, 1, 1))
-    return MaxPoolWithArgmax(apply(ops.max_pool, (x,), attrs), to_dtype(places, dtype.numpy_dtype))
+        indices = indices + Tensor((np.arange(count) * image).reshape(count, 1, 1, 1))
+    return MaxPoolWithArgmax(apply(ops.max_pool, (x,), attrs), to_dtype(indices, dtype.numpy_dtype))

@@ -25,18 +25,18 @@ from retrograde.values.errors import to_list
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """`x` with a share `rate` of its elements set to 0 by chance, the others divided by 1 - rate.
+    """Sets a fraction `rate` of the elements to 0 at random and divides the others by `1 - rate`.
 
-    `noise_shape` has ones, or a smaller rank, where elements shall share their fate.
+    Elements along axes where `noise_shape` is 1, or that it omits, are dropped together.
 
     >>> sorted(set(tf.nn.dropout(tf.ones([100]), rate=0.5).numpy().tolist()))
     [0.0, 2.0]
     """
-    return dropped(x, rate, partial(uniform, seed=seed), noise_shape)
+    return apply_dropout(x, rate, partial(uniform, seed=seed), noise_shape)
 
 
-def dropped(x: Any, rate: Any, sampler: Callable, noise_shape: Any) -> Tensor:
-    """`dropout` by the numbers that `sampler(shape=, dtype=)` gives, from 0 up to 1."""
+def apply_dropout(x: Any, rate: Any, sampler: Callable, noise_shape: Any) -> Tensor:
+    """Applies dropout with the numbers in [0, 1) of `sampler(shape=, dtype=)`."""
     x = as_tensor(x)
     dtype = x._spec.dtype
     if dtype not in dtypes.FLOATING:
@@ -47,14 +47,14 @@ def dropped(x: Any, rate: Any, sampler: Callable, noise_shape: Any) -> Tensor:
     rate = _rate(rate, x)
     if isinstance(rate, float) and not rate:
         return apply(identity, (x,))
-    chance = as_tensor(sampler(shape=_noise_shape(noise_shape, x), dtype=dtypes.of(dtype)))
-    kept = apply(ar.greater_equal, (chance, as_tensor(rate, dtype)))
+    noise = as_tensor(sampler(shape=_noise_shape(noise_shape, x), dtype=dtypes.of(dtype)))
+    kept = apply(ar.greater_equal, (noise, as_tensor(rate, dtype)))
     scaled = x * (1.0 / (1.0 - rate))
     return apply(ar.mask, (scaled, kept))
 
 
 def _rate(rate: Any, x: Tensor) -> float | Tensor:
-    """A Python number between 0 and 1, or a scalar tensor of the dtype of `x`."""
+    """Returns a Python number in [0, 1), or a scalar tensor of the dtype of `x`."""
     held = tensor_or_variable(rate)
     if held is None:
         if not isinstance(rate, numbers.Real):
@@ -80,10 +80,10 @@ def _noise_shape(noise_shape: Any, x: Tensor) -> tuple[int, ...]:
     shape = x._spec.shape
     if noise_shape is None:
         return shape
-    given = [
+    sizes = [
         None if n is None else as_int(n, "dropout: noise_shape")
         for n in to_list("dropout", noise_shape)
     ]
-    if len(given) != len(shape):
-        return tuple(given)
-    return tuple(m if n is None else n for n, m in zip(given, shape, strict=True))
+    if len(sizes) != len(shape):
+        return tuple(sizes)
+    return tuple(m if n is None else n for n, m in zip(sizes, shape, strict=True))

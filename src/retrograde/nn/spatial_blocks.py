@@ -1,4 +1,4 @@
-"""Blocks of space moved into the batch or into the channels, and back."""
+"""Operations that move spatial blocks to the batch axis or the channels, and back."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from retrograde.values.errors import invalid, to_list
 
 
 def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
-    """Cells that lie `block_shape` apart, gathered into batch elements of their own.
+    """Moves elements that are `block_shape` apart to separate batch elements.
 
-    The axes behind the first are padded with zeros, by one pair of `paddings` each, and cut into
-    blocks; the place within a block goes to the front of the batch axis.
+    The axes after the first are zero-padded, by one pair of `paddings` each, and split into blocks.
+    The position within a block becomes the leading part of the batch axis.
 
     >>> x = tf.reshape(tf.range(4.0), [1, 4, 1])
     >>> tf.space_to_batch(x, [2], [[0, 0]]).numpy().squeeze()
@@ -34,7 +34,7 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
 def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
-    """As `space_to_batch`."""
+    """Does the same as `space_to_batch`."""
     return _space_to_batch(input, block_shape, paddings, "space_to_batch_nd")
 
 
@@ -42,26 +42,26 @@ def _space_to_batch(input: Any, block_shape: Any, paddings: Any, op_name: str) -
     x = as_tensor(input)
     blocks = integers(block_shape, f"{op_name}: block_shape", ndim=1)
     pairs = _pairs(paddings, blocks, x, "paddings", op_name)
-    x = _padded(x, pairs)
+    x = _zero_pad(x, pairs)
     batch, *rest = x._spec.shape
     space, tail = rest[: len(blocks)], rest[len(blocks) :]
     for n, b in zip(space, blocks, strict=True):
         if n % b:
             raise invalid(
-                f"{op_name}: {n} cells, paddings included, cannot be cut into blocks of {b}. "
+                f"{op_name}: {n} elements, including paddings, cannot be split into blocks of {b}. "
                 f"Received: space {space} and block_shape {shown(list(blocks))}."
             )
     counts = [n // b for n, b in zip(space, blocks, strict=True)]
-    cut = [n for pair in zip(counts, blocks, strict=True) for n in pair]
+    split = [n for pair in zip(counts, blocks, strict=True) for n in pair]
     outer = range(1, 1 + 2 * len(blocks), 2)
     tail_axes = range(1 + 2 * len(blocks), 1 + 2 * len(blocks) + len(tail))
-    x = reshape(x, shape=(batch, *cut, *tail))
+    x = reshape(x, shape=(batch, *split, *tail))
     x = transpose(x, perm=(*(i + 1 for i in outer), 0, *outer, *tail_axes))
     return reshape(x, shape=(batch * math.prod(blocks), *counts, *tail))
 
 
 def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """The inverse of `space_to_batch`; `crops` cut off what was padding."""
+    """Inverts `space_to_batch`; `crops` removes the padding."""
     op_name = "batch_to_space"
     x = as_tensor(input)
     if isinstance(block_shape, int):
@@ -72,29 +72,29 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     space, tail = rest[: len(blocks)], rest[len(blocks) :]
     if count % math.prod(blocks):
         raise invalid(
-            f"{op_name}: a batch of {count} is no multiple of the {math.prod(blocks)} places in a "
-            f"block of {shown(list(blocks))}."
+            f"{op_name}: a batch of {count} is not a multiple of the {math.prod(blocks)} elements "
+            f"of a block of {shown(list(blocks))}."
         )
     batch, ndim = count // math.prod(blocks), len(blocks)
     order = [i for pair in zip(range(ndim + 1, 2 * ndim + 1), range(ndim), strict=True)
              for i in pair]  # fmt: skip
     x = reshape(x, shape=(*blocks, batch, *space, *tail))
     x = transpose(x, perm=(ndim, *order, *range(2 * ndim + 1, 2 * ndim + 1 + len(tail))))
-    whole = [n * b for n, b in zip(space, blocks, strict=True)]
-    x = reshape(x, shape=(batch, *whole, *tail))
-    for n, (low, high) in zip(whole, pairs, strict=True):
+    full = [n * b for n, b in zip(space, blocks, strict=True)]
+    x = reshape(x, shape=(batch, *full, *tail))
+    for n, (low, high) in zip(full, pairs, strict=True):
         if low + high > n:
-            raise invalid(f"{op_name}: cannot crop {low} and {high} of {n} cells.")
+            raise invalid(f"{op_name}: cannot crop {low} and {high} of {n} elements.")
     if not any(map(any, pairs)):
         return x
-    kept = [(low, n - high, 1) for n, (low, high) in zip(whole, pairs, strict=True)]
+    kept = [(low, n - high, 1) for n, (low, high) in zip(full, pairs, strict=True)]
     return take_slice(x, where=((0, batch, 1), *kept, *((0, n, 1) for n in tail)))
 
 
 def _pairs(
     value: Any, blocks: Sequence[int], x: Tensor, name: str, op_name: str
 ) -> list[tuple[int, int]]:
-    """Paddings or crops, checked together with the blocks they belong to."""
+    """Returns the paddings or crops as pairs, after checking them and the block shape."""
     pairs = integer_array(value, f"{op_name}: {name}")
     if pairs.shape != (len(blocks), 2) and (pairs.size or blocks):
         raise invalid(
@@ -103,8 +103,8 @@ def _pairs(
         )
     if x.ndim < len(blocks) + 1:
         raise invalid(
-            f"{op_name}: a block of {len(blocks)} axes in a tensor of shape {x._spec.shape}. "
-            f"Expected {len(blocks) + 1} axes or more."
+            f"{op_name}: block_shape has {len(blocks)} axes, but the tensor has shape "
+            f"{x._spec.shape}. Expected {len(blocks) + 1} axes or more."
         )
     if min(blocks, default=1) < 1:
         raise invalid(f"{op_name}: block_shape must be positive. Received: {shown(list(blocks))}.")
@@ -113,8 +113,8 @@ def _pairs(
     return [tuple(pair) for pair in pairs.tolist()]
 
 
-def _padded(x: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
-    """`x` with zeros around the axes behind the first."""
+def _zero_pad(x: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
+    """Pads the axes after the first with zeros."""
     if not any(map(any, pairs)):
         return x
     shape = x._spec.shape
@@ -129,7 +129,7 @@ def _padded(x: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The paddings that make space a multiple of blocks, and the crops that take off the rest.
+    """Computes the paddings that fill the last blocks, and the crops that undo them.
 
     >>> paddings, crops = tf.required_space_to_batch_paddings([5, 6], [2, 3])
     >>> paddings.numpy(), crops.numpy()
@@ -147,8 +147,8 @@ def required_space_to_batch_paddings(
         base = integer_array(base_paddings, f"{op_name}: base_paddings")
     if len(space) != count or base.shape != (count, 2):
         raise ValueError(
-            f"{op_name}: expected as many elements of input_shape and pairs of base_paddings as "
-            f"block_shape has, {count}. Received: {shown(list(space))} and {base.tolist()}."
+            f"{op_name}: input_shape, base_paddings and block_shape must have the same length, "
+            f"{count}. Received: {shown(list(space))} and {base.tolist()}."
         )
     extra = -(np.array(space, np.int64) + base.sum(axis=1)) % np.array(blocks, np.int64)
     paddings, crops = base.copy(), np.zeros_like(base)
@@ -166,9 +166,9 @@ def with_space_to_batch(
     spatial_dims: Any = None,
     data_format: str | None = None,
 ) -> Any:
-    """`op` on what `space_to_batch` makes of `input`, brought back by `batch_to_space`.
+    """Applies `op` between `space_to_batch` and `batch_to_space`.
 
-    `op(input, num_spatial_dims, padding)` so works on cells that lie `dilation_rate` apart.
+    `op(input, num_spatial_dims, padding)` thus sees elements that are `dilation_rate` apart.
     """
     op_name = "with_space_to_batch"
     x = as_tensor(input)
@@ -188,7 +188,9 @@ def with_space_to_batch(
         else to_list(op_name, spatial_dims)
     )
     if not axes or axes != sorted(set(axes)) or axes[0] < 1:
-        raise ValueError(f"{op_name}: spatial_dims must increase from 1 on. Received: {axes}.")
+        raise ValueError(
+            f"{op_name}: spatial_dims must be increasing and start at 1 or later. Received: {axes}."
+        )
     if axes[-1] >= x.ndim:
         raise ValueError(
             f"{op_name}: spatial_dims {axes} are beyond the axes of shape {x._spec.shape}."
@@ -198,16 +200,16 @@ def with_space_to_batch(
     base = _base_paddings(padding, filter_shape, rates, op_name)
     space = [x._spec.shape[axis] for axis in axes]
     paddings, crops = required_space_to_batch_paddings(space, rates, base)
-    places = [axis - 1 for axis in axes]
+    positions = [axis - 1 for axis in axes]
     blocks = np.ones(axes[-1], np.int64)
     wide_paddings, wide_crops = (np.zeros((axes[-1], 2), np.int64) for _ in range(2))
-    blocks[places], wide_paddings[places], wide_crops[places] = rates, paddings, crops
+    blocks[positions], wide_paddings[positions], wide_crops[positions] = rates, paddings, crops
     y = op(space_to_batch(x, blocks.tolist(), wide_paddings), len(rates), "VALID")
     return batch_to_space(y, blocks.tolist(), wide_crops)
 
 
 def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray, op_name: str) -> np.ndarray:
-    """What turns "SAME" into "VALID"."""
+    """Returns the explicit paddings that replace "SAME" by "VALID"."""
     if padding not in ("SAME", "VALID"):
         raise ValueError(f'{op_name}: padding is {shown(padding)}. Expected "SAME" or "VALID".')
     if padding == "VALID":
@@ -222,7 +224,7 @@ def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray, op_name: 
 def space_to_depth(
     input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """Blocks of `block_size` by `block_size` cells, each made the channels of one cell.
+    """Moves blocks of `block_size` by `block_size` pixels to the channels.
 
     >>> tf.nn.space_to_depth(tf.reshape(tf.range(4.0), [1, 2, 2, 1]), 2).numpy()
     array([[[[0., 1., 2., 3.]]]], dtype=float32)
@@ -231,7 +233,7 @@ def space_to_depth(
     batch, height, width, channels = x._spec.shape
     if height % block or width % block:
         raise invalid(
-            f"space_to_depth: {height} by {width} cells cannot be cut into blocks of {block}."
+            f"space_to_depth: {height} by {width} pixels cannot be split into blocks of {block}."
         )
     rows, columns = height // block, width // block
     x = reshape(x, shape=(batch, rows, block, columns, block, channels))
@@ -242,13 +244,13 @@ def space_to_depth(
 def depth_to_space(
     input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """The inverse of `space_to_depth`: the channels of a cell spread over a block of cells."""
+    """Inverts `space_to_depth`: moves the channels of a pixel to a block of pixels."""
     layout, x, block = _depth_arguments(input, block_size, data_format, "depth_to_space")
     batch, rows, columns, channels = x._spec.shape
     if channels % (block * block):
         raise invalid(
-            f"depth_to_space: {channels} channels cannot be spread over blocks of {block} by "
-            f"{block} cells. Expected a multiple of {block * block}."
+            f"depth_to_space: {channels} channels cannot be moved to blocks of {block} by {block} "
+            f"pixels. Expected a multiple of {block * block}."
         )
     depth = channels // (block * block)
     x = reshape(x, shape=(batch, rows, columns, block, block, depth))

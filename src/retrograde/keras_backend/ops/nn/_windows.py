@@ -2,7 +2,7 @@
 
 from keras.src.backend.config import standardize_data_format
 
-from retrograde.nn._windows import padded
+from retrograde.nn._windows import padded_windows
 from retrograde.ops.shaping import transpose
 
 
@@ -45,4 +45,4 @@ class Space:
         if name not in ("VALID", "SAME"):
             raise ValueError(f"Invalid padding '{padding}', must be 'same' or 'valid'.")
         size, strides, dilations = map(self.along_axes, (size, strides, dilations))
-        return padded(name, self.sizes, size, strides, dilations)
+        return padded_windows(name, self.sizes, size, strides, dilations)
