@@ -7,15 +7,15 @@ on programs. Only a tape keeps its calls as flat tuples, for speed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
-from retrograde.core.rules import Spec
 from retrograde.values import dtypes
 
 # Every kind of step has `inputs` and `outputs`, the numbers of the values that it reads and makes,
 # and `has_side_effects`, by which it is kept even if nothing reads its outputs.
 
 
+@final
 class Call(NamedTuple):
     """A call of a primitive or of a host callback."""
 
@@ -160,7 +160,7 @@ class Program(NamedTuple):
     """
 
     steps: list[Any]
-    specs: Sequence[Spec] | Mapping[int, Spec]
+    specs: Any  # a sequence or mapping from numbers to `Spec`
     constants: dict[int, Any]
     arguments: list[int]
     results: list[int]

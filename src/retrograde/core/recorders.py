@@ -75,7 +75,7 @@ class Recorders(list):
         backward_pass: Callable | None = None,
     ) -> None:
         super().__init__(recorders)
-        self.quietly = quietly or quiet_context().run
+        self.quietly: Callable = quietly or quiet_context().run
         self.backward_pass = backward_pass
         self.recording = self[0] if self and self[0].records_functions else None
 

@@ -211,7 +211,8 @@ def specs_in(value: Any) -> Any:
 def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
     """`value` with given tensors in place of specs and tensors."""
     if isinstance(value, CompositeTensor):
-        spec, tensor = spec_of(value), next(given, None)
+        spec: Any = spec_of(value)
+        tensor = next(given, None)
         if tensor is None:
             raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
         if not spec.is_compatible_with(tensor):

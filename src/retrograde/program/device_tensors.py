@@ -20,18 +20,20 @@ class DeviceArray(Materializer):
     On the CPU, NumPy reads the same memory without a copy.
     """
 
-    __slots__ = ("_host", "device_array")  # `_host` is set when the value is first read
+    __slots__ = ("_host", "device_array")
+
+    _host: Any  # is set when the value is first read
 
     def __init__(self, device_array: Any) -> None:
         self.device_array = device_array
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """The shape, without a transfer from the device."""
         return self.device_array.shape
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype:  # type: ignore[override]
         """The dtype, without a transfer from the device."""
         return self.device_array.dtype
 

@@ -160,7 +160,8 @@ class Derivative:
         )
         self._backwards: dict[tuple[bool, ...], _Backward] = {}
         for n, origin in tracer.origins.items():
-            tracer.origins[n] = origin._replace(of=same.get(origin.of, origin.of))
+            if origin.of in same:
+                tracer.origins[n] = origin._replace(of=same[origin.of])
         self._primitive = _FunctionPrimitive(self)
 
     def _find_hosted(self, hosted: set[int], same: dict[int, int]) -> None:
@@ -266,7 +267,7 @@ class _Backward:
             program = self._executable.program
             values = {n: Tensor(x) for n, x in program.constants.items()} | kept
             values |= zip(self._cotangents, cotangents, strict=True)
-            interpreted = interpret(derivative.tracer, program.steps, values, None)
+            interpreted: Any = interpret(derivative.tracer, program.steps, values, None)
             found = [interpreted.values[n] for n in program.results]
         else:
             given = [*[kept[n] for n in derivative.given], *cotangents]

@@ -10,6 +10,7 @@ import functools
 import weakref
 from collections.abc import Callable
 from itertools import starmap
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,8 @@ class Donation:
     """
 
     def __init__(self, variables: list[Variable], inputs: int) -> None:
-        self._variables = [weakref.ref(v) for v in variables]  # they refer to the donation
+        # They refer to the donation, and exist as long as it does.
+        self._variables: list[Any] = [weakref.ref(v) for v in variables]
         self._places = {id(v): i for i, v in enumerate(variables)}
         self._inputs = inputs
         self._missing = set(range(len(variables)))  # are not donated now

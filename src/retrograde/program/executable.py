@@ -11,7 +11,6 @@ import numpy as np
 from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Program
 from retrograde.core.recorders import thread
-from retrograde.core.tensor import Tensor
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.numpy_codegen import ReplayWriter
@@ -40,7 +39,7 @@ class Executable:
         self.seconds = 0.0  # that code generation or compilation took
         self._variables = variables
         self._first_values = first_values
-        self._writer: ReplayWriter | None = None
+        self._writer: Any = None  # a `ReplayWriter`
         self._code: Any = None
         self._compiled: CompiledProgram | None = None
 
@@ -76,7 +75,7 @@ class Executable:
         return self.compiled().donated_inputs if self.compiles else {}
 
     def run(
-        self, tensors: list[Tensor | None], log: Log | None, donation: Donation | None = None
+        self, tensors: Sequence[Any], log: Log | None, donation: Donation | None = None
     ) -> tuple | Divergence:
         """Returns the arrays of the results and of the writes; see `CompiledProgram.run`."""
         if self.compiles:

@@ -13,7 +13,7 @@ from typing import Any
 from retrograde.core import namespaces
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.program import Guard, Program
-from retrograde.core.recorders import Recorder, alone, thread
+from retrograde.core.recorders import Recorder, Recorders, alone, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable_cell import commit
 from retrograde.ops import random_state
@@ -64,7 +64,7 @@ class Function:
     ) -> None:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
-        self._name = name or getattr(python_function, "__name__", "function")
+        self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._input_signature = None if input_signature is None else tuple(input_signature)
         self._jit_compile = bool(jit_compile)
         self._strict = strict
@@ -93,7 +93,7 @@ class Function:
         return found
 
     def _for(self, instance: Any) -> Function:
-        method = functools.partial(_call_method, weakref.ref(instance), self.python_function)
+        method: Any = functools.partial(_call_method, weakref.ref(instance), self.python_function)
         bound = self.python_function.__get__(instance)
         functools.update_wrapper(method, bound)
         method.__signature__ = inspect.signature(bound)
@@ -117,7 +117,7 @@ class Function:
                 pass  # the slow path raises a better error
         return self._call(recorders, args, kwargs)
 
-    def _call(self, recorders: list, args: tuple, kwargs: dict) -> Any:
+    def _call(self, recorders: Recorders, args: tuple, kwargs: dict) -> Any:
         if self._jit_compile:
             required_jax()
         if recorders.recording is not None or settings["run_functions_eagerly"]:

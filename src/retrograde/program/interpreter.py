@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from retrograde.values.source_location import (
 )
 
 
+@final
 class Divergence(NamedTuple):
     """The guard, by its place among the guards, that failed, and the `key` that was found."""
 
@@ -42,7 +43,7 @@ def interpret(
     tracer: Tracer,
     steps: list,
     values: dict[int, Tensor],
-    log: Log,
+    log: Any,
     on_host_call: Callable[[Call, tuple], None] | None = None,
 ) -> Interpreted | Divergence:
     """Runs `steps` on `values`, and returns all values or the guard that failed.
@@ -124,7 +125,7 @@ def interpret_custom_gradient(
         backward, first, results = traced_rule(tracer, step)
         given = dict(zip(range(first, first + len(several)), several, strict=True))
         known = values | backward.constants | given
-        interpreted = interpret(backward, backward.steps, known, log)
+        interpreted: Any = interpret(backward, backward.steps, known, log)
         return [
             interpreted.values[n] if n is not None and wanted else None
             for n, wanted in zip(results, needed, strict=True)

@@ -36,7 +36,7 @@ from retrograde.values.specs import TensorSpec
 def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) -> Function:
     """A function that replays what `packed_function` wrote down, and can do nothing else."""
     name = text(data["name"])
-    shown = []
+    shown: list[str] = []
 
     def missing(*args: Any, **kwargs: Any) -> Any:
         inputs: list[Tensor] = []
@@ -48,9 +48,10 @@ def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]
             f"{name} got {received} and {as_text(kwargs)}. Expected one of:\n  {expected}"
         )
 
-    missing.__name__ = name
-    missing.__signature__ = inspect.Signature([_parameter(p) for p in data["parameters"]])
-    function = LoadedFunction(missing, name, decoded(data["input signature"]))
+    replaced: Any = missing
+    replaced.__name__ = name
+    replaced.__signature__ = inspect.Signature([_parameter(p) for p in data["parameters"]])
+    function = LoadedFunction(replaced, name, decoded(data["input signature"]))
     for opened in data["opened"]:
         pattern = tuple(decoded(opened["args"])), decoded(opened["kwargs"])
         shown.append(f"{pattern[0]} {pattern[1] or ''}".strip())

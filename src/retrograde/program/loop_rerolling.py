@@ -8,7 +8,7 @@ before that, in the forward and in the backward pass, whatever Python code they 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class Carried(NamedTuple):
     first: int | None  # the number of the value, or None if only the last one is read
 
 
+@final
 class Loop(NamedTuple):
     """The same calls in each of `iterations`.
 

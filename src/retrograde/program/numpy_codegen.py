@@ -168,8 +168,9 @@ class ReplayWriter:
         kernel = primitive.on_many if many else primitive.on_numpy
         if isinstance(kernel, functools.partial) and kernel.args == (np,) and not kernel.keywords:
             return self._writer.name(kernel.func, primitive.name), ["np"]
-        if getattr(np, getattr(kernel, "__name__", ""), None) is kernel:
-            return f"np.{kernel.__name__}", []
+        name = getattr(kernel, "__name__", "")
+        if getattr(np, name, None) is kernel:
+            return f"np.{name}", []
         return self._writer.name(kernel, primitive.name), []
 
     def _out(self, call: Call, place: int) -> int | None:
@@ -204,7 +205,8 @@ class ReplayWriter:
 
 def _held_by_nobody_else(steps: list[Any]) -> set[int]:
     """Returns the values whose array was made here and is not shared."""
-    made, shared = set(), set()
+    made: set[int] = set()
+    shared: set[int] = set()
     for step in steps:
         if type(step) is Fused or (type(step) is Call and _is_fresh(step.primitive)):
             made.update(step.outputs)

@@ -63,7 +63,7 @@ def decoded(data: Any) -> Any:
             raise TypeError(f"expected an encoded value, found {shown(data)}")
         return data
     kind = next(iter(data), None)
-    value = data.get(kind)
+    value: Any = data.get(kind)
     match kind:
         case "float":
             return float.fromhex(value)

@@ -101,7 +101,7 @@ def traces_with_sizes(
             for j in places:
                 changed[j] = varied.sizes[j]
             break
-    checks = [_tried(_far(sizes, changed, times), record) for times in _CHECKS]
+    checks: list[Any] = [_tried(_far(sizes, changed, times), record) for times in _CHECKS]
     if not others or None in checks:
         raise Unlike
     return [first, *others, *checks], tied

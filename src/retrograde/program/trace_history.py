@@ -45,7 +45,8 @@ class TraceSummary(NamedTuple):
             f"ready for {how} in {1e3 * self.compile_seconds:.1f} ms, replayed {self.replays} times"
         )
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class HistoryEntry:
@@ -77,8 +78,8 @@ class HistoryEntry:
 
     def changed(self, before: list[HistoryEntry]) -> tuple[str, ...]:
         """What is new against the nearest of those `before`."""
-        differences = [_differences(entry, self) for entry in reversed(before)]
-        return tuple(min(differences, key=len, default=()))
+        differences = [tuple(_differences(entry, self)) for entry in reversed(before)]
+        return min(differences, key=len, default=())
 
 
 def _differences(old: HistoryEntry, new: HistoryEntry) -> list[str]:

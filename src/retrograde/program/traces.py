@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -46,7 +46,7 @@ class ResultStructure:
         self._places = [isinstance(x, Tensor) for x in self._leaves]
         self._leaves = [None if isinstance(x, Tensor) else x for x in self._leaves]
 
-    def around(self, tensors: list[Tensor]) -> Any:
+    def around(self, tensors: Sequence[Any]) -> Any:
         """Returns the structure with other tensors."""
         if self.single:
             return tensors[0]
@@ -151,7 +151,7 @@ class Trace:
             for n, x in tracer.constants.items()
             if x._id < tracer.start and x._spec.dtype in dtypes.INEXACT
         ]
-        self._differentiable: DifferentiableProgram | None = None
+        self._differentiable: Any = None  # a `DifferentiableProgram`, for recorders
         self.turn = fork_safe_lock()  # held by a call that updates variables
         self._donation: Donation | None = None
         self.has_fast_call = False
@@ -234,7 +234,8 @@ class Trace:
 
     def _run(self, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
         """Returns the results, and the new and the old tensors of variables by place."""
-        donation, donated_inputs = self._donate(variables), self.executable.donated_inputs
+        donation: Any = self._donate(variables)
+        donated_inputs = self.executable.donated_inputs
         read = {p: None if p in donated_inputs else variables[p]._current() for p in self._read}
         outcome = self.executable.run([*inputs, *read.values()], log, donation)
         if type(outcome) is Divergence:

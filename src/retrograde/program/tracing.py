@@ -146,7 +146,7 @@ class Tracer(Recorder):
         self.log = log
         self._numbers: dict[int, int] = {}
         self._versions: dict[int, list[tuple[Tensor, int]]] = {}
-        self._given: dict[int, Tensor] = {}  # assigned to variables and not read yet
+        self._given: dict[int, Any] = {}  # assigned to variables and not read yet
         self._places: dict[int, int] = {v._id: i for i, v in enumerate(variables)}
         self._arrays: dict[int, tuple[Any, int]] = {}
         self._changing: list[bool] = []  # whether a value may differ in another call
@@ -250,9 +250,9 @@ class Tracer(Recorder):
                 if tensor is x:
                     return number
         else:
-            number = self._numbers.get(x._id)
-            if number is not None:
-                return number
+            known = self._numbers.get(x._id)
+            if known is not None:
+                return known
         kept = self._arrays.get(id(x._array))
         if kept is not None and kept[0]() is x._array:
             number = kept[1]
@@ -295,7 +295,7 @@ class Tracer(Recorder):
         for backward in passes:
             plan, out = locals_of(backward, "plan", "out")
             of = self._numbers.get(first_output(out))
-            before = self.origins.get(of)
+            before = None if of is None else self.origins.get(of)
             if before is not None and before.place is not None:
                 return Origin(before.place._replace(rule=plan.name), of)
         return Origin(place)

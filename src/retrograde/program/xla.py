@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from retrograde.core.host_callbacks import Host
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
-from retrograde.core.tensor import Tensor
 from retrograde.ops._callbacks import called_back
 from retrograde.program.device_tensors import device_array, required_jax
 from retrograde.program.donation import Donation
@@ -60,7 +60,7 @@ class CompiledProgram:
         self._calls: list[Call] = []
         self._guards: list[tuple[int, Guard]] = []
         self._partition()
-        given = set(program.arguments) | self._made_before
+        available = set(program.arguments) | self._made_before
         large = [
             n for n, x in program.constants.items() if x.nbytes > _SMALL and not _is_identity(x)
         ]
@@ -68,7 +68,7 @@ class CompiledProgram:
         self._inside = {
             n: x for n, x in program.constants.items() if n in needed and n not in large
         }
-        given = [n for n in sorted(given) if n in needed]
+        given = [n for n in sorted(available) if n in needed]
         self.donated: list[int] = []  # places of variables, those first whose values it reads
         self.donated_inputs: dict[int, int] = {}  # their first values, by place
         if first_values is not None and not self._guards:
@@ -211,7 +211,7 @@ class CompiledProgram:
         y = called_back(run, specs, arrays)
         return y if host.outputs else y[0]
 
-    def run(self, tensors: list[Tensor | None], log: Log, donation: Donation | None) -> Any:
+    def run(self, tensors: Sequence[Any], log: Any, donation: Donation | None) -> Any:
         """The values of the results and of the writes, or where the call went another way.
 
         Donated values are neither in `tensors` nor among the writes.

@@ -42,7 +42,7 @@ class Values:
 
     def rows_of(self, numbers: list[int]) -> tuple[Any, int, int]:
         """An array with these values in its rows: where the first is, and how far the next."""
-        rows = [self._rows.get(n) for n in numbers]
+        rows: list[Any] = [self._rows.get(n) for n in numbers]
         if all(row is not None and row[0] is rows[0][0] for row in rows):
             places = [row[1] for row in rows]
             step = places[1] - places[0] if len(places) > 1 else 1
@@ -145,6 +145,7 @@ def _loop(jax: Any, loop: Loop, values: Values, called_back: Callable) -> None:
             jax.lax.dynamic_index_in_dim(array, first + step * i, keepdims=False)
             for array, first, step in rows
         ]
+        inputs: dict[str, Any] = {"carried": carry, "each": each, "same": values}
         made: list[tuple] = []
         for call, sources in zip(loop.body, loop.sources, strict=True):
             arrays = []
@@ -152,7 +153,7 @@ def _loop(jax: Any, loop: Loop, values: Values, called_back: Callable) -> None:
                 if kind == "made":
                     arrays.append(made[where[0]][where[1]])
                 else:
-                    arrays.append({"carried": carry, "each": each, "same": values}[kind][where[0]])
+                    arrays.append(inputs[kind][where[0]])
             made.append(_applied(jax, call, arrays, called_back))
         following = tuple([made[c][o] for c, o, _ in loop.carried])
         return following, tuple([made[c][o] for c, o in loop.kept])
