@@ -86,7 +86,7 @@ class Merged:
 
     def _add_call(self, call: Call) -> None:
         is_foldable = self._fold and call.primitive.pure
-        if is_foldable and all([n in self.constants for n in call.inputs]):
+        if is_foldable and all(map(self.constants.__contains__, call.inputs)):
             values = self._computed(call)
             if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
                 for number, value in zip(call.outputs, values, strict=True):
@@ -112,6 +112,8 @@ class Merged:
 def hashable(value: Any) -> Any:
     """Returns a hashable form of attributes, or `None` if they have a value of another type."""
     if isinstance(value, dict):
+        if not value:
+            return ()
         parts = [(k, hashable(v)) for k, v in value.items()]
         return None if any(p is None for _, p in parts) else tuple(sorted(parts))
     if isinstance(value, (list, tuple)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -282,10 +283,10 @@ class Tracer(Recorder):
 
     def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
         """Records a call."""
-        numbers = tuple([self.number(x) for x in inputs])
-        changing = any([self._changing[n] for n in numbers])
+        numbers = tuple(map(self.number, inputs))
+        changing = any(map(self._changing.__getitem__, numbers))
         outputs = y if type(y) is tuple else (y,)
-        made = tuple([self._made(x, changing) for x in outputs])
+        made = tuple(map(self._made, outputs, itertools.repeat(changing)))
         self.steps.append(Call(primitive, numbers, attrs, made))
         self.origins[made[0]] = self._origin(sys._getframe(1))
 
@@ -406,9 +407,13 @@ class Tracer(Recorder):
     def update(self, variable: Any, primitive: Any, operand: Any) -> None:
         """Assigns to `variable` what `primitive` computes from its value and `operand`."""
         held = tensor_or_variable(operand)
-        given = Tensor(operand) if held is None else held._read()
+        operand = Tensor(operand) if held is None else held._read()
         with alone(self), writing:
-            variable.assign(apply(primitive, (variable._read(), given)))
+            before = variable._read()
+            value = apply(primitive, (before, operand))
+            self.will_write(variable, before)
+            variable._hold(Tensor(value._array, variable._id))
+            self.write(variable, value, before)
 
     def escape(self, tensor: Any, how: str) -> None:
         """Records a guard for a value that Python uses."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import ml_dtypes
 import numpy as np
@@ -232,7 +233,13 @@ REAL = FLOATING | INTEGER
 NUMERIC = INEXACT | INTEGER
 ANY = NUMERIC | BOOL | {np.dtype(object)}
 
-_BY_NUMPY = {d.numpy_dtype: d for d in (*ALL, float8_e5m2, float8_e4m3fn)}
+
+class _ByNumPyDType(dict):
+    def __missing__(self, numpy_dtype: Any) -> NoReturn:
+        raise TypeError(f"A tensor cannot have the NumPy dtype {numpy_dtype}.")
+
+
+_BY_NUMPY = _ByNumPyDType({d.numpy_dtype: d for d in (*ALL, float8_e5m2, float8_e4m3fn)})
 _BY_NAME = {d.name: d for d in ALL} | {"double": float64, "half": float16, "float": float32}
 _NAMES_ONLY = {d.name: d for d in (*QUANTIZED_DTYPES, resource, variant)}
 _BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str: string}
@@ -276,9 +283,6 @@ def is_known(numpy_dtype: np.dtype) -> bool:
     return numpy_dtype in _BY_NUMPY
 
 
-def of(numpy_dtype: np.dtype) -> DType:
-    """The `DType` of an array, by its NumPy dtype."""
-    try:
-        return _BY_NUMPY[numpy_dtype]
-    except KeyError:
-        raise TypeError(f"A tensor cannot have the NumPy dtype {numpy_dtype}.") from None
+# Returns the `DType` for a NumPy dtype. It runs whenever a program reads `tensor.dtype`, so it is a
+# lookup without a Python frame.
+of: Callable[[np.dtype], DType] = _BY_NUMPY.__getitem__
