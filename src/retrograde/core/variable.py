@@ -19,7 +19,7 @@ from retrograde.core.tensor import Reference, Tensor, readable, representation
 from retrograde.core.variable_cell import VariableCell
 from retrograde.values import dtypes, variable_scopes
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.conversion import as_array, refuse_dtype, tensor_or_variable
+from retrograde.values.conversion import as_array, check_dtype, tensor_or_variable
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocate, invalid
 from retrograde.values.shapes import TensorShape, broadcast
@@ -350,7 +350,7 @@ class Variable(_VariableBase, metaclass=_Creating):
         escape(tensor, how)
         for recorder in thread.recorders:
             recorder.store(self, tensor)
-        return refuse_dtype(tensor._array, self._spec.dtype)
+        return check_dtype(tensor._array, self._spec.dtype)
 
     def _shape_message(self, shape: tuple) -> str:
         return (
