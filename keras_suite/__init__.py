@@ -1,1 +1,1 @@
-"""Keras's own tests, run on this backend."""
+"""Runs Keras's own tests with the retrograde backend."""

@@ -1,8 +1,8 @@
-"""What Keras's tests expect around them. It is copied to where they are.
+"""Replaces the `conftest.py` of Keras's tests. It is copied next to them.
 
-The wheel of Keras has its tests, but not the `conftest` that they import from. This one imports
-Keras on the backend under test, skips the tests that `excluded.toml` names, and writes down how
-each test ended.
+Keras's wheel contains its tests, but not the `conftest` that they import from. This one imports
+Keras with the backend under test, skips the tests in `excluded.toml` and writes the outcome of
+each test to a file.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ import tomllib
 import pytest
 
 with contextlib.suppress(ImportError):
-    import torch  # noqa: F401 (before TensorFlow, which some tests import: else it crashes)
+    import torch  # noqa: F401 (must be imported before TensorFlow, or it crashes)
 
 ON_RETROGRADE = os.environ["SUITE_BACKEND"] == "retrograde"
 if ON_RETROGRADE:
@@ -28,18 +28,18 @@ EXCLUDED = pathlib.Path(__file__).with_name("excluded.toml")
 
 
 def skip_if_backend(given_backend, reason):
-    """A mark for tests that a backend cannot pass."""
+    """Returns a mark that skips a test on a backend."""
     return pytest.mark.skipif(backend() == given_backend, reason=reason)
 
 
 def excluded():
-    """Reasons, by the name of a test or of a file, from `keras/src` on."""
+    """Returns the reasons for exclusion by name of a test or file, relative to `keras/src`."""
     groups = tomllib.loads(EXCLUDED.read_text())["excluded"] if ON_RETROGRADE else []
     return {name: group["reason"] for group in groups for name in group["tests"]}
 
 
 def short_name(nodeid):
-    """The name of a test from `keras/src` on."""
+    """Returns the name of a test relative to `keras/src`."""
     return nodeid.partition("keras/src/")[2]
 
 
@@ -66,21 +66,21 @@ MISSING = re.compile(r"No module named '(\w+)|This requires the (\w+) module")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
-    """Skips a test that failed for want of a package which is not installed."""
+    """Marks a test as skipped if it failed because a package is not installed."""
     report = yield
-    return _skipped_if_missing(report, report.location)
+    return _skip_if_missing(report, report.location)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """The same for files that cannot be imported."""
+    """Does the same for files that cannot be imported."""
     report = yield
-    return _skipped_if_missing(report, (str(collector.path), 0))
+    return _skip_if_missing(report, (str(collector.path), 0))
 
 
-def _skipped_if_missing(report, location):
-    found = report.failed and MISSING.search(str(report.longrepr))
-    package = found and (found[1] or found[2])
+def _skip_if_missing(report, location):
+    match = report.failed and MISSING.search(str(report.longrepr))
+    package = match and (match[1] or match[2])
     if package and importlib.util.find_spec(package) is None:
         report.outcome = "skipped"
         reason = f"Skipped: needs {package}, which is not installed"
@@ -90,24 +90,24 @@ def _skipped_if_missing(report, location):
 
 def pytest_runtest_logreport(report):
     if report.outcome != "passed":
-        _note(report, "excluded" if _is_excluded(report) else report.outcome)
+        _write_result(report, "excluded" if _is_excluded(report) else report.outcome)
     elif report.when == "call":
-        _note(report, "passed")
+        _write_result(report, "passed")
 
 
 def pytest_collectreport(report):
     if report.outcome != "passed" and "::" not in report.nodeid:
-        _note(report, report.outcome)
+        _write_result(report, report.outcome)
 
 
 def _is_excluded(report):
     return report.outcome == "skipped" and "excluded: " in str(report.longrepr)
 
 
-def _note(report, outcome):
-    """Appends a line to the results: they are of use even if the run does not come to its end."""
+def _write_result(report, outcome):
+    """Appends a line to the results file, which is usable even if the run is aborted."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        return  # the process that reports come to writes them down
-    why = getattr(report.longrepr, "reprcrash", report.longrepr) or ""
+        return  # the controller process writes the results
+    reason = getattr(report.longrepr, "reprcrash", report.longrepr) or ""
     with open(os.environ["SUITE_RESULTS"], "a") as file:
-        file.write(json.dumps([short_name(report.nodeid), outcome, str(why)[-300:]]) + "\n")
+        file.write(json.dumps([short_name(report.nodeid), outcome, str(reason)[-300:]]) + "\n")

@@ -1,4 +1,4 @@
-"""How Keras's tests ended, counted by folder."""
+"""Counts the outcomes of Keras's tests by directory."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> Results:
-        """What a file holds, the last line about a test; nothing, if it is not there."""
+        """Reads a results file, which may be missing. The last line of each test wins."""
         lines = path.read_text().splitlines() if path.exists() else ()
         return cls(path, {name: rest for name, *rest in map(json.loads, lines)})
 
     def updated(self, newer: Results) -> Results:
-        """These results with those of a newer run in their place, file by file."""
+        """Returns these results with those of a newer run, which replaces whole files."""
         files = {_file(name) for name in newer.outcomes}
-        kept = {name: o for name, o in self.outcomes.items() if _file(name) not in files}
-        return Results(self.path, kept | newer.outcomes)
+        unchanged = {name: o for name, o in self.outcomes.items() if _file(name) not in files}
+        return Results(self.path, unchanged | newer.outcomes)
 
     def write(self) -> None:
-        """Keeps them."""
+        """Writes the results to their file."""
         lines = [json.dumps([name, *rest]) for name, rest in self.outcomes.items()]
         self.path.write_text("\n".join(lines) + "\n")
 
     def passed(self) -> set[str]:
-        """The names of the tests that passed."""
+        """Returns the names of the tests that passed."""
         return {name for name, (outcome, _) in self.outcomes.items() if outcome == "passed"}
 
     def counts(self) -> dict[str, collections.Counter]:
-        """How often each outcome was met, by folder."""
+        """Counts the outcomes by directory."""
         counts = collections.defaultdict(collections.Counter)
         for name, (outcome, _) in self.outcomes.items():
             counts[name.partition("/")[0]][outcome] += 1
         return dict(sorted(counts.items()))
 
     def table(self) -> str:
-        """The counts as plain text."""
-        lines = [f"{'folder':<16}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES)]
+        """Formats the counts as plain text."""
+        lines = [f"{'directory':<16}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES)]
         total: collections.Counter = collections.Counter()
-        for folder, counts in self.counts().items():
+        for directory, counts in self.counts().items():
             total += counts
-            lines.append(f"{folder:<16}" + "".join(f"{counts[o]:>10}" for o in OUTCOMES))
+            lines.append(f"{directory:<16}" + "".join(f"{counts[o]:>10}" for o in OUTCOMES))
         lines.append(f"{'all':<16}" + "".join(f"{total[o]:>10}" for o in OUTCOMES))
         return "\n".join(lines)
 
@@ -61,25 +61,25 @@ def _file(name: str) -> str:
     return name.partition("::")[0]
 
 
-def page(text: str, folder: Path) -> str:
-    """The page `text` with the counts between its two marks."""
+def page(text: str, directory: Path) -> str:
+    """Returns the page `text` with new counts between its two marks."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    ours, torchs = (Results.read(folder / f"{b}.jsonl") for b in ("retrograde", "torch"))
-    return f"{before}{START}\n\n{_comparison(ours, torchs)}\n\n{END}{after}"
+    ours, torch = (Results.read(directory / f"{name}.jsonl") for name in ("retrograde", "torch"))
+    return f"{before}{START}\n\n{_comparison(ours, torch)}\n\n{END}{after}"
 
 
-def _comparison(ours: Results, torchs: Results) -> str:
-    """A table of both, and of how many that pass on PyTorch pass here."""
+def _comparison(ours: Results, torch: Results) -> str:
+    """Formats both results as a table, with how many tests that pass on PyTorch also pass here."""
     lines = [
-        "| folder | passed | skipped | excluded | failed | pass on PyTorch | of these, here |",
+        "| directory | passed | skipped | excluded | failed | pass on PyTorch | and also here |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    here, there = ours.passed(), torchs.passed()
-    for folder, counts in [*ours.counts().items(), ("all", _total(ours))]:
-        wanted = {n for n in there if folder == "all" or n.startswith(f"{folder}/")}
-        both = f"{len(wanted & here)} ({len(wanted & here) / len(wanted):.1%})" if wanted else ""
-        cells = [folder, *(str(counts[o]) for o in OUTCOMES), str(len(wanted)), both]
+    for directory, counts in [*ours.counts().items(), ("all", _total(ours))]:
+        passed = {n for n in torch.passed() if directory == "all" or n.startswith(f"{directory}/")}
+        count = len(passed & ours.passed())
+        also_here = f"{count} ({count / len(passed):.1%})" if passed else ""
+        cells = [directory, *(str(counts[o]) for o in OUTCOMES), str(len(passed)), also_here]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -1,6 +1,6 @@
-"""Run Keras's own tests: `python keras_suite/run.py --help`.
+"""Runs Keras's own tests: `python keras_suite/run.py --help`.
 
-Started as a script, Python looks for modules in this folder; the package lies one level above.
+For a script, Python searches modules in this directory, but the package is one level above.
 """
 
 import runpy

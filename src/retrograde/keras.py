@@ -1,6 +1,7 @@
-"""Keras 3 as `tf.keras` shows it, with retrograde as its backend.
+"""`tf.keras`: Keras 3 with retrograde as its backend.
 
-This module stands for Keras's own: `from retrograde.keras import layers` gives Keras's layers.
+Importing this module returns Keras's own: `from retrograde.keras import layers` imports Keras's
+layers.
 """
 
 import sys

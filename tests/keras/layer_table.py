@@ -1,7 +1,7 @@
-"""Layers to differentiate, as Keras makes them on any backend, and what Keras on JAX found.
+"""Layers for gradient tests, and their results from Keras on JAX.
 
-`layer_answers.json` holds, for each layer without randomness, its loss and slopes in float32. After
-a change of the table run this file with a Python that has Keras and JAX:
+`layer_answers.json` holds the loss and directional derivatives of each deterministic layer in
+float32. After changing the table, run this file with Keras and JAX installed:
 
     KERAS_BACKEND=jax python tests/keras/layer_table.py
 """
@@ -14,22 +14,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-ANSWERS = pathlib.Path(__file__).parents[1] / "data" / "layer_answers.json"
+ANSWERS_PATH = pathlib.Path(__file__).parents[1] / "data" / "layer_answers.json"
 
 
 class Layer(NamedTuple):
-    """How to make a layer, the shapes of its inputs, and with what else it is called.
+    """A function that creates a layer, the shapes of its inputs and further call arguments.
 
-    `second` says that it is differentiated twice, `random` that its results are, `single` that
-    Keras itself has it in single precision only.
+    `second_order` adds a test of second derivatives. `random` marks layers with random results,
+    `float32_only` layers that Keras computes in float32 only.
     """
 
     make: Any
     shapes: list
     call: dict = {}  # noqa: RUF012
-    second: bool = False
+    second_order: bool = False
     random: bool = False
-    single: bool = False
+    float32_only: bool = False
 
 
 IMAGE, VOLUME, SERIES = (2, 5, 6, 3), (1, 4, 4, 5, 2), (2, 5, 3)
@@ -37,7 +37,7 @@ MASK = np.array([[True, True, False, True, True], [True, False, True, True, Fals
 
 
 def layers(keras: Any) -> dict[str, Layer]:
-    """The table, by the name of the class and of the variant."""
+    """Returns the table, keyed by class name and variant."""
     L = keras.layers
     table = {}
 
@@ -45,16 +45,16 @@ def layers(keras: Any) -> dict[str, Layer]:
         table[label] = Layer(make, list(shapes), **options)
 
     # Core
-    add("Dense", lambda: L.Dense(4, "tanh"), (2, 3), second=True)
+    add("Dense", lambda: L.Dense(4, "tanh"), (2, 3), second_order=True)
     add("Dense-series", lambda: L.Dense(4, use_bias=False), SERIES)
     add(
         "EinsumDense",
         lambda: L.EinsumDense("abc,cd->abd", (None, 4), bias_axes="d"),
         SERIES,
-        second=True,
+        second_order=True,
     )
-    add("Embedding", lambda: Lookup(L.Embedding(4, 3)), (2, 2, 3))
-    add("ReversibleEmbedding", lambda: Lookup(L.ReversibleEmbedding(4, 3)), (2, 2, 3))
+    add("Embedding", lambda: EmbeddingCall(L.Embedding(4, 3)), (2, 2, 3))
+    add("ReversibleEmbedding", lambda: EmbeddingCall(L.ReversibleEmbedding(4, 3)), (2, 2, 3))
     add(
         "ReversibleEmbedding-reverse",
         lambda: L.ReversibleEmbedding(4, 3),
@@ -128,7 +128,7 @@ def layers(keras: Any) -> dict[str, Layer]:
             f"Conv{n}D",
             lambda n=n: getattr(L, f"Conv{n}D")(2, 2, activation="tanh"),
             shape,
-            second=n < 3,
+            second_order=n < 3,
         )
         add(
             f"Conv{n}DTranspose",
@@ -154,8 +154,14 @@ def layers(keras: Any) -> dict[str, Layer]:
             lambda n=n: getattr(L, f"DepthwiseConv{n}D")(2, depth_multiplier=2),
             shape,
         )
-    # Normalising
-    add("BatchNormalization", L.BatchNormalization, (6, 3), call={"training": True}, second=True)
+    # Normalization
+    add(
+        "BatchNormalization",
+        L.BatchNormalization,
+        (6, 3),
+        call={"training": True},
+        second_order=True,
+    )
     add("BatchNormalization-inference", L.BatchNormalization, (6, 3))
     add(
         "BatchNormalization-masked",
@@ -163,10 +169,10 @@ def layers(keras: Any) -> dict[str, Layer]:
         SERIES,
         call={"training": True, "mask": MASK},
     )
-    add("LayerNormalization", L.LayerNormalization, (3, 4), second=True)
-    add("GroupNormalization", lambda: L.GroupNormalization(2), (2, 3, 4), second=True)
-    add("RMSNormalization", L.RMSNormalization, (3, 4), second=True)
-    add("UnitNormalization", L.UnitNormalization, (3, 4), second=True)
+    add("LayerNormalization", L.LayerNormalization, (3, 4), second_order=True)
+    add("GroupNormalization", lambda: L.GroupNormalization(2), (2, 3, 4), second_order=True)
+    add("RMSNormalization", L.RMSNormalization, (3, 4), second_order=True)
+    add("UnitNormalization", L.UnitNormalization, (3, 4), second_order=True)
     add(
         "SpectralNormalization",
         lambda: L.SpectralNormalization(L.Dense(3)),
@@ -174,24 +180,24 @@ def layers(keras: Any) -> dict[str, Layer]:
     )
     add("Normalization", lambda: L.Normalization(mean=0.3, variance=2.0), (3, 4))
     # Attention
-    add("Attention", lambda: L.Attention(use_scale=True), (2, 3, 4), (2, 5, 4), second=True)
-    add("AdditiveAttention", L.AdditiveAttention, (2, 3, 4), (2, 5, 4), second=True)
+    add("Attention", lambda: L.Attention(use_scale=True), (2, 3, 4), (2, 5, 4), second_order=True)
+    add("AdditiveAttention", L.AdditiveAttention, (2, 3, 4), (2, 5, 4), second_order=True)
     add(
         "MultiHeadAttention",
-        lambda: Together(L.MultiHeadAttention(2, 3)),
+        lambda: AttentionCall(L.MultiHeadAttention(2, 3)),
         (2, 3, 4),
         (2, 5, 4),
-        second=True,
+        second_order=True,
     )
     add(
         "MultiHeadAttention-causal",
-        lambda: Together(L.MultiHeadAttention(2, 3), 1),
+        lambda: AttentionCall(L.MultiHeadAttention(2, 3), 1),
         (2, 4, 3),
         call={"use_causal_mask": True},
     )
     add(
         "GroupedQueryAttention",
-        lambda: Together(L.GroupQueryAttention(3, 4, 2)),
+        lambda: AttentionCall(L.GroupQueryAttention(3, 4, 2)),
         (2, 3, 4),
         (2, 5, 4),
     )
@@ -208,7 +214,7 @@ def layers(keras: Any) -> dict[str, Layer]:
         )
         cell = getattr(L, f"{name}Cell")
         states = 2 if name == "LSTM" else 1
-        add(f"{name}Cell", lambda cell=cell: Cell(cell(4)), (2, 3), *[(2, 4)] * states)
+        add(f"{name}Cell", lambda cell=cell: CellCall(cell(4)), (2, 3), *[(2, 4)] * states)
     add("GRU-reset-before", lambda: L.GRU(3, reset_after=False, use_bias=True), SERIES)
     add("RNN-StackedRNNCells", lambda: L.RNN([L.LSTMCell(3), L.GRUCell(2)]), SERIES)
     add("StackedRNNCells", lambda: L.RNN(L.StackedRNNCells([L.GRUCell(3), L.GRUCell(2)])), SERIES)
@@ -230,7 +236,7 @@ def layers(keras: Any) -> dict[str, Layer]:
             fft_length=16, sequence_stride=8, num_mel_bins=4, sampling_rate=100, min_freq=1
         ),
         (2, 40),
-        single=True,
+        float32_only=True,
     )
     # Random
     for name in ("Dropout", "GaussianDropout", "AlphaDropout", "GaussianNoise"):
@@ -273,8 +279,8 @@ def layers(keras: Any) -> dict[str, Layer]:
     return table  # fmt: skip
 
 
-class Together:
-    """A layer of a query, a value and perhaps a key, called with a list of inputs."""
+class AttentionCall:
+    """Calls an attention layer with a list of inputs."""
 
     def __init__(self, layer, count=2):
         self.layer, self.count = layer, count
@@ -284,8 +290,8 @@ class Together:
         return self.layer(query, value, **call)
 
 
-class Cell:
-    """A recurrent cell, called with a list of its input and its states."""
+class CellCall:
+    """Calls a recurrent cell with a list of its input and states."""
 
     def __init__(self, layer):
         self.layer = layer
@@ -295,8 +301,8 @@ class Cell:
         return [y, *(states if isinstance(states, list | tuple) else [states])]
 
 
-class Lookup:
-    """A layer of integers: what it makes of a few, times the input."""
+class EmbeddingCall:
+    """Looks up some integers in an embedding layer and multiplies them by the input."""
 
     def __init__(self, layer):
         self.layer = layer
@@ -305,46 +311,48 @@ class Lookup:
         return self.layer(np.array([[0, 3], [3, 1]]), **call) * inputs
 
 
-class Subject:
-    """A layer of the table with inputs and weights that are the same on all backends."""
+class LayerCase:
+    """A layer with inputs and weights that are the same on all backends."""
 
     def __init__(self, keras: Any, label: str, dtype: str) -> None:
         make, shapes, call, _, random, _ = layers(keras)[label]
         self.rng = np.random.default_rng(list(label.encode()))
         low = 0.05 if shapes == [IMAGE] and random else -1.0
         self.inputs = [self.rng.uniform(low, 1, shape).astype(dtype) for shape in shapes]
-        before = keras.config.dtype_policy()
+        policy = keras.config.dtype_policy()
         keras.config.set_dtype_policy(dtype)
         try:
-            self.made, self.options = make(), call
+            self.callable, self.options = make(), call
             self.layer = (
-                self.made.layer if isinstance(self.made, Together | Cell | Lookup) else self.made
+                self.callable.layer
+                if isinstance(self.callable, AttentionCall | CellCall | EmbeddingCall)
+                else self.callable
             )
             self.keras = keras
-            self(*map(keras.ops.convert_to_tensor, self.inputs))  # makes the weights
+            self(*map(keras.ops.convert_to_tensor, self.inputs))  # creates the weights
         finally:
-            keras.config.set_dtype_policy(before)
+            keras.config.set_dtype_policy(policy)
         self.weights = [self._weight(v.numpy(), dtype) for v in self.layer.trainable_variables]
         self.state = [(v, np.array(v)) for v in self.layer.non_trainable_variables]
 
     def _weight(self, initial: np.ndarray, dtype: str) -> np.ndarray:
-        """Near what the layer starts with, if that is the same each time; else any."""
+        """Perturbs constant initial values; replaces random ones."""
         constant = np.isin(initial, (0, 1)).all()
         noise = self.rng.uniform(-1, 1, initial.shape)
         return (initial + 0.3 * noise if constant else 0.7 * noise).astype(dtype)
 
     def __call__(self, *inputs: Any) -> list:
-        """The outputs, those of several laid side by side."""
-        y = self.made(list(inputs) if len(inputs) > 1 else inputs[0], **self.options)
+        """Returns the outputs in a list."""
+        y = self.callable(list(inputs) if len(inputs) > 1 else inputs[0], **self.options)
         return y if isinstance(y, list | tuple) else [y]
 
     def directions(self) -> list[np.ndarray]:
-        """Random directions, one for each input and each weight."""
+        """Returns a random direction for each input and each weight."""
         rng = np.random.default_rng(3)
         return [rng.uniform(0.5, 1.5, x.shape).astype(x.dtype) for x in self.inputs + self.weights]
 
-    def weigh(self, outputs: list) -> Any:
-        """The sum of all outputs, each element times a random number."""
+    def weighted_sum(self, outputs: list) -> Any:
+        """Returns the sum of all outputs with random weights."""
         rng = np.random.default_rng(4)
         total = 0.0
         for y in outputs:
@@ -353,25 +361,25 @@ class Subject:
         return total
 
 
-def _by_jax(label: str) -> list[float]:
-    """The loss, and its slopes along the directions."""
+def _jax_answer(label: str) -> list[float]:
+    """Returns the loss and its directional derivatives."""
     import jax
     import keras
 
-    subject = Subject(keras, label, "float32")
+    case = LayerCase(keras, label, "float32")
 
     def loss(inputs, weights):
-        for v, w in zip(subject.layer.trainable_variables, weights, strict=True):
+        for v, w in zip(case.layer.trainable_variables, weights, strict=True):
             v._value = w
-        return subject.weigh(subject(*inputs))
+        return case.weighted_sum(case(*inputs))
 
-    inputs, weights = (
-        [jax.numpy.asarray(x) for x in xs] for xs in (subject.inputs, subject.weights)
-    )
-    value, (by_inputs, by_weights) = jax.value_and_grad(loss, (0, 1))(inputs, weights)
-    gradients = [*by_inputs, *by_weights]
-    slopes = [(g * d).sum() for g, d in zip(gradients, subject.directions(), strict=True)]
-    return [float(f"{float(x):.8g}") for x in (value, *slopes)]
+    inputs, weights = ([jax.numpy.asarray(x) for x in xs] for xs in (case.inputs, case.weights))
+    value, (input_gradients, weight_gradients) = jax.value_and_grad(loss, (0, 1))(inputs, weights)
+    gradients = [*input_gradients, *weight_gradients]
+    directional_derivatives = [
+        (g * d).sum() for g, d in zip(gradients, case.directions(), strict=True)
+    ]
+    return [float(f"{float(x):.8g}") for x in (value, *directional_derivatives)]
 
 
 if __name__ == "__main__":
@@ -379,6 +387,6 @@ if __name__ == "__main__":
 
     assert keras.backend.backend() == "jax"
     table = {label: layer for label, layer in layers(keras).items() if not layer.random}
-    del table["Activation-sparsemax"]  # what Keras on JAX returns does not add up to 1
-    lines = [f"{json.dumps(label)}: {json.dumps(_by_jax(label))}" for label in table]
-    ANSWERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    del table["Activation-sparsemax"]  # Keras's result on JAX does not sum to 1
+    lines = [f"{json.dumps(label)}: {json.dumps(_jax_answer(label))}" for label in table]
+    ANSWERS_PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")

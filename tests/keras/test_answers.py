@@ -1,4 +1,4 @@
-"""Values, dtypes and gradients are those of Keras on JAX, recorded in `keras_answers.json`."""
+"""Compares values, dtypes and gradients with Keras on JAX, recorded in `keras_answers.json`."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.data.keras_answers import PATH, answer, same
 ANSWERS = json.loads(PATH.read_text())
 
 
-def by_tape(f, xs):
+def value_and_gradients(f, xs):
     with tf.GradientTape() as tape:
         tape.watch(xs)
         y = f(*xs)
@@ -19,7 +19,7 @@ def by_tape(f, xs):
 
 
 @pytest.mark.parametrize("expression", ANSWERS)
-def test_the_answer_is_that_of_keras_on_jax(expression):
-    actual = answer(expression, keras, by_tape)
+def test_result_matches_keras_on_jax(expression):
+    actual = answer(expression, keras, value_and_gradients)
 
     assert same(actual, ANSWERS[expression]), f"{actual}, expected {ANSWERS[expression]}"

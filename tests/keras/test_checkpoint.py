@@ -1,4 +1,4 @@
-"""Keras models, optimizers and metrics in `tf.train.Checkpoint`, by attribute."""
+"""Keras models, optimizers and metrics in `tf.train.Checkpoint`."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ Checkpoint = tf.train.Checkpoint
 
 
 class Blocks(keras.Model):
-    """Layers in an attribute, in a list, in dicts, and one that is made when it is built."""
+    """A model with layers in attributes, a list and a dict, and one created in `build`."""
 
     def __init__(self):
         super().__init__()
@@ -66,7 +66,7 @@ OPTIMIZERS = {
 
 
 def train(model, optimizer, steps):
-    """A loop of the user's own; the loss before each step."""
+    """Runs a custom training loop. Returns the loss before each step."""
     losses = []
     for _ in range(steps):
         with tf.GradientTape() as tape:
@@ -78,18 +78,18 @@ def train(model, optimizer, steps):
 
 
 @pytest.mark.parametrize(
-    ("kind", "how"),
-    [*((kind, "adam") for kind in MODELS), *(("sequential", o) for o in OPTIMIZERS)],
+    ("model_name", "optimizer_name"),
+    [*((model_name, "adam") for model_name in MODELS), *(("sequential", o) for o in OPTIMIZERS)],
 )
-def test_training_goes_on_where_it_was(kind, how, tmp_path):
-    """In a program that has built everything already, and in one that builds it afterwards."""
-    model, optimizer = MODELS[kind](), OPTIMIZERS[how]()
+def test_training_resumes(model_name, optimizer_name, tmp_path):
+    """Restores into a built model and into one that is built afterwards."""
+    model, optimizer = MODELS[model_name](), OPTIMIZERS[optimizer_name]()
     train(model, optimizer, 3)
     path = Checkpoint(model=model, optimizer=optimizer, step=tf.Variable(3)).save(tmp_path / "c")
     expected = train(model, optimizer, 3)
 
     for built in (True, False):
-        model, optimizer, step = MODELS[kind](), OPTIMIZERS[how](), tf.Variable(0)
+        model, optimizer, step = MODELS[model_name](), OPTIMIZERS[optimizer_name](), tf.Variable(0)
         if built:
             train(model, optimizer, 1)
         status = Checkpoint(model=model, optimizer=optimizer, step=step).restore(path)
@@ -100,7 +100,7 @@ def test_training_goes_on_where_it_was(kind, how, tmp_path):
         status.assert_consumed()
 
 
-def test_names_are_those_of_attributes(tmp_path):
+def test_variable_names_are_attribute_paths(tmp_path):
     model = Blocks()
     model(X)
     path = Checkpoint(model=model).write(tmp_path / "a")
@@ -115,7 +115,7 @@ def test_names_are_those_of_attributes(tmp_path):
     }
 
 
-def test_a_model_alone_can_be_restored_from_more(tmp_path):
+def test_model_is_restored_from_a_larger_checkpoint(tmp_path):
     model, optimizer = sequential(), keras.optimizers.Adam()
     train(model, optimizer, 2)
     path = Checkpoint(model=model, optimizer=optimizer).save(tmp_path / "c")
@@ -127,7 +127,7 @@ def test_a_model_alone_can_be_restored_from_more(tmp_path):
         np.testing.assert_array_equal(v.numpy(), w.numpy())
 
 
-def test_a_layer_alone_can_be_restored(tmp_path):
+def test_single_layer_is_restored(tmp_path):
     model = Blocks()
     model(X)
     path = Checkpoint(model=model).write(tmp_path / "a")
@@ -138,7 +138,7 @@ def test_a_layer_alone_can_be_restored(tmp_path):
     np.testing.assert_array_equal(part.first.kernel.numpy(), model.first.kernel.numpy())
 
 
-def test_the_model_may_be_the_root(tmp_path):
+def test_model_as_root_of_the_checkpoint(tmp_path):
     model = sequential()
     model(X)
     path = Checkpoint(model).write(tmp_path / "a")
@@ -149,7 +149,7 @@ def test_the_model_may_be_the_root(tmp_path):
     np.testing.assert_array_equal(other(X).numpy(), model(X).numpy())
 
 
-def test_models_of_other_shapes_are_refused_and_left_as_they_are(tmp_path):
+def test_shape_mismatch_raises_and_changes_nothing(tmp_path):
     path = Checkpoint(model=functional()).write(tmp_path / "a")
     x = keras.Input((4,))
     other = keras.Model(x, layers.Dense(1)(layers.Dropout(0.5)(layers.Dense(7)(x))))
@@ -160,7 +160,7 @@ def test_models_of_other_shapes_are_refused_and_left_as_they_are(tmp_path):
         np.testing.assert_array_equal(v.numpy(), w)
 
 
-def test_metrics_keep_counting(tmp_path):
+def test_metrics_are_restored(tmp_path):
     metric = keras.metrics.Mean()
     metric.update_state([1.0, 3.0])
     path = Checkpoint(metric=metric).write(tmp_path / "a")
@@ -170,7 +170,7 @@ def test_metrics_keep_counting(tmp_path):
     assert float(other.result()) == 3.0
 
 
-def test_what_fit_trained_can_be_saved(tmp_path):
+def test_checkpoint_after_fit(tmp_path):
     model = sequential()
     model.compile("adam", "mse", metrics=["mae"], run_eagerly=True)
     model.fit(X, Y, epochs=2, verbose=0)

@@ -1,4 +1,4 @@
-"""What tapes tell of Keras models: the layer that was at work."""
+"""Diagnostics of Keras models report the layer."""
 
 import numpy as np
 
@@ -11,11 +11,11 @@ X = tf.constant(np.linspace(-1.0, 1.0, 8, dtype=np.float32).reshape(4, 2))
 def model_with_shortcut():
     inputs = keras.Input((2,))
     hidden = keras.layers.Dense(2, activation="tanh", name="hidden")(inputs)
-    joined = keras.layers.Add(name="joined")([inputs, hidden])
-    return keras.Model(inputs, keras.layers.Dense(1, name="head")(joined))
+    added = keras.layers.Add(name="joined")([inputs, hidden])
+    return keras.Model(inputs, keras.layers.Dense(1, name="head")(added))
 
 
-def test_a_picture_has_a_box_for_each_layer():
+def test_graph_has_one_box_per_layer():
     model = model_with_shortcut()
     with tf.GradientTape(lines=True) as tape:
         y = model(X)
@@ -27,7 +27,7 @@ def test_a_picture_has_a_box_for_each_layer():
     assert "kernel  float32[2, 2]" in next(box.rows for box in boxes if box.rows[0] == "hidden")
 
 
-def test_a_layer_of_the_users_own_is_one_box():
+def test_custom_layer_is_one_box():
     class Twice(keras.layers.Layer):
         def call(self, x):
             y = tf.sin(x)
@@ -42,7 +42,7 @@ def test_a_layer_of_the_users_own_is_one_box():
     assert [box.rows[0] for box in boxes if box.kind == "calls"][:2] == ["first", "second"]
 
 
-def test_lines_name_the_innermost_layer():
+def test_lines_report_the_innermost_layer():
     model = keras.Sequential([keras.Input((2,)), model_with_shortcut()])
     with tf.GradientTape(lines=True) as tape:
         y = model(X)
@@ -53,7 +53,7 @@ def test_lines_name_the_innermost_layer():
     assert any(line.endswith(": loss = tf.reduce_mean(y * y)") for line in lines)
 
 
-def test_an_autopsy_names_the_layer():
+def test_autopsy_reports_the_layer():
     inputs = keras.Input((2,))
     logarithm = keras.layers.Lambda(lambda x: tf.math.log(x), name="logarithm")
     model = keras.Model(inputs, logarithm(keras.layers.ReLU(name="positive")(inputs)))

@@ -1,4 +1,4 @@
-"""`keras.ops.image` on retrograde: values by NumPy, SciPy and JAX, gradients by differences."""
+"""Compares `keras.ops.image` with NumPy, SciPy and JAX, and gradients with finite differences."""
 
 import colorsys
 import itertools
@@ -24,7 +24,7 @@ def _float64_in_jax():
         yield
 
 
-def laid_out(x, data_format):
+def to_format(x, data_format):
     return np.moveaxis(x, -1, -3) if data_format == "channels_first" else x
 
 
@@ -34,60 +34,64 @@ def assert_close(actual, expected, rtol=1e-12, atol=1e-12):
     np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol)
 
 
-# Colours
+# Color
 
-COLOURS = rng.uniform(0.1, 0.9, (2, 3, 4, 3))
+RGB = rng.uniform(0.1, 0.9, (2, 3, 4, 3))
 
 
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("batch", [True, False])
-def test_colours(data_format, batch):
-    plain = COLOURS if batch else COLOURS[0]
-    x = laid_out(plain, data_format)
-    hsv = np.apply_along_axis(lambda c: colorsys.rgb_to_hsv(*c), -1, plain)
-    grey = plain @ np.array([[0.2989], [0.5870], [0.1140]])
+def test_color_conversions(data_format, batch):
+    channels_last = RGB if batch else RGB[0]
+    x = to_format(channels_last, data_format)
+    hsv = np.apply_along_axis(lambda c: colorsys.rgb_to_hsv(*c), -1, channels_last)
+    gray = channels_last @ np.array([[0.2989], [0.5870], [0.1140]])
 
-    assert_close(image.rgb_to_hsv(x, data_format), laid_out(hsv, data_format), rtol=1e-7)
-    assert_close(image.hsv_to_rgb(laid_out(hsv, data_format), data_format), x, rtol=1e-7, atol=1e-7)
-    assert_close(image.rgb_to_grayscale(x, data_format), laid_out(grey, data_format))
+    assert_close(image.rgb_to_hsv(x, data_format), to_format(hsv, data_format), rtol=1e-7)
+    assert_close(
+        image.hsv_to_rgb(to_format(hsv, data_format), data_format), x, rtol=1e-7, atol=1e-7
+    )
+    assert_close(image.rgb_to_grayscale(x, data_format), to_format(gray, data_format))
     for function in (image.rgb_to_hsv, image.hsv_to_rgb, image.rgb_to_grayscale):
         assert_gradients(lambda x, function=function: function(x, data_format), x)
 
 
-def test_grey_images_stay_grey_and_integers_integers():
-    grey = np.full((2, 2, 1), 7, "uint8")
+def test_grayscale_keeps_gray_images_and_integer_dtypes():
+    gray = np.full((2, 2, 1), 7, "uint8")
 
-    assert_close(image.rgb_to_grayscale(grey), grey)
-    assert_close(image.rgb_to_grayscale(np.full((2, 2, 3), 100, "uint8")), grey * 0 + 99)
+    assert_close(image.rgb_to_grayscale(gray), gray)
+    assert_close(image.rgb_to_grayscale(np.full((2, 2, 3), 100, "uint8")), gray * 0 + 99)
 
 
-def test_hues_go_round():
+def test_hues_wrap_around():
     x = np.array([[[0.3, 0.5, 0.7]]])
 
     assert_close(image.hsv_to_rgb(x + np.array([1, 0, 0])), image.hsv_to_rgb(x), rtol=1e-9)
 
 
-# Sizes
+# Resizing
 
 
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic", "lanczos3"])
-def test_resize_is_that_of_tensorflow(interpolation, antialias):
+def test_resize_matches_tensorflow(interpolation, antialias):
     x = rng.uniform(size=(2, 7, 6, 3)).astype("float32")
 
     for size in ((4, 9), (7, 3), (14, 12)):
         expected = tf.image.resize(x, size, interpolation, antialias=antialias)
         y = image.resize(x, size, interpolation, antialias)
         assert_close(y, expected, rtol=1e-5, atol=1e-6)
-        first = image.resize(
+        channels_first = image.resize(
             np.moveaxis(x[0], -1, 0), size, interpolation, antialias, data_format="channels_first"
         )
-        assert_close(np.moveaxis(np.asarray(first), 0, -1), expected[0], rtol=1e-5, atol=1e-6)
+        assert_close(
+            np.moveaxis(np.asarray(channels_first), 0, -1), expected[0], rtol=1e-5, atol=1e-6
+        )
     x = x.astype("float64")
     assert_gradients(lambda x: image.resize(x, (4, 9), interpolation, antialias), x)
 
 
-def test_resized_integers_are_rounded_within_their_range():
+def test_resize_rounds_and_clips_integers():
     x = np.array([0, 1, 254, 255], "uint8").reshape(2, 2, 1)
     y = np.asarray(image.resize(x, (4, 4)))[..., 0]
 
@@ -96,7 +100,7 @@ def test_resized_integers_are_rounded_within_their_range():
     assert np.asarray(image.resize(x, (9, 9), "bicubic")).max() == 255
 
 
-def test_resize_can_crop_or_pad_to_the_aspect_ratio():
+def test_resize_crops_or_pads_to_the_aspect_ratio():
     x = rng.uniform(size=(4, 8, 1))
 
     assert_close(image.resize(x, (4, 4), crop_to_aspect_ratio=True), x[:, 2:6])
@@ -123,9 +127,9 @@ def test_scale_and_translate(method, antialias):
     assert_gradients(call, x, scale, translation)
 
 
-# Values between cells
+# Interpolation
 
-MODES = {  # and what NumPy calls them
+MODES = {  # Keras's name -> NumPy's
     "constant": "constant",
     "nearest": "edge",
     "wrap": "wrap",
@@ -137,20 +141,20 @@ MODES = {  # and what NumPy calls them
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("order", [0, 1])
 def test_map_coordinates(order, mode):
-    """As SciPy on an array so padded that no coordinate is outside."""
-    x, places = rng.uniform(size=(4, 5)), rng.uniform(-6, 10, (2, 3, 7))
+    """Compares with SciPy on a padded array in which no coordinate is out of bounds."""
+    x, coordinates = rng.uniform(size=(4, 5)), rng.uniform(-6, 10, (2, 3, 7))
     options = {"constant_values": 0.3} if mode == "constant" else {}
     padded = np.pad(x, 8, mode=MODES[mode], **options)
-    expected = scipy.ndimage.map_coordinates(padded, places + 8, order=order)
+    expected = scipy.ndimage.map_coordinates(padded, coordinates + 8, order=order)
 
-    def call(x, *places):
-        return image.map_coordinates(x, *places, order, mode, 0.3)
+    def call(x, *coordinates):
+        return image.map_coordinates(x, *coordinates, order, mode, 0.3)
 
-    assert_close(call(x, places), expected)
+    assert_close(call(x, coordinates), expected)
     if order:
-        assert_gradients(call, x, places)
+        assert_gradients(call, x, coordinates)
     else:
-        assert_gradients(lambda x: call(x, places), x)
+        assert_gradients(lambda x: call(x, coordinates), x)
 
 
 def test_map_coordinates_rounds_integers():
@@ -167,29 +171,29 @@ TRANSFORM = np.array(
 )
 
 
-def projected(x, transform):
-    """Where each pixel of an image comes from, by SciPy."""
+def project(x, transform):
+    """Projects an image with SciPy."""
     rows, columns = np.mgrid[: x.shape[0], : x.shape[1]]
     a0, a1, a2, b0, b1, b2, c0, c1 = transform
     k = c0 * columns + c1 * rows + 1
-    places = (b0 * columns + b1 * rows + b2) / k, (a0 * columns + a1 * rows + a2) / k
+    coordinates = (b0 * columns + b1 * rows + b2) / k, (a0 * columns + a1 * rows + a2) / k
     padded = np.pad(x, ((30, 30), (30, 30), (0, 0)), constant_values=0.2)
-    places = [place + 30 for place in places]
+    coordinates = [coordinate + 30 for coordinate in coordinates]
     channels = np.moveaxis(padded, -1, 0)
-    return np.stack([scipy.ndimage.map_coordinates(c, places, order=1) for c in channels], -1)
+    return np.stack([scipy.ndimage.map_coordinates(c, coordinates, order=1) for c in channels], -1)
 
 
 @pytest.mark.parametrize("data_format", FORMATS)
 def test_affine_transform(data_format):
-    plain = rng.uniform(size=(2, 5, 6, 3))
-    x = laid_out(plain, data_format)
+    channels_last = rng.uniform(size=(2, 5, 6, 3))
+    x = to_format(channels_last, data_format)
 
     def call(x, transform):
         return image.affine_transform(x, transform, fill_value=0.2, data_format=data_format)
 
-    expected = np.stack([projected(*pair) for pair in zip(plain, TRANSFORM, strict=True)])
-    assert_close(call(x, TRANSFORM), laid_out(expected, data_format), rtol=1e-10)
-    assert_close(call(x[0], TRANSFORM[0]), laid_out(expected[0], data_format), rtol=1e-10)
+    expected = np.stack([project(*pair) for pair in zip(channels_last, TRANSFORM, strict=True)])
+    assert_close(call(x, TRANSFORM), to_format(expected, data_format), rtol=1e-10)
+    assert_close(call(x[0], TRANSFORM[0]), to_format(expected[0], data_format), rtol=1e-10)
     assert_gradients(call, x, TRANSFORM)
 
 
@@ -197,20 +201,20 @@ START = np.array([[[0.0, 0.0], [5.0, 0.0], [0.0, 4.0], [5.0, 4.0]]])
 END = START + rng.uniform(-0.7, 0.7, START.shape)
 
 
-def test_a_homography_takes_points_to_points():
+def test_homography_maps_end_points_to_start_points():
     a0, a1, a2, b0, b1, b2, c0, c1 = np.asarray(compute_homography_matrix(START, END))[0]
     x, y = END[0].T
     k = c0 * x + c1 * y + 1
-    found = np.stack([(a0 * x + a1 * y + a2) / k, (b0 * x + b1 * y + b2) / k], 1)
+    mapped = np.stack([(a0 * x + a1 * y + a2) / k, (b0 * x + b1 * y + b2) / k], 1)
 
-    np.testing.assert_allclose(found, START[0], atol=1e-12)
+    np.testing.assert_allclose(mapped, START[0], atol=1e-12)
     assert_gradients(compute_homography_matrix, START, END, rtol=1e-5)
 
 
 def test_perspective_transform():
     x = rng.uniform(size=(2, 5, 6, 3))
     transform = np.asarray(compute_homography_matrix(START, END))[0]
-    expected = np.stack([projected(one, transform) for one in x])
+    expected = np.stack([project(img, transform) for img in x])
 
     def call(x, start, end):
         return image.perspective_transform(x, start, end, fill_value=0.2)
@@ -221,7 +225,7 @@ def test_perspective_transform():
 
 @pytest.mark.parametrize("data_format", FORMATS)
 def test_elastic_transform(data_format):
-    x = laid_out(rng.uniform(size=(2, 9, 8, 3)), data_format)
+    x = to_format(rng.uniform(size=(2, 9, 8, 3)), data_format)
 
     def call(x, alpha=3.0, seed=1):
         return image.elastic_transform(x, alpha, 1.5, seed=seed, data_format=data_format)
@@ -238,38 +242,38 @@ def test_elastic_transform(data_format):
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("size", [(3, 3), (5, 2)])
 def test_gaussian_blur(size, data_format):
-    plain = rng.uniform(size=(2, 6, 7, 3))
-    x, sigma = laid_out(plain, data_format), np.array([0.8, 1.3])
+    channels_last = rng.uniform(size=(2, 6, 7, 3))
+    x, sigma = to_format(channels_last, data_format), np.array([0.8, 1.3])
 
     def weights(n, sigma):
         w = np.exp(-0.5 * ((np.arange(n) - (n - 1) / 2) / sigma) ** 2)
         return w / w.sum()
 
-    across, down = map(weights, size, sigma)
-    margins = [(0, 0), *(((n - 1) // 2, n // 2) for n in size[::-1]), (0, 0)]
-    padded = np.pad(plain, margins)
+    horizontal, vertical = map(weights, size, sigma)
+    paddings = [(0, 0), *(((n - 1) // 2, n // 2) for n in size[::-1]), (0, 0)]
+    padded = np.pad(channels_last, paddings)
     expected = sum(
-        down[i] * across[j] * padded[:, i : i + 6, j : j + 7]
+        vertical[i] * horizontal[j] * padded[:, i : i + 6, j : j + 7]
         for i, j in itertools.product(range(size[1]), range(size[0]))
     )
 
     def call(x, sigma):
         return image.gaussian_blur(x, size, sigma, data_format)
 
-    assert_close(call(x, sigma), laid_out(expected, data_format))
+    assert_close(call(x, sigma), to_format(expected, data_format))
     assert_gradients(call, x, sigma)
 
 
-def test_sobel_edges_are_those_of_tensorflow():
+def test_sobel_edges_match_tensorflow():
     x = rng.uniform(size=(2, 6, 7, 3))
 
     assert_close(image.sobel_edges(x), tf.image.sobel_edges(x))
-    first = image.sobel_edges(np.moveaxis(x, -1, 1), "channels_first")
-    assert_close(np.moveaxis(np.asarray(first), 1, -2), tf.image.sobel_edges(x))
+    channels_first = image.sobel_edges(np.moveaxis(x, -1, 1), "channels_first")
+    assert_close(np.moveaxis(np.asarray(channels_first), 1, -2), tf.image.sobel_edges(x))
     assert_gradients(image.sobel_edges, x)
 
 
-def test_what_is_no_image_is_refused():
+def test_invalid_image_rank_raises():
     message = (
         "Invalid images rank: expected rank 3 (single image) or rank 4 (batch of images). "
         "Received input with shape: images.shape=(2, 2)"

@@ -1,4 +1,4 @@
-"""Keras runs on retrograde as its backend, and importing it changes nothing else."""
+"""Importing Keras with the retrograde backend."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from retrograde import keras
 
 
 def run(program, **environment):
-    """The last line that `program` prints, or the error it ends with, by itself."""
+    """Runs `program` in a subprocess. Returns the last line of stderr, or of stdout if empty."""
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         capture_output=True,
@@ -20,75 +20,75 @@ def run(program, **environment):
     return (result.stderr or result.stdout).strip().splitlines()[-1]
 
 
-def test_the_backend_goes_by_its_own_name():
+def test_backend_name_is_retrograde():
     assert keras.config.backend() == "retrograde"
     assert "KERAS_BACKEND" not in os.environ
 
 
-def test_it_is_the_real_package_as_tensorflow_shows_it():
+def test_keras_is_the_real_package():
     import keras as real
     from retrograde.keras.layers import Dense
 
     assert keras.Model is real.Model and Dense is real.layers.Dense
-    assert keras.layers.ThresholdedReLU and keras.losses.mse  # names of the older API
+    assert keras.layers.ThresholdedReLU and keras.losses.mse  # names of the legacy API
     assert tf.keras is keras
     assert tf.optimizers is keras.optimizers and tf.losses is keras.losses
     assert tf.metrics is keras.metrics and tf.initializers is keras.initializers
 
 
-def test_modules_below_it_are_keras_own():
+def test_submodules_are_keras_modules():
     import retrograde.keras.optimizers.schedules as schedules
 
     assert schedules is keras.optimizers.schedules
     assert schedules.__spec__.name == "keras.optimizers.schedules"
 
 
-def test_importing_it_imports_no_jax():
+def test_import_does_not_import_jax_or_scipy():
     program = "import sys, retrograde.keras; print('jax' in sys.modules, 'scipy' in sys.modules)"
 
     assert run(program) == "False False"
 
 
-def test_importing_it_draws_no_random_numbers_of_a_program_that_has_chosen_a_seed():
+def test_import_preserves_random_state():
     program = (
         "import random; import numpy as np; import retrograde as tf\n"
-        "def drawn(): return random.random(), np.random.rand(), float(tf.random.uniform(()))\n"
+        "def draw(): return random.random(), np.random.rand(), float(tf.random.uniform(()))\n"
         "def seed(): random.seed(1); np.random.seed(1); tf.random.set_seed(1)\n"
-        "seed(); drawn(); expected = drawn()\n"
-        "seed(); drawn(); tf.keras.layers; print(drawn() == expected)"
+        "seed(); draw(); expected = draw()\n"
+        "seed(); draw(); tf.keras.layers; print(draw() == expected)"
     )
 
     assert run(program) == "True"
 
 
-def test_jax_can_be_imported_afterwards():
+def test_jax_can_be_imported_after_keras():
     assert run("import retrograde.keras, jax; print(jax.numpy.add(1, 2))") == "3"
 
 
-def test_the_backend_can_be_imported_first():
+def test_backend_can_be_imported_before_keras():
     program = "import retrograde.keras_backend.ops.core as core; print(core.__name__)"
 
     assert run(program) == "retrograde.keras_backend.ops.core"
 
 
-def test_keras_imported_before_on_another_backend_is_an_error():
+def test_keras_already_imported_with_another_backend_raises():
     program = "import keras, retrograde; retrograde.keras"
 
     assert run(program, KERAS_BACKEND="jax") == (
-        "ImportError: Keras was imported already on the backend 'jax', and cannot change it. "
-        "Import retrograde.keras before keras, and before packages that import keras."
+        "ImportError: Keras was already imported with the backend 'jax' and cannot change its "
+        "backend. Import retrograde.keras before keras and before packages that import keras."
     )
 
 
-def test_another_backend_in_the_environment_is_an_error():
+def test_another_backend_in_the_environment_raises():
     assert run("import retrograde.keras", KERAS_BACKEND="tensorflow") == (
-        "ImportError: The environment variable KERAS_BACKEND asks for 'tensorflow'; "
-        "retrograde.keras is Keras on retrograde. Unset it, or set it to 'retrograde'."
+        "ImportError: The environment variable KERAS_BACKEND is 'tensorflow', but "
+        "retrograde.keras uses the backend 'retrograde'. Unset it or set it to 'retrograde'."
     )
     assert run("import retrograde.keras; print(1)", KERAS_BACKEND="retrograde") == "1"
 
 
-def test_a_missing_keras_is_named_with_what_to_do():
+def test_missing_keras_raises_with_install_command():
     program = "import sys; sys.modules['keras'] = None; import retrograde.keras"
 
     assert run(program) == (
@@ -96,7 +96,7 @@ def test_a_missing_keras_is_named_with_what_to_do():
     )
 
 
-def test_layers_that_work_on_several_backends_find_this_one():
+def test_dynamic_backend_supports_retrograde():
     from keras.src.utils.backend_utils import DynamicBackend
 
     backend = DynamicBackend()
@@ -107,18 +107,23 @@ def test_layers_that_work_on_several_backends_find_this_one():
     assert backend.core.convert_to_tensor is backend.convert_to_tensor
 
 
-def test_64_bits_stay_as_in_keras_on_tensorflow():
-    meet = keras.backend.result_type
+def test_type_promotion_keeps_64_bits_as_on_tensorflow():
+    result_type = keras.backend.result_type
 
-    assert meet("float64", "float32") == meet("float64", float) == meet("float64") == "float64"
-    assert meet("int64", int) == meet("int64", "int32") == "int64"
-    assert meet("complex64", "float64") == "complex128"
-    assert meet("uint32", "int32") == "int32" and meet("int64", "uint64") == "float32"
-    both = [keras.KerasTensor((2,), "float64")] * 2
-    assert keras.ops.add(*both).dtype == "float64"
+    assert (
+        result_type("float64", "float32")
+        == result_type("float64", float)
+        == result_type("float64")
+        == "float64"
+    )
+    assert result_type("int64", int) == result_type("int64", "int32") == "int64"
+    assert result_type("complex64", "float64") == "complex128"
+    assert result_type("uint32", "int32") == "int32" and result_type("int64", "uint64") == "float32"
+    inputs = [keras.KerasTensor((2,), "float64")] * 2
+    assert keras.ops.add(*inputs).dtype == "float64"
 
 
-def test_layers_of_the_older_api_compute_without_tensorflow():
+def test_legacy_layers_work_without_tensorflow():
     x = tf.ones([2, 6, 5, 3])
 
     assert keras.layers.ThresholdedReLU(2.0)(x).shape == x.shape

@@ -1,4 +1,4 @@
-"""keras.ops.linalg on retrograde: values are NumPy's, gradients agree with differences."""
+"""Compares `keras.ops.linalg` with NumPy and SciPy, and gradients with finite differences."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from retrograde.keras_backend.ops import linalg as backend
 from tests.namespaces.helpers import assert_gradients, assert_raises
 
 RNG = np.random.default_rng(5)
-X = RNG.uniform(-1, 1, (2, 3, 3)) + np.diag([2.0, 4.0, 7.0])  # far from singular
+X = RNG.uniform(-1, 1, (2, 3, 3)) + np.diag([2.0, 4.0, 7.0])  # well-conditioned
 POSITIVE = X @ X.mT + np.eye(3)
 TALL, WIDE = RNG.uniform(-1, 1, (2, 4, 3)), RNG.uniform(-1, 1, (3, 4))
 LOWER = np.tril(X)
@@ -17,7 +17,7 @@ B = RNG.uniform(-1, 1, (2, 3, 2))
 
 
 def symmetric(f):
-    """`f` of what is symmetric: only so do both triangles count."""
+    """Returns `f` of the symmetric part, so that the gradient covers both triangles."""
     return lambda x: f((x + tf.linalg.matrix_transpose(x)) * 0.5)
 
 
@@ -101,16 +101,16 @@ CASES = {
 
 @pytest.mark.parametrize("label", CASES)
 def test_value_and_gradient(label):
-    ours, theirs, inputs = CASES[label]
-    y, expected = ours(*map(tf.constant, inputs)), theirs(*inputs)
+    actual_fn, numpy_fn, inputs = CASES[label]
+    y, expected = actual_fn(*map(tf.constant, inputs)), numpy_fn(*inputs)
 
     assert y.shape == expected.shape
     assert y.dtype == expected.dtype
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-9, atol=1e-10)
-    assert_gradients(ours, *inputs, rtol=1e-6)
+    assert_gradients(actual_fn, *inputs, rtol=1e-6)
 
 
-def test_decompositions_make_up_the_matrix():
+def test_decompositions_reconstruct_the_matrix():
     for x in (*X, *TALL, WIDE):
         q, r = backend.qr(x)
         np.testing.assert_allclose((q @ r).numpy(), x, atol=1e-12)
@@ -126,19 +126,19 @@ def test_decompositions_make_up_the_matrix():
 
 
 @pytest.mark.parametrize("x", [X, TALL, WIDE], ids=["square", "tall", "wide"])
-def test_pivots_say_with_which_row_each_is_swapped(x):
+def test_pivots_are_row_swaps(x):
     lu, pivots = (t.numpy() for t in backend.lu_factor(x))
     *batch, m, n = x.shape
     assert pivots.dtype == np.int32 and pivots.shape == (*batch, min(m, n))
-    for place in np.ndindex(*batch):
-        lower = np.tril(lu[place][:, :m], -1)[:, : min(m, n)] + np.eye(m, min(m, n))
-        rows = x[place].copy()
-        for i, j in enumerate(pivots[place]):
+    for index in np.ndindex(*batch):
+        lower = np.tril(lu[index][:, :m], -1)[:, : min(m, n)] + np.eye(m, min(m, n))
+        rows = x[index].copy()
+        for i, j in enumerate(pivots[index]):
             rows[[i, j]] = rows[[j, i]]
-        np.testing.assert_allclose(lower @ np.triu(lu[place][: min(m, n)]), rows, atol=1e-12)
+        np.testing.assert_allclose(lower @ np.triu(lu[index][: min(m, n)]), rows, atol=1e-12)
 
 
-def test_the_rank_counts_what_is_larger_than_the_tolerance():
+def test_matrix_rank_with_tolerance():
     x = np.diag([3.0, 1e-3, 0.0])
 
     assert backend.matrix_rank(x).numpy() == 2
@@ -146,21 +146,21 @@ def test_the_rank_counts_what_is_larger_than_the_tolerance():
     assert backend.matrix_rank(x).dtype == "int32"
 
 
-def test_zeros_do_not_count_in_the_norm_of_order_0():
+def test_norm_of_order_0_counts_nonzeros():
     assert backend.norm(np.array([0.0, 2.0, -3.0]), 0).numpy() == 2
     assert backend.norm(np.array([[3, 4]])).numpy() == 5
 
 
-def test_jvp_follows_a_direction():
+def test_jvp():
     x, t = np.array([1.0, 2.0]), np.array([0.5, -1.0])
-    y, change = backend.jvp(lambda x: x * x, (x,), (t,))
-    assert y.numpy().tolist() == [1, 4] and change.numpy().tolist() == [1, -4]
+    y, tangent = backend.jvp(lambda x: x * x, (x,), (t,))
+    assert y.numpy().tolist() == [1, 4] and tangent.numpy().tolist() == [1, -4]
 
-    y, change, more = backend.jvp(lambda a, b: (a * b, "more"), (x, x), (t, t), has_aux=True)
-    assert change.numpy().tolist() == [1, -4] and more == "more"
+    y, tangent, aux = backend.jvp(lambda a, b: (a * b, "aux"), (x, x), (t, t), has_aux=True)
+    assert tangent.numpy().tolist() == [1, -4] and aux == "aux"
 
 
-def test_half_precision_is_computed_in_single():
+def test_half_precision_is_computed_in_float32():
     x = tf.cast(POSITIVE, "bfloat16")
     y = backend.cholesky(x)
 
@@ -189,17 +189,18 @@ def test_errors():
     assert_raises(
         lambda: backend.norm(X, 1),
         ValueError,
-        "norm: ord=1 is there for vectors and matrices. Received: axis=None for shape (2, 3, 3).",
+        "norm: ord=1 is defined only for vectors and matrices. Received: axis=None for shape "
+        "(2, 3, 3).",
     )
     assert_raises(
         lambda: backend.norm(X, "fro", axis=0),
         ValueError,
-        "norm: ord='fro' is not there for vectors.",
+        "norm: ord='fro' is not defined for vectors.",
     )
     assert_raises(
         lambda: backend.norm(X, 3, axis=(0, 1)),
         ValueError,
-        "norm: ord=3 is not there for matrices.",
+        "norm: ord=3 is not defined for matrices.",
     )
     assert_raises(
         lambda: backend.norm(X, 2, axis=5),

@@ -1,4 +1,4 @@
-"""keras.ops.math on retrograde: values by plain NumPy, gradients agree with differences."""
+"""Compares `keras.ops.math` with NumPy and SciPy, and gradients with finite differences."""
 
 import math
 
@@ -19,14 +19,14 @@ SIGNAL = RNG.uniform(-1, 1, (2, 20))
 SPECTRUM = RNG.uniform(-1, 1, (2, 4, 5))
 
 
-def by_segment(reduce, empty):
-    """`reduce` over the rows with each id; ids that are not there are left out."""
+def reduce_segments(reduce, empty):
+    """Returns a NumPy segment reduction. Rows with ids out of range are ignored."""
 
-    def of_all(x):
+    def call(x):
         parts = [x[i == IDS] for i in range(4)]
         return np.array([reduce(part, axis=0) if len(part) else empty + 0 * x[0] for part in parts])
 
-    return of_all
+    return call
 
 
 def frames(x, length, step):
@@ -34,8 +34,8 @@ def frames(x, length, step):
     return np.stack([x[..., i * step : i * step + length] for i in range(count)], -2)
 
 
-def of_spectrum(f):
-    """A function of complex numbers as one of their parts, laid side by side."""
+def on_parts(f):
+    """Returns `f` as a function of real and imaginary parts, with concatenated results."""
 
     def call(*parts):
         y = f(parts[0] + 1j * parts[1])
@@ -44,7 +44,7 @@ def of_spectrum(f):
     return call
 
 
-def side_by_side(f):
+def concat_parts(f):
     return lambda *parts: tf.concat(f(parts), -1)
 
 
@@ -52,7 +52,7 @@ CASES = {
     **{
         f"segment_{name}": (
             lambda x, name=name: getattr(backend, f"segment_{name}")(x, IDS, 4),
-            by_segment(getattr(np, name), empty),
+            reduce_segments(getattr(np, name), empty),
             [ROWS],
         )
         for name, empty in (("sum", 0), ("prod", 1))
@@ -77,13 +77,13 @@ CASES = {
     "extract_sequences": (
         lambda x: backend.extract_sequences(x, 6, 4), lambda x: frames(x, 6, 4), [SIGNAL]
     ),
-    "fft": (side_by_side(backend.fft), of_spectrum(np.fft.fft), [SPECTRUM, -SPECTRUM / 2]),
-    "fft2": (side_by_side(backend.fft2), of_spectrum(np.fft.fft2), [SPECTRUM, -SPECTRUM / 2]),
-    "ifft2": (side_by_side(backend.ifft2), of_spectrum(np.fft.ifft2), [SPECTRUM, SPECTRUM / 2]),
+    "fft": (concat_parts(backend.fft), on_parts(np.fft.fft), [SPECTRUM, -SPECTRUM / 2]),
+    "fft2": (concat_parts(backend.fft2), on_parts(np.fft.fft2), [SPECTRUM, -SPECTRUM / 2]),
+    "ifft2": (concat_parts(backend.ifft2), on_parts(np.fft.ifft2), [SPECTRUM, SPECTRUM / 2]),
     **{
         f"rfft_{n}": (
             lambda x, n=n: tf.concat(backend.rfft(x, n), -1),
-            lambda x, n=n: of_spectrum(lambda z: np.fft.rfft(z.real, n))(x, 0),
+            lambda x, n=n: on_parts(lambda z: np.fft.rfft(z.real, n))(x, 0),
             [SIGNAL],
         )
         for n in (None, 12, 25)
@@ -101,33 +101,33 @@ CASES = {
 
 @pytest.mark.parametrize("label", CASES)
 def test_value_and_gradient(label):
-    ours, theirs, inputs = CASES[label]
-    y, expected = ours(*map(tf.constant, inputs)), theirs(*inputs)
+    actual_fn, numpy_fn, inputs = CASES[label]
+    y, expected = actual_fn(*map(tf.constant, inputs)), numpy_fn(*inputs)
 
     assert y.shape == expected.shape
     assert y.dtype == expected.dtype
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-10, atol=1e-12)
-    assert_gradients(ours, *inputs)
+    assert_gradients(actual_fn, *inputs)
 
 
 @pytest.mark.parametrize("name, empty", [("max", -math.inf), ("min", math.inf)])
-def test_extremes_of_segments(name, empty):
-    ours = getattr(backend, f"segment_{name}")
+def test_segment_max_and_min(name, empty):
+    actual_fn = getattr(backend, f"segment_{name}")
 
-    expected = by_segment(getattr(np, name), empty)(ROWS)
-    np.testing.assert_array_equal(ours(ROWS, IDS, 4).numpy(), expected)
-    assert_gradients(lambda x: ours(x, [1, 0, 1, 0, 0, 1], 2), ROWS)
+    expected = reduce_segments(getattr(np, name), empty)(ROWS)
+    np.testing.assert_array_equal(actual_fn(ROWS, IDS, 4).numpy(), expected)
+    assert_gradients(lambda x: actual_fn(x, [1, 0, 1, 0, 0, 1], 2), ROWS)
     limits = np.iinfo(np.int32)
-    assert ours(np.array([3, 7], "int32"), [1, 1]).numpy().tolist() == [
+    assert actual_fn(np.array([3, 7], "int32"), [1, 1]).numpy().tolist() == [
         limits.min if empty < 0 else limits.max, 7 if empty < 0 else 3,
     ]  # fmt: skip
 
 
-def test_the_number_of_segments_may_be_left_to_the_ids():
+def test_number_of_segments_is_inferred():
     assert backend.segment_sum(ROWS, [0, 0, 3, 1, 1, 1]).shape == (4, 3)
 
 
-def test_points_that_coincide_have_a_gradient_of_zero():
+def test_cdist_gradient_is_zero_for_equal_points():
     x = tf.constant([[1.0, 2.0], [4.0, 6.0]])
     (g,) = gradient(lambda x: backend.cdist(x, tf.stop_gradient(x)), x)
 
@@ -135,7 +135,7 @@ def test_points_that_coincide_have_a_gradient_of_zero():
     np.testing.assert_allclose(g, [[-0.6, -0.8], [0.6, 0.8]], rtol=1e-6)
 
 
-def test_targets_are_in_the_top_k_unless_k_are_larger():
+def test_in_top_k():
     predictions = np.array([[0.1, 0.9, 0.5], [0.2, 0.2, 0.1], [np.nan, 1.0, 2.0]])
 
     assert backend.in_top_k([2, 0, 0], predictions, 2).numpy().tolist() == [True, True, False]
@@ -152,21 +152,21 @@ def test_short_time_fourier_transform(window, center):
         y = np.fft.rfft(frames(x, 8, 3) * w)
         return np.concatenate([y.real, y.imag], -1)
 
-    def ours(x):
+    def actual_fn(x):
         return tf.concat(backend.stft(x, 6, 3, 8, window, center), -1)
 
-    np.testing.assert_allclose(ours(SIGNAL).numpy(), reference(SIGNAL), atol=1e-12)
-    assert_gradients(ours, SIGNAL)
+    np.testing.assert_allclose(actual_fn(SIGNAL).numpy(), reference(SIGNAL), atol=1e-12)
+    assert_gradients(actual_fn, SIGNAL)
 
 
 @pytest.mark.parametrize("window", ["hann", np.ones(8)])
-def test_a_signal_comes_back_from_its_spectrum(window):
+def test_istft_inverts_stft(window):
     spectrum = backend.stft(SIGNAL, 8, 2, 8, window)
     y = backend.istft(spectrum, 8, 2, 8, window=window)
 
     assert y.shape == SIGNAL.shape
-    inside = slice(4, -4)  # at the ends fewer frames overlap
-    np.testing.assert_allclose(y.numpy()[:, inside], SIGNAL[:, inside], atol=1e-12)
+    interior = slice(4, -4)  # at the ends fewer frames overlap
+    np.testing.assert_allclose(y.numpy()[:, interior], SIGNAL[:, interior], atol=1e-12)
     assert backend.istft(spectrum, 8, 2, 8, length=11, window=window).shape == (2, 11)
     assert_gradients(
         lambda x, y: backend.istft((x, y), 8, 2, 8, window=window),
@@ -174,7 +174,7 @@ def test_a_signal_comes_back_from_its_spectrum(window):
     )
 
 
-def test_half_precision_is_transformed_in_single():
+def test_half_precision_fft_is_computed_in_float32():
     x = tf.cast(SIGNAL, "float16")
     y = backend.rfft(x)[0]
 
@@ -227,8 +227,8 @@ def test_errors():
         ValueError,
         "Input `x` must have at least 2 dimensions. Received shape: (3,)",
     )
-    for x, y, problem in (
+    for x, y, message in (
         (np.ones(3), np.ones((1, 3)), "`cdist` inputs must have rank >= 2"),
         (np.ones((1, 2)), np.ones((1, 3)), "Last dimension of inputs to `cdist` must match"),
     ):
-        assert_raises(lambda x=x, y=y: backend.cdist(x, y), ValueError, problem)
+        assert_raises(lambda x=x, y=y: backend.cdist(x, y), ValueError, message)

@@ -1,4 +1,4 @@
-"""`keras.ops.nn` on retrograde: values against NumPy, SciPy and JAX, gradients by differences."""
+"""Compares `keras.ops.nn` with NumPy, SciPy and JAX, and gradients with finite differences."""
 
 import itertools
 import math
@@ -31,11 +31,11 @@ def assert_close(actual, expected, rtol=1e-12, atol=1e-12):
     np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol)
 
 
-def away_from(*kinks, shape=(3, 4)):
-    """Numbers between -7 and 7, none of them near a kink."""
+def values_away_from(*points, shape=(3, 4)):
+    """Returns numbers in [-7, 7] that are not close to `points`."""
     x = rng.uniform(-7, 7, shape)
-    for kink in kinks:
-        x = np.where(abs(x - kink) < 0.05, x + 0.2, x)
+    for point in points:
+        x = np.where(abs(x - point) < 0.05, x + 0.2, x)
     return x
 
 
@@ -47,7 +47,7 @@ def elu(x, alpha=1.0):
     return np.where(x > 0, x, alpha * np.expm1(x))
 
 
-def gelu_by_tanh(x):
+def gelu_tanh(x):
     return x * logistic(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
 
 
@@ -56,41 +56,53 @@ def sparse_plus(x):
 
 
 ACTIVATIONS = {
-    "celu": (away_from(0), {"alpha": 0.7}, lambda x: np.where(x > 0, x, 0.7 * np.expm1(x / 0.7))),
-    "elu": (away_from(0), {"alpha": 1.5}, lambda x: elu(x, 1.5)),
-    "exponential_linear": (away_from(0), {}, elu),
-    "gelu": (away_from(), {"approximate": False}, lambda x: x * scipy.special.ndtr(x)),
-    "gelu_by_tanh": (away_from(), {}, gelu_by_tanh),
-    "glu": (away_from(), {"axis": -1}, lambda x: x[:, :2] * logistic(x[:, 2:])),
-    "hard_shrink": (away_from(-0.5, 0.5), {}, lambda x: x * (abs(x) > 0.5)),
-    "hard_sigmoid": (away_from(-3, 3), {}, lambda x: np.clip(x / 6 + 0.5, 0, 1)),
-    "hard_silu": (away_from(-3, 3), {}, lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
-    "hard_tanh": (away_from(-1, 1), {}, lambda x: np.clip(x, -1, 1)),
-    "leaky_relu": (away_from(0), {"negative_slope": 0.3}, lambda x: np.where(x > 0, x, 0.3 * x)),
-    "log_sigmoid": (away_from(), {}, lambda x: np.log(logistic(x))),
-    "log_softmax": (away_from(), {"axis": 0}, lambda x: scipy.special.log_softmax(x, 0)),
-    "relu": (away_from(0), {}, lambda x: np.maximum(x, 0)),
-    "relu6": (away_from(0, 6), {}, lambda x: np.clip(x, 0, 6)),
-    "selu": (away_from(0), {}, lambda x: 1.0507009873554805 * elu(x, 1.6732632423543772)),
-    "sigmoid": (away_from(), {}, logistic),
-    "silu": (away_from(), {}, lambda x: x * logistic(x)),
-    "soft_shrink": (away_from(-0.5, 0.5), {}, lambda x: np.sign(x) * np.maximum(abs(x) - 0.5, 0)),
-    "softmax": (away_from(), {}, lambda x: scipy.special.softmax(x, -1)),
-    "softmax_of_all": (away_from(), {"axis": None}, scipy.special.softmax),
-    "softplus": (away_from(), {}, lambda x: np.log1p(np.exp(x))),
-    "softsign": (away_from(0), {}, lambda x: x / (1 + abs(x))),
-    "sparse_plus": (away_from(-1, 1), {}, sparse_plus),
-    "sparse_sigmoid": (away_from(-1, 1), {}, lambda x: np.clip((x + 1) / 2, 0, 1)),
-    "squareplus": (away_from(), {"b": 3}, lambda x: (x + np.sqrt(x * x + 3)) / 2),
-    "tanh": (away_from(), {}, np.tanh),
-    "tanh_shrink": (away_from(), {}, lambda x: x - np.tanh(x)),
+    "celu": (
+        values_away_from(0),
+        {"alpha": 0.7},
+        lambda x: np.where(x > 0, x, 0.7 * np.expm1(x / 0.7)),
+    ),
+    "elu": (values_away_from(0), {"alpha": 1.5}, lambda x: elu(x, 1.5)),
+    "exponential_linear": (values_away_from(0), {}, elu),
+    "gelu": (values_away_from(), {"approximate": False}, lambda x: x * scipy.special.ndtr(x)),
+    "gelu_tanh": (values_away_from(), {}, gelu_tanh),
+    "glu": (values_away_from(), {"axis": -1}, lambda x: x[:, :2] * logistic(x[:, 2:])),
+    "hard_shrink": (values_away_from(-0.5, 0.5), {}, lambda x: x * (abs(x) > 0.5)),
+    "hard_sigmoid": (values_away_from(-3, 3), {}, lambda x: np.clip(x / 6 + 0.5, 0, 1)),
+    "hard_silu": (values_away_from(-3, 3), {}, lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
+    "hard_tanh": (values_away_from(-1, 1), {}, lambda x: np.clip(x, -1, 1)),
+    "leaky_relu": (
+        values_away_from(0),
+        {"negative_slope": 0.3},
+        lambda x: np.where(x > 0, x, 0.3 * x),
+    ),
+    "log_sigmoid": (values_away_from(), {}, lambda x: np.log(logistic(x))),
+    "log_softmax": (values_away_from(), {"axis": 0}, lambda x: scipy.special.log_softmax(x, 0)),
+    "relu": (values_away_from(0), {}, lambda x: np.maximum(x, 0)),
+    "relu6": (values_away_from(0, 6), {}, lambda x: np.clip(x, 0, 6)),
+    "selu": (values_away_from(0), {}, lambda x: 1.0507009873554805 * elu(x, 1.6732632423543772)),
+    "sigmoid": (values_away_from(), {}, logistic),
+    "silu": (values_away_from(), {}, lambda x: x * logistic(x)),
+    "soft_shrink": (
+        values_away_from(-0.5, 0.5),
+        {},
+        lambda x: np.sign(x) * np.maximum(abs(x) - 0.5, 0),
+    ),
+    "softmax": (values_away_from(), {}, lambda x: scipy.special.softmax(x, -1)),
+    "softmax_of_all": (values_away_from(), {"axis": None}, scipy.special.softmax),
+    "softplus": (values_away_from(), {}, lambda x: np.log1p(np.exp(x))),
+    "softsign": (values_away_from(0), {}, lambda x: x / (1 + abs(x))),
+    "sparse_plus": (values_away_from(-1, 1), {}, sparse_plus),
+    "sparse_sigmoid": (values_away_from(-1, 1), {}, lambda x: np.clip((x + 1) / 2, 0, 1)),
+    "squareplus": (values_away_from(), {"b": 3}, lambda x: (x + np.sqrt(x * x + 3)) / 2),
+    "tanh": (values_away_from(), {}, np.tanh),
+    "tanh_shrink": (values_away_from(), {}, lambda x: x - np.tanh(x)),
     "threshold": (
-        away_from(0.5),
+        values_away_from(0.5),
         {"threshold": 0.5, "default_value": -2.0},
         lambda x: np.where(x > 0.5, x, -2.0),
     ),
 }
-NAMES = {"exponential_linear": "elu", "gelu_by_tanh": "gelu", "softmax_of_all": "softmax"}
+NAMES = {"exponential_linear": "elu", "gelu_tanh": "gelu", "softmax_of_all": "softmax"}
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -111,7 +123,7 @@ def test_activations_keep_the_dtype_of_floats(name, dtype):
     assert y.dtype == dtype
 
 
-CORNERS = {
+KINKS = {
     "relu": ([0.0], [0.0]),
     "relu6": ([0.0, 6.0], [0.0, 0.0]),
     "leaky_relu": ([0.0], [0.2]),
@@ -123,14 +135,14 @@ CORNERS = {
 }
 
 
-@pytest.mark.parametrize("name", CORNERS)
-def test_gradients_in_corners_are_those_of_one_side(name):
-    x, expected = CORNERS[name]
+@pytest.mark.parametrize("name", KINKS)
+def test_gradients_at_nondifferentiable_points(name):
+    x, expected = KINKS[name]
 
     assert gradient(getattr(ops, name), x)[0].tolist() == pytest.approx(expected)
 
 
-def test_sparsemax_is_the_nearest_distribution():
+def test_sparsemax_projects_onto_the_simplex():
     x = np.array([[0.3, 1.1, 0.9, -1.0], [2.0, 0.1, 0.2, 0.4], [0.1, 0.13, 0.18, 0.04]])
     y = np.asarray(ops.sparsemax(x))
 
@@ -142,7 +154,7 @@ def test_sparsemax_is_the_nearest_distribution():
     assert_gradients(lambda x: ops.sparsemax(x, axis=0), x.T)
 
 
-def test_glu_refuses_an_odd_axis():
+def test_glu_of_an_odd_axis_raises():
     with pytest.raises(ValueError, match="axis size must be divisible by 2"):
         ops.glu(np.ones((2, 3)))
 
@@ -150,13 +162,13 @@ def test_glu_refuses_an_odd_axis():
 # Convolutions
 
 
-def directions(ndim, channels_first):
+def dimension_numbers(ndim, channels_first):
     space = "DHW"[3 - ndim :]
     x = f"NC{space}" if channels_first else f"N{space}C"
     return x, f"{space}IO", x
 
 
-def laid_out(x, data_format):
+def to_format(x, data_format):
     return np.moveaxis(x, -1, 1) if data_format == "channels_first" else x
 
 
@@ -173,7 +185,7 @@ CONVOLUTIONS = [
 @pytest.mark.parametrize(("ndim", "padding", "data_format", "steps"), CONVOLUTIONS)
 def test_conv(ndim, padding, data_format, steps):
     stride, dilation = steps
-    x = laid_out(rng.normal(size=(2, *(6, 5, 7)[:ndim], 4)), data_format)
+    x = to_format(rng.normal(size=(2, *(6, 5, 7)[:ndim], 4)), data_format)
     w = rng.normal(size=(*(3, 2, 2)[:ndim], 2, 6))  # two groups of channels
     strides, dilations = (stride,) * ndim, (dilation,) * ndim
 
@@ -182,7 +194,7 @@ def test_conv(ndim, padding, data_format, steps):
 
     expected = lax.conv_general_dilated(
         x, w, strides, padding.upper(), rhs_dilation=dilations, feature_group_count=2,
-        dimension_numbers=directions(ndim, data_format == "channels_first"),
+        dimension_numbers=dimension_numbers(ndim, data_format == "channels_first"),
     )  # fmt: skip
     assert_close(call(x, w), expected)
     assert_gradients(call, x, w)
@@ -191,21 +203,23 @@ def test_conv(ndim, padding, data_format, steps):
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("ndim", [1, 2])
 def test_depthwise_and_separable_conv(ndim, data_format):
-    x = laid_out(rng.normal(size=(2, *(6, 5)[:ndim], 3)), data_format)
+    x = to_format(rng.normal(size=(2, *(6, 5)[:ndim], 3)), data_format)
     w = rng.normal(size=(*(3, 2)[:ndim], 3, 2))
-    mixing = rng.normal(size=(*(1,) * ndim, 6, 4))
-    numbers = directions(ndim, data_format == "channels_first")
-    apart = lax.conv_general_dilated(
+    pointwise = rng.normal(size=(*(1,) * ndim, 6, 4))
+    dims = dimension_numbers(ndim, data_format == "channels_first")
+    depthwise = lax.conv_general_dilated(
         x, w.reshape(*w.shape[:-2], 1, 6), (2,) * ndim, "SAME", feature_group_count=3,
-        dimension_numbers=numbers,
+        dimension_numbers=dims,
     )  # fmt: skip
-    mixed = lax.conv_general_dilated(apart, mixing, (1,) * ndim, "VALID", dimension_numbers=numbers)
+    separable = lax.conv_general_dilated(
+        depthwise, pointwise, (1,) * ndim, "VALID", dimension_numbers=dims
+    )
 
-    assert_close(ops.depthwise_conv(x, w, 2, "same", data_format), apart)
-    assert_close(ops.separable_conv(x, w, mixing, 2, "same", data_format), mixed)
+    assert_close(ops.depthwise_conv(x, w, 2, "same", data_format), depthwise)
+    assert_close(ops.separable_conv(x, w, pointwise, 2, "same", data_format), separable)
     assert_gradients(lambda x, w: ops.depthwise_conv(x, w, 2, "same", data_format), x, w)
     assert_gradients(
-        lambda x, w, m: ops.separable_conv(x, w, m, 2, "same", data_format), x, w, mixing
+        lambda x, w, m: ops.separable_conv(x, w, m, 2, "same", data_format), x, w, pointwise
     )
 
 
@@ -215,43 +229,48 @@ TRANSPOSED = [
         *itertools.product([1], ("valid", "same"), (1, 2, 3), (None, 0, 1), (1, 2), (2, 3)),
         *itertools.product([2], ("valid", "same"), (1, 3), (None,), (1, 2), (3,)),
     ]
-    if not (case[2] > 1 and case[4] > 1) and (case[3] or 0) < case[2]  # what Keras allows
+    if not (case[2] > 1 and case[4] > 1) and (case[3] or 0) < case[2]  # supported by Keras
 ]
 
 
-@pytest.mark.parametrize(("ndim", "padding", "stride", "extra", "dilation", "taps"), TRANSPOSED)
-def test_conv_transpose(ndim, padding, stride, extra, dilation, taps):
-    """The convolution of what is spread out by zeros, by Keras's own paddings for it."""
+@pytest.mark.parametrize(
+    ("ndim", "padding", "stride", "output_padding", "dilation", "kernel_size"), TRANSPOSED
+)
+def test_conv_transpose(ndim, padding, stride, output_padding, dilation, kernel_size):
+    """Compares with JAX, with the paddings that Keras computes for it."""
     from keras.src.backend.common.backend_utils import compute_conv_transpose_padding_args_for_jax
 
-    x, w = rng.normal(size=(2, *(4, 3)[:ndim], 3)), rng.normal(size=(*(taps, 2)[:ndim], 5, 3))
+    x, w = (
+        rng.normal(size=(2, *(4, 3)[:ndim], 3)),
+        rng.normal(size=(*(kernel_size, 2)[:ndim], 5, 3)),
+    )
     paddings = compute_conv_transpose_padding_args_for_jax(
-        x.shape, w.shape, stride, padding, extra, dilation
+        x.shape, w.shape, stride, padding, output_padding, dilation
     )
 
     def call(x, w):
-        return ops.conv_transpose(x, w, stride, padding, extra, "channels_last", dilation)
+        return ops.conv_transpose(x, w, stride, padding, output_padding, "channels_last", dilation)
 
     expected = lax.conv_transpose(
         x, w, (stride,) * ndim, paddings, rhs_dilation=(dilation,) * ndim,
-        dimension_numbers=directions(ndim, False), transpose_kernel=True,
+        dimension_numbers=dimension_numbers(ndim, False), transpose_kernel=True,
     )  # fmt: skip
     assert_close(call(x, w), expected)
     assert_gradients(call, x, w)
     first = ops.conv_transpose(
-        np.moveaxis(x, -1, 1), w, stride, padding, extra, "channels_first", dilation
+        np.moveaxis(x, -1, 1), w, stride, padding, output_padding, "channels_first", dilation
     )
     assert_close(first, np.moveaxis(expected, -1, 1))
 
 
-def test_convolutions_promote_dtypes_as_keras_does():
+def test_conv_dtype_promotion():
     x, w = np.ones((1, 4, 1), "float16"), np.ones((2, 1, 1), "float32")
 
     assert ops.conv(x, w).dtype == "float32"
     assert ops.conv(x, ops.cast(w, "bfloat16")).dtype == "float32"
 
 
-def test_convolutions_refuse_what_does_not_fit():
+def test_invalid_convolutions_raise():
     with pytest.raises(ValueError, match="evenly divisible by kernel's in_channels"):
         ops.conv(np.ones((1, 4, 3)), np.ones((2, 2, 4)))
     with pytest.raises(ValueError, match="resulted in an empty output"):
@@ -275,21 +294,21 @@ POOLS = [
 @pytest.mark.parametrize(("ndim", "padding", "data_format", "stride"), POOLS)
 def test_pooling(ndim, padding, data_format, stride):
     shape = (2, *(6, 5, 3)[:ndim], 4)
-    x = laid_out(rng.permutation(math.prod(shape)).reshape(shape) / 7.0, data_format)
+    x = to_format(rng.permutation(math.prod(shape)).reshape(shape) / 7.0, data_format)
     first = data_format == "channels_first"
 
-    def whole(size):
+    def full_shape(size):
         return (1, 1, *size) if first else (1, *size, 1)
 
-    window, strides = whole((3, 2, 2)[:ndim]), whole((stride,) * ndim)
+    window, strides = full_shape((3, 2, 2)[:ndim]), full_shape((stride,) * ndim)
 
-    def reduced(x, start, combine):
+    def reduce_window(x, start, combine):
         return lax.reduce_window(x, start, combine, window, strides, padding.upper())
 
-    counts = reduced(np.ones_like(x), 0.0, lax.add)
+    counts = reduce_window(np.ones_like(x), 0.0, lax.add)
     arguments = ((3, 2, 2)[:ndim], stride, padding, data_format)
-    assert_close(ops.max_pool(x, *arguments), reduced(x, -np.inf, lax.max))
-    assert_close(ops.average_pool(x, *arguments), reduced(x, 0.0, lax.add) / counts)
+    assert_close(ops.max_pool(x, *arguments), reduce_window(x, -np.inf, lax.max))
+    assert_close(ops.average_pool(x, *arguments), reduce_window(x, 0.0, lax.add) / counts)
     assert_gradients(lambda x: ops.max_pool(x, *arguments), x)
     assert_gradients(lambda x: ops.average_pool(x, *arguments), x)
 
@@ -297,19 +316,19 @@ def test_pooling(ndim, padding, data_format, stride):
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("size", [(3, 4), 1, (5, 7), 2])
 def test_adaptive_pooling(size, data_format):
-    plain = rng.permutation(2 * 5 * 7 * 3).reshape(2, 5, 7, 3) / 3.0
-    x = laid_out(plain, data_format)
+    channels_last = rng.permutation(2 * 5 * 7 * 3).reshape(2, 5, 7, 3) / 3.0
+    x = to_format(channels_last, data_format)
     rows, columns = (size, size) if isinstance(size, int) else size
 
     def expected(combine):
-        def window(i, count, n):
+        def window_slice(i, count, n):
             return slice(i * n // count, -(-(i + 1) * n // count))
 
         y = np.empty((2, rows, columns, 3))
         for i, j in np.ndindex(rows, columns):
-            seen = plain[:, window(i, rows, 5), window(j, columns, 7)]
-            y[:, i, j] = combine(seen, (1, 2))
-        return laid_out(y, data_format)
+            window_values = channels_last[:, window_slice(i, rows, 5), window_slice(j, columns, 7)]
+            y[:, i, j] = combine(window_values, (1, 2))
+        return to_format(y, data_format)
 
     for function, combine in (
         (ops.adaptive_max_pool, np.max),
@@ -381,25 +400,25 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_losses_know_the_logits_behind_an_activation(name):
-    """So that they neither clip nor lose digits."""
+def test_losses_use_the_logits_of_activations(name):
+    """Losses of logits neither clip nor lose precision."""
     activation, target = LOSSES[name]
     activation = getattr(keras.activations, activation)
     loss = getattr(ops, name)
-    far = 100 * LOGITS
+    large_logits = 100 * LOGITS
 
     def through_activation(x):
         return loss(target, activation(x))
 
-    assert_close(through_activation(far), loss(target, far, from_logits=True))
+    assert_close(through_activation(large_logits), loss(target, large_logits, from_logits=True))
     assert_close(
-        gradient(through_activation, far)[0],
-        gradient(lambda x: loss(target, x, from_logits=True), far)[0],
+        gradient(through_activation, large_logits)[0],
+        gradient(lambda x: loss(target, x, from_logits=True), large_logits)[0],
     )
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_losses_warn_of_probabilities_given_as_logits(name):
+def test_from_logits_with_probabilities_warns(name):
     activation, target = LOSSES[name]
     output = getattr(keras.activations, activation)(ops.convert_to_tensor(LOGITS))
 
@@ -407,7 +426,7 @@ def test_losses_warn_of_probabilities_given_as_logits(name):
         getattr(ops, name)(target, output, from_logits=True)
 
 
-def test_losses_refuse_shapes_that_differ():
+def test_shape_mismatch_in_losses_raises():
     with pytest.raises(ValueError, match="must have the same shape"):
         ops.binary_crossentropy(np.ones(3), np.ones(4))
     with pytest.raises(ValueError, match="must have the same shape"):
@@ -436,7 +455,7 @@ def test_psnr():
     assert_gradients(lambda x, y: ops.psnr(x, y, 2.0), x, y)
 
 
-# Normalisation
+# Normalization
 
 
 @pytest.mark.parametrize("axes", [0, (0,), (0, 2), (-1,), (0, 1, 2)])
@@ -478,7 +497,7 @@ def test_batch_normalization(axis):
 # Attention
 
 
-@pytest.mark.parametrize("heads", [4, 2], ids=["each_its_key", "two_share_one"])
+@pytest.mark.parametrize("heads", [4, 2], ids=["multi_head", "grouped_query"])
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 def test_dot_product_attention(heads, is_causal, masked):
@@ -494,18 +513,18 @@ def test_dot_product_attention(heads, is_causal, masked):
             query, key, value, bias=bias, mask=mask, is_causal=is_causal, scale=0.6
         )
 
-    whole_key, whole_value = (np.repeat(x, 4 // heads, axis=2) for x in (key, value))
-    logits = np.einsum("btnh,bsnh->bnts", query, whole_key) * 0.6 + bias
-    allowed = np.ones((2, 1, 5, 6), bool) if mask is None else mask
-    allowed = allowed & np.tri(5, 6, dtype=bool) if is_causal else allowed
-    weights = scipy.special.softmax(np.where(allowed, logits, -np.inf), -1)
+    repeated_key, repeated_value = (np.repeat(x, 4 // heads, axis=2) for x in (key, value))
+    logits = np.einsum("btnh,bsnh->bnts", query, repeated_key) * 0.6 + bias
+    combined_mask = np.ones((2, 1, 5, 6), bool) if mask is None else mask
+    combined_mask = combined_mask & np.tri(5, 6, dtype=bool) if is_causal else combined_mask
+    weights = scipy.special.softmax(np.where(combined_mask, logits, -np.inf), -1)
 
-    expected = np.einsum("bnts,bsnh->btnh", weights, whole_value)
+    expected = np.einsum("bnts,bsnh->btnh", weights, repeated_value)
     assert_close(call(query, key, value, bias), expected)
     assert_gradients(call, query, key, value, bias)
 
 
-def test_attention_weighs_in_float32_and_gives_back_half_precision():
+def test_attention_of_half_precision_is_computed_in_float32():
     query = ops.cast(rng.normal(size=(1, 4, 2, 8)), "bfloat16")
     y = ops.dot_product_attention(query, query, query)
     expected = ops.dot_product_attention(*(ops.cast(query, "float32"),) * 3)
@@ -520,18 +539,18 @@ def test_attention_weighs_in_float32_and_gives_back_half_precision():
 @pytest.mark.parametrize(
     "options", [{}, {"stride": 2}, {"padding": (1, 0), "dilation": (1, 2)}], ids=str
 )
-def test_unfold_and_fold_are_each_others_transpose(options):
+def test_fold_is_the_transpose_of_unfold(options):
     x = rng.normal(size=(2, 3, 5, 6))
     y = ops.unfold(x, (2, 3), **options)
     w = rng.normal(size=y.shape)
-    back = ops.fold(w, (5, 6), (2, 3), **options)
+    folded = ops.fold(w, (5, 6), (2, 3), **options)
 
-    np.testing.assert_allclose(np.sum(w * np.asarray(y)), np.sum(np.asarray(back) * x))
+    np.testing.assert_allclose(np.sum(w * np.asarray(y)), np.sum(np.asarray(folded) * x))
     assert_gradients(lambda x: ops.unfold(x, (2, 3), **options), x)
     assert_gradients(lambda w: ops.fold(w, (5, 6), (2, 3), **options), w)
 
 
-def test_unfold_lays_out_windows_as_columns():
+def test_unfold_returns_windows_as_columns():
     x = np.arange(2 * 9.0).reshape(1, 2, 3, 3)
     y = np.asarray(ops.unfold(x, 2))
 
@@ -541,24 +560,24 @@ def test_unfold_lays_out_windows_as_columns():
 
 
 @pytest.mark.parametrize("data_format", FORMATS)
-def test_space_and_depth_are_exchanged(data_format):
-    plain = np.arange(2 * 4 * 6 * 3.0).reshape(2, 4, 6, 3)
-    x = laid_out(plain, data_format)
+def test_space_to_depth_and_depth_to_space(data_format):
+    channels_last = np.arange(2 * 4 * 6 * 3.0).reshape(2, 4, 6, 3)
+    x = to_format(channels_last, data_format)
     y = ops.space_to_depth(x, 2, data_format)
 
     assert_close(ops.depth_to_space(y, 2, data_format), x)
     first = np.moveaxis(np.asarray(y), 1, -1) if data_format == "channels_first" else y
     corner = set(np.asarray(first)[0, 0, 0].tolist())
-    assert corner == set(plain[0, :2, :2].ravel().tolist())
+    assert corner == set(channels_last[0, :2, :2].ravel().tolist())
     assert_gradients(lambda x: ops.space_to_depth(x, 2, data_format), x)
     assert_gradients(lambda y: ops.depth_to_space(y, 2, data_format), np.asarray(y))
 
 
-# Sequences
+# CTC
 
 
-def ways_to_say(labels, time, blank):
-    """All paths of `time` classes that become `labels` without repeats and blanks."""
+def alignments(labels, time, blank):
+    """Yields the paths of `time` classes that collapse to `labels`."""
     for path in itertools.product(range(3), repeat=time):
         merged = [c for c, _ in itertools.groupby(path)]
         if [c for c in merged if c != blank] == list(labels):
@@ -566,14 +585,14 @@ def ways_to_say(labels, time, blank):
 
 
 @pytest.mark.parametrize("blank", [0, 2])
-def test_ctc_loss_adds_up_all_alignments(blank):
+def test_ctc_loss_sums_over_all_alignments(blank):
     labels = [[1, 1], [1, 0]] if blank == 2 else [[2, 2], [1, 0]]
     lengths, times = [2, 1], [4, 3]
     logits = rng.normal(size=(2, 4, 3))
 
     def probability(row):
         logs = scipy.special.log_softmax(logits[row, : times[row]], -1)
-        paths = ways_to_say(labels[row][: lengths[row]], times[row], blank)
+        paths = alignments(labels[row][: lengths[row]], times[row], blank)
         return sum(np.exp(sum(at[c] for at, c in zip(logs, path, strict=True))) for path in paths)
 
     def call(x):
@@ -583,7 +602,7 @@ def test_ctc_loss_adds_up_all_alignments(blank):
     assert_gradients(call, logits)
 
 
-def test_ctc_decode_reads_off_labels():
+def test_ctc_decode():
     best = np.array([[1, 1, 0, 1, 2], [2, 0, 0, 1, 1]])
     logits = 5 * np.eye(3)[best]
     labels, scores = ops.ctc_decode(logits, [5, 4])
@@ -599,7 +618,7 @@ def test_ctc_decode_reads_off_labels():
     assert np.asarray(unmerged)[0].tolist() == [[1, 1, 1, 2, -1], [2, 1, -1, -1, -1]]
 
 
-def test_what_this_backend_cannot_do_is_said():
+def test_unsupported_options_raise():
     x = np.ones((1, 2, 1, 2))
     for call, error, message in (
         (lambda: ops.dot_product_attention(x, x, x, flash_attention=True), ValueError,

@@ -1,4 +1,4 @@
-"""keras.ops.numpy on retrograde: values are NumPy's, gradients agree with differences."""
+"""Compares `keras.ops.numpy` with NumPy, and gradients with finite differences."""
 
 import numpy as np
 import pytest
@@ -11,38 +11,37 @@ from tests.namespaces.helpers import assert_gradients, gradient
 RNG = np.random.default_rng(11)
 
 
-def between(low, high, *shape):
+def uniform(low, high, *shape):
     return RNG.uniform(low, high, shape)
 
 
 def distinct(*shape):
-    """Numbers none of which is near another, in no order."""
+    """Returns well-separated numbers in random order."""
     n = int(np.prod(shape))
     return (RNG.permutation(n) + RNG.uniform(0.1, 0.4, n)).reshape(shape) - n / 2
 
 
-def holes(*shape):
-    """`distinct` numbers with a nan in each row."""
+def with_nan(*shape):
+    """Returns `distinct` numbers with a NaN in each row."""
     x = distinct(*shape)
     x[..., 1] = np.nan
     return x
 
 
-M = between(0.2, 0.9, 3, 4)  # fit for all elementary functions
+M = uniform(0.2, 0.9, 3, 4)  # in the domain of all elementary functions
 D = distinct(3, 4)
 V = distinct(5)
-SQUARE = between(-1, 1, 3, 3) + 2 * np.eye(3)
+SQUARE = uniform(-1, 1, 3, 3) + 2 * np.eye(3)
 
 
-# Each: the name, its arguments (arrays in float64 are differentiated by), its keywords, and what
-# NumPy calls it if that is another name.
-ONE = {
+# Function names and their arguments. Gradients are checked for float64 arrays.
+UNARY = {
     "abs absolute fabs negative square conj conjugate real copy ravel transpose": D,
     "arccos arcsin arctan arctanh cbrt cos cosh deg2rad exp exp2 expm1 i0 log log10 log1p log2": M,
     "rad2deg reciprocal sin sinc sinh sqrt tan tanh arcsinh": M,
     "arccosh": M + 1,
     "sum prod mean max min amax amin ptp std var median average": D,
-    "nansum nanprod nanmean nanmax nanmin nanstd nanvar nanmedian nancumsum nancumprod": holes(
+    "nansum nanprod nanmean nanmax nanmin nanstd nanvar nanmedian nancumsum nancumprod": with_nan(
         3, 4
     ),
     "cumsum cumprod sort diagflat nan_to_num corrcoef flip fliplr flipud tril triu": D,
@@ -50,7 +49,7 @@ ONE = {
     "diff": D,
     "vander": V,
 }
-TWO = {
+BINARY = {
     "add subtract multiply divide true_divide arctan2 maximum minimum fmax fmin logaddexp": (
         D,
         V[:4],
@@ -67,34 +66,34 @@ TWO = {
 }
 
 
-def of_one():
-    return [(name, [x], {}) for names, x in ONE.items() for name in names.split()]
+def unary_cases():
+    return [(name, [x], {}) for names, x in UNARY.items() for name in names.split()]
 
 
-def of_two():
-    return [(name, [*xs], {}) for names, xs in TWO.items() for name in names.split()]
+def binary_cases():
+    return [(name, [*xs], {}) for names, xs in BINARY.items() for name in names.split()]
 
 
-WITH_MORE = [
+WITH_KEYWORDS = [
     *((name, [D], {"axis": axis, "keepdims": keepdims})
       for name in ("sum", "prod", "mean", "max", "min", "std", "var", "median", "ptp")
       for axis, keepdims in ((1, False), (0, True))),
     *((name, [D], {"axis": (0, -1), "keepdims": True}) for name in ("sum", "mean", "std", "max")),
-    *((name, [holes(3, 4)], {"axis": 1, "keepdims": True})
+    *((name, [with_nan(3, 4)], {"axis": 1, "keepdims": True})
       for name in ("nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nanstd", "nanvar",
                    "nanmedian")),
-    *((name, [holes(3, 4)], {"axis": 1}) for name in ("nancumsum", "nancumprod")),
+    *((name, [with_nan(3, 4)], {"axis": 1}) for name in ("nancumsum", "nancumprod")),
     *((name, [D], {"axis": -1}) for name in ("cumsum", "cumprod", "sort", "flip", "diff")),
-    *((name, [D, between(0.1, 0.9, 3)], {"axis": 1, "keepdims": keepdims, "method": method})
+    *((name, [D, uniform(0.1, 0.9, 3)], {"axis": 1, "keepdims": keepdims, "method": method})
       for name in ("quantile", "nanquantile")
       for keepdims, method in ((False, "linear"), (True, "linear"))),
     *(("quantile", [D, 0.37], {"axis": axis, "method": method})
       for axis in (None, 0) for method in ("lower", "higher", "nearest", "midpoint")),
     ("quantile", [distinct(2, 3, 4), 0.4], {"axis": (0, 2)}),
     ("percentile", [D, np.array([[15.0, 40.0], [62.0, 77.0]])], {"axis": 0}),
-    ("nanpercentile", [holes(3, 4), 31.0], {"axis": 1}),
+    ("nanpercentile", [with_nan(3, 4), 31.0], {"axis": 1}),
     ("average", [D], {"axis": 1, "weights": np.array([1.0, 2.0, 0.5, 3.0])}),
-    ("average", [D], {"weights": between(0.5, 1.5, 3, 4)}),
+    ("average", [D], {"weights": uniform(0.5, 1.5, 3, 4)}),
     ("clip", [D, -3.3, 2.2], {}),
     ("broadcast_to", [V, (2, 5)], {}),
     ("reshape", [D, (2, -1)], {}),
@@ -139,24 +138,24 @@ WITH_MORE = [
     ("trapezoid", [D], {}), ("trapezoid", [D], {"dx": 0.5, "axis": 0}),
     ("trapezoid", [D, np.array([0.0, 1.0, 3.0, 3.5])], {}),
     ("ldexp", [D, np.array([0, 1, -2, 3])], {}),
-    ("linspace", [between(0, 1, 2), between(1, 2, 2)], {"num": 4}),
+    ("linspace", [uniform(0, 1, 2), uniform(1, 2, 2)], {"num": 4}),
     ("linspace", [0.5, V], {"num": 3, "endpoint": False, "axis": -1}),
     ("linspace", [V, 7.0], {"num": 1}),
-    ("logspace", [between(0, 1, 2), between(1, 2, 2)], {"num": 3}),
-    ("logspace", [between(0, 1, 2), 2.0], {"num": 3, "base": 2, "endpoint": False}),
-    ("geomspace", [between(1, 2, 2), between(5, 9, 2)], {"num": 4, "dtype": "float64"}),
-    ("geomspace", [-between(1, 2, 2), -9.0], {"num": 4, "dtype": "float64"}),
+    ("logspace", [uniform(0, 1, 2), uniform(1, 2, 2)], {"num": 3}),
+    ("logspace", [uniform(0, 1, 2), 2.0], {"num": 3, "base": 2, "endpoint": False}),
+    ("geomspace", [uniform(1, 2, 2), uniform(5, 9, 2)], {"num": 4, "dtype": "float64"}),
+    ("geomspace", [-uniform(1, 2, 2), -9.0], {"num": 4, "dtype": "float64"}),
     ("full", [(2, 3), np.array(1.5)], {"dtype": "float64"}),
     ("array", [D], {}),
 ]  # fmt: skip
 
-LISTS = [  # those that take or return several
+LIST_INPUTS = [  # functions of a list of tensors
     ("concatenate", [D, distinct(2, 4)], {}), ("concatenate", [D, distinct(3, 2)], {"axis": -1}),
     ("stack", [D, distinct(3, 4)], {"axis": 1}), ("hstack", [V, distinct(2)], {}),
     ("hstack", [D, distinct(3, 2)], {}), ("vstack", [V, distinct(2, 5)], {}),
     ("dstack", [D, distinct(3, 4)], {}), ("dstack", [V, distinct(5)], {}),
 ]  # fmt: skip
-PARTS = [
+MULTIPLE_OUTPUTS = [
     ("split", [D, 2], {"axis": 1}), ("split", [V, [1, 3]], {}), ("split", [V, [3, 1, -1, 9]], {}),
     ("array_split", [V, 3], {}), ("hsplit", [D, 2], {}), ("hsplit", [V, [2]], {}),
     ("vsplit", [D, [1]], {}), ("dsplit", [distinct(2, 3, 4), 2], {}),
@@ -170,79 +169,79 @@ def label(case):
     return f"{name}{shapes}{kwargs or ''}"
 
 
-def numpys(name):
+def numpy_function(name):
     return {"slogdet": np.linalg.slogdet}.get(name) or getattr(np, name)
 
 
-def check(ours, theirs, inputs):
-    """The value is that of NumPy, and has its shape and dtype; the gradient is that of it."""
-    y = ours(*map(tf.constant, inputs))
+def check(actual_fn, numpy_fn, inputs):
+    """Compares value, shape and dtype with NumPy and the gradient with finite differences."""
+    y = actual_fn(*map(tf.constant, inputs))
     with np.errstate(all="ignore"):
-        expected = np.asarray(theirs(*inputs))
+        expected = np.asarray(numpy_fn(*inputs))
     assert y.shape == expected.shape
     assert y.dtype == expected.dtype
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-10, atol=1e-12)
     clean = [np.where(np.isfinite(x), x, 0.3) for x in inputs]
     if all(np.isfinite(x).all() for x in inputs):
-        assert_gradients(ours, *inputs)
-    else:  # differences know nothing of nan: the gradient there is 0, elsewhere as without it
-        for g, x in zip(gradient(ours, *inputs), inputs, strict=True):
+        assert_gradients(actual_fn, *inputs)
+    else:  # finite differences fail at NaN: the gradient is 0 there and unchanged elsewhere
+        for g, x in zip(gradient(actual_fn, *inputs), inputs, strict=True):
             assert (g[~np.isfinite(x)] == 0).all()
             assert np.isfinite(g).all()
-        mended = lambda *xs: ours(*(  # noqa: E731
+        without_nan = lambda *xs: actual_fn(*(  # noqa: E731
             tf.where(np.isfinite(x), v, tf.constant(x)) for v, x in zip(xs, inputs, strict=True)
         ))  # fmt: skip
-        assert_gradients(mended, *clean)
+        assert_gradients(without_nan, *clean)
 
 
-@pytest.mark.parametrize("case", [*of_one(), *of_two(), *WITH_MORE], ids=label)
+@pytest.mark.parametrize("case", [*unary_cases(), *binary_cases(), *WITH_KEYWORDS], ids=label)
 def test_value_and_gradient(case):
     name, args, kwargs = case
-    places = [i for i, x in enumerate(args) if getattr(x, "dtype", None) == np.float64]
-    ours, theirs = getattr(backend, name), numpys(name)
+    positions = [i for i, x in enumerate(args) if getattr(x, "dtype", None) == np.float64]
+    actual_fn, numpy_fn = getattr(backend, name), numpy_function(name)
 
     def with_inputs(function):
         def call(*inputs):
-            given = list(args)
-            for i, x in zip(places, inputs, strict=True):
-                given[i] = x
-            return function(*given, **kwargs)
+            call_args = list(args)
+            for i, x in zip(positions, inputs, strict=True):
+                call_args[i] = x
+            return function(*call_args, **kwargs)
 
         return call
 
-    check(with_inputs(ours), with_inputs(theirs), [args[i] for i in places])
+    check(with_inputs(actual_fn), with_inputs(numpy_fn), [args[i] for i in positions])
 
 
-@pytest.mark.parametrize("case", LISTS, ids=label)
-def test_value_and_gradient_of_what_takes_several(case):
+@pytest.mark.parametrize("case", LIST_INPUTS, ids=label)
+def test_value_and_gradient_of_functions_of_lists(case):
     name, xs, kwargs = case
-    ours, theirs = getattr(backend, name), numpys(name)
+    actual_fn, numpy_fn = getattr(backend, name), numpy_function(name)
 
-    check(lambda *xs: ours(xs, **kwargs), lambda *xs: theirs(xs, **kwargs), xs)
+    check(lambda *xs: actual_fn(xs, **kwargs), lambda *xs: numpy_fn(xs, **kwargs), xs)
 
 
-@pytest.mark.parametrize("case", PARTS, ids=label)
-def test_value_and_gradient_of_what_returns_several(case):
+@pytest.mark.parametrize("case", MULTIPLE_OUTPUTS, ids=label)
+def test_value_and_gradient_of_multiple_outputs(case):
     name, args, kwargs = case
     inputs = [x for x in args if isinstance(x, np.ndarray)]
     rest = args[len(inputs) :]
-    ours, theirs = getattr(backend, name), numpys(name)
-    count = len(theirs(*args, **kwargs))
-    assert len(ours(*args, **kwargs)) == count
+    actual_fn, numpy_fn = getattr(backend, name), numpy_function(name)
+    count = len(numpy_fn(*args, **kwargs))
+    assert len(actual_fn(*args, **kwargs)) == count
 
     for i in range(count):
         check(
-            lambda *xs, i=i: ours(*xs, *rest, **kwargs)[i],
-            lambda *xs, i=i: theirs(*xs, *rest, **kwargs)[i],
+            lambda *xs, i=i: actual_fn(*xs, *rest, **kwargs)[i],
+            lambda *xs, i=i: numpy_fn(*xs, *rest, **kwargs)[i],
             inputs,
         )
 
 
 @pytest.mark.parametrize("indexing", ["xy", "ij"])
 def test_meshgrid(indexing):
-    def product(of):
+    def product(namespace):
         def call(x, y, z):
-            a, b, c = of.meshgrid(x, y, z, indexing=indexing)
+            a, b, c = namespace.meshgrid(x, y, z, indexing=indexing)
             return a * b * b + c
 
         return call
@@ -267,41 +266,45 @@ def test_einsum(equation, shapes):
     check(lambda *xs: backend.einsum(equation, *xs), lambda *xs: np.einsum(equation, *xs), xs)
 
 
-def test_the_parts_of_complex_numbers_have_gradients():
-    def of(ours):
-        return lambda x, y: backend.angle(ours(x, y)) + backend.imag(ours(x, y))
+def test_gradients_of_angle_and_imag():
+    def namespace(actual_fn):
+        return lambda x, y: backend.angle(actual_fn(x, y)) + backend.imag(actual_fn(x, y))
 
-    check(of(tf.complex), lambda x, y: np.angle(x + 1j * y) + y, [between(0.5, 1, 3), distinct(3)])
+    check(
+        namespace(tf.complex),
+        lambda x, y: np.angle(x + 1j * y) + y,
+        [uniform(0.5, 1, 3), distinct(3)],
+    )
     assert backend.imag(tf.constant([1.0, 2.0])).numpy().tolist() == [0, 0]
     assert backend.angle([1.0, -1.0]).numpy().tolist() == [0, np.float32(np.pi)]
 
 
-def test_what_is_chosen_has_the_gradient_and_nothing_else():
+def test_gradients_of_where_and_select():
     low, high = D < -2, D > 2
-    for ours, theirs in (
+    for actual_fn, numpy_fn in (
         (lambda x, y: backend.where(low, x, y), lambda x, y: np.where(low, x, y)),
         (
             lambda x, y: backend.select([low, high], [x, y], 0.5),
             lambda x, y: np.select([low, high], [x, y], 0.5),
         ),
     ):
-        check(ours, theirs, [distinct(3, 4), distinct(3, 4)])
+        check(actual_fn, numpy_fn, [distinct(3, 4), distinct(3, 4)])
     x = tf.constant([0.0, 4.0])
     (g,) = gradient(lambda x: backend.where(x > 0, backend.sqrt(x), 1.0), x)
     assert g.tolist() == [0, 0.25]
 
 
-def test_division_by_zero_is_no_number_nor_is_its_gradient():
+def test_divide_no_nan():
     x, y = np.array([1.0, 2.0, 3.0]), np.array([2.0, 0.0, 4.0])
-    by_x, by_y = gradient(backend.divide_no_nan, x, y)
+    grad_x, grad_y = gradient(backend.divide_no_nan, x, y)
 
     assert backend.divide_no_nan(x, y).numpy().tolist() == [0.5, 0, 0.75]
-    assert by_x.tolist() == [0.5, 0, 0.25]
-    assert by_y.tolist() == [-0.25, 0, -3 / 16]
+    assert grad_x.tolist() == [0.5, 0, 0.25]
+    assert grad_y.tolist() == [-0.25, 0, -3 / 16]
     assert_gradients(backend.divide_no_nan, distinct(3), distinct(3))
 
 
-def test_whatever_stands_for_a_tensor_takes_part():
+def test_tensor_like_arguments():
     v = tf.Variable([1.0, 2.0])
     for x in (v, v[:], keras.Variable([1.0, 2.0]), [1.0, 2.0], np.float64(3)):
         for y in (tf.constant([1.0, 1.0]), v[:], 2, 2.5, np.float64(2)):
@@ -310,7 +313,7 @@ def test_whatever_stands_for_a_tensor_takes_part():
             np.testing.assert_array_equal(result.numpy(), np.asarray(x) + np.asarray(y))
 
 
-def test_numbers_of_numpy_weigh_as_little_as_those_of_python():
+def test_numpy_scalars_are_weakly_typed():
     half = tf.constant([1.0], tf.float16)
 
     for number in (2, 2.5, np.float64(2.5)):
@@ -319,14 +322,14 @@ def test_numbers_of_numpy_weigh_as_little_as_those_of_python():
     assert backend.add(tf.constant([1]), np.float64(2)).dtype == "float32"
 
 
-def test_every_function_that_has_a_gradient_is_in_a_table():
-    cases = [*of_one(), *of_two(), *WITH_MORE, *LISTS, *PARTS]
-    elsewhere = {"angle", "imag", "divide_no_nan", "einsum", "meshgrid", "select", "where"}
+def test_every_differentiable_function_has_a_case():
+    cases = [*unary_cases(), *binary_cases(), *WITH_KEYWORDS, *LIST_INPUTS, *MULTIPLE_OUTPUTS]
+    tested_separately = {"angle", "imag", "divide_no_nan", "einsum", "meshgrid", "select", "where"}
 
-    assert {name for name, _, _ in cases} | elsewhere >= WITH_GRADIENT
+    assert {name for name, _, _ in cases} | tested_separately >= DIFFERENTIABLE
 
 
-WITH_GRADIENT = set(
+DIFFERENTIABLE = set(
     """
     abs absolute add amax amin angle append arccos arccosh arcsin arcsinh arctan arctan2 arctanh
     array_split average broadcast_to cbrt clip concatenate conj conjugate copy corrcoef correlate

@@ -1,4 +1,4 @@
-"""`keras.random` on retrograde: numbers that are a function of the seed, and their distribution."""
+"""`keras.random`: seeds, distributions, dtypes and gradients."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.namespaces.helpers import assert_gradients, gradient
 
 random = keras.random
 
-DRAWS = {
+SAMPLERS = {
     "normal": lambda **options: random.normal((200, 50), 1.0, 2.0, **options),
     "truncated_normal": lambda **options: random.truncated_normal((200, 50), 1.0, 2.0, **options),
     "uniform": lambda **options: random.uniform((200, 50), -1.0, 3.0, **options),
@@ -24,31 +24,31 @@ DISTRIBUTIONS = {
     "gamma": scipy.stats.gamma(1.7),
     "beta": scipy.stats.beta(0.8, 2.5),
 }
-WHOLE = {
+DISCRETE = {
     "randint": lambda **options: random.randint((300,), -2, 5, **options),
     "binomial": lambda **options: random.binomial((300,), 10, 0.3, **options),
     "categorical": lambda **options: random.categorical(np.ones((3, 4)), 100, **options),
 }
 
 
-@pytest.mark.parametrize("name", DRAWS)
-def test_numbers_follow_their_distribution(name):
-    x = np.asarray(DRAWS[name](seed=3)).ravel()
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samples_follow_the_distribution(name):
+    x = np.asarray(SAMPLERS[name](seed=3)).ravel()
 
     assert scipy.stats.kstest(x, DISTRIBUTIONS[name].cdf).pvalue > 0.001
 
 
-@pytest.mark.parametrize("name", [*DRAWS, *WHOLE])
-def test_the_same_seed_gives_the_same_numbers(name):
-    draw = (DRAWS | WHOLE)[name]
+@pytest.mark.parametrize("name", [*SAMPLERS, *DISCRETE])
+def test_same_seed_gives_the_same_samples(name):
+    draw = (SAMPLERS | DISCRETE)[name]
     x, same, other = (np.asarray(draw(seed=seed)) for seed in (5, 5, 6))
 
     assert (x == same).all() and (x != other).any()
 
 
-@pytest.mark.parametrize("name", [*DRAWS, *WHOLE])
-def test_a_seed_generator_goes_on(name):
-    draw = (DRAWS | WHOLE)[name]
+@pytest.mark.parametrize("name", [*SAMPLERS, *DISCRETE])
+def test_seed_generator_advances(name):
+    draw = (SAMPLERS | DISCRETE)[name]
     first, second = (keras.random.SeedGenerator(9) for _ in range(2))
     xs = [np.asarray(draw(seed=generator)) for generator in (first, first, second, second)]
 
@@ -56,7 +56,7 @@ def test_a_seed_generator_goes_on(name):
     assert (xs[0] != xs[1]).any()
 
 
-def test_the_seed_of_the_process_fixes_what_has_none_of_its_own():
+def test_set_random_seed():
     xs = []
     for _ in range(2):
         keras.utils.set_random_seed(4)
@@ -67,22 +67,22 @@ def test_the_seed_of_the_process_fixes_what_has_none_of_its_own():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("name", DRAWS)
-def test_numbers_have_the_dtype_asked_for(name, dtype):
-    x = DRAWS[name](seed=1, dtype=dtype)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_dtype(name, dtype):
+    x = SAMPLERS[name](seed=1, dtype=dtype)
 
     assert x.dtype == dtype
     assert np.isfinite(np.asarray(x, "float64")).all()
 
 
-def test_uniform_numbers_are_those_of_the_stateless_function():
-    """Seeds are one thing in the whole library."""
+def test_uniform_matches_stateless_uniform():
+    """Keras and `tf.random` use the same generator."""
     expected = tf.random.stateless_uniform([4], seed=[11, 0])
 
     np.testing.assert_array_equal(random.uniform((4,), seed=11), expected)
 
 
-def test_integers_reach_both_ends_but_the_upper():
+def test_randint_range():
     x = np.asarray(random.randint((1000,), -2, 5, seed=2))
 
     assert x.dtype == "int32" and set(x.tolist()) == set(range(-2, 5))
@@ -91,7 +91,7 @@ def test_integers_reach_both_ends_but_the_upper():
     assert (np.asarray(random.randint((3,), bounds, bounds + 1, seed=1)) == bounds).all()
 
 
-def test_classes_are_drawn_by_their_probability():
+def test_categorical_probabilities():
     logits = np.log([[0.1, 0.2, 0.7], [1e-9, 1.0, 1e-9]])
     x = np.asarray(random.categorical(logits, 4000, seed=8))
 
@@ -100,7 +100,7 @@ def test_classes_are_drawn_by_their_probability():
     assert (x[1] == 1).all()
 
 
-def test_binomial_numbers_count_successes():
+def test_binomial():
     x = np.asarray(random.binomial((3000,), 10, 0.3, seed=8))
 
     expected = 3000 * scipy.stats.binom(10, 0.3).pmf(np.arange(8))
@@ -108,7 +108,7 @@ def test_binomial_numbers_count_successes():
     np.testing.assert_allclose(counts, expected, atol=5 * np.sqrt(3000 * 0.3 * 0.7))
 
 
-def test_dropout_zeroes_a_share_and_scales_the_rest():
+def test_dropout_zeroes_and_rescales():
     x = np.ones((200, 100), "float32")
     y = np.asarray(random.dropout(x, 0.25, seed=1))
 
@@ -118,20 +118,20 @@ def test_dropout_zeroes_a_share_and_scales_the_rest():
     assert (np.asarray(random.dropout(x, 0.0)) == 1).all()
 
 
-def test_dropout_drops_alike_where_the_noise_has_one_element():
+def test_dropout_noise_shape_broadcasts():
     y = np.asarray(random.dropout(np.ones((4, 6, 5)), 0.5, (None, 1, None), seed=2))
 
     assert (y == y[:, :1]).all() and (y == 0).any()
 
 
-def test_gradients_flow_where_dropout_let_through():
+def test_dropout_gradient():
     x = np.random.default_rng(0).normal(size=(4, 5))
 
     assert_gradients(lambda x: random.dropout(x, 0.4, seed=3), x)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_shuffle_moves_whole_slices_and_their_gradients(axis):
+def test_shuffle_permutes_slices_and_their_gradients(axis):
     x = np.arange(24.0).reshape(4, 6)
     y = np.asarray(random.shuffle(x, axis=axis, seed=3))
 
@@ -141,7 +141,7 @@ def test_shuffle_moves_whole_slices_and_their_gradients(axis):
     assert_gradients(lambda x: random.shuffle(x, axis=axis, seed=3), x)
 
 
-def test_gradients_flow_to_the_parameters_of_normal_numbers():
+def test_normal_gradients_flow_to_parameters():
     def draw(mean, stddev):
         return random.normal((3,), mean, stddev, dtype="float64", seed=4)
 
@@ -151,8 +151,8 @@ def test_gradients_flow_to_the_parameters_of_normal_numbers():
     np.testing.assert_allclose([by_mean, by_stddev], [3, unit.sum()])
 
 
-def test_gradients_flow_to_the_shape_of_gamma_numbers():
-    """As if each number kept its quantile."""
+def test_gamma_gradients_flow_to_alpha():
+    """The gradient is the derivative of the quantile function."""
     alpha, step = 1.7, 1e-5
     x = float(np.asarray(random.gamma((1,), alpha, dtype="float64", seed=4))[0])
     quantile = scipy.stats.gamma(alpha).cdf(x)
@@ -162,7 +162,7 @@ def test_gradients_flow_to_the_shape_of_gamma_numbers():
     np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-5)
 
 
-def every_kind(generator):
+def sample_all(generator):
     x = tf.ones([4, 5])
     return [
         random.normal((3,), seed=generator),
@@ -179,16 +179,16 @@ def every_kind(generator):
 
 
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["replayed", "compiled"])
-def test_a_function_draws_what_it_would_draw_eagerly(jit_compile):
+def test_traced_functions_draw_the_same_samples(jit_compile):
     ours, other = (random.SeedGenerator(3) for _ in range(2))
-    draw = tf.function(lambda: every_kind(ours), jit_compile=jit_compile)
+    draw = tf.function(lambda: sample_all(ours), jit_compile=jit_compile)
 
     for _ in range(3):
-        for actual, expected in zip(draw(), every_kind(other), strict=True):
+        for actual, expected in zip(draw(), sample_all(other), strict=True):
             np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_compiled_draws_need_no_64_bits():
+def test_compiled_sampling_without_x64():
     layer = keras.layers.Dropout(0.5, seed=4)
     same = keras.layers.Dropout(0.5, seed=4)
     compiled = tf.function(lambda x: layer(x, training=True), jit_compile=True)

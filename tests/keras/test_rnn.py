@@ -1,4 +1,4 @@
-"""Loops over time on retrograde: masks, directions, structures; and gradients through them."""
+"""The RNN loop: masks, directions, nested structures and gradients."""
 
 import itertools
 
@@ -24,8 +24,8 @@ def step(w, u):
     return step
 
 
-def by_numpy(x, h, mask=None, backwards=False, zero=False):
-    """The last output, the outputs in the order they are made, and the last state."""
+def numpy_rnn(x, h, mask=None, backwards=False, zero=False):
+    """Returns the last output, all outputs in order of computation, and the last state."""
     outputs, before = [], np.zeros_like(h)
     for t in range(x.shape[1])[:: -1 if backwards else 1]:
         new = np.tanh(x[:, t] @ W + h @ U)
@@ -54,7 +54,7 @@ def test_rnn(mask, backwards, zero, unroll, time_major):
         return last, tf.transpose(outputs, (1, 0, 2)) if time_major else outputs, states[0]
 
     results = call(X, H)
-    for actual, expected in zip(results, by_numpy(X, H, mask, backwards, zero), strict=True):
+    for actual, expected in zip(results, numpy_rnn(X, H, mask, backwards, zero), strict=True):
         np.testing.assert_allclose(actual, expected)
     for part in range(3):
         assert_gradients(lambda x, h, part=part: call(x, h)[part], X, H)
@@ -67,28 +67,28 @@ def test_gradients_flow_to_the_weights():
     assert_gradients(call, W, U)
 
 
-def test_only_the_last_output_is_kept_if_asked():
+def test_return_all_outputs_false():
     last, outputs, _ = rnn(step(W, U), X, [H], mask=MASK, return_all_outputs=False)
 
     assert outputs.shape == (2, 1, 2)
     np.testing.assert_allclose(outputs[:, 0], last)
-    np.testing.assert_allclose(last, by_numpy(X, H, MASK)[0])
+    np.testing.assert_allclose(last, numpy_rnn(X, H, MASK)[0])
 
 
-def test_inputs_and_states_may_be_structures():
-    def add_up(x, states):
+def test_nested_inputs_and_states():
+    def accumulate(x, states):
         total, (count,) = states
         return {"sum": total + x["a"]}["sum"], [total + x["a"] * x["b"], [count + 1.0]]
 
     inputs = {"a": X, "b": X[..., :1]}
     start = [np.zeros((2, 3)), [np.zeros((2, 1))]]
-    _, _, (total, (count,)) = rnn(add_up, inputs, start, mask=MASK)
+    _, _, (total, (count,)) = rnn(accumulate, inputs, start, mask=MASK)
 
     np.testing.assert_allclose(count, MASK.sum(1, keepdims=True))
     np.testing.assert_allclose(total, (X * X[..., :1] * MASK[..., None]).sum(1))
 
 
-def test_constants_follow_the_states():
+def test_constants_are_appended_to_states():
     def add_constant(_, states):
         total, constant = states
         return total, [total + constant]
@@ -98,19 +98,19 @@ def test_constants_follow_the_states():
     np.testing.assert_allclose(total, 12)
 
 
-def test_masks_may_have_a_last_axis():
+def test_masks_with_a_feature_axis():
     wide = np.repeat(MASK[..., None], 2, -1)
 
     for mask in (MASK[..., None], wide, MASK.astype("int32")):
-        np.testing.assert_allclose(rnn(step(W, U), X, [H], mask=mask)[1], by_numpy(X, H, MASK)[1])
+        np.testing.assert_allclose(rnn(step(W, U), X, [H], mask=mask)[1], numpy_rnn(X, H, MASK)[1])
 
 
 @pytest.mark.parametrize("unroll", [False, True])
-def test_no_time_at_all_is_an_error(unroll):
+def test_zero_time_steps_raise(unroll):
     assert_raises(
         lambda: rnn(step(W, U), X[:, :0], [H], unroll=unroll),
         ValueError,
-        "A loop over time requires at least one time step. Received: none.",
+        "An RNN requires at least one time step. Received: inputs without time steps.",
     )
 
 
@@ -124,7 +124,7 @@ LAYERS = {
 
 @pytest.mark.parametrize("unroll", [False, True])
 @pytest.mark.parametrize("name", LAYERS)
-def test_recurrent_layers_have_gradients_by_inputs_and_weights(name, unroll):
+def test_gradients_of_recurrent_layers(name, unroll):
     layer = LAYERS[name](dtype="float64", return_sequences=True, unroll=unroll)
     layer.build(X.shape)
     weights = [rng.normal(size=w.shape) / 2 for w in layer.weights]

@@ -1,4 +1,4 @@
-"""Models in files: ours, and those that Keras on JAX reads and writes."""
+"""Saving and loading models, also with Keras on JAX."""
 
 import os
 import subprocess
@@ -31,29 +31,29 @@ def make_model():
 exec(MODEL)
 
 
-def trained():
+def train_model():
     model = make_model()  # noqa: F821
     model.fit(X, np.ones((3, 2)), epochs=2, verbose=0)
     return model
 
 
-def on_jax(program, folder):
-    """Runs `program` in a process of its own, where Keras is on JAX."""
+def run_on_jax(program, directory):
+    """Runs `program` in a subprocess with Keras on JAX."""
     start = f"import keras, numpy as np\nx = np.load('x.npy')\n{MODEL}\n"
-    np.save(folder / "x.npy", X)
+    np.save(directory / "x.npy", X)
     result = subprocess.run(
         [sys.executable, "-c", start + program],
         capture_output=True,
         text=True,
         timeout=300,
-        cwd=folder,
+        cwd=directory,
         env=os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
     )
     assert result.returncode == 0, result.stderr
 
 
-def test_a_saved_model_goes_on_where_it_was(tmp_path):
-    model = trained()
+def test_saved_model_resumes_training(tmp_path):
+    model = train_model()
     model.save(tmp_path / "model.keras")
     restored = keras.models.load_model(tmp_path / "model.keras")
 
@@ -63,16 +63,16 @@ def test_a_saved_model_goes_on_where_it_was(tmp_path):
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
 
 
-def test_models_in_the_format_of_keras_2(tmp_path):
-    model = trained()
+def test_hdf5_models(tmp_path):
+    model = train_model()
     model.save(tmp_path / "model.h5")
     restored = keras.models.load_model(tmp_path / "model.h5", compile=False)
 
     np.testing.assert_array_equal(restored.predict(X, verbose=0), model.predict(X, verbose=0))
 
 
-def test_weights_alone(tmp_path):
-    model = trained()
+def test_weights_only(tmp_path):
+    model = train_model()
     model.save_weights(tmp_path / "w.weights.h5")
     restored = make_model()  # noqa: F821
     restored.optimizer.build(restored.trainable_variables)
@@ -81,10 +81,10 @@ def test_weights_alone(tmp_path):
     np.testing.assert_array_equal(restored.predict(X, verbose=0), model.predict(X, verbose=0))
 
 
-def test_keras_on_jax_reads_our_files(tmp_path):
-    model = trained()
+def test_keras_on_jax_loads_saved_models(tmp_path):
+    model = train_model()
     model.save(tmp_path / "ours.keras")
-    on_jax(
+    run_on_jax(
         "model = keras.models.load_model('ours.keras')\n"
         "np.save('y.npy', model.predict(x, verbose=0))\n"
         "assert int(model.optimizer.iterations) == 2",
@@ -96,8 +96,8 @@ def test_keras_on_jax_reads_our_files(tmp_path):
     )
 
 
-def test_we_read_files_of_keras_on_jax(tmp_path):
-    on_jax(
+def test_models_saved_by_keras_on_jax_load(tmp_path):
+    run_on_jax(
         "model = make_model()\n"
         "model.fit(x, np.ones((3, 2)), epochs=2, verbose=0)\n"
         "model.save('theirs.keras')\n"
@@ -115,14 +115,14 @@ def test_we_read_files_of_keras_on_jax(tmp_path):
     np.testing.assert_allclose(model.predict(X, verbose=0), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_shapes_and_dtypes_of_ours_may_stand_in_configurations():
+def test_retrograde_shapes_and_dtypes_serialize():
     config = {"shape": tf.TensorShape([2, None]), "dtype": tf.float16}
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(config))
 
     assert restored == {"shape": [2, None], "dtype": "float16"}
 
 
-def test_exporting_is_refused_with_what_to_do(tmp_path):
+def test_export_raises(tmp_path):
     assert_raises(
         lambda: make_model().export(tmp_path / "exported"),  # noqa: F821
         NotImplementedError,
@@ -132,7 +132,7 @@ def test_exporting_is_refused_with_what_to_do(tmp_path):
     )
 
 
-def test_tensorboard_shows_the_model_and_its_training(tmp_path):
+def test_tensorboard_callback(tmp_path):
     model = make_model()  # noqa: F821
     board = keras.callbacks.TensorBoard(tmp_path, histogram_freq=1)
     model.fit(

@@ -1,4 +1,4 @@
-"""How the results of Keras's own tests are counted, and what is left out of them."""
+"""The report on Keras's own tests, and the excluded tests."""
 
 import json
 import tomllib
@@ -15,7 +15,7 @@ def results(path, *lines):
     return Results.read(path)
 
 
-def test_the_last_line_about_a_test_counts(tmp_path):
+def test_last_result_of_a_test_wins(tmp_path):
     found = results(
         tmp_path / "a.jsonl",
         ["ops/a_test.py::A::one", "passed", ""],
@@ -28,7 +28,7 @@ def test_the_last_line_about_a_test_counts(tmp_path):
     assert found.table().splitlines()[-1].split() == ["all", "0", "1", "0", "1"]
 
 
-def test_a_newer_run_replaces_whole_files(tmp_path):
+def test_newer_run_replaces_results_per_file(tmp_path):
     old = results(
         tmp_path / "a.jsonl", ["a_test.py::x", "failed", ""], ["b_test.py::y", "passed", ""]
     )
@@ -39,7 +39,7 @@ def test_a_newer_run_replaces_whole_files(tmp_path):
     assert len(Results.read(old.path).outcomes) == 2
 
 
-def test_the_page_compares_with_pytorch(tmp_path):
+def test_page_compares_with_pytorch(tmp_path):
     results(
         tmp_path / "retrograde.jsonl",
         ["ops/a_test.py::one", "passed", ""],

@@ -1,4 +1,4 @@
-"""Shapes of results, found out without the inputs: on small ones, or by JAX without any."""
+"""Shape inference, by running on small inputs or with `jax.eval_shape`."""
 
 import numpy as np
 import pytest
@@ -8,16 +8,16 @@ from retrograde import keras
 from retrograde.core import namespaces
 from retrograde.keras_backend.symbolic import compute_output_spec
 
-SMALL, LARGE = 4, 1 << 40  # of the large ones no machine could make an array
-both = pytest.mark.parametrize("width", [SMALL, LARGE], ids=["on small inputs", "by JAX"])
+SMALL, LARGE = 4, 1 << 40  # arrays of the large size cannot be allocated
+small_and_large = pytest.mark.parametrize("width", [SMALL, LARGE], ids=["small", "eval_shape"])
 
 
-def symbol(*shape, dtype="float32"):
+def symbolic(*shape, dtype="float32"):
     return keras.KerasTensor(shape, dtype)
 
 
-@both
-def test_shapes_dtypes_and_what_is_no_tensor(width):
+@small_and_large
+def test_shapes_dtypes_and_non_tensors(width):
     def f(x, scale=1.0):
         y = keras.ops.sum(x * scale, -1)
         return {
@@ -27,15 +27,15 @@ def test_shapes_dtypes_and_what_is_no_tensor(width):
             1: "f",
         }
 
-    found = compute_output_spec(f, symbol(None, 3, width), scale=2.0)
+    found = compute_output_spec(f, symbolic(None, 3, width), scale=2.0)
 
     assert (found["rows"].shape, found["rows"].dtype) == ((None, 3), "float32")
     assert (found["where"].shape, found["where"].dtype) == ((None, width), "int32")
     assert found["wide"].dtype == "float64" and found[1] == "f"
 
 
-@both
-def test_layers_and_models_of_users(width):
+@small_and_large
+def test_custom_layers_and_models(width):
     class Twice(keras.Model):
         def __init__(self):
             super().__init__()
@@ -46,25 +46,28 @@ def test_layers_and_models_of_users(width):
 
     model = Twice()
 
-    assert model(symbol(None, 7, width)).shape == (None, 7, 10)
+    assert model(symbolic(None, 7, width)).shape == (None, 7, 10)
     assert model.dense.kernel.shape == (2, 5)
     assert model(tf.ones((3, 7, 2))).shape == (3, 7, 10)
 
 
-def test_sizes_that_are_not_known_may_have_to_be_the_same():
-    assert compute_output_spec(keras.ops.matmul, symbol(4, None), symbol(None, 4)).shape == (4, 4)
-    assert compute_output_spec(lambda x: x @ x, symbol(None, None)).shape == (None, None)
+def test_unknown_dimensions_that_must_be_equal():
+    assert compute_output_spec(keras.ops.matmul, symbolic(4, None), symbolic(None, 4)).shape == (
+        4,
+        4,
+    )
+    assert compute_output_spec(lambda x: x @ x, symbolic(None, None)).shape == (None, None)
 
 
-def test_a_function_that_needs_values_gets_some():
+def test_functions_that_need_values_run_on_dummy_inputs():
     def f(x):
         return x[: int(keras.ops.sum(x[0, :2]))]
 
-    assert compute_output_spec(f, symbol(9, 5000)).shape == (2, 5000)
+    assert compute_output_spec(f, symbolic(9, 5000)).shape == (2, 5000)
 
 
-@both
-def test_nothing_is_left_behind(width):
+@small_and_large
+def test_no_side_effects(width):
     v = keras.Variable(1.0)
 
     def f(x):
@@ -73,19 +76,19 @@ def test_nothing_is_left_behind(width):
 
     before = namespaces.foreign
     with tf.GradientTape() as tape:
-        compute_output_spec(f, symbol(2, width))
+        compute_output_spec(f, symbolic(2, width))
     assert v.numpy() == 1.0
     assert namespaces.foreign == before
     assert tape.watched_variables() == ()
 
 
-def test_errors_say_what_was_wrong():
+def test_errors_propagate():
     with pytest.raises(tf.errors.InvalidArgumentError, match="incompatible shapes"):
-        compute_output_spec(keras.ops.add, symbol(None, 3), symbol(None, 4))
+        compute_output_spec(keras.ops.add, symbolic(None, 3), symbolic(None, 4))
 
 
-class Recorded(keras.Model):
-    """Its `call` is a function, and its weights are made when that is first called."""
+class TracedModel(keras.Model):
+    """A model whose `call` is a `tf.function` that creates the weights when first called."""
 
     def __init__(self):
         super().__init__()
@@ -97,10 +100,12 @@ class Recorded(keras.Model):
         return self.norm(self.dense(x), training=training)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3])  # 2 and 3 stand for a batch of unknown size
-def test_a_function_is_not_recorded_while_only_shapes_are_asked_for(rows):
+@pytest.mark.parametrize(
+    "rows", [1, 2, 3]
+)  # 2 and 3 are the sizes that replace an unknown batch size
+def test_shape_inference_does_not_trace(rows):
     x = np.arange(4.0 * rows, dtype=np.float32).reshape(rows, 4)
-    by_call, by_shape = Recorded(), Recorded()
+    by_call, by_shape = TracedModel(), TracedModel()
     by_call(np.zeros_like(x))
     by_shape(keras.Input((4,)))
 

@@ -1,4 +1,4 @@
-"""fit, evaluate, predict and their relatives; steps that users write on tapes."""
+"""`fit`, `evaluate`, `predict` and custom training steps."""
 
 import threading
 
@@ -12,20 +12,20 @@ RNG = np.random.default_rng(0)
 X = RNG.standard_normal((64, 5)).astype(np.float32)
 Y = (X[:, :1] - 2 * X[:, 1:2] > 0).astype(np.float32)
 
-WAYS = {
-    "eagerly": {"run_eagerly": True},
+MODES = {
+    "eager": {"run_eagerly": True},
     "replayed": {"jit_compile": False},
     "compiled": {"jit_compile": True},
 }
 
 
-# XLA takes a second or more for each model, so it compiles those in which something is at stake.
-@pytest.fixture(params=["eagerly", "replayed"])
-def way(request):
-    return WAYS[request.param]
+# XLA needs a second or more for each model, so only some tests compile.
+@pytest.fixture(params=["eager", "replayed"])
+def mode(request):
+    return MODES[request.param]
 
 
-every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 
 def make_model(**options):
@@ -46,8 +46,8 @@ def fit(model, *data, **options):
     return model.fit(*data, **{"verbose": 0, "batch_size": 16, "shuffle": False} | options).history
 
 
-def test_the_loss_goes_down_and_metrics_are_kept(way):
-    model = make_model(optimizer=keras.optimizers.Adam(0.05), **way)
+def test_fit_reduces_the_loss_and_returns_metrics(mode):
+    model = make_model(optimizer=keras.optimizers.Adam(0.05), **mode)
     history = fit(model, X, Y, epochs=10, validation_data=(X, Y))
 
     assert set(history) == {"loss", "mae", "val_loss", "val_mae"}
@@ -59,15 +59,15 @@ def test_the_loss_goes_down_and_metrics_are_kept(way):
     np.testing.assert_allclose(np.mean(np.abs(prediction - Y)), mae, rtol=1e-5)
 
 
-def test_all_ways_to_run_a_step_agree():
-    histories = [fit(make_model(**way), X, Y, epochs=3) for way in WAYS.values()]
+def test_all_modes_agree():
+    histories = [fit(make_model(**mode), X, Y, epochs=3) for mode in MODES.values()]
 
     for history in histories[1:]:
         np.testing.assert_allclose(history["loss"], histories[0]["loss"], rtol=1e-5)
         np.testing.assert_allclose(history["mae"], histories[0]["mae"], rtol=1e-5)
 
 
-def test_one_step_is_what_pen_and_paper_say():
+def test_one_step_computed_by_hand():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, use_bias=False)])
     model.set_weights([np.array([[1.0], [2.0]])])
     model.compile(keras.optimizers.SGD(0.1), "mse")
@@ -79,33 +79,33 @@ def test_one_step_is_what_pen_and_paper_say():
     np.testing.assert_allclose(model.get_weights()[0], [[0.9], [1.9]], rtol=1e-6)
 
 
-@every_way
-def test_the_last_batch_may_be_smaller(way):
-    model = make_model(**way)
+@every_mode
+def test_the_last_batch_may_be_smaller(mode):
+    model = make_model(**mode)
     fit(model, X[:42], Y[:42], epochs=2)
 
     assert model.predict(X[:42], batch_size=16, verbose=0).shape == (42, 1)
     assert int(model.optimizer.iterations) == 6
 
 
-def test_several_steps_per_execution(way):
-    together = make_model(steps_per_execution=3, **way)
-    one_by_one = make_model(**way)
-    losses = [fit(model, X, Y, epochs=2)["loss"] for model in (together, one_by_one)]
+def test_several_steps_per_execution(mode):
+    three_steps = make_model(steps_per_execution=3, **mode)
+    one_step = make_model(**mode)
+    losses = [fit(model, X, Y, epochs=2)["loss"] for model in (three_steps, one_step)]
 
     np.testing.assert_allclose(*losses, rtol=1e-6)
     np.testing.assert_allclose(
-        together.predict(X, verbose=0), one_by_one.predict(X, verbose=0), rtol=1e-5
+        three_steps.predict(X, verbose=0), one_step.predict(X, verbose=0), rtol=1e-5
     )
 
 
-def test_sample_weights_and_class_weights_agree(way):
+def test_sample_weights_and_class_weights_agree(mode):
     weights = np.where(Y[:, 0] > 0, 3.0, 0.5)
-    by_sample = fit(make_model(**way), X, Y, sample_weight=weights)["loss"]
-    by_class = fit(make_model(**way), X, Y, class_weight={0: 0.5, 1: 3.0})["loss"]
+    by_sample = fit(make_model(**mode), X, Y, sample_weight=weights)["loss"]
+    by_class = fit(make_model(**mode), X, Y, class_weight={0: 0.5, 1: 3.0})["loss"]
 
     np.testing.assert_allclose(by_sample, by_class, rtol=1e-6)
-    assert not np.allclose(by_sample, fit(make_model(**way), X, Y)["loss"])
+    assert not np.allclose(by_sample, fit(make_model(**mode), X, Y)["loss"])
 
 
 def as_dataset():
@@ -126,21 +126,21 @@ class AsPyDataset(keras.utils.PyDataset):
 
 
 @pytest.mark.parametrize("source", [as_dataset, as_generator, AsPyDataset])
-def test_batches_may_come_from_anywhere(source):
+def test_data_sources(source):
     expected = fit(make_model(), X, Y)["loss"]
     actual = fit(make_model(), source(), batch_size=None)["loss"]
 
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
-def test_tensors_are_data_too():
+def test_tensors_as_data():
     expected = fit(make_model(), X, Y, epochs=2)["loss"]
     actual = fit(make_model(), tf.constant(X), tf.constant(Y), epochs=2)["loss"]
 
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
-def test_datasets_validate_predict_and_weigh_classes():
+def test_datasets_in_validation_prediction_and_class_weights():
     model = make_model()
     history = fit(model, as_dataset(), batch_size=None, validation_data=as_dataset(), epochs=2)
     np.testing.assert_allclose(
@@ -157,7 +157,7 @@ def test_datasets_validate_predict_and_weigh_classes():
     np.testing.assert_allclose(weighted["loss"], expected["loss"], rtol=1e-6)
 
 
-def test_endless_datasets_end_with_the_epoch():
+def test_infinite_datasets_with_steps_per_epoch():
     history = fit(make_model(), as_dataset().repeat(), batch_size=None, steps_per_epoch=4, epochs=2)
 
     np.testing.assert_allclose(
@@ -165,15 +165,15 @@ def test_endless_datasets_end_with_the_epoch():
     )
 
 
-def test_datasets_hold_targets_and_weights_themselves():
+def test_datasets_with_separate_targets_or_weights_raise():
     with pytest.raises(ValueError, match="`y` should not be passed"):
         make_model().fit(as_dataset(), Y)
     with pytest.raises(ValueError, match="`sample_weights` should not be passed"):
         make_model().fit(as_dataset(), sample_weight=Y)
 
 
-def test_batch_by_batch(way):
-    model = make_model(**way)
+def test_functions_of_one_batch(mode):
+    model = make_model(**mode)
     before = model.test_on_batch(X, Y, return_dict=True)
     for _ in range(20):
         model.train_on_batch(X, Y)
@@ -183,11 +183,11 @@ def test_batch_by_batch(way):
     np.testing.assert_allclose(model.predict_on_batch(X), model.predict(X, verbose=0), rtol=1e-5)
 
 
-# Steps that users write
+# Custom steps
 
 
-class Penalised(keras.Model):
-    """A model whose loss holds the size of the gradient of its output by its input."""
+class GradientPenalty(keras.Model):
+    """A model with a penalty on the gradient of its output with respect to its input."""
 
     def __init__(self):
         super().__init__()
@@ -203,10 +203,10 @@ class Penalised(keras.Model):
         with tf.GradientTape() as tape:
             with tf.GradientTape() as inner:
                 inner.watch(x)
-                predicted = self(x, training=True)
-            slope = inner.gradient(predicted, x)
-            penalty = tf.reduce_mean(tf.square(slope))
-            loss = self.compute_loss(y=y, y_pred=predicted) + penalty
+                y_pred = self(x, training=True)
+            input_gradient = inner.gradient(y_pred, x)
+            penalty = tf.reduce_mean(tf.square(input_gradient))
+            loss = self.compute_loss(y=y, y_pred=y_pred) + penalty
         gradients = tape.gradient(loss, self.trainable_variables)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
         self.penalty.update_state(penalty)
@@ -215,10 +215,10 @@ class Penalised(keras.Model):
 
 def test_a_step_with_two_nested_tapes():
     histories = []
-    for way in WAYS.values():
+    for mode in MODES.values():
         keras.utils.set_random_seed(1)
-        model = Penalised()
-        model.compile(keras.optimizers.SGD(0.1), "mse", **way)
+        model = GradientPenalty()
+        model.compile(keras.optimizers.SGD(0.1), "mse", **mode)
         histories.append(fit(model, X, Y, epochs=4))
 
     assert histories[0]["penalty"][-1] < histories[0]["penalty"][0]
@@ -256,12 +256,12 @@ class GAN(keras.Model):
         return {"d_loss": d_loss, "g_loss": g_loss}
 
 
-@every_way
-def test_a_step_with_two_optimizers(way):
+@every_mode
+def test_a_step_with_two_optimizers(mode):
     keras.utils.set_random_seed(2)
     tf.random.set_seed(2)
     gan = GAN()
-    gan.compile(keras.optimizers.Adam(0.05), keras.optimizers.Adam(0.01), **way)
+    gan.compile(keras.optimizers.Adam(0.05), keras.optimizers.Adam(0.01), **mode)
     before = [w.numpy() for w in gan.weights]
     history = fit(gan, X, epochs=5)
 
@@ -269,18 +269,18 @@ def test_a_step_with_two_optimizers(way):
     assert all(np.any(a != w.numpy()) for a, w in zip(before, gan.weights, strict=True))
 
 
-def test_frozen_layers_stay_and_shared_ones_learn_once(way):
+def test_only_trainable_weights_change(mode):
     shared = keras.layers.Dense(5, activation="tanh")
     frozen = keras.layers.Dense(4, trainable=False)
     a, b = keras.Input((5,)), keras.Input((5,))
     output = keras.layers.Dense(1)(frozen(keras.layers.add([shared(a), shared(b)])))
     model = keras.Model([a, b], output)
-    model.compile("sgd", "mse", **way)
+    model.compile("sgd", "mse", **mode)
     before = [w.numpy() for w in model.weights]
     fit(model, [X, X], Y)
-    moved = [np.any(w.numpy() != b) for w, b in zip(model.weights, before, strict=True)]
+    changed = [np.any(w.numpy() != b) for w, b in zip(model.weights, before, strict=True)]
 
-    assert [w.path for w, m in zip(model.weights, moved, strict=True) if m] == [
+    assert [w.path for w, m in zip(model.weights, changed, strict=True) if m] == [
         w.path for w in model.trainable_weights
     ]
 
@@ -288,50 +288,50 @@ def test_frozen_layers_stay_and_shared_ones_learn_once(way):
 # Callbacks
 
 
-def test_callbacks_see_live_weights_and_may_use_tapes():
+def test_callbacks_with_tapes_see_current_weights():
     x = tf.constant(X[:3])
     sizes = []
 
-    class Watch(keras.callbacks.Callback):
+    class RecordJacobian(keras.callbacks.Callback):
         def on_epoch_end(self, *_, **__):
             with tf.GradientTape() as tape:
                 y = self.model(x)
             jacobian = tape.jacobian(y, self.model.layers[0].kernel)
             sizes.append((jacobian.shape, float(tf.reduce_sum(jacobian**2))))
 
-    fit(make_model(), X, Y, epochs=3, callbacks=[Watch()])
+    fit(make_model(), X, Y, epochs=3, callbacks=[RecordJacobian()])
 
     assert {tuple(shape) for shape, _ in sizes} == {(3, 1, 5, 8)}
     assert len({size for _, size in sizes}) == 3
 
 
 @pytest.mark.parametrize("hook", ["on_batch_end", "on_train_batch_end"])
-def test_callbacks_hear_of_batches_in_the_thread_of_the_loop(hook, way):
-    heard = []
+def test_batch_callbacks_run_in_the_training_thread(hook, mode):
+    calls = []
 
-    def note(_, batch, logs=None):
-        heard.append((batch, type(logs["loss"]), threading.current_thread()))
+    def record(_, batch, logs=None):
+        calls.append((batch, type(logs["loss"]), threading.current_thread()))
 
-    listener = type("Listener", (keras.callbacks.Callback,), {hook: note})()
-    fit(make_model(**way), X, Y, callbacks=[keras.callbacks.Callback(), listener])
+    callback = type("Listener", (keras.callbacks.Callback,), {hook: record})()
+    fit(make_model(**mode), X, Y, callbacks=[keras.callbacks.Callback(), callback])
 
-    assert heard == [(batch, float, threading.current_thread()) for batch in range(4)]
+    assert calls == [(batch, float, threading.current_thread()) for batch in range(4)]
 
 
-def test_callbacks_that_are_functions_hear_of_evaluation_and_prediction():
-    heard = []
+def test_callback_functions_in_evaluate_and_predict():
+    calls = []
     hooks = ("on_test_batch_begin", "on_test_batch_end", "on_predict_batch_end")
     callback = keras.callbacks.Callback()
     for hook in hooks:
-        setattr(callback, hook, lambda batch, hook=hook, **_: heard.append((hook, batch)))
+        setattr(callback, hook, lambda batch, hook=hook, **_: calls.append((hook, batch)))
     model = make_model()
     model.evaluate(X, Y, batch_size=64, verbose=0, callbacks=[callback])
     model.predict(X, batch_size=64, verbose=0, callbacks=[callback])
 
-    assert heard == [(hook, 0) for hook in hooks]
+    assert calls == [(hook, 0) for hook in hooks]
 
 
-def test_metrics_that_no_callback_listens_to_are_not_read():
+def test_metrics_without_callbacks_are_not_read():
     read = set()
 
     class Loss(tf.Tensor):
@@ -353,8 +353,8 @@ def test_metrics_that_no_callback_listens_to_are_not_read():
     assert read == {3.0, 4.0, 5.0, 6.0, 7.0}
 
 
-def test_data_that_runs_out_within_an_execution_ends_the_epoch(way):
-    model = make_model(steps_per_execution=3, **way)
+def test_data_ending_within_an_execution(mode):
+    model = make_model(steps_per_execution=3, **mode)
     batches = ((X[i : i + 16], Y[i : i + 16]) for i in range(0, 64, 16))
     with pytest.warns(UserWarning, match="Your input ran out of data"):
         fit(model, batches, steps_per_epoch=9, batch_size=None)
@@ -374,32 +374,32 @@ BATCHES = {
 
 
 @pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
-def test_batches_of_every_structure_reach_the_step(batch, way):
-    seen = []
+def test_batch_structures(batch, mode):
+    received = []
 
     class Model(keras.Model):
         def train_step(self, data):
-            seen.append(data)
+            received.append(data)
             parts = [part for part in tf.nest.flatten(data) if part is not None]
             return {"loss": tf.add_n([tf.reduce_sum(part) for part in parts])}
 
     model = Model()
-    model.compile("sgd", **way)
+    model.compile("sgd", **mode)
     function = model.make_train_function()
     first, second = (float(function([batch])["loss"]) for _ in range(2))
 
-    tf.nest.assert_same_structure(seen[0], batch)
+    tf.nest.assert_same_structure(received[0], batch)
     parts = [part for part in tf.nest.flatten(batch) if part is not None]
     np.testing.assert_allclose([first, second], sum(part.sum() for part in parts), rtol=1e-5)
-    assert len(seen) == (2 if "run_eagerly" in way else 1)
+    assert len(received) == (2 if "run_eagerly" in mode else 1)
 
 
 def test_early_stopping_and_checkpoints(tmp_path):
     path = tmp_path / "best.weights.h5"
     stopping = keras.callbacks.EarlyStopping("loss", min_delta=100.0, patience=1)
-    keeping = keras.callbacks.ModelCheckpoint(path, save_weights_only=True)
+    checkpoint = keras.callbacks.ModelCheckpoint(path, save_weights_only=True)
     model = make_model()
-    history = fit(model, X, Y, epochs=10, callbacks=[stopping, keeping])
+    history = fit(model, X, Y, epochs=10, callbacks=[stopping, checkpoint])
     assert len(history["loss"]) == 2
 
     other = make_model()
@@ -409,27 +409,27 @@ def test_early_stopping_and_checkpoints(tmp_path):
     np.testing.assert_array_equal(other.predict(X, verbose=0), model.predict(X, verbose=0))
 
 
-@every_way
-def test_a_schedule_changes_the_learning_rate_of_a_compiled_step(way):
-    model = make_model(optimizer=keras.optimizers.SGD(1.0), **way)
-    rates = []
+@every_mode
+def test_learning_rate_schedule(mode):
+    model = make_model(optimizer=keras.optimizers.SGD(1.0), **mode)
+    kernels = []
     scheduler = keras.callbacks.LearningRateScheduler(lambda epoch, rate: 0.0 if epoch else rate)
-    looking = keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda *_: rates.append(model.layers[0].kernel.numpy())
+    recorder = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda *_: kernels.append(model.layers[0].kernel.numpy())
     )
-    fit(model, X, Y, epochs=3, callbacks=[scheduler, looking])
+    fit(model, X, Y, epochs=3, callbacks=[scheduler, recorder])
 
-    np.testing.assert_array_equal(rates[1], rates[0])
-    np.testing.assert_array_equal(rates[2], rates[0])
+    np.testing.assert_array_equal(kernels[1], kernels[0])
+    np.testing.assert_array_equal(kernels[2], kernels[0])
 
 
-def test_the_progress_bar_is_shown(capsys):
+def test_progress_bar(capsys):
     make_model().fit(X, Y, batch_size=16, verbose=1)
 
     assert "4/4" in capsys.readouterr().out
 
 
-# Mishaps
+# Interrupts and errors
 
 
 class Interrupting(keras.callbacks.Callback):
@@ -438,9 +438,9 @@ class Interrupting(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@every_way
-def test_an_interrupted_model_can_go_on(way):
-    model = make_model(**way)
+@every_mode
+def test_training_resumes_after_an_interrupt(mode):
+    model = make_model(**mode)
     with pytest.raises(KeyboardInterrupt):
         fit(model, X, Y, callbacks=[Interrupting()])
 
@@ -449,7 +449,7 @@ def test_an_interrupted_model_can_go_on(way):
     assert int(model.optimizer.iterations) == 6
 
 
-def test_an_error_in_a_step_leaves_the_model_as_it_was(way):
+def test_model_works_after_an_error_in_a_step(mode):
     class Failing(keras.Sequential):
         fail = False
 
@@ -460,7 +460,7 @@ def test_an_error_in_a_step_leaves_the_model_as_it_was(way):
             return logs
 
     model = Failing([keras.Input((5,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse", **way)
+    model.compile("sgd", "mse", **mode)
     model.fail = True
     with pytest.raises(RuntimeError, match="in the middle"):
         fit(model, X, Y)
@@ -476,7 +476,7 @@ def test_an_error_in_a_step_leaves_the_model_as_it_was(way):
 # Mixed precision
 
 
-def test_scaled_losses_as_keras_2_spells_them():
+def test_keras_2_loss_scaling_api():
     results = []
     for scaled in (False, True):
         layer = keras.layers.Dense(1, kernel_initializer="ones")
@@ -486,8 +486,8 @@ def test_scaled_losses_as_keras_2_spells_them():
         for _ in range(3):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean(tf.square(layer(X) - Y))
-                to_derive = optimizer.get_scaled_loss(loss) if scaled else loss
-            gradients = tape.gradient(to_derive, layer.trainable_variables)
+                objective = optimizer.get_scaled_loss(loss) if scaled else loss
+            gradients = tape.gradient(objective, layer.trainable_variables)
             if scaled:
                 gradients = optimizer.get_unscaled_gradients(gradients)
             gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
@@ -498,12 +498,12 @@ def test_scaled_losses_as_keras_2_spells_them():
         np.testing.assert_allclose(scaled, plain, rtol=1e-6)
 
 
-@every_way
-def test_a_step_with_infinite_gradients_is_left_out_and_halves_the_scale(way):
+@every_mode
+def test_infinite_gradients_skip_the_step_and_halve_the_scale(mode):
     keras.utils.set_random_seed(1)
     model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1, dtype="mixed_float16")])
     optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.01), 2.0**10)
-    model.compile(optimizer, "mse", **way)
+    model.compile(optimizer, "mse", **mode)
     fit(model, X, Y)
     assert int(optimizer.inner_optimizer.iterations) == 4
 
@@ -515,18 +515,18 @@ def test_a_step_with_infinite_gradients_is_left_out_and_halves_the_scale(way):
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float64"])
-def test_other_dtypes_train(policy, way):
+def test_dtype_policies(policy, mode):
     keras.utils.set_random_seed(1)
     layers = [keras.layers.Dense(8, "relu", dtype=policy), keras.layers.Dense(1, dtype=policy)]
     model = keras.Sequential(layers)
-    model.compile("sgd", "mse", **way)
+    model.compile("sgd", "mse", **mode)
     history = fit(model, X, Y, epochs=5)
 
     assert history["loss"][-1] < history["loss"][0]
     assert model.layers[0].kernel.dtype == ("float64" if policy == "float64" else "float32")
 
 
-def test_errors_of_ours_keep_their_class_and_message_on_their_way_through_keras():
+def test_errors_keep_their_class_and_message_through_keras():
     layer = keras.layers.Lambda(lambda x: tf.matmul(x, x))
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         layer(tf.ones((2, 3)))
@@ -535,18 +535,18 @@ def test_errors_of_ours_keep_their_class_and_message_on_their_way_through_keras(
     assert "Exception encountered when calling Lambda.call()." in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["Adam", "RMSprop", "Adagrad", "SGD"])
-def test_rows_that_are_read_twice_are_updated_by_the_sum_of_their_gradients(kind):
-    table, whole = (keras.Variable(np.ones((3, 2), np.float32)) for _ in range(2))
-    by_rows, by_whole = (getattr(keras.optimizers, kind)(0.1) for _ in range(2))
+@pytest.mark.parametrize("name", ["Adam", "RMSprop", "Adagrad", "SGD"])
+def test_sparse_gradients_sum_repeated_rows(name):
+    table, dense_table = (keras.Variable(np.ones((3, 2), np.float32)) for _ in range(2))
+    sparse_optimizer, dense_optimizer = (getattr(keras.optimizers, name)(0.1) for _ in range(2))
     for _ in range(3):
         with tf.GradientTape() as tape:
             rows = tf.gather(table.value, [0, 0, 1])
             loss = tf.reduce_sum(rows**2 * [[1.0], [0.2], [0.5]])
         gradient = tape.gradient(loss, table)
         assert isinstance(gradient, tf.IndexedSlices)
-        by_rows.apply_gradients([(gradient, table)])
-        by_whole.apply_gradients([(whole.value * [[2.4], [1.0], [0.0]], whole)])
+        sparse_optimizer.apply_gradients([(gradient, table)])
+        dense_optimizer.apply_gradients([(dense_table.value * [[2.4], [1.0], [0.0]], dense_table)])
 
-    np.testing.assert_allclose(table, whole, rtol=1e-5)
+    np.testing.assert_allclose(table, dense_table, rtol=1e-5)
     np.testing.assert_array_equal(table[2], [1.0, 1.0])

@@ -1,4 +1,4 @@
-"""Keras variables hold ours: tapes, optimizers and conversions take either."""
+"""Keras variables wrap `tf.Variable`; tapes, optimizers and conversions accept both."""
 
 import gc
 import weakref
@@ -20,7 +20,7 @@ def layer():
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 
 
-def test_a_keras_variable_holds_one_of_ours():
+def test_keras_variable_wraps_a_variable():
     v = keras.Variable([1.0, 2.0], name="v", trainable=False)
 
     assert isinstance(v._value, tf.Variable)
@@ -29,7 +29,7 @@ def test_a_keras_variable_holds_one_of_ours():
     assert v._value.trainable
 
 
-def test_a_keras_variable_can_be_made_around_one_of_ours():
+def test_keras_variable_from_an_existing_variable():
     held = tf.Variable([1.0, 2.0])
     v = keras.Variable(held)
     v.assign([3.0, 4.0])
@@ -38,7 +38,7 @@ def test_a_keras_variable_can_be_made_around_one_of_ours():
     np.testing.assert_array_equal(v.numpy(), [3.0, 4.0])
 
 
-def test_tapes_watch_trainable_keras_variables_by_themselves():
+def test_tapes_watch_trainable_keras_variables():
     v, frozen = keras.Variable(3.0), keras.Variable(2.0, trainable=False)
     with tf.GradientTape() as tape:
         y = v * v * frozen
@@ -48,7 +48,7 @@ def test_tapes_watch_trainable_keras_variables_by_themselves():
     assert dv.numpy() == 12.0 and dfrozen is None
 
 
-def test_sources_mix_and_nest():
+def test_mixed_and_nested_sources():
     v, w, x = keras.Variable(2.0), tf.Variable(3.0), tf.constant(5.0)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
@@ -59,7 +59,7 @@ def test_sources_mix_and_nest():
     assert gradients["ours"][0].numpy() == 10.0 and gradients["ours"][1]["x"].numpy() == 6.0
 
 
-def test_a_keras_variable_can_be_watched_alone():
+def test_explicit_watch_of_a_keras_variable():
     v, w = keras.Variable(2.0), keras.Variable(3.0)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(v)
@@ -69,7 +69,7 @@ def test_a_keras_variable_can_be_watched_alone():
     assert dv.numpy() == 3.0 and dw is None
 
 
-def test_jacobians_and_forward_mode_take_keras_variables():
+def test_jacobians_and_forward_mode_of_keras_variables():
     v = keras.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = v * v
@@ -91,7 +91,7 @@ def test_second_order_through_a_layer(layer):
     gradient = outer.gradient(penalty, layer.kernel)
 
     # y = |xW|^2, dx = 2 x W W^T, penalty = 4 |x W W^T|^2 with W = ones(3, 2).
-    # Each entry of W moves the penalty alike but for its row of x.
+    # The derivative for each entry of W depends only on its row of x.
     step = 1e-2
     expected = np.zeros((3, 2))
     for i, j in np.ndindex(3, 2):
@@ -104,7 +104,7 @@ def test_second_order_through_a_layer(layer):
     np.testing.assert_allclose(gradient, expected, rtol=1e-4)
 
 
-def test_gradients_come_back_in_the_dtype_of_the_variable():
+def test_gradients_have_the_dtype_of_the_variable():
     layer = keras.layers.Dense(2, dtype="mixed_bfloat16")
     with tf.GradientTape() as tape:
         y = layer(X)
@@ -114,7 +114,7 @@ def test_gradients_come_back_in_the_dtype_of_the_variable():
     assert [g.dtype.name for g in tape.gradient(loss, layer.trainable_variables)] == ["float32"] * 2
 
 
-def test_inside_a_layer_of_another_dtype_the_variable_itself_is_the_source():
+def test_gradient_under_autocast_inside_a_layer():
     class Slope(keras.layers.Layer):
         def build(self, _):
             self.w = self.add_weight(shape=(), initializer="ones")
@@ -128,7 +128,7 @@ def test_inside_a_layer_of_another_dtype_the_variable_itself_is_the_source():
     assert slope.numpy() == 3.0
 
 
-def test_operations_of_ours_take_keras_variables():
+def test_operations_accept_keras_variables():
     v = keras.Variable([[1.0, 2.0]])
 
     assert tf.convert_to_tensor(v).dtype is tf.float32
@@ -138,7 +138,7 @@ def test_operations_of_ours_take_keras_variables():
     assert tf.is_tensor(np.ones(2, np.float32) + v)
 
 
-def test_in_place_updates_leave_values_alone_that_were_handed_out():
+def test_in_place_updates_do_not_change_earlier_values():
     v = keras.Variable([1.0, 2.0])
     before = v.value
     after = v.assign_add(tf.constant([1.0, 1.0]))
@@ -149,7 +149,7 @@ def test_in_place_updates_leave_values_alone_that_were_handed_out():
     np.testing.assert_array_equal(v, [-3.0, -2.0])
 
 
-def test_updates_convert_and_broadcast_where_they_must():
+def test_updates_convert_and_broadcast():
     v = keras.Variable([1.0, 2.0])
     v.assign_add(1)
     v.assign_sub(np.array([0.5, 0.5]))
@@ -159,7 +159,7 @@ def test_updates_convert_and_broadcast_where_they_must():
         v.assign([1.0])
 
 
-def test_stateless_scopes_see_their_own_values():
+def test_stateless_scopes():
     v = keras.Variable(2.0)
     mapped = tf.constant(5.0)
     with keras.StatelessScope([(v, mapped)]) as scope:
@@ -171,7 +171,7 @@ def test_stateless_scopes_see_their_own_values():
     assert scope.get_current_value(v).numpy() == 6.0 and v.numpy() == 2.0
 
 
-def test_modules_of_ours_find_keras_variables(layer):
+def test_modules_collect_keras_variables(layer):
     class Both(tf.Module):
         def __init__(self):
             super().__init__()
@@ -182,7 +182,7 @@ def test_modules_of_ours_find_keras_variables(layer):
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adafactor", "Lion"])
-def test_optimizers_take_both_kinds_of_variables(name):
+def test_optimizers_accept_both_kinds_of_variables(name):
     optimizer = getattr(keras.optimizers, name)(0.1)
     ours, theirs = tf.Variable([1.0, 2.0]), keras.Variable([1.0, 2.0])
     for _ in range(3):
@@ -195,7 +195,7 @@ def test_optimizers_take_both_kinds_of_variables(name):
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
 
-def test_missing_gradients_are_left_out_with_a_warning():
+def test_missing_gradients_warn():
     optimizer = keras.optimizers.SGD(1.0)
     v, w = keras.Variable(1.0), keras.Variable(1.0)
     with pytest.warns(UserWarning, match="Gradients do not exist for variables"):
@@ -204,7 +204,7 @@ def test_missing_gradients_are_left_out_with_a_warning():
     assert v.numpy() == 0.75 and w.numpy() == 1.0
 
 
-def test_gradients_of_embeddings_reach_optimizers():
+def test_optimizers_accept_embedding_gradients():
     layer = keras.layers.Embedding(4, 2, embeddings_initializer="ones")
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(np.array([1, 1, 3])))
@@ -216,8 +216,8 @@ def test_gradients_of_embeddings_reach_optimizers():
     np.testing.assert_array_equal(layer.get_weights()[0], [[1, 1], [0, 0], [1, 1], [0.5, 0.5]])
 
 
-def test_tensors_can_take_the_place_of_weights(layer):
-    """One step of inner training that an outer tape differentiates through, as MAML does."""
+def test_tensors_as_weights(layer):
+    """Differentiates through an inner training step, as in MAML."""
     x, y = tf.constant(X), tf.constant([[1.0, 0.0], [0.0, 1.0]])
     kernel, bias = layer.kernel, layer.bias
     adapted = keras.layers.Dense(2)
@@ -235,7 +235,7 @@ def test_tensors_can_take_the_place_of_weights(layer):
         meta_loss = loss_of(adapted)
     gradient = outer.gradient(meta_loss, kernel)
 
-    def after_a_step(w):
+    def loss_after_step(w):
         b, a = np.zeros(2), X.astype(float)
         g = 2 * (a @ w + b - y.numpy()) / 4
         w2, b2 = w - 0.01 * a.T @ g, b - 0.01 * g.sum(0)
@@ -246,22 +246,22 @@ def test_tensors_can_take_the_place_of_weights(layer):
         e = np.zeros((3, 2))
         e[i, j] = 1e-5
         w = kernel.numpy().astype(float)
-        expected[i, j] = (after_a_step(w + e) - after_a_step(w - e)) / 2e-5
+        expected[i, j] = (loss_after_step(w + e) - loss_after_step(w - e)) / 2e-5
     np.testing.assert_allclose(gradient, expected, rtol=1e-4)
 
 
-def test_masks_and_logits_are_kept_on_tensors():
+def test_tensors_store_masks_and_logits():
     masked = keras.layers.Masking()(np.array([[[1.0], [0.0]]], np.float32))
     np.testing.assert_array_equal(masked._keras_mask, [[True, False]])
 
     logits = tf.constant([[1.0, 2.0]])
     assert keras.activations.softmax(logits)._keras_logits is logits
     assert not hasattr(logits, "trainable")
-    logits.trainable = False  # as quantized layers do with what stands for a weight
+    logits.trainable = False  # quantized layers set this on tensors that replace weights
     assert not logits.trainable
 
 
-def test_a_layer_that_is_dropped_frees_its_variables():
+def test_deleted_layer_frees_its_variables():
     layer = keras.layers.Dense(2)
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(X))
@@ -273,7 +273,7 @@ def test_a_layer_that_is_dropped_frees_its_variables():
     assert held() is None
 
 
-def test_the_seed_of_keras_is_ours_too():
+def test_keras_seed_sets_the_global_seed():
     draws = []
     for _ in range(2):
         keras.utils.set_random_seed(5)

@@ -1,6 +1,6 @@
-"""Small models trained for twenty steps, and the losses that Keras on other backends has for them.
+"""Trains small models for twenty steps, to compare the losses with Keras on other backends.
 
-To record these losses anew, with Keras and the other backends installed:
+To record the reference losses again, with Keras and the other backends installed:
 
     KERAS_BACKEND=jax python -m tests.keras.training
     KERAS_BACKEND=tensorflow python -m tests.keras.training
@@ -14,7 +14,7 @@ import pathlib
 
 import numpy as np
 
-RECORD = pathlib.Path(__file__).parents[1] / "data" / "keras_training.json"
+RECORD_PATH = pathlib.Path(__file__).parents[1] / "data" / "keras_training.json"
 STEPS, BATCH, CLASSES = 20, 16, 3
 
 
@@ -44,8 +44,8 @@ def _lstm(keras):
 def _transformer(keras):
     layers = keras.layers
     x = inputs = layers.Input((5, 8))
-    attended = layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)
-    x = layers.LayerNormalization()(x + attended)
+    attention = layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)
+    x = layers.LayerNormalization()(x + attention)
     x = layers.LayerNormalization()(x + layers.Dense(8)(layers.Dense(12, "silu")(x)))
     return keras.Model(inputs, layers.GlobalAveragePooling1D()(x))
 
@@ -62,8 +62,8 @@ OPTIMIZERS = {
 }
 
 
-def model_of(keras, name):
-    """The model, with weights that do not depend on the backend."""
+def make_model(keras, name):
+    """Creates a model with weights that do not depend on the backend."""
     built = MODELS[name](keras)
     parts = built if isinstance(built, list) else [built]
     model = keras.Sequential([*parts, keras.layers.Dense(CLASSES)])
@@ -77,9 +77,9 @@ def model_of(keras, name):
     return model
 
 
-def losses_of(keras, name, optimizer, **options):
-    """The loss before each step of training, by the model's own `train_on_batch`."""
-    model = model_of(keras, name)
+def train_losses(keras, name, optimizer, **options):
+    """Trains with `train_on_batch`. Returns the loss before each step."""
+    model = make_model(keras, name)
     model.compile(
         OPTIMIZERS[optimizer](keras.optimizers),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -95,20 +95,20 @@ def losses_of(keras, name, optimizer, **options):
     return losses
 
 
-def _record(backend):
+def _record_losses(backend):
     import keras
 
-    options = {"jit_compile": backend == "jax"}  # to compile is quickest there, and only there
-    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    options = {"jit_compile": backend == "jax"}  # compiling is faster only on JAX
+    record = json.loads(RECORD_PATH.read_text()) if RECORD_PATH.exists() else {}
     record[backend] = {
         name: {
-            optimizer: [round(loss, 6) for loss in losses_of(keras, name, optimizer, **options)]
+            optimizer: [round(loss, 6) for loss in train_losses(keras, name, optimizer, **options)]
             for optimizer in OPTIMIZERS
         }
         for name in MODELS
     }
-    RECORD.write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    RECORD_PATH.write_text(json.dumps(record, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
-    _record(os.environ["KERAS_BACKEND"])
+    _record_losses(os.environ["KERAS_BACKEND"])

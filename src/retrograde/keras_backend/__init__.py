@@ -1,14 +1,15 @@
-"""retrograde as a backend of Keras 3, laid out as Keras lays out its own.
+"""Makes retrograde a backend of Keras 3, with the layout of Keras's own backends.
 
-`ops/` holds the functions behind `keras.ops`, one module for each module there; `random` and `rnn`
-those behind `keras.random` and recurrent layers; `trainer`, `layer` and `export` the parts of
-models and layers that depend on the backend; `saving` makes Keras's files atomic. `backend` gathers
-what Keras looks for.
+- `ops/` implements `keras.ops`, one module for each module there.
+- `random` and `rnn` implement `keras.random` and the loop of recurrent layers.
+- `trainer`, `layer` and `export` are the backend-specific parts of models and layers.
+- `saving` makes Keras's files atomic.
+- `keras_patches` adds names of `tf.keras` that Keras 3 lacks.
+- `backend` exports the names that Keras imports from a backend.
 
-`install` makes Keras choose this backend, and nothing else does. Programs import
-`retrograde.keras`.
+`install` selects this backend in Keras. Programs import `retrograde.keras`.
 """
 
 from retrograde.keras_backend.install import installed_keras
 
-installed_keras()  # these modules can be imported only while Keras is, or after it
+installed_keras()  # the modules of this package need Keras to be imported first

@@ -1,4 +1,4 @@
-"""What Keras looks for in a backend, gathered."""
+"""Exports the names that Keras imports from a backend."""
 
 from keras.src.backend.common.name_scope import name_scope
 

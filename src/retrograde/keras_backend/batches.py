@@ -1,4 +1,4 @@
-"""Batches: where they come from, and how a step gets them."""
+"""Iterates over batches and passes them to traced steps."""
 
 import itertools
 
@@ -14,7 +14,7 @@ from retrograde.keras_backend.dataset_adapter import DatasetAdapter
 
 
 class EpochIterator(KerasEpochIterator):
-    """Keras's iterator over the batches of an epoch, which knows retrograde's datasets as well."""
+    """Keras's iterator over the batches of an epoch, with support for retrograde's datasets."""
 
     def __init__(self, x, y=None, sample_weight=None, class_weight=None, **options):
         if isinstance(x, Dataset):
@@ -26,7 +26,7 @@ class EpochIterator(KerasEpochIterator):
         super().__init__(x, y, sample_weight, class_weight=class_weight, **options)
 
     def __next__(self):
-        """As Keras's, entering its context only where the data has run out."""
+        """Returns the next batches. Enters Keras's context only when the data has run out."""
         first, last, batches = next(self._epoch_iterator)
         data = list(itertools.islice(batches, self.steps_per_execution))
         if len(data) < self.steps_per_execution:
@@ -36,63 +36,63 @@ class EpochIterator(KerasEpochIterator):
             raise StopIteration
         return first, last, data
 
-    def one_by_one(self):
-        """The batches each for itself, however many are executed at once.
+    def single_batches(self):
+        """Yields the batches one at a time, regardless of `steps_per_execution`.
 
-        A model is built after the first. More must not be taken from a generator by then: it is
-        the only one that will come again.
+        Building a model needs the first batch only. Keras replays just one batch of a generator,
+        so no more may be consumed.
         """
         self.data_adapter.on_epoch_begin()
         for batch in self._get_iterator():
             yield 0, 0, [batch]
 
     def _interrupted_warning(self):
-        if self.steps_per_epoch:  # else an epoch is what there is
+        if self.steps_per_epoch:  # otherwise an epoch is all of the data
             super()._interrupted_warning()
 
 
-def tensors_in(batch):
-    """A batch with its arrays as tensors."""
-    return tree.map_structure(_tensor, batch)
+def to_tensors(batch):
+    """Converts the arrays of a batch to tensors."""
+    return tree.map_structure(_to_tensor, batch)
 
 
-def _tensor(x):
-    """An array of a batch as a tensor, without a copy: a step is over before anyone changes it."""
+def _to_tensor(x):
+    """Converts an array to a tensor without a copy: it does not change during a step."""
     if type(x) is np.ndarray and x.dtype.kind not in "OSU":
         return Tensor(x)
     return x
 
 
-def recorded(step, jit_compile):
-    """`step`, a function of a batch, that is recorded once and replayed from then on.
+def trace_step(step, jit_compile):
+    """Returns `step`, a function of a batch, as a traced function.
 
-    Functions of tensors are called by a shorter way than those of structures. So a batch that is
-    a tuple of arrays, which nearly every one is, is taken apart here and put together inside.
+    Traced functions are faster with tensor arguments than with structures. Most batches are
+    tuples of arrays, so they are passed as separate arguments.
     """
-    of_structure = retrograde.function(step, jit_compile=jit_compile)
-    of_tensors = {}  # by which parts of the batch there are
+    structure_step = retrograde.function(step, jit_compile=jit_compile)
+    tensor_steps = {}  # keyed by which parts of the batch are not `None`
 
     def run(batch):
         if type(batch) is tuple:
-            parts = [_tensor(part) for part in batch]
+            parts = [_to_tensor(part) for part in batch]
             tensors = [part for part in parts if part is not None]
             if all([isinstance(part, Tensor) for part in tensors]):
-                there = tuple([part is not None for part in parts])
-                if there not in of_tensors:
-                    flat = _of_parts(step, there)
-                    of_tensors[there] = retrograde.function(flat, jit_compile=jit_compile)
-                return of_tensors[there](*tensors)
-        return of_structure(tensors_in(batch))
+                present = tuple([part is not None for part in parts])
+                if present not in tensor_steps:
+                    flat = _call_with_parts(step, present)
+                    tensor_steps[present] = retrograde.function(flat, jit_compile=jit_compile)
+                return tensor_steps[present](*tensors)
+        return structure_step(to_tensors(batch))
 
     return run
 
 
-def _of_parts(step, there):
-    """`step` as a function of the parts of a batch that are there; in place of others is `None`."""
+def _call_with_parts(step, present):
+    """Returns `step` as a function of the present parts of a batch; the others are `None`."""
 
     def flat(*tensors):
-        given = iter(tensors)
-        return step(tuple([next(given) if here else None for here in there]))
+        remaining = iter(tensors)
+        return step(tuple([next(remaining) if is_present else None for is_present in present]))
 
     flat.__name__ = step.__name__
     return flat

@@ -1,11 +1,11 @@
-"""The callbacks of a loop over batches."""
+"""Calls the callbacks of a loop over batches."""
 
 from keras.src.callbacks import CallbackList as KerasCallbackList
 from keras.src.utils.python_utils import is_default
 
 
-def _if_heard(*names):
-    """Keras's method of the first name, called if a callback has its own method of any name."""
+def _if_overridden(*names):
+    """Returns Keras's method `names[0]`, skipped if no callback overrides any of `names`."""
     method = getattr(KerasCallbackList, names[0])
 
     def call(self, batch, logs=None):
@@ -19,18 +19,18 @@ def _if_heard(*names):
 
 
 class CallbackList(KerasCallbackList):
-    """Keras's list of callbacks, called in the thread of the loop, and only if they listen.
+    """Keras's callback list without threads, which skips hooks that no callback overrides.
 
-    To read the metrics of a batch is to wait for its step. What no callback looks at is not read,
-    so that a compiled step runs while Python prepares the next one.
+    Reading the metrics of a batch waits for its step. Metrics that no callback reads are not
+    read, so a compiled step runs while Python prepares the next one.
     """
 
     def _configure_async_dispatch(self, callbacks):
-        """Does without the threads in which Keras would call callbacks."""
+        """Disables the threads in which Keras would call callbacks."""
 
-    on_train_batch_begin = _if_heard("on_train_batch_begin", "on_batch_begin")
-    on_train_batch_end = _if_heard("on_train_batch_end", "on_batch_end")
-    on_test_batch_begin = _if_heard("on_test_batch_begin")
-    on_test_batch_end = _if_heard("on_test_batch_end")
-    on_predict_batch_begin = _if_heard("on_predict_batch_begin")
-    on_predict_batch_end = _if_heard("on_predict_batch_end")
+    on_train_batch_begin = _if_overridden("on_train_batch_begin", "on_batch_begin")
+    on_train_batch_end = _if_overridden("on_train_batch_end", "on_batch_end")
+    on_test_batch_begin = _if_overridden("on_test_batch_begin")
+    on_test_batch_end = _if_overridden("on_test_batch_end")
+    on_predict_batch_begin = _if_overridden("on_predict_batch_begin")
+    on_predict_batch_end = _if_overridden("on_predict_batch_end")

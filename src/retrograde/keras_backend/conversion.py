@@ -1,4 +1,4 @@
-"""Values become tensors, by Keras's rules for dtypes."""
+"""Converts values to tensors by Keras's dtype rules."""
 
 import numpy as np
 from keras.src import tree
@@ -19,13 +19,13 @@ _NUMPY_DTYPES = {d.name: d.numpy_dtype for d in _ALL}
 
 
 def numpy_dtype(dtype):
-    """The NumPy dtype behind a dtype as Keras writes it; `None` means its default float."""
-    found = _NUMPY_DTYPES.get(dtype) if type(dtype) is str else None
-    return _NUMPY_DTYPES[standardize_dtype(dtype)] if found is None else found
+    """Returns the NumPy dtype of a Keras dtype; `None` means the default float."""
+    known = _NUMPY_DTYPES.get(dtype) if type(dtype) is str else None
+    return _NUMPY_DTYPES[standardize_dtype(dtype)] if known is None else known
 
 
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
-    """`x` as a tensor of `dtype`, cast if it has another; without `dtype`, of its own."""
+    """Converts `x` to a tensor and casts it to `dtype` if that is given."""
     if not isinstance(x, Tensor):
         if sparse:
             raise ValueError("`sparse=True` is not supported with the retrograde backend")
@@ -40,34 +40,34 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
 
 
 def cast(x, dtype):
-    """`x` as a tensor of `dtype`."""
+    """Converts `x` to a tensor of `dtype`."""
     return convert_to_tensor(x, dtype)
 
 
 def _cast(x, dtype):
-    own = x._spec.dtype
-    if own == dtype:
+    source = x._spec.dtype
+    if source == dtype:
         return x
-    if dtype.kind in "iu" and dtype.itemsize < 4 and own in dtypes.FLOATING:
-        x = _within(x, np.iinfo(dtype))
+    if dtype.kind in "iu" and dtype.itemsize < 4 and source in dtypes.FLOATING:
+        x = _clip_to_range(x, np.iinfo(dtype))
     return casting.cast(x, dtype=dtype)
 
 
-def _within(x, bounds):
-    """Floats that small integers can hold, as XLA casts them; Keras's quantizers rely on that."""
-    if x._spec.dtype.itemsize < 4:  # half precision does not have all bounds
+def _clip_to_range(x, bounds):
+    """Clips floats to the range of a small integer dtype, as XLA does; quantizers rely on it."""
+    if x._spec.dtype.itemsize < 4:  # half precision cannot represent all bounds
         x = casting.cast(x, dtype=_NUMPY_DTYPES["float32"])
-    own = x._spec.dtype.type
-    x = apply(arithmetic.maximum, (x, wrap(own(bounds.min))))
-    return apply(arithmetic.minimum, (x, wrap(own(bounds.max))))
+    source = x._spec.dtype.type
+    x = apply(arithmetic.maximum, (x, wrap(source(bounds.min))))
+    return apply(arithmetic.minimum, (x, wrap(source(bounds.max))))
 
 
 def _from_value(x, dtype):
     if isinstance(x, (bool, int, float, complex)):
         return Tensor((_dtype_of_number(x) if dtype is None else numpy_dtype(dtype)).type(x))
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "OSU":
-        wanted = x.dtype if dtype is None else numpy_dtype(dtype)
-        return Tensor(x.astype(wanted))
+        target = x.dtype if dtype is None else numpy_dtype(dtype)
+        return Tensor(x.astype(target))
     if isinstance(x, IndexedSlices):
         x = dense(x)
     elif isinstance(x, (list, tuple)) and not holds_tensor(x):
@@ -92,10 +92,10 @@ def _from_list(x, dtype):
 
 
 def convert_to_numpy(x):
-    """`x` as a NumPy array that may be written into."""
+    """Converts `x` to a writable NumPy array."""
     return np.array(x)
 
 
 def is_tensor(x):
-    """Whether `x` is a tensor of this backend."""
+    """Returns whether `x` is a tensor of this backend."""
     return isinstance(x, Tensor)

@@ -1,4 +1,4 @@
-"""`retrograde.data.Dataset` as a source of batches for `fit`, `evaluate` and `predict`."""
+"""Adapts `retrograde.data.Dataset` to `fit`, `evaluate` and `predict`."""
 
 from keras.src import tree
 from keras.src.trainers.data_adapters import data_adapter_utils
@@ -8,14 +8,14 @@ from retrograde.keras_backend.conversion import convert_to_numpy
 
 
 class DatasetAdapter(DataAdapter):
-    """Hands out the elements of a dataset, which are batches."""
+    """Iterates over a dataset whose elements are batches."""
 
     def __init__(self, dataset, class_weight=None):
         self._dataset = dataset
         self._class_weight = class_weight
 
     def get_numpy_iterator(self):
-        """The batches as they are: tensors."""
+        """Returns an iterator over the batches. They stay tensors."""
         if self._class_weight is None:
             return iter(self._dataset)
         return (self._weighted(batch) for batch in self._dataset)
@@ -32,13 +32,13 @@ class DatasetAdapter(DataAdapter):
 
     @property
     def num_batches(self):
-        """The number of batches, or `None` if it is not known or there is no end."""
+        """The number of batches, or `None` if it is unknown or infinite."""
         count = int(self._dataset.cardinality())
         return None if count < 0 else count
 
     @property
     def batch_size(self):
-        """The size of batches, or `None` if they may differ."""
+        """The batch size, or `None` if it may vary."""
         return tree.flatten(self._dataset.element_spec)[0].shape[0]
 
     has_partial_batch = None

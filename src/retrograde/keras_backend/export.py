@@ -1,8 +1,8 @@
-"""Exporting models, which needs a compiler's format that retrograde does not write."""
+"""Rejects exporting models: retrograde does not write export formats."""
 
 
 class RetrogradeExportArchive:
-    """Refuses to export: Keras files (`model.save`) are the way to keep a model."""
+    """Raises an error in every method. Use `model.save` instead."""
 
     def track(self, resource):
         raise NotImplementedError(_MESSAGE)

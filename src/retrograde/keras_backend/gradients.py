@@ -1,4 +1,4 @@
-"""Gradients as Keras's optimizers take them: whole, and missing ones with the tape's reasons."""
+"""Passes dense gradients to Keras's optimizers and explains missing gradients."""
 
 import functools
 import sys
@@ -10,14 +10,14 @@ from retrograde.core.indexed_slices import whole
 from retrograde.diagnose.missing_gradients.explain import reasons_for
 
 
-def prepare_in_optimizers():
-    """Has all optimizers of Keras look at gradients in this way first."""
-    BaseOptimizer._filter_empty_gradients = _preparing(BaseOptimizer._filter_empty_gradients)
+def patch_optimizers():
+    """Patches all Keras optimizers to densify gradients and explain missing ones."""
+    BaseOptimizer._filter_empty_gradients = _wrap_filter(BaseOptimizer._filter_empty_gradients)
 
 
-def _preparing(filter_empty):
+def _wrap_filter(filter_empty):
     @functools.wraps(filter_empty)
-    def prepare(self, grads, vars):
+    def filter_gradients(self, grads, vars):
         grads, vars = [whole(g) for g in grads], list(vars)
         missing = [v for g, v in zip(grads, vars, strict=True) if g is None]
         if not missing:
@@ -33,4 +33,4 @@ def _preparing(filter_empty):
             warnings.warn(f"{warning.message}{reasons}", warning.category, stacklevel=3)
         return filtered
 
-    return prepare
+    return filter_gradients

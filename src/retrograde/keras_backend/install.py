@@ -1,8 +1,8 @@
-"""Makes Keras use retrograde as its backend: the one file that knows how Keras picks it.
+"""Installs retrograde as Keras's backend. No other file depends on how Keras selects a backend.
 
-Keras 3.14 and 3.15 choose among five backends by name while they are imported. Ours is imported
-in the place of the one called "numpy", and goes by its own name from then on. A release of Keras
-that loads backends of other packages by name makes this file superfluous.
+Keras 3.14 and 3.15 select one of five backends by name during import. This module makes Keras
+import retrograde's backend instead of the one named "numpy" and then changes the name. It becomes
+unnecessary once Keras can load backends from other packages.
 """
 
 from __future__ import annotations
@@ -21,66 +21,70 @@ from typing import Any
 from retrograde.train import _attribute_hooks as attribute_hooks
 
 NAME = "retrograde"
-_OURS = "retrograde.keras_backend"
+_BACKEND_PACKAGE = "retrograde.keras_backend"
 _REPLACED = "keras.src.backend.numpy"
-_VIEW = "keras._tf_keras.keras"  # what TensorFlow, too, shows as tf.keras
+_TF_KERAS = "keras._tf_keras.keras"  # the module that is tf.keras in TensorFlow
 
-# What Keras imports from the backend that we replace: module, its name there, ours.
+# Classes that Keras imports from the replaced backend: module, name there, retrograde's name.
 _CLASSES = (
     ("layer", "NumpyLayer", "RetrogradeLayer"),
     ("trainer", "NumpyTrainer", "RetrogradeTrainer"),
     ("export", "NumpyExportArchive", "RetrogradeExportArchive"),
 )
-_OUTSIDE_OPS = ("export", "layer", "random", "rnn", "trainer")
+_NOT_IN_OPS = ("export", "layer", "random", "rnn", "trainer")
 
-_view: ModuleType | None = None
+_tf_keras: ModuleType | None = None
 _installing = False
 
 
 def installed_keras() -> ModuleType | None:
-    """Returns `tf.keras`, and imports Keras on retrograde if it is not imported yet."""
-    global _view, _installing
-    if _view is None and not _installing:
-        _check()
+    """Returns `tf.keras`. Imports Keras with the retrograde backend first if necessary."""
+    global _tf_keras, _installing
+    if _tf_keras is None and not _installing:
+        _check_preconditions()
         _installing = True
         try:
-            _view = _import_keras()
+            _tf_keras = _import_keras()
         finally:
             _installing = False
-    return _view
+    return _tf_keras
 
 
-def _check() -> None:
+def _check_preconditions() -> None:
     if sys.modules.get("keras") is not None:
-        # It may be imported halfway, and not know its backend yet.
+        # If its import has not finished, the backend may be unknown.
         config = sys.modules.get("keras.src.backend.config")
-        backend = f" on the backend {config.backend()!r}" if config else ""
+        backend = f" with the backend {config.backend()!r}" if config else ""
         raise ImportError(
-            f"Keras was imported already{backend}, and cannot change it. Import retrograde.keras "
-            "before keras, and before packages that import keras."
+            f"Keras was already imported{backend} and cannot change its backend. Import "
+            "retrograde.keras before keras and before packages that import keras."
         )
-    wanted = os.environ.get("KERAS_BACKEND") or NAME
-    if wanted != NAME:
+    requested = os.environ.get("KERAS_BACKEND") or NAME
+    if requested != NAME:
         raise ImportError(
-            f"The environment variable KERAS_BACKEND asks for {wanted!r}; retrograde.keras is "
-            f"Keras on retrograde. Unset it, or set it to {NAME!r}."
+            f"The environment variable KERAS_BACKEND is {requested!r}, but retrograde.keras uses "
+            f"the backend {NAME!r}. Unset it or set it to {NAME!r}."
         )
 
 
 def _import_keras() -> ModuleType:
     finder = _Finder()
     sys.meta_path.insert(0, finder)
-    before = set(sys.modules)
+    modules_before = set(sys.modules)
     try:
-        with _environment("KERAS_BACKEND", "numpy"), _without("jax"), _same_random_numbers():
+        with (
+            _environment_variable("KERAS_BACKEND", "numpy"),
+            _hide_module("jax"),
+            _preserve_random_state(),
+        ):
             importlib.import_module("keras")
-            view = importlib.import_module(_VIEW)
+            tf_keras = importlib.import_module(_TF_KERAS)
             backend_utils = importlib.import_module("keras.src.utils.backend_utils")
-            additions = importlib.import_module(f"{_OURS}.additions")
+            keras_patches = importlib.import_module(f"{_BACKEND_PACKAGE}.keras_patches")
     except BaseException as error:
         sys.meta_path.remove(finder)
-        for name in set(sys.modules) - before:
-            if name == "keras" or name.startswith(("keras.", _OURS)):
+        for name in set(sys.modules) - modules_before:
+            if name == "keras" or name.startswith(("keras.", _BACKEND_PACKAGE)):
                 del sys.modules[name]
         if isinstance(error, ModuleNotFoundError) and error.name == "keras":
             raise ImportError(
@@ -88,33 +92,33 @@ def _import_keras() -> ModuleType:
             ) from None
         raise
     sys.modules["keras.src.backend.config"]._BACKEND = NAME
-    _teach(backend_utils.DynamicBackend, sys.modules["keras.src.backend"])
+    _register_dynamic_backend(backend_utils.DynamicBackend, sys.modules["keras.src.backend"])
     sys.modules["keras.src.saving.keras_saveable"].KerasSaveable.__setattr__ = _set_attribute
     seeds = sys.modules["keras.src.random.seed_generator"].SeedGenerator
     seeds._trackable_children = lambda self: {"state": self.state}
     _keep_64_bits(sys.modules["keras.src.backend.common.dtypes"])
-    additions.make(view)
-    return view
+    keras_patches.patch_keras(tf_keras)
+    return tf_keras
 
 
 @contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
+def _environment_variable(name: str, value: str) -> Iterator[None]:
+    previous = os.environ.get(name)
     os.environ[name] = value
     try:
         yield
     finally:
         del os.environ[name]
-        if before is not None:
-            os.environ[name] = before
+        if previous is not None:
+            os.environ[name] = previous
 
 
 @contextlib.contextmanager
-def _same_random_numbers() -> Iterator[None]:
-    """A block behind which Python's random numbers go on as if it had drawn none.
+def _preserve_random_state() -> Iterator[None]:
+    """Restores the state of Python's random numbers when the block exits.
 
-    Keras draws some while it is imported. With TensorFlow that is before a program can have chosen
-    its seed; here it is when the program first says `tf.keras`.
+    Keras draws random numbers during import. In TensorFlow this happens before a program can set
+    its seed; here it happens when the program first uses `tf.keras`.
     """
     state = random.getstate()
     try:
@@ -124,10 +128,10 @@ def _same_random_numbers() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without(module: str) -> Iterator[None]:
-    """A block in which `module` seems not to be installed, unless it is imported already.
+def _hide_module(module: str) -> Iterator[None]:
+    """Makes `module` unimportable within the block, unless it is already imported.
 
-    Keras imports jax where it can, for one callback, and that takes longer than all of Keras.
+    Keras imports jax, if installed, for one callback. That takes longer than the rest of Keras.
     """
     if module in sys.modules:
         yield
@@ -140,29 +144,33 @@ def _without(module: str) -> Iterator[None]:
 
 
 def _set_attribute(self: Any, name: str, value: Any) -> None:
-    """Gives a layer, optimizer or metric an attribute. Values of a checkpoint may wait for it."""
+    """Sets an attribute of a layer, optimizer or metric and runs pending checkpoint restores."""
     object.__setattr__(self, name, value)
     attribute_hooks.notice(self)
 
 
-def _teach(dynamic_backend: Any, backend: ModuleType) -> None:
-    """Lets layers that work on several backends find ours by its name."""
-    find, choose = dynamic_backend.__getattr__, dynamic_backend.set_backend
+def _register_dynamic_backend(dynamic_backend: Any, backend: ModuleType) -> None:
+    """Makes Keras's `DynamicBackend` accept retrograde's name."""
+    original_getattr, original_set_backend = (
+        dynamic_backend.__getattr__,
+        dynamic_backend.set_backend,
+    )
 
     def __getattr__(self: Any, name: str) -> Any:
-        return getattr(backend, name) if self._backend == NAME else find(self, name)
+        return getattr(backend, name) if self._backend == NAME else original_getattr(self, name)
 
     def set_backend(self: Any, backend: str) -> None:
         if backend == NAME:
             self._backend = backend
         else:
-            choose(self, backend)
+            original_set_backend(self, backend)
 
     dynamic_backend.__getattr__ = __getattr__
     dynamic_backend.set_backend = set_backend
 
 
-_WIDE = {  # what Keras makes of 64 bits; what it is then, and what it comes from
+# Keras's 32-bit result dtype -> 64-bit dtype, and the input dtypes that require it.
+_WIDE = {
     "int32": ("int64", {"int64"}),
     "uint32": ("uint64", {"uint64"}),
     "float32": ("float64", {"float64"}),
@@ -171,56 +179,60 @@ _WIDE = {  # what Keras makes of 64 bits; what it is then, and what it comes fro
 
 
 def _keep_64_bits(dtypes: ModuleType) -> None:
-    """Lets what has 64 bits keep them, as in Keras on TensorFlow; on others they become 32."""
-    meet = dtypes._lattice_result_type
+    """Keeps 64-bit dtypes in type promotion, as with the TensorFlow backend."""
+    lattice_result_type = dtypes._lattice_result_type
 
     def _lattice_result_type(*args: Any) -> str:
-        found = meet(*args)
-        wide, sources = _WIDE.get(found, (found, ()))
-        return wide if any(dtypes.standardize_dtype(arg) in sources for arg in args) else found
+        narrow = lattice_result_type(*args)
+        wide, sources = _WIDE.get(narrow, (narrow, ()))
+        return wide if any(dtypes.standardize_dtype(arg) in sources for arg in args) else narrow
 
     dtypes._lattice_result_type = _lattice_result_type
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Answers to the names of one package with the modules of another."""
+    """Imports retrograde modules for the module names of the replaced backend."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> Any:
-        own = _own_name(fullname)
-        return own and importlib.util.spec_from_loader(fullname, _Loader(own))
+        target = _target_module(fullname)
+        return target and importlib.util.spec_from_loader(fullname, _Loader(target))
 
 
-def _own_name(name: str) -> str | None:
-    """The module that stands behind the name `name`, if it is one of ours."""
+def _target_module(name: str) -> str | None:
+    """Returns the module to import for `name`, or `None` if it is not redirected."""
     if name == _REPLACED:
-        return f"{_OURS}.backend"
+        return f"{_BACKEND_PACKAGE}.backend"
     if name.startswith(f"{_REPLACED}."):
         part = name.removeprefix(f"{_REPLACED}.")
-        return f"{_OURS}.{part}" if part in _OUTSIDE_OPS else f"{_OURS}.ops.{part}"
+        return (
+            f"{_BACKEND_PACKAGE}.{part}"
+            if part in _NOT_IN_OPS
+            else f"{_BACKEND_PACKAGE}.ops.{part}"
+        )
     if name.startswith("retrograde.keras."):
         first, *rest = name.split(".")[2:]
-        module = getattr(_view, first, None)  # most are those of keras itself
-        return ".".join([getattr(module, "__name__", f"{_VIEW}.{first}"), *rest])
+        module = getattr(_tf_keras, first, None)  # most are modules of keras
+        return ".".join([getattr(module, "__name__", f"{_TF_KERAS}.{first}"), *rest])
     return None
 
 
 class _Loader(importlib.abc.Loader):
-    """Hands out a module that goes by another name, and leaves it as it is."""
+    """Loads the module of another name and leaves its `__spec__` unchanged."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def create_module(self, spec: Any) -> ModuleType:
         module = importlib.import_module(self._name)
-        self._spec = module.__spec__  # the import system is about to put another in its place
+        self._spec = module.__spec__  # the import system replaces it before `exec_module`
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec
-        if self._name == f"{_OURS}.backend":
-            module.__path__ = []  # Keras imports modules from it
-        for part, name, ours in _CLASSES:
-            if self._name == f"{_OURS}.{part}":
-                setattr(module, name, getattr(module, ours))
+        if self._name == f"{_BACKEND_PACKAGE}.backend":
+            module.__path__ = []  # Keras imports submodules of it
+        for part, name, replacement in _CLASSES:
+            if self._name == f"{_BACKEND_PACKAGE}.{part}":
+                setattr(module, name, getattr(module, replacement))

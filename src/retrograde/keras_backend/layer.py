@@ -1,4 +1,4 @@
-"""What layers have of this backend."""
+"""The backend-specific base class of layers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class RetrogradeLayer:
-    """Mixed into every Keras layer: says what is saved of it in a `tf.train.Checkpoint`."""
+    """A mixin of every Keras layer that defines its children in a `tf.train.Checkpoint`."""
 
     def _trackable_children(self) -> dict[str, Any]:
-        """What its attributes hold, by their names.
+        """Returns the trackable attributes by name.
 
-        The lists that Keras keeps of layers, metrics and seeds would name them a second time, by
-        an order that may change: a `Sequential` that is built has its input among them. That is
-        not among its `layers`.
+        Keras's lists of layers, metrics and seed generators are left out: they contain the same
+        objects again, in an order that may change. Building a `Sequential` adds its input layer
+        to `_layers`, but not to `layers`.
         """
         from keras.src.models.sequential import Sequential
 

@@ -1,7 +1,7 @@
-"""The functions behind `keras.random`: numbers that depend on a seed alone.
+"""Implements `keras.random` with stateless random numbers.
 
-The seed is the state that Keras draws from a `SeedGenerator`, two integers. The same seed gives the
-same numbers eagerly, in a replayed and in a compiled function.
+The seed is the state that Keras draws from a `SeedGenerator`, two integers. The same seed produces
+the same numbers eagerly, in NumPy replay and under XLA.
 """
 
 from keras.src.backend.config import floatx
@@ -38,13 +38,13 @@ def _sizes(shape):
     return tuple(int(n) for n in shape)
 
 
-def _drawn(primitive, seed, shape, dtype):
+def _sample(primitive, seed, shape, dtype):
     attrs = {"shape": _sizes(shape), "dtype": numpy_dtype(dtype)}
     return apply(primitive, (draw_seed(seed),), attrs)
 
 
-def _scaled(unit, factor, shift):
-    """`unit * factor + shift`, without the work that numbers 1 and 0 would be."""
+def _scale(unit, factor, shift):
+    """Computes `unit * factor + shift`; skips a factor of 1 and a shift of 0."""
     dtype = unit.dtype.name
     if not (isinstance(factor, (int, float)) and factor == 1):
         unit = unit * convert_to_tensor(factor, dtype)
@@ -54,53 +54,53 @@ def _scaled(unit, factor, shift):
 
 
 def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
-    """Numbers from a normal distribution."""
-    return _scaled(_drawn(rn.random_normal, seed, shape, dtype or floatx()), stddev, mean)
+    """Samples from a normal distribution."""
+    return _scale(_sample(rn.random_normal, seed, shape, dtype or floatx()), stddev, mean)
 
 
 def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
-    """Numbers from a normal distribution, none further than two `stddev` from `mean`."""
-    unit = _drawn(rn.random_truncated_normal, seed, shape, dtype or floatx())
-    return _scaled(unit, stddev, mean)
+    """Samples from a normal distribution truncated to two `stddev` around `mean`."""
+    unit = _sample(rn.random_truncated_normal, seed, shape, dtype or floatx())
+    return _scale(unit, stddev, mean)
 
 
 def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
-    """Numbers from `minval` up to but without `maxval`, all equally likely."""
-    unit = _drawn(rn.random_uniform, seed, shape, dtype or floatx())
+    """Samples uniformly from [minval, maxval)."""
+    unit = _sample(rn.random_uniform, seed, shape, dtype or floatx())
     if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)):
-        return _scaled(unit, maxval - minval, minval)
+        return _scale(unit, maxval - minval, minval)
     low, high = (convert_to_tensor(v, unit.dtype.name) for v in (minval, maxval))
     return unit * (high - low) + low
 
 
 def randint(shape, minval, maxval, dtype="int32", seed=None):
-    """Integers from `minval` up to but without `maxval`, all equally likely."""
+    """Samples integers uniformly from [minval, maxval)."""
     bounds = (cast(v, "int64") for v in (minval, maxval))
     attrs = {"shape": _sizes(shape), "dtype": numpy_dtype(dtype)}
     return apply(rn.random_integers, (draw_seed(seed), *bounds), attrs)
 
 
 def categorical(logits, num_samples, dtype="int64", seed=None):
-    """Classes drawn with probabilities proportional to `exp(logits)`, for each row.
+    """Samples classes with probabilities proportional to `exp(logits)`, for each row.
 
-    A class is chosen by where a uniform number falls among the running sums of probabilities.
+    It inverts the cumulative distribution at uniform random numbers.
     """
     x = convert_to_tensor(logits)
     x = cast(x, "float64" if x.dtype.name == "float64" else "float32")
     rows, classes = x._spec.shape
     p = apply(normalization.softmax, (x,), {"axis": 1})
     ends = apply(scan.cumsum, (p,), {"axis": 1, "exclusive": False, "reverse": False})
-    u = _drawn(rn.random_uniform, seed, (rows, num_samples), x.dtype.name)
-    u = u * reshape(ends[:, -1], shape=(rows, 1))  # rounding may leave the sum below 1
+    u = _sample(rn.random_uniform, seed, (rows, num_samples), x.dtype.name)
+    u = u * reshape(ends[:, -1], shape=(rows, 1))  # the sum may round to less than 1
     below = reshape(u, shape=(rows, num_samples, 1)) >= reshape(ends, shape=(rows, 1, classes))
-    over = {"axis": (2,), "keepdims": False}
-    places = apply(reduction.sum, (cast(below, "int32"),), over)
+    attrs = {"axis": (2,), "keepdims": False}
+    indices = apply(reduction.sum, (cast(below, "int32"),), attrs)
     last = convert_to_tensor(classes - 1, "int32")
-    return cast(apply(ar.minimum, (places, last)), dtype)
+    return cast(apply(ar.minimum, (indices, last)), dtype)
 
 
 def dropout(inputs, rate, noise_shape=None, seed=None):
-    """Zeros at random in place of a share `rate` of `inputs`; the others scaled up for it."""
+    """Sets a random fraction `rate` of `inputs` to 0 and scales the rest by `1 / (1 - rate)`."""
     x = convert_to_tensor(inputs)
     if rate == 1.0:
         return zeros_like(x)
@@ -109,22 +109,22 @@ def dropout(inputs, rate, noise_shape=None, seed=None):
     shape = x._spec.shape
     if noise_shape is not None:
         pairs = zip(shape, noise_shape, strict=True)
-        shape = tuple(n if wanted is None else int(wanted) for n, wanted in pairs)
-    kept = _drawn(rn.random_uniform, seed, shape, "float32") >= float(rate)
-    return apply(ar.mask, (x * (1 / (1 - rate)), kept))
+        shape = tuple(n if noise is None else int(noise) for n, noise in pairs)
+    keep = _sample(rn.random_uniform, seed, shape, "float32") >= float(rate)
+    return apply(ar.mask, (x * (1 / (1 - rate)), keep))
 
 
 def shuffle(x, axis=0, seed=None):
-    """`x` with its slices along `axis` in random order."""
+    """Shuffles the slices of `x` along `axis`."""
     x = convert_to_tensor(x)
     axis %= x.ndim
-    keys = _drawn(rn.random_uniform, seed, (x.shape[axis],), "float32")
+    keys = _sample(rn.random_uniform, seed, (x.shape[axis],), "float32")
     order = apply(argsort, (keys,), {"axis": 0, "descending": False})
     return apply(gather, (x, order), {"axis": axis})
 
 
 def gamma(shape, alpha, dtype=None, seed=None):
-    """Numbers from gamma distributions. Gradients flow to `alpha`, as if quantiles stayed."""
+    """Samples from gamma distributions. Implicit reparameterization gradients flow to `alpha`."""
     return _gamma(draw_seed(seed), _sizes(shape), alpha, dtype or floatx())
 
 
@@ -137,20 +137,20 @@ def _gamma(seed, shape, alpha, dtype):
 
 
 def binomial(shape, counts, probabilities, dtype=None, seed=None):
-    """How many of `counts` trials succeed, each with probability `probabilities`."""
+    """Samples from binomial distributions."""
     parameters = (convert_to_tensor(v, "float64") for v in (counts, probabilities))
     attrs = {"shape": _sizes(shape), "dtype": numpy_dtype(dtype or floatx())}
     return apply(rn.random_binomial, (draw_seed(seed), *parameters), attrs)
 
 
-_OTHER = 1 << 30  # far from the seeds that are drawn before or after
+_SEED_OFFSET = 1 << 30  # far from the seeds drawn before or after
 
 
 def beta(shape, alpha, beta, dtype=None, seed=None):
-    """Numbers from beta distributions: the share of one gamma variate in the sum of two."""
+    """Samples from beta distributions, as the ratio `g1 / (g1 + g2)` of two gamma samples."""
     dtype, shape = dtype or floatx(), _sizes(shape)
     seed = draw_seed(seed)
     wide = "float64" if dtype == "float64" else "float32"
     first = _gamma(seed, shape, alpha, wide)
-    second = _gamma(seed + convert_to_tensor([0, _OTHER], seed.dtype.name), shape, beta, wide)
+    second = _gamma(seed + convert_to_tensor([0, _SEED_OFFSET], seed.dtype.name), shape, beta, wide)
     return cast(first / (first + second), dtype)

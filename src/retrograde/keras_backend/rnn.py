@@ -1,4 +1,4 @@
-"""What recurrent layers ask of a backend: a loop over time."""
+"""The loop over time steps of recurrent layers."""
 
 from keras.src import tree
 
@@ -23,31 +23,35 @@ def rnn(
     zero_output_for_mask=False,
     return_all_outputs=True,
 ):
-    """The last output, all outputs and the last states of `output, states = step(input, states)`.
+    """Runs `output, states = step_function(input, states)` for each time step.
 
-    Where `mask` is false the states stay as they are, and the output is the one before, or 0 if
-    `zero_output_for_mask`. With `go_backwards`, time runs from its end, and outputs are in the
-    order in which they were made. Tapes follow every step, whether or not to `unroll` the loop.
+    Returns the last output, all outputs and the last states. Where `mask` is false, the states
+    do not change, and the output is the previous one, or 0 if `zero_output_for_mask`. With
+    `go_backwards`, the loop starts at the last time step, and outputs are in the order of their
+    computation. `unroll` has no effect: tapes record every step.
     """
     axis = 0 if time_major else 1
     leaves = [unstack(convert_to_tensor(x), axis=axis) for x in tree.flatten(inputs)]
     order = -1 if go_backwards else 1
-    moments = [
-        tree.pack_sequence_as(inputs, list(at)) for at in list(zip(*leaves, strict=True))[::order]
+    time_steps = [
+        tree.pack_sequence_as(inputs, list(step_inputs))
+        for step_inputs in list(zip(*leaves, strict=True))[::order]
     ]
-    if not moments:
-        raise ValueError("A loop over time requires at least one time step. Received: none.")
-    seen = [None] * len(moments) if mask is None else _masks(mask, axis)[::order]
+    if not time_steps:
+        raise ValueError(
+            "An RNN requires at least one time step. Received: inputs without time steps."
+        )
+    masks = [None] * len(time_steps) if mask is None else _masks(mask, axis)[::order]
     constants = tuple(constants or ())
     states, outputs = initial_states, []
-    for at, present in zip(moments, seen, strict=True):
-        given = (*states, *constants) if constants else states
-        output, new_states = step_function(at, given)
-        if present is not None:
-            before = zeros_like(output) if zero_output_for_mask or not outputs else outputs[-1]
-            output = _where(present, output, before)
+    for step_inputs, step_mask in zip(time_steps, masks, strict=True):
+        all_states = (*states, *constants) if constants else states
+        output, new_states = step_function(step_inputs, all_states)
+        if step_mask is not None:
+            previous = zeros_like(output) if zero_output_for_mask or not outputs else outputs[-1]
+            output = _select(step_mask, output, previous)
             new_states = tree.map_structure(
-                lambda new, old, present=present: _where(present, new, old),
+                lambda new, old, step_mask=step_mask: _select(step_mask, new, old),
                 tree.pack_sequence_as(states, tree.flatten(new_states)),
                 states,
             )
@@ -59,7 +63,7 @@ def rnn(
 
 
 def _masks(mask, axis):
-    """For each time whether it counts, `(batch, 1)`."""
+    """Returns the mask of each time step, of shape `(batch, 1)`."""
     mask = cast(mask, "bool")
     if mask.ndim == 2:
         mask = reshape(mask, shape=(*mask._spec.shape, 1))
@@ -68,14 +72,14 @@ def _masks(mask, axis):
     return unstack(mask, axis=axis)
 
 
-def _where(present, new, old):
+def _select(step_mask, new, old):
     new, old = convert_to_tensor(new), convert_to_tensor(old)
-    present = reshape(present, shape=(present.shape[0], *(1,) * (new.ndim - 1)))
-    return apply(ar.select, (present, new, old))
+    step_mask = reshape(step_mask, shape=(step_mask.shape[0], *(1,) * (new.ndim - 1)))
+    return apply(ar.select, (step_mask, new, old))
 
 
 def cudnn_ok(*args, **kwargs):
-    """Whether there are kernels of cuDNN: there are none."""
+    """Returns `False`: there are no cuDNN kernels."""
     return False
 
 

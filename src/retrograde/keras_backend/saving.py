@@ -1,11 +1,11 @@
-"""Keras's own files, replaced as a whole.
+"""Makes Keras's model and weights files atomic.
 
-Keras opens the file that it is asked for and writes into it, so that a kill or a full disk destroys
-the previous one. Here Keras writes a temporary file of the same name in a directory next to it,
-which is then renamed.
+Keras writes into the target file, so a kill or a full disk destroys the previous version. Here
+Keras writes a temporary file of the same name in a directory next to the target, which is then
+renamed.
 
-HDF5 may end the process if the disk is full or an exception reaches it. Its files are therefore
-made in memory, if they fit, and then written.
+HDF5 may abort the process if the disk is full or an exception reaches it. HDF5 files are therefore
+created in memory, if they fit, and then written.
 """
 
 import contextlib
@@ -31,80 +31,80 @@ from retrograde.files.atomic import (
     write_bytes,
 )
 
-_TRAINING = "training_metadata"  # an attribute of weights that `BackupAndRestore` writes
+_TRAINING_ATTRIBUTE = "training_metadata"  # HDF5 attribute of the weights of `BackupAndRestore`
 _training = contextvars.ContextVar("training", default=None)
-_images = contextvars.ContextVar("images", default=None)  # by path, while a model is saved
+_buffers = contextvars.ContextVar("buffers", default=None)  # by path, while a model is saved
 
 
 def make_atomic():
-    """Puts the functions below in the place of Keras's, each around the original."""
+    """Wraps Keras's functions that write files."""
     store = saving_lib.H5IOStore
-    store._get_h5_file = _opener(store._get_h5_file)
-    saving_lib.save_model = _model_saver(saving_lib.save_model)
-    saving_lib.save_weights_only = _weights_saver(saving_lib.save_weights_only)
-    legacy_h5_format.save_model_to_hdf5 = _hdf5_saver(legacy_h5_format.save_model_to_hdf5)
+    store._get_h5_file = _wrap_get_h5_file(store._get_h5_file)
+    saving_lib.save_model = _wrap_save_model(saving_lib.save_model)
+    saving_lib.save_weights_only = _wrap_save_weights(saving_lib.save_weights_only)
+    legacy_h5_format.save_model_to_hdf5 = _wrap_save_hdf5(legacy_h5_format.save_model_to_hdf5)
     editor = file_editor.KerasFileEditor
-    editor.save = _editor_saver(editor.save)
+    editor.save = _wrap_editor_save(editor.save)
     callback = backup_and_restore.BackupAndRestore
-    callback._save_model = _backup_saver(callback._save_model)
-    callback._load_model = _backup_loader(callback._load_model)
+    callback._save_model = _wrap_backup_save(callback._save_model)
+    callback._load_model = _wrap_backup_load(callback._load_model)
 
 
-def _model_saver(save):
+def _wrap_save_model(save):
     @functools.wraps(save)
     def save_model(model, filepath, weights_format="h5", zipped=True):
-        def save_at(place):
-            with _hdf5_in_memory(model, place):
-                save(model, place, weights_format, zipped)
+        def save_at(path):
+            with _hdf5_in_memory(model, path):
+                save(model, path, weights_format, zipped)
 
-        replace = replace_or_write if zipped else _replace_parts
-        misnamed = zipped != str(filepath).endswith(".keras")  # which Keras reports
-        _write(filepath, save_at, replace, directly=misnamed)
+        replace = replace_or_write if zipped else _replace_directory
+        invalid_name = zipped != str(filepath).endswith(".keras")  # Keras raises the error
+        _write(filepath, save_at, replace, in_place=invalid_name)
 
     return save_model
 
 
-def _weights_saver(save):
+def _wrap_save_weights(save):
     @functools.wraps(save)
     def save_weights_only(model, filepath, max_shard_size=None, objects_to_skip=None):
-        def save_at(place):
-            with _hdf5_in_memory(model, place) as images:
-                save(model, place, max_shard_size, objects_to_skip)
+        def save_at(path):
+            with _hdf5_in_memory(model, path) as buffers:
+                save(model, path, max_shard_size, objects_to_skip)
                 if _training.get() is not None:
-                    with h5py.File(images.get(place, place), "a") as file:
-                        file.attrs[_TRAINING] = json.dumps(_training.get())
+                    with h5py.File(buffers.get(path, path), "a") as file:
+                        file.attrs[_TRAINING_ATTRIBUTE] = json.dumps(_training.get())
 
         replace = replace_or_write if max_shard_size is None else _replace_shards
-        _write(filepath, save_at, replace, directly=not model.built)
+        _write(filepath, save_at, replace, in_place=not model.built)
 
     return save_weights_only
 
 
-def _hdf5_saver(save):
+def _wrap_save_hdf5(save):
     @functools.wraps(save)
     def save_model_to_hdf5(model, filepath, overwrite=True, include_optimizer=True):
-        def save_at(place):
-            with _hdf5_in_memory(model, place) as images, _opened(images, place) as file:
+        def save_at(path):
+            with _hdf5_in_memory(model, path) as buffers, _open_hdf5(buffers, path) as file:
                 save(model, file, True, include_optimizer)
 
         if not _is_local(filepath):
             save(model, filepath, overwrite, include_optimizer)
             return
         path = os.fspath(filepath)
-        asks = not overwrite and os.path.isfile(path)
-        if not asks or io_utils.ask_to_proceed_with_overwrite(path):
+        must_ask = not overwrite and os.path.isfile(path)
+        if not must_ask or io_utils.ask_to_proceed_with_overwrite(path):
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
             replace_or_write(path, save_at)
 
     return save_model_to_hdf5
 
 
-def _editor_saver(save):
+def _wrap_editor_save(save):
     @functools.wraps(save)
     def save_edited(self, filepath):
-        def save_at(place):
-            with _hdf5_in_memory(None, place):
-                save(self, place)
+        def save_at(path):
+            with _hdf5_in_memory(None, path):
+                save(self, path)
 
         if _is_local(filepath) and str(filepath).endswith(".weights.h5"):
             replace_or_write(str(filepath), save_at)
@@ -117,8 +117,8 @@ def _editor_saver(save):
 # HDF5
 
 
-class _Image(io.BytesIO):
-    """The content of an HDF5 file. HDF5 shows the representation as the name of the file."""
+class _HDF5Buffer(io.BytesIO):
+    """The content of an HDF5 file. h5py uses its `repr` as the file name."""
 
     def __init__(self, path):
         super().__init__()
@@ -130,58 +130,58 @@ class _Image(io.BytesIO):
 
 @contextlib.contextmanager
 def _hdf5_in_memory(model, path):
-    """A block in which Keras makes HDF5 files in memory, by path, which are written at its end."""
-    # Sharded files are found again by their names, which HDF5 shows in ASCII.
-    fits = str(path).isascii() and (model is None or saving_lib.is_memory_sufficient(model))
-    images = {}
-    before = _images.set(images if fits else None)
+    """Collects the HDF5 files of the block in memory, by path, and writes them at its end."""
+    # Keras looks up sharded files by name, and HDF5 returns names in ASCII.
+    in_memory = str(path).isascii() and (model is None or saving_lib.is_memory_sufficient(model))
+    buffers = {}
+    token = _buffers.set(buffers if in_memory else None)
     try:
-        yield images
+        yield buffers
     finally:
-        _images.reset(before)
-    for place, image in images.items():
-        write_bytes(place, image.getbuffer())
+        _buffers.reset(token)
+    for path, buffer in buffers.items():
+        write_bytes(path, buffer.getbuffer())
 
 
-def _opener(open_file):
+def _wrap_get_h5_file(open_file):
     @functools.wraps(open_file)
     def _get_h5_file(self, path_or_io, mode=None):
-        path, images = str(path_or_io), _images.get()
-        if images is None or self.archive or isinstance(path_or_io, io.BytesIO):
+        path, buffers = str(path_or_io), _buffers.get()
+        if buffers is None or self.archive or isinstance(path_or_io, io.BytesIO):
             return open_file(self, path_or_io, mode)
-        return _opened(images, path, mode or self.mode)
+        return _open_hdf5(buffers, path, mode or self.mode)
 
     return _get_h5_file
 
 
-def _opened(images, path, mode="w"):
-    if _images.get() is None:
+def _open_hdf5(buffers, path, mode="w"):
+    if _buffers.get() is None:
         return h5py.File(path, mode)
     if mode == "w":
-        images[path] = _Image(path)
-    return h5py.File(images[path], mode)
+        buffers[path] = _HDF5Buffer(path)
+    return h5py.File(buffers[path], mode)
 
 
-# Places
+# Paths
 
 
 def _is_local(filepath):
-    """Whether this names a place on this machine; it may be a stream or an open HDF5 file."""
+    """Returns whether `filepath` is a local path, not a stream or an open HDF5 file."""
     if isinstance(filepath, io.IOBase) or not isinstance(filepath, (str, os.PathLike)):
         return False
     return not file_utils.is_remote_path(str(filepath))
 
 
-def _write(filepath, save_at, replace, directly):
-    """Saves in a temporary place and replaces the file; or directly, as into streams."""
-    if directly or not _is_local(filepath):
+def _write(filepath, save_at, replace, in_place):
+    """Saves to a temporary path and replaces the file, or writes streams and the like directly."""
+    if in_place or not _is_local(filepath):
         save_at(filepath)
     else:
         replace(str(filepath), save_at)
 
 
 def _replace_shards(path, save_at):
-    """Replaces the files of sharded weights, the one that lists the others last."""
+    """Replaces the files of sharded weights, the index file last."""
     directory, name = os.path.split(os.path.realpath(path))
     if not os.access(directory, os.W_OK | os.X_OK):
         save_at(path)
@@ -192,10 +192,10 @@ def _replace_shards(path, save_at):
         _move_all(staging.path, directory)
 
 
-def _replace_parts(path, save_at):
-    """Replaces a model in a directory: as a whole if it is new, and otherwise file by file.
+def _replace_directory(path, save_at):
+    """Replaces a model directory: atomically if it is new, otherwise file by file.
 
-    Other files in the directory stay as they are.
+    Other files in the directory are not changed.
     """
     path = os.path.realpath(path)
     parent, name = os.path.split(path)
@@ -206,7 +206,7 @@ def _replace_parts(path, save_at):
         save_at(new)
         _sync_all(new)
         if is_new:
-            with contextlib.suppress(OSError):  # another process made the directory just now
+            with contextlib.suppress(OSError):  # another process created it in the meantime
                 os.rename(new, path)
                 sync_directory(parent)
                 return
@@ -214,7 +214,7 @@ def _replace_parts(path, save_at):
 
 
 def _move_all(source, target):
-    """Moves files over those of the same names; JSON files last, as they describe the others."""
+    """Moves all files to `target`. JSON files are last because they describe the others."""
     files = []
     for top, _, names in os.walk(source):
         os.makedirs(os.path.join(target, os.path.relpath(top, source)), exist_ok=True)
@@ -231,45 +231,45 @@ def _sync_all(directory):
         sync_directory(top)
 
 
-# `BackupAndRestore` writes weights, and then the number of the epoch to another file. The weights
-# get the number, too, so that one rename changes both. It decides when they are loaded.
+# `BackupAndRestore` writes the weights, then the epoch number to another file. The weights file
+# also stores the number, so that one rename changes both. Loading uses the number in the weights.
 
 
-def _backup_saver(save):
+def _wrap_backup_save(save):
     @functools.wraps(save)
     def _save_model(self):
         training = {"epoch": self._current_epoch, "batch": self._last_batch_seen}
-        before = _training.set(training)
+        token = _training.set(training)
         try:
             with full_disk_as_resource_exhausted(self._weights_path):
                 save(self)
         finally:
-            _training.reset(before)
+            _training.reset(token)
 
     return _save_model
 
 
-def _backup_loader(load):
+def _wrap_backup_load(load):
     @functools.wraps(load)
     def _load_model(self):
         if _is_local(self.backup_dir):
-            _match_record(self._training_metadata_path, self._weights_path)
+            _sync_training_metadata(self._training_metadata_path, self._weights_path)
         load(self)
 
     return _load_model
 
 
-def _match_record(record, weights):
-    """Makes the file with the number of the epoch agree with the weights that are there."""
+def _sync_training_metadata(metadata_path, weights):
+    """Makes the metadata file match the epoch number in the weights file."""
     if os.path.exists(weights):
-        training = _training_in(weights)
-        if training is not None and training != _text_in(record):
-            replace_file(record, lambda path: write_bytes(path, training.encode()))
-    elif os.path.exists(record):
-        os.remove(record)
+        training = _read_training_metadata(weights)
+        if training is not None and training != _read_text(metadata_path):
+            replace_file(metadata_path, lambda path: write_bytes(path, training.encode()))
+    elif os.path.exists(metadata_path):
+        os.remove(metadata_path)
 
 
-def _text_in(path):
+def _read_text(path):
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -277,9 +277,9 @@ def _text_in(path):
         return None
 
 
-def _training_in(weights):
+def _read_training_metadata(weights):
     try:
         with h5py.File(weights, "r") as file:
-            return file.attrs.get(_TRAINING)
-    except OSError:  # damaged, which Keras reports
+            return file.attrs.get(_TRAINING_ATTRIBUTE)
+    except OSError:  # damaged: Keras raises the error
         return None

@@ -1,4 +1,4 @@
-"""Shapes and dtypes of results, found out without the inputs themselves."""
+"""Infers the shapes and dtypes of results from `KerasTensor` inputs."""
 
 import functools
 import importlib.util
@@ -15,26 +15,27 @@ from retrograde.core.recorders import listening
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.keras_backend.conversion import numpy_dtype
 
-# Sizes to put where one is not known: for the first axis and for others, small for the first,
-# because it is as a rule that of the batch. What differs between two runs is not known.
+# Sizes that replace unknown dimensions: (first axis, other axes) for each of two runs. The first
+# axis gets a small size because it usually is the batch. Result dimensions that differ between
+# the runs are unknown. The second row is for functions that require equal sizes.
 _SIZES = (((2, 83), (3, 89)), ((83, 83), (89, 89)))
 
-# Up to this many numbers in the inputs it is quickest to run the function on them. Beyond, JAX
-# follows shapes alone, if it is installed.
-_MANY = 1 << 13
+# Up to this many input elements it is fastest to run the function. Larger inputs use
+# `jax.eval_shape` if JAX is installed.
+_EAGER_LIMIT = 1 << 13
 
 
 def compute_output_spec(fn, *args, **kwargs):
-    """What `fn` returns, with a `KerasTensor` in the place of each tensor."""
-    # A function that is not recorded yet must not be recorded now: neither inputs nor weights are
-    # the real ones. Where batches are expected, functions run their Python code.
-    unrecorded = namespaces.expecting_batches()
-    with StatelessScope(), SymbolicScope(), listening([]), unrecorded:
+    """Returns the result of `fn` with a `KerasTensor` for each tensor."""
+    # `tf.function`s must not be traced here: neither the inputs nor the weights are real. In this
+    # mode they run their Python code.
+    no_tracing = namespaces.expecting_batches()
+    with StatelessScope(), SymbolicScope(), listening([]), no_tracing:
         for attempt, sizes in enumerate(_SIZES):
             try:
-                return _with_sizes(fn, args, kwargs, sizes)
+                return _run_twice(fn, args, kwargs, sizes)
             except Exception:
-                # Two sizes that are not known may have to be the same.
+                # Two unknown dimensions may have to be equal.
                 if attempt + 1 == len(_SIZES) or not _has_unknown(args, kwargs):
                     raise
 
@@ -44,42 +45,42 @@ def _has_unknown(args, kwargs):
     return any(isinstance(x, KerasTensor) and None in x.shape for x in leaves)
 
 
-def _with_sizes(fn, args, kwargs, sizes):
-    """What `fn` returns with the first sizes; and with the second, if that makes a difference."""
-    once, again = sizes
-    first = _result(fn, args, kwargs, once)
-    second = _result(fn, args, kwargs, again) if _has_unknown(args, kwargs) else first
+def _run_twice(fn, args, kwargs, sizes):
+    """Runs `fn` with the first sizes, and with the second if a dimension is unknown."""
+    first_sizes, second_sizes = sizes
+    first = _result(fn, args, kwargs, first_sizes)
+    second = _result(fn, args, kwargs, second_sizes) if _has_unknown(args, kwargs) else first
     return tree.map_structure(_spec, first, second)
 
 
 def _result(fn, args, kwargs, sizes):
-    """What `fn` returns for inputs of these sizes: tensors, or only their shapes."""
+    """Returns the result of `fn` for inputs of these sizes: tensors or `ShapeDtypeStruct`s."""
     leaves = tree.flatten((args, kwargs))
-    places = [i for i, x in enumerate(leaves) if isinstance(x, KerasTensor)]
-    shapes = [_known(leaves[i].shape, sizes) for i in places]
-    dtypes = [numpy_dtype(leaves[i].dtype) for i in places]
+    positions = [i for i, x in enumerate(leaves) if isinstance(x, KerasTensor)]
+    shapes = [_fill_unknown(leaves[i].shape, sizes) for i in positions]
+    dtypes = [numpy_dtype(leaves[i].dtype) for i in positions]
 
     def run(tensors):
-        for i, tensor in zip(places, tensors, strict=True):
+        for i, tensor in zip(positions, tensors, strict=True):
             leaves[i] = tensor
-        given, named = tree.pack_sequence_as((args, kwargs), leaves)
-        return fn(*given, **named)
+        call_args, call_kwargs = tree.pack_sequence_as((args, kwargs), leaves)
+        return fn(*call_args, **call_kwargs)
 
-    if sum(map(math.prod, shapes)) > _MANY and _has_jax():
+    if sum(map(math.prod, shapes)) > _EAGER_LIMIT and _has_jax():
         try:
             return _abstract(run, shapes, dtypes)
         except Exception:
-            pass  # it needs values: run on some
-    return run([Tensor(_dummy(*pair)) for pair in zip(shapes, dtypes, strict=True)])
+            pass  # `fn` needs values: run it on dummy arrays
+    return run([Tensor(_dummy_array(*pair)) for pair in zip(shapes, dtypes, strict=True)])
 
 
-def _known(shape, sizes):
+def _fill_unknown(shape, sizes):
     first, other = sizes
     return tuple([n if n is not None else other if i else first for i, n in enumerate(shape)])
 
 
-def _dummy(shape, dtype):
-    # Zeros are safe as indices, ones as what is divided by.
+def _dummy_array(shape, dtype):
+    # Zeros are valid indices, ones are valid divisors.
     return np.zeros(shape, dtype) if dtype.kind in "iub" else np.ones(shape, dtype)
 
 
@@ -89,7 +90,7 @@ def _has_jax():
 
 
 def _abstract(run, shapes, dtypes):
-    """What `run` returns, with shapes and dtypes that JAX found out in the place of tensors."""
+    """Returns the result of `run` with a `ShapeDtypeStruct` for each tensor."""
     import jax
 
     structure = None
@@ -101,12 +102,12 @@ def _abstract(run, shapes, dtypes):
 
     inputs = [jax.ShapeDtypeStruct(*pair) for pair in zip(shapes, dtypes, strict=True)]
     with namespaces.visiting(), jax.enable_x64(True):
-        found = iter(jax.eval_shape(traced, *inputs))
-    return tree.map_structure(lambda x: next(found) if isinstance(x, Tensor) else x, structure)
+        specs = iter(jax.eval_shape(traced, *inputs))
+    return tree.map_structure(lambda x: next(specs) if isinstance(x, Tensor) else x, structure)
 
 
 def _spec(x1, x2):
-    """A `KerasTensor` for what has a shape and a dtype; what has not, as it is."""
+    """Returns a `KerasTensor` for a tensor or spec; returns other values unchanged."""
     if not (isinstance(x1, Tensor) or _is_abstract(x1)):
         return x1
     pairs = zip(x1.shape, x2.shape, strict=True)

@@ -1,4 +1,4 @@
-"""Training, evaluation and prediction: what `fit`, `evaluate` and `predict` do with each batch."""
+"""Implements `fit`, `evaluate` and `predict`."""
 
 import functools
 import importlib.util
@@ -15,16 +15,16 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import retrograde
-from retrograde.keras_backend.batches import EpochIterator, recorded, tensors_in
+from retrograde.keras_backend.batches import EpochIterator, to_tensors, trace_step
 from retrograde.keras_backend.callback_list import CallbackList
 from retrograde.keras_backend.conversion import convert_to_numpy
 
 
 class RetrogradeTrainer(base_trainer.Trainer):
-    """Mixed into every Keras model.
+    """A mixin of every Keras model.
 
-    The steps are Python on tapes, as users write them who override `train_step`. Unless a model
-    runs eagerly, each becomes a `retrograde.function`.
+    The steps are Python code with tapes, like a `train_step` that a user overrides. Unless the
+    model runs eagerly, each step becomes a `retrograde.function`.
     """
 
     def __init__(self):
@@ -34,16 +34,16 @@ class RetrogradeTrainer(base_trainer.Trainer):
         self.predict_function = None
 
     def _resolve_auto_jit_compile(self):
-        """Whether steps are compiled by XLA if the user leaves that open: if JAX is installed."""
+        """Returns whether `jit_compile="auto"` means XLA. This requires JAX."""
         return _has_jax() and super()._resolve_auto_jit_compile()
 
-    # One batch
+    # Steps on one batch
 
     def train_step(self, data):
-        """One update of the weights. Returns the metrics, by name."""
+        """Updates the weights once. Returns the metrics by name."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         with retrograde.GradientTape() as tape:
-            y_pred = self._predicted(x, training=True)
+            y_pred = self._call_model(x, training=True)
             loss = self._compute_loss(
                 x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
             )
@@ -57,9 +57,9 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def test_step(self, data):
-        """The metrics for one batch, by name."""
+        """Returns the metrics of one batch by name."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
-        y_pred = self._predicted(x, training=False)
+        y_pred = self._call_model(x, training=False)
         loss = self._compute_loss(
             x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
         )
@@ -67,40 +67,40 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def predict_step(self, data):
-        """What the model makes of one batch."""
+        """Returns the predictions for one batch."""
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
-        return self._predicted(x, training=False)
+        return self._call_model(x, training=False)
 
-    def _predicted(self, x, training):
+    def _call_model(self, x, training):
         return self(x, training=training) if self._call_has_training_arg else self(x)
 
     # Functions of one or more batches
 
     def make_train_function(self, force=False):
-        """Makes `train_function`, unless it is there already."""
+        """Creates `train_function` unless it exists."""
         if self.train_function is None or force:
-            self.train_function = _last_of(self._compiled(self.train_step))
+            self.train_function = _return_last(self._step_function(self.train_step))
         return self.train_function
 
     def make_test_function(self, force=False):
-        """Makes `test_function`, unless it is there already."""
+        """Creates `test_function` unless it exists."""
         if self.test_function is None or force:
-            self.test_function = _last_of(self._compiled(self.test_step))
+            self.test_function = _return_last(self._step_function(self.test_step))
         return self.test_function
 
     def make_predict_function(self, force=False):
-        """Makes `predict_function`, unless it is there already."""
+        """Creates `predict_function` unless it exists."""
         if self.predict_function is None or force:
-            self.predict_function = _all_of(self._compiled(self.predict_step))
+            self.predict_function = _concat_results(self._step_function(self.predict_step))
         return self.predict_function
 
-    def _compiled(self, step):
-        """`step` on tensors, compiled unless the model is to run eagerly."""
+    def _step_function(self, step):
+        """Returns `step` as a function of a batch, traced unless the model runs eagerly."""
         if self.run_eagerly:
-            return lambda batch: step(tensors_in(batch))
-        return recorded(step, self.jit_compile)
+            return lambda batch: step(to_tensors(batch))
+        return trace_step(step, self.jit_compile)
 
-    # Many batches
+    # Loops over batches
 
     @traceback_utils.filter_traceback
     def fit(
@@ -124,7 +124,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
     ):
         """Trains the model. Returns the history of the metrics."""
         self._assert_compile_called("fit")
-        epochs = _at_most(epochs, config.max_epochs())
+        epochs = _limit_epochs(epochs, config.max_epochs())
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
                 (x, y, sample_weight), validation_split=validation_split
@@ -177,7 +177,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return dict(self._get_metrics_result_or_logs(logs))
 
     def _validate(self, data, **options):
-        """The metrics on the validation data, whose iterator is kept from epoch to epoch."""
+        """Evaluates the validation data. The iterator is reused in later epochs."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         if self._eval_epoch_iterator is None:
             self._eval_epoch_iterator = EpochIterator(
@@ -211,7 +211,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return_dict=False,
         **kwargs,
     ):
-        """The metrics on the data, in a list or by name."""
+        """Computes the metrics of the data. Returns them in a list or by name."""
         self._assert_compile_called("evaluate")
         cached = kwargs.pop("_use_cached_eval_dataset", False)
         if kwargs:
@@ -245,7 +245,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
 
     @traceback_utils.filter_traceback
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
-        """What the model makes of the data: arrays, in the structure of its outputs."""
+        """Returns the predictions as arrays in the structure of the model's outputs."""
         batches = EpochIterator(
             x=x,
             batch_size=batch_size,
@@ -267,10 +267,10 @@ class RetrogradeTrainer(base_trainer.Trainer):
         callbacks.on_predict_end()
         return tree.map_structure(lambda *parts: np.concatenate(parts), *results)
 
-    # One batch that the caller hands over
+    # Functions of a single batch
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
-        """One update of the weights. Returns the metrics, in a list or by name."""
+        """Updates the weights once. Returns the metrics in a list or by name."""
         self._assert_compile_called("train_on_batch")
         if class_weight is not None:
             if sample_weight is not None:
@@ -282,35 +282,36 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return self._on_batch("train", (x, y, sample_weight), return_dict)
 
     def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
-        """The metrics for the batch, in a list or by name."""
+        """Returns the metrics of the batch in a list or by name."""
         self._assert_compile_called("test_on_batch")
         return self._on_batch("test", (x, y, sample_weight), return_dict)
 
-    def _on_batch(self, what, batch, return_dict):
-        batch = tensors_in(batch)
-        self._build_for(f"{what}_step", batch=batch)
-        function = getattr(self, f"make_{what}_function")()
+    def _on_batch(self, mode, batch, return_dict):
+        batch = to_tensors(batch)
+        self._build_for(f"{mode}_step", batch=batch)
+        function = getattr(self, f"make_{mode}_function")()
         self.reset_metrics()
         logs = pythonify_logs(function([batch]))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     def predict_on_batch(self, x):
-        """What the model makes of the batch."""
+        """Returns the predictions for the batch."""
         outputs = self.make_predict_function()([(x,)])
         return tree.map_structure(convert_to_numpy, outputs)
 
-    # Preparations
+    # Helpers
 
     def _build_for(self, step, batches=None, batch=None):
-        """Makes the variables of everything that has none yet, from the look of one batch.
+        """Builds the model, the metrics and the optimizer from one batch.
 
-        A step that the user wrote may use the model otherwise; it makes them when it first runs.
+        If the user overrides `step`, they are built when it first runs: it may use the model
+        differently.
         """
         if getattr(type(self), step) is getattr(RetrogradeTrainer, step):
             if batches is None:
                 self._symbolic_build(data_batch=batch)
             else:
-                self._symbolic_build(iterator=batches.one_by_one())
+                self._symbolic_build(iterator=batches.single_batches())
                 batches.reset()
 
     def _callbacks(self, callbacks, verbose, batches, epochs=1, add_history=False):
@@ -336,8 +337,8 @@ def _has_jax():
     return importlib.util.find_spec("jax") is not None
 
 
-def _last_of(step):
-    """A function of a list of batches that returns what the last step does."""
+def _return_last(step):
+    """Returns a function of a list of batches that returns the result of the last step."""
 
     def function(batches):
         for batch in batches:
@@ -347,8 +348,8 @@ def _last_of(step):
     return function
 
 
-def _all_of(step):
-    """A function of a list of batches that returns their results in a row."""
+def _concat_results(step):
+    """Returns a function of a list of batches that concatenates the results."""
 
     def function(batches):
         results = [step(batch) for batch in batches]
@@ -359,7 +360,7 @@ def _all_of(step):
     return function
 
 
-def _at_most(epochs, limit):
+def _limit_epochs(epochs, limit):
     if limit and limit < epochs:
         warnings.warn(f"Limiting epochs to {limit}", stacklevel=3)
         return limit

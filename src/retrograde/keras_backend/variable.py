@@ -1,24 +1,24 @@
-"""`keras.Variable`, holding one of retrograde's."""
+"""`keras.Variable` for the retrograde backend."""
 
 import numpy as np
 from keras.src.backend.common import KerasVariable, global_state
 
 from retrograde.core.tensor import Tensor
-from retrograde.core.variable import Variable as HeldVariable
+from retrograde.core.variable import Variable as RetrogradeVariable
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
 
 
 class Variable(KerasVariable):
-    """A Keras variable whose value lives in a `retrograde.Variable`, which tapes know."""
+    """A Keras variable that stores its value in a `retrograde.Variable`, which tapes record."""
 
     __array_priority__ = 100
 
     def _initialize(self, value):
-        if isinstance(value, HeldVariable):
+        if isinstance(value, RetrogradeVariable):
             self._value = value
         else:
             value = convert_to_tensor(value, self._dtype)
-            self._value = HeldVariable(value, trainable=self._trainable, name=self._name)
+            self._value = RetrogradeVariable(value, trainable=self._trainable, name=self._name)
 
     def _convert_to_tensor(self, value, dtype=None):
         return convert_to_tensor(value, dtype)
@@ -30,33 +30,33 @@ class Variable(KerasVariable):
 
     @property
     def value(self):
-        """The present value: in a stateless scope its own, cast where layers compute in another."""
-        present = self._present()
+        """The current value: the stateless scope's if there is one, cast by the autocast scope."""
+        current = self._current()
         scope = _scope("autocast_scope")
         if scope is None or not self._autocast or scope.dtype == self._dtype:
-            return present
-        return scope.maybe_cast(present)
+            return current
+        return scope.maybe_cast(current)
 
-    def _present(self):
+    def _current(self):
         scope = _scope("stateless_scope")
         if scope is not None:
             value = scope.get_current_value(self)
             if value is not None:
                 return value
         if self._value is None:
-            # A shape is being found out before the variable is made: any value will do.
+            # Shape inference runs before the variable is created: any value is fine.
             return Tensor(np.zeros(self._shape, numpy_dtype(self._dtype)))
         return self._value._read()
 
     def __retrograde_tensor__(self):
-        value, held = self.value, self._value
-        return held if held is not None and value is held._tensor else value
+        value, variable = self.value, self._value
+        return variable if variable is not None and value is variable._tensor else value
 
     def __retrograde_source__(self):
-        return self._value if _scope("stateless_scope") is None else self._present()
+        return self._value if _scope("stateless_scope") is None else self._current()
 
     def numpy(self):
-        """A copy of the present value."""
+        """Returns a copy of the current value."""
         return np.array(self)
 
     def __array__(self, dtype=None, copy=None):
@@ -66,20 +66,20 @@ class Variable(KerasVariable):
 
     def assign_add(self, value):
         """Adds `value`. Returns the new value."""
-        if not self._is_plain(value):
+        if not self._can_update_in_place(value):
             return super().assign_add(value)
         self._value.assign_add(value)
         return self._value._read()
 
     def assign_sub(self, value):
         """Subtracts `value`. Returns the new value."""
-        if not self._is_plain(value):
+        if not self._can_update_in_place(value):
             return super().assign_sub(value)
         self._value.assign_sub(value)
         return self._value._read()
 
-    def _is_plain(self, value):
-        """Whether `value` can be added in place, with nothing to convert."""
+    def _can_update_in_place(self, value):
+        """Returns whether `value` can be added in place, without conversion."""
         return (
             isinstance(value, Tensor)
             and _scope("stateless_scope") is None
@@ -100,5 +100,5 @@ class Variable(KerasVariable):
 
 
 def _scope(name):
-    """Keras's scope of this kind around us, or `None`."""
+    """Returns the active Keras scope of this name, or `None`."""
     return getattr(global_state.GLOBAL_STATE_TRACKER, name, None)

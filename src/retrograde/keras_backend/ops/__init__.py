@@ -1,1 +1,1 @@
-"""The functions behind `keras.ops`: the same names and arguments, on retrograde's operations."""
+"""Implements the backend functions of `keras.ops` with retrograde operations."""

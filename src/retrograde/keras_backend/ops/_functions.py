@@ -1,4 +1,4 @@
-"""Functions that convert their arguments and apply one primitive."""
+"""Creates functions that convert their arguments and apply one primitive."""
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.ops._inputs import inexact, pair
@@ -6,12 +6,12 @@ from retrograde.numpy_functions.elementwise import OF_BOOLEANS
 
 
 def unary(primitive, convert=inexact):
-    """Returns the function of one argument that applies `primitive` to it, converted."""
+    """Returns a function that converts its argument and applies `primitive` to it."""
     return lambda x: apply(primitive, (convert(x),))
 
 
 def binary(primitive, convert=pair):
-    """Returns the function of two arguments that applies `primitive` to them, converted."""
+    """Returns a function that converts its two arguments and applies `primitive` to them."""
     of_booleans = OF_BOOLEANS.get(primitive)
     if of_booleans is None:
         return lambda x1, x2: apply(primitive, convert(x1, x2))

@@ -1,4 +1,4 @@
-"""Conversion of arguments: to tensors, of the dtype that Keras's rules give."""
+"""Converts arguments to tensors and promotes their dtypes by Keras's rules."""
 
 from __future__ import annotations
 
@@ -23,55 +23,55 @@ UINT32 = np.dtype(np.uint32)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
-_SHORT = {"b": INT32, "i": INT32, "u": UINT32}
+_SUM_DTYPES = {"b": INT32, "i": INT32, "u": UINT32}
 
 
 # Dtypes
 
 
 def floatx() -> np.dtype:
-    """The dtype that Keras gives to floats where nothing else decides."""
+    """Returns Keras's default float dtype."""
     return numpy_dtype(config.floatx())
 
 
 def _key(kind: Any) -> Any:
-    """A dtype as Keras names it; Python's types as they are."""
+    """Returns Keras's name of a dtype; returns Python types unchanged."""
     return kind if isinstance(kind, type) else dtypes.of(kind).name
 
 
 @functools.cache
-def _meeting(floatx: str, *kinds: Any) -> np.dtype:
-    """The dtype in which values of `kinds`, dtypes or Python's int and float, meet."""
+def _cached_common_dtype(floatx: str, *kinds: Any) -> np.dtype:
+    """Returns the promoted dtype. `floatx` is part of the cache key only."""
     return numpy_dtype(keras_dtypes.result_type(*map(_key, kinds)))
 
 
 def common_dtype(*kinds: Any) -> np.dtype:
-    """The dtype in which values of `kinds` meet: NumPy dtypes, or Python's `int` and `float`."""
-    return _meeting(config.floatx(), *kinds)
+    """Returns the promoted dtype of `kinds`: NumPy dtypes, or Python's `int` and `float`."""
+    return _cached_common_dtype(config.floatx(), *kinds)
 
 
-def summed_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype in which Keras adds up: at least 32 bits for integers and booleans."""
-    return _SHORT[dtype.kind] if dtype.kind in _SHORT and dtype.itemsize < 4 else dtype
+def sum_dtype(dtype: np.dtype) -> np.dtype:
+    """Returns the dtype of a Keras sum: at least 32 bits for integers and booleans."""
+    return _SUM_DTYPES[dtype.kind] if dtype.kind in _SUM_DTYPES and dtype.itemsize < 4 else dtype
 
 
 # Tensors
 
 
 def tensor(x: Any) -> Tensor:
-    """`x` as a tensor."""
+    """Converts `x` to a tensor."""
     return x if isinstance(x, Tensor) else convert_to_tensor(x)
 
 
 def of_dtype(x: Any, dtype: np.dtype) -> Tensor:
-    """`x` as a tensor of `dtype`."""
+    """Converts `x` to a tensor of `dtype`."""
     if isinstance(x, (int, float)):
         return wrap(np.asarray(x).astype(dtype))
     return to_dtype(tensor(x), dtype)
 
 
 def _kind(x: Any) -> Any:
-    """What decides about the dtype: that of a tensor, or Python's type of a number."""
+    """Returns what determines the promoted dtype: a tensor's dtype or a number's Python type."""
     if isinstance(x, Tensor):
         return x._spec.dtype
     return next(kind for kind in (bool, int, float) if isinstance(x, kind))
@@ -81,8 +81,8 @@ def _tensor_or_number(x: Any) -> Any:
     return x if isinstance(x, (Tensor, int, float)) else convert_to_tensor(x)
 
 
-def promoted(*xs: Any) -> list[Tensor]:
-    """Tensors of `xs`, of the dtype in which they meet; Python's numbers give way to tensors."""
+def promote(*xs: Any) -> list[Tensor]:
+    """Converts `xs` to tensors of their promoted dtype. Python numbers are weakly typed."""
     xs = [_tensor_or_number(x) for x in xs]
     kinds = [_kind(x) for x in xs]
     if len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype):
@@ -92,7 +92,7 @@ def promoted(*xs: Any) -> list[Tensor]:
 
 
 def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """Two values as tensors of one dtype; nearly always they are such already."""
+    """Converts two values to tensors of one dtype. The fast paths cover the common cases."""
     x1, x2 = _tensor_or_number(x1), _tensor_or_number(x2)
     if isinstance(x1, Tensor):
         dtype = x1._spec.dtype
@@ -103,82 +103,82 @@ def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
             return x1, wrap(dtype.type(x2))
     elif isinstance(x2, Tensor) and x2._spec.dtype in dtypes.FLOATING:
         return wrap(x2._spec.dtype.type(x1)), x2
-    x1, x2 = promoted(x1, x2)
+    x1, x2 = promote(x1, x2)
     return x1, x2
 
 
 def inexact(x: Any) -> Tensor:
-    """`x` as a tensor of floats or complex numbers; integers and booleans as `floatx`."""
+    """Converts `x` to a floating-point or complex tensor; integers and booleans become `floatx`."""
     x = tensor(x)
     return x if x._spec.dtype in dtypes.INEXACT else to_dtype(x, floatx())
 
 
 def inexact_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """Two values as tensors of one dtype, which is one of floats or complex numbers."""
+    """Converts two values to tensors of one floating-point or complex dtype."""
     x1, x2 = pair(x1, x2)
     return inexact(x1), inexact(x2)
 
 
-def numbers(x: Any) -> Tensor:
-    """`x` as a tensor of numbers; booleans as int32."""
+def numeric(x: Any) -> Tensor:
+    """Converts `x` to a numeric tensor; booleans become int32."""
     x = tensor(x)
     return to_dtype(x, INT32) if x._spec.dtype.kind == "b" else x
 
 
-def number_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """Two values as tensors of one dtype of numbers; booleans as int32."""
+def numeric_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Converts two values to tensors of one numeric dtype; booleans become int32."""
     x1, x2 = pair(x1, x2)
-    return numbers(x1), numbers(x2)
+    return numeric(x1), numeric(x2)
 
 
 def booleans(x: Any) -> Tensor:
-    """`x` as booleans: numbers are true unless they are zero."""
+    """Converts `x` to a boolean tensor; nonzero numbers are true."""
     x = tensor(x)
     return x if x._spec.dtype.kind == "b" else to_dtype(x, BOOL)
 
 
 def boolean_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """Two values as booleans."""
+    """Converts two values to boolean tensors."""
     return booleans(x1), booleans(x2)
 
 
-def single(x: Tensor) -> Tensor:
-    """`x` in float32 if it has half precision."""
+def at_least_float32(x: Tensor) -> Tensor:
+    """Casts a half-precision tensor to float32."""
     return to_dtype(x, FLOAT32) if x._spec.dtype.itemsize < 4 else x
 
 
 # Shapes and axes
 
 
-def whole(value: Any) -> int:
-    """One integer, which may be given as a tensor."""
+def to_int(value: Any) -> int:
+    """Converts an integer or an integer tensor to a Python int."""
     return value if type(value) is int else operator.index(value)
 
 
-def wholes(value: Any) -> tuple[int, ...]:
-    """Several integers, or one, which may be given as tensors."""
+def to_ints(value: Any) -> tuple[int, ...]:
+    """Converts one or several integers or integer tensors to a tuple of Python ints."""
     if type(value) is int:
         return (value,)
     if isinstance(value, (list, tuple)):
-        return tuple(map(whole, value))
+        return tuple(map(to_int, value))
     array = np.asarray(value)
-    return tuple(array.reshape(-1).tolist()) if array.dtype.kind in "iu" else (whole(value),)
+    return tuple(array.reshape(-1).tolist()) if array.dtype.kind in "iu" else (to_int(value),)
 
 
-def axis_of(axis: Any, ndim: int, what: str) -> int:
-    """One axis, counted from the front."""
-    return normalize_axis(axis, ndim, what, ValueError)
+def canonicalize_axis(axis: Any, ndim: int, op_name: str) -> int:
+    """Returns the axis as a non-negative number. `op_name` is the operation for the error."""
+    return normalize_axis(axis, ndim, op_name, ValueError)
 
 
-def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
-    """The axes that an integer, several, or `None` (for all) name, counted from the front."""
+def canonicalize_axes(axis: Any, ndim: int, op_name: str) -> tuple[int, ...]:
+    """Returns the sorted axes as non-negative numbers. `None` means all axes."""
     if axis is None:
         return tuple(range(ndim))
     if type(axis) is int:
-        return (axis_of(axis, ndim, what),)
-    return tuple(sorted(axis_of(a, ndim, what) for a in wholes(axis)))
+        return (canonicalize_axis(axis, ndim, op_name),)
+    return tuple(sorted(canonicalize_axis(a, ndim, op_name) for a in to_ints(axis)))
 
 
 def shape_of(x: Tensor) -> tuple[int, ...]:
-    """The shape, as a tuple."""
+    """Returns the shape as a tuple."""
     return tuple(x._spec.shape)

@@ -1,4 +1,4 @@
-"""The functions behind `keras.ops.core`: conversion, control flow, parts of tensors."""
+"""Implements `keras.ops.core`: conversion, control flow, slices and scatter operations."""
 
 import builtins
 import functools
@@ -53,22 +53,22 @@ __all__ = [
 
 
 def shape(x):
-    """The shape, a tuple."""
+    """Returns the shape as a tuple."""
     return tuple(x.shape)
 
 
 def random_seed_dtype():
-    """The dtype in which seeds are kept."""
+    """Returns the dtype of random seeds."""
     return "uint32"
 
 
 def stop_gradient(variable):
-    """The value, as a constant for tapes."""
+    """Returns the value as a constant for tapes."""
     return retrograde.stop_gradient(convert_to_tensor(variable))
 
 
 def unstack(x, num=None, axis=0):
-    """The slices of `x` along `axis`, in a list."""
+    """Returns the slices of `x` along `axis` in a list."""
     return list(retrograde.unstack(convert_to_tensor(x), num=num, axis=axis))
 
 
@@ -76,14 +76,14 @@ def unstack(x, num=None, axis=0):
 
 
 def cond(pred, true_fn, false_fn):
-    """What `true_fn()` returns if `pred` is true, else what `false_fn()` returns."""
+    """Returns `true_fn()` if `pred` is true, else `false_fn()`."""
     if in_symbolic_scope():
-        return true_fn()  # shapes are being found out; there may be no value to decide by
+        return true_fn()  # during shape inference `pred` may have no value
     return retrograde.cond(convert_to_tensor(pred, "bool"), true_fn, false_fn)
 
 
 def switch(index, branches, *operands):
-    """What the function at `index` returns for `operands`; beyond the ends, the nearest one."""
+    """Returns `branches[index](*operands)`; `index` is clamped to the valid range."""
     last = len(branches) - 1
     index = retrograde.clip_by_value(convert_to_tensor(index, "int32"), 0, last)
     calls = [functools.partial(branch, *operands) for branch in branches]
@@ -91,20 +91,20 @@ def switch(index, branches, *operands):
 
 
 def while_loop(cond, body, loop_vars, maximum_iterations=None):
-    """Goes on with `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true."""
-    several = isinstance(loop_vars, (list, tuple))
-    start = tree.map_structure(convert_to_tensor, tuple(loop_vars) if several else (loop_vars,))
+    """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true."""
+    is_sequence = isinstance(loop_vars, (list, tuple))
+    start = tree.map_structure(convert_to_tensor, tuple(loop_vars) if is_sequence else (loop_vars,))
 
     def step(*values):
         result = body(*values)
         return tuple(result) if isinstance(result, (list, tuple)) else (result,)
 
     end = retrograde.while_loop(cond, step, start, maximum_iterations=maximum_iterations)
-    return end if several else end[0]
+    return end if is_sequence else end[0]
 
 
 def fori_loop(lower, upper, body_fun, init_val):
-    """`val = body_fun(i, val)` for `i` from `lower` up to, not including, `upper`."""
+    """Repeats `val = body_fun(i, val)` for `i` in `range(lower, upper)`."""
     val = init_val
     for i in range(int(lower), int(upper)):
         val = body_fun(i, val)
@@ -112,18 +112,18 @@ def fori_loop(lower, upper, body_fun, init_val):
 
 
 def vectorized_map(function, elements):
-    """`function` of each of `elements`, run on all of them at once."""
+    """Maps `function` over `elements` in a single vectorized call."""
     return retrograde.vectorized_map(function, elements)
 
 
 def map(f, xs):
-    """`f` of each slice of `xs` along its first axis, stacked."""
+    """Applies `f` to each slice of `xs` along its first axis and stacks the results."""
     _, ys = scan(lambda _, x: ((), f(x)), (), xs)
     return ys
 
 
 def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
-    """`carry, y = f(carry, x)` for each slice `x` of `xs`: the last carry, and all `y` stacked."""
+    """Runs `carry, y = f(carry, x)` over the slices of `xs`. Returns the carry and stacked `y`."""
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
@@ -144,7 +144,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
 
 
 def _rows(xs, length):
-    """The slices of a structure along the first axis of its tensors; `None`s if there is none."""
+    """Returns the slices of a structure along the first axis; `length` `None`s without `xs`."""
     if xs is None:
         return [None] * int(length)
     flat = [convert_to_tensor(x) for x in tree.flatten(xs)]
@@ -153,7 +153,7 @@ def _rows(xs, length):
 
 
 def associative_scan(f, elems, reverse=False, axis=0):
-    """All running results of the associative `f` along `axis`, in a logarithmic number of steps."""
+    """Computes a scan with the associative `f` along `axis` in a logarithmic number of steps."""
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     flat = [convert_to_tensor(x) for x in tree.flatten(elems)]
@@ -168,26 +168,26 @@ def associative_scan(f, elems, reverse=False, axis=0):
         return [convert_to_tensor(y) for y in tree.flatten(f(a, b))]
 
     flat = [retrograde.reverse(x, [axis]) for x in flat] if reverse else flat
-    result = _running(combine, flat, axis)
+    result = _associative_scan(combine, flat, axis)
     result = [retrograde.reverse(x, [axis]) for x in result] if reverse else result
     return tree.pack_sequence_as(elems, result)
 
 
-def _running(combine, xs, axis):
-    """The results for pairs of neighbours give those at odd places, and these the others."""
+def _associative_scan(combine, xs, axis):
+    """Scans pairs of neighbors for the odd positions, then computes the even ones from them."""
     n = xs[0].shape[axis]
     if n < 2:
         return xs
-    pairs = combine(_part(xs, axis, 0, n - 1, 2), _part(xs, axis, 1, n, 2))
-    odd = _running(combine, pairs, axis)
-    first = _part(xs, axis, 0, 1)
+    pairs = combine(_slice_each(xs, axis, 0, n - 1, 2), _slice_each(xs, axis, 1, n, 2))
+    odd = _associative_scan(combine, pairs, axis)
+    first = _slice_each(xs, axis, 0, 1)
     if n == 2:
-        return _joined(first, odd, axis)
-    even = combine(_part(odd, axis, 0, (n - 1) // 2), _part(xs, axis, 2, n, 2))
-    return _interleaved(_joined(first, even, axis), odd, n, axis)
+        return _concat_each(first, odd, axis)
+    even = combine(_slice_each(odd, axis, 0, (n - 1) // 2), _slice_each(xs, axis, 2, n, 2))
+    return _interleave(_concat_each(first, even, axis), odd, n, axis)
 
 
-def _part(xs, axis, start, stop, step=1):
+def _slice_each(xs, axis, start, stop, step=1):
     result = []
     for x in xs:
         key = [builtins.slice(None)] * x.ndim
@@ -196,44 +196,44 @@ def _part(xs, axis, start, stop, step=1):
     return result
 
 
-def _joined(xs, ys, axis):
+def _concat_each(xs, ys, axis):
     return [retrograde.concat([x, y], axis) for x, y in zip(xs, ys, strict=True)]
 
 
-def _interleaved(even, odd, n, axis):
-    """Elements of `even` and `odd` in turn; `even` may have one more."""
+def _interleave(even, odd, n, axis):
+    """Interleaves `even` and `odd`. `even` may have one more element."""
     half = n // 2
     result = []
-    for x, y in zip(_part(even, axis, 0, half), odd, strict=True):
+    for x, y in zip(_slice_each(even, axis, 0, half), odd, strict=True):
         after = axis % x.ndim + 1
         doubled = list(x.shape)
         doubled[axis] = 2 * half
         result.append(retrograde.reshape(retrograde.stack([x, y], after), doubled))
-    return _joined(result, _part(even, axis, half, n), axis) if n % 2 else result
+    return _concat_each(result, _slice_each(even, axis, half, n), axis) if n % 2 else result
 
 
-# Parts of tensors
+# Slices and scatter operations
 
 
 def scatter(indices, values, shape):
-    """Zeros of `shape` with `values` added at `indices`."""
+    """Returns zeros of `shape` with `values` added at `indices`."""
     values = convert_to_tensor(values)
-    return retrograde.scatter_nd(_places(indices), values, [int(n) for n in shape])
+    return retrograde.scatter_nd(_signed_indices(indices), values, [int(n) for n in shape])
 
 
 def scatter_update(inputs, indices, updates, reduction=None):
-    """`inputs` with `updates` at `indices`, in place of what is there or combined with it."""
+    """Returns `inputs` with `updates` written at `indices`, or combined by `reduction`."""
     inputs = convert_to_tensor(inputs)
-    indices, updates = _places(indices), convert_to_tensor(updates, inputs.dtype)
+    indices, updates = _signed_indices(indices), convert_to_tensor(updates, inputs.dtype)
     if reduction == "mul":
         return _scatter_product(inputs, indices, updates)
-    updating = _UPDATING.get(reduction)
-    if updating is None:
+    scatter_fn = _SCATTER_FUNCTIONS.get(reduction)
+    if scatter_fn is None:
         raise ValueError(f"Unsupported reduction: {reduction}")
-    return updating(inputs, indices, updates)
+    return scatter_fn(inputs, indices, updates)
 
 
-_UPDATING = {
+_SCATTER_FUNCTIONS = {
     None: retrograde.tensor_scatter_nd_update,
     "add": retrograde.tensor_scatter_nd_add,
     "max": retrograde.tensor_scatter_nd_max,
@@ -241,15 +241,15 @@ _UPDATING = {
 }
 
 
-def _places(indices):
-    """Coordinates as a tensor of signed integers."""
+def _signed_indices(indices):
+    """Converts indices to a tensor of signed integers."""
     indices = convert_to_tensor(indices)
     signed = indices.dtype in (retrograde.int32, retrograde.int64)
     return indices if signed else cast(indices, "int64")
 
 
 def _scatter_product(inputs, indices, updates):
-    """What falls on one place is multiplied first: as segments, one for each place."""
+    """Multiplies the updates of each index first, as segments, then the inputs by the products."""
     depth = indices.shape[-1]
     sizes = inputs.shape[:depth]
     steps = np.cumprod([1, *reversed(sizes[1:])])[::-1]
@@ -259,24 +259,24 @@ def _scatter_product(inputs, indices, updates):
 
 
 def slice(inputs, start_indices, shape):
-    """The part of `inputs` that starts at `start_indices` and has `shape`."""
+    """Returns the slice of `inputs` that starts at `start_indices` and has `shape`."""
     return retrograde.slice(convert_to_tensor(inputs), start_indices, shape)
 
 
 def slice_update(inputs, start_indices, updates):
-    """`inputs` with `updates` written over the part that starts at `start_indices`.
+    """Returns `inputs` with `updates` written to the slice that starts at `start_indices`.
 
-    A part that would reach beyond the end is moved back until it fits.
+    Start indices are clamped so that the slice fits.
     """
     inputs = convert_to_tensor(inputs)
     updates = convert_to_tensor(updates, inputs.dtype)
     sizes = zip(inputs.shape, updates.shape, strict=True)
-    room = [n - m for n, m in sizes]
-    depth = 1 + max((axis for axis, left in enumerate(room) if left), default=-1)
+    max_start = [n - m for n, m in sizes]
+    depth = 1 + max((axis for axis, slack in enumerate(max_start) if slack), default=-1)
     if not depth:
         return updates
     start = convert_to_tensor(start_indices, "int64")[:depth]
-    start = retrograde.clip_by_value(start, 0, Tensor(np.array(room[:depth])))
+    start = retrograde.clip_by_value(start, 0, Tensor(np.array(max_start[:depth])))
     grid = np.indices(tuple(updates.shape[:depth]))
     offsets = np.moveaxis(grid, 0, -1)
     return retrograde.tensor_scatter_nd_update(inputs, start + Tensor(offsets), updates)
@@ -286,17 +286,17 @@ def slice_update(inputs, start_indices, updates):
 
 
 def custom_gradient(fun):
-    """`fun`, which returns its result and a function for the gradient, with that gradient."""
+    """Returns `fun` with a custom gradient. `fun` returns its result and a gradient function."""
     with_gradient = retrograde.custom_gradient(fun)
 
     @functools.wraps(fun)
     def call(*args, **kwargs):
-        # Variables among the arguments are arguments like others: their gradient is asked for.
+        # The gradient function returns gradients for all arguments, so pass variables as tensors.
         return with_gradient(*[x.value if isinstance(x, Variable) else x for x in args], **kwargs)
 
     return call
 
 
 def remat(f):
-    """`f`, run again when its gradient is asked for, instead of being kept until then."""
+    """Returns `f` with rematerialization: the backward pass recomputes its intermediate values."""
     return retrograde.recompute_grad(f)

@@ -1,4 +1,4 @@
-"""The functions behind `keras.ops.linalg`. Each does what Keras documents under its name."""
+"""Implements `keras.ops.linalg`. Keras documents the functions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from retrograde.autodiff import ForwardAccumulator
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
-    axis_of,
+    at_least_float32,
+    canonicalize_axis,
     inexact,
     inexact_pair,
     of_dtype,
     shape_of,
-    single,
     tensor,
 )
 from retrograde.keras_backend.ops.numpy import (
@@ -38,23 +38,23 @@ from retrograde.values import nest
 from retrograde.values.arguments import shown
 
 
-def _full(x):
-    """Matrices in a precision that LAPACK works in."""
-    return single(inexact(x))
+def _lapack_precision(x):
+    """Converts matrices to a precision that LAPACK supports."""
+    return at_least_float32(inexact(x))
 
 
-def _as_given(f, x):
-    """What `f` makes of matrices, in the precision in which they are given."""
+def _in_input_dtype(f, x):
+    """Computes `f(x)` in at least float32 and casts the result to the dtype of `x`."""
     x = inexact(x)
-    return to_dtype(f(single(x)), x._spec.dtype)
+    return to_dtype(f(at_least_float32(x)), x._spec.dtype)
 
 
 # Decompositions
 
 
 def cholesky(a, upper=False):
-    y = _as_given(linalg.cholesky, a)
-    if isinstance(y._array, np.ndarray) and np.isnan(y._array).any():  # compiled code cannot look
+    y = _in_input_dtype(linalg.cholesky, a)
+    if isinstance(y._array, np.ndarray) and np.isnan(y._array).any():  # not under XLA
         raise ValueError(
             "Cholesky decomposition failed. The input might not be a valid positive definite "
             "matrix."
@@ -63,22 +63,22 @@ def cholesky(a, upper=False):
 
 
 def cholesky_inverse(a, upper=False):
-    """The inverse of the matrix of which `a` is the Cholesky factor."""
+    """Computes the inverse of the matrix whose Cholesky factor is `a`."""
 
-    def inverse_of_product(a):
+    def from_cholesky(a):
         unit = Tensor(np.eye(a._spec.shape[-1], dtype=a._spec.dtype))
         inverse = linalg.triangular_solve(a, unit, lower=not upper)
         return matrices.product(inverse, inverse, adjoint_a=not upper, adjoint_b=upper)
 
-    return _as_given(inverse_of_product, a)
+    return _in_input_dtype(from_cholesky, a)
 
 
 def eig(a):
-    return linalg.eig(_full(a))
+    return linalg.eig(_lapack_precision(a))
 
 
 def eigh(a):
-    return linalg.eigh(_full(a))
+    return linalg.eigh(_lapack_precision(a))
 
 
 def qr(x, mode="reduced"):
@@ -87,11 +87,11 @@ def qr(x, mode="reduced"):
             "`mode` argument value not supported. Expected one of {'reduced', 'complete'}. "
             f"Received: mode={mode}"
         )
-    return tuple(linalg.qr(_full(x), full_matrices=mode == "complete"))
+    return tuple(linalg.qr(_lapack_precision(x), full_matrices=mode == "complete"))
 
 
 def svd(x, full_matrices=True, compute_uv=True):
-    x = _full(x)
+    x = _lapack_precision(x)
     if not compute_uv:
         return linalg.svd(x, compute_uv=False)
     s, u, v = linalg.svd(x, full_matrices)
@@ -99,12 +99,12 @@ def svd(x, full_matrices=True, compute_uv=True):
 
 
 def lu_factor(a):
-    """Both triangles in one matrix, and with which row each was swapped, in turn.
+    """Computes the LU factors, packed in one matrix, and the row swapped with each row.
 
-    The rows are put in order first; a square part of the matrix is decomposed, and what lies
-    beside or below it follows from its triangles.
+    It permutes the rows first, factorizes the leading square block and computes the remaining
+    columns or rows by triangular solves.
     """
-    x = _full(a)
+    x = _lapack_precision(a)
     rows, columns = x._spec.shape[-2:]
     pivots, order = apply(decomposition.pivots, (x,))
     x = take_along_axis(x, expand_dims(order, -1), -2)
@@ -114,9 +114,9 @@ def lu_factor(a):
     )
     if rows < columns:
         lower = decomposition.unit_lower_triangle(corner)
-        beside = matrices.block(x, columns=(n, columns))
-        beside = solvers.triangular_solve(lower, beside, lower=True, adjoint=False)
-        return concat(corner, beside, axis=x.ndim - 1), pivots
+        right = matrices.block(x, columns=(n, columns))
+        right = solvers.triangular_solve(lower, right, lower=True, adjoint=False)
+        return concat(corner, right, axis=x.ndim - 1), pivots
     if rows > columns:
         upper = matrices.upper_triangle(corner)
         below = matrices.adjoint(matrices.block(x, rows=(n, rows)))
@@ -125,55 +125,55 @@ def lu_factor(a):
     return corner, pivots
 
 
-# Equations
+# Linear systems
 
 
-def _solved(f, a, b):
-    """What `f` makes of matrices; a vector is a column on the way."""
+def _solve(f, a, b):
+    """Computes `f(a, b)` in at least float32. A vector `b` is passed as a column."""
     a, b = inexact_pair(a, b)
     dtype, vector = a._spec.dtype, b.ndim == a.ndim - 1
-    y = f(single(a), single(expand_dims(b, -1) if vector else b))
+    y = f(at_least_float32(a), at_least_float32(expand_dims(b, -1) if vector else b))
     return to_dtype(squeeze(y, -1) if vector else y, dtype)
 
 
 def solve(a, b):
-    return _solved(linalg.solve, a, b)
+    return _solve(linalg.solve, a, b)
 
 
 def solve_triangular(a, b, lower=False):
-    return _solved(lambda a, b: linalg.triangular_solve(a, b, lower=lower), a, b)
+    return _solve(lambda a, b: linalg.triangular_solve(a, b, lower=lower), a, b)
 
 
 def lstsq(a, b, rcond=None):
-    return _solved(lambda a, b: matrices.product(pinv(a, rcond), b), a, b)
+    return _solve(lambda a, b: matrices.product(pinv(a, rcond), b), a, b)
 
 
 def inv(a):
-    return _as_given(linalg.inv, a)
+    return _in_input_dtype(linalg.inv, a)
 
 
 def pinv(x, rcond=None):
     x = tensor(x)
-    _refuse_vectors(x)
+    _check_rank(x)
 
     def pseudo_inverse(x):
         least = builtins.max(x._spec.shape[-2:]) * np.finfo(x._spec.dtype).eps
         return linalg.pinv(x, float(least) if rcond is None else rcond)
 
-    return _as_given(pseudo_inverse, x)
+    return _in_input_dtype(pseudo_inverse, x)
 
 
 def det(a):
-    return _as_given(linalg.det, a)
+    return _in_input_dtype(linalg.det, a)
 
 
 def matrix_rank(x, tol=None):
-    x = _full(x)
-    _refuse_vectors(x)
+    x = _lapack_precision(x)
+    _check_rank(x)
     return linalg.matrix_rank(x, tol)
 
 
-def _refuse_vectors(x):
+def _check_rank(x):
     if x.ndim < 2:
         raise ValueError(
             f"Expected input to have rank >= 2. Received input with shape {shape_of(x)}."
@@ -185,15 +185,15 @@ def _refuse_vectors(x):
 
 def norm(x, ord=None, axis=None, keepdims=False):
     own = inexact(x)
-    x = single(own)
+    x = at_least_float32(own)
     if axis is None and ord is None:
         y = _euclidean(x, None, keepdims)
     else:
-        over = tuple(axis_of(a, x.ndim, "norm") for a in _axes(axis, x.ndim))
+        over = tuple(canonicalize_axis(a, x.ndim, "norm") for a in _axes(axis, x.ndim))
         if not 1 <= len(over) <= 2:
             raise ValueError(
-                f"norm: ord={ord} is there for vectors and matrices. Received: axis={axis} for "
-                f"shape {shape_of(x)}."
+                f"norm: ord={ord} is defined only for vectors and matrices. Received: axis={axis} "
+                f"for shape {shape_of(x)}."
             )
         y = (_vector_norm if len(over) == 1 else _matrix_norm)(x, ord, over, keepdims)
     return to_dtype(y, own._spec.dtype)
@@ -214,7 +214,7 @@ def _vector_norm(x, ord, over, keepdims):
     if ord is None or ord == 2:
         return _euclidean(x, over, keepdims)
     if isinstance(ord, str):
-        raise ValueError(f"norm: ord={shown(ord)} is not there for vectors.")
+        raise ValueError(f"norm: ord={shown(ord)} is not defined for vectors.")
     size = absolute(x)
     if ord in (np.inf, -np.inf):
         return (max if ord > 0 else min)(size, over, keepdims)
@@ -236,7 +236,7 @@ def _matrix_norm(x, ord, over, keepdims):
         sums = sum(absolute(x), -2 if ord in (1, -1) else -1)
         y = (max if ord > 0 else min)(sums, -1)
     else:
-        raise ValueError(f"norm: ord={shown(ord)} is not there for matrices.")
+        raise ValueError(f"norm: ord={shown(ord)} is not defined for matrices.")
     return expand_dims(y, tuple(sorted(over))) if keepdims else y
 
 
@@ -244,14 +244,14 @@ def _matrix_norm(x, ord, over, keepdims):
 
 
 def jvp(fun, primals, tangents, has_aux=False):
-    """What `fun` returns, and how that changes as its arguments move along `tangents`."""
+    """Returns `fun(*primals)` and its Jacobian-vector product with `tangents`."""
     flat, pack = nest.flatten_with_pack(tuple(primals))
     xs = [identity(tensor(x)) for x in flat]
-    along = [
+    input_tangents = [
         of_dtype(t, x._spec.dtype) for t, x in zip(nest.flatten(tuple(tangents)), xs, strict=True)
     ]
-    with ForwardAccumulator(xs, along) as accumulator:
+    with ForwardAccumulator(xs, input_tangents) as accumulator:
         y = fun(*pack(xs))
         y, *aux = y if has_aux else (y,)
-        change = accumulator.jvp(y, unconnected_gradients="zero")
-    return (y, change, *aux)
+        tangent = accumulator.jvp(y, unconnected_gradients="zero")
+    return (y, tangent, *aux)

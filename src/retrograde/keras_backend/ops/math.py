@@ -1,4 +1,4 @@
-"""The functions behind `keras.ops.math`. Each does what Keras documents under its name."""
+"""Implements `keras.ops.math`. Keras documents the functions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from retrograde.keras_backend.ops._inputs import (
     FLOAT64,
     INT32,
     INT64,
-    axes_of,
+    canonicalize_axes,
     inexact,
     inexact_pair,
-    numbers,
+    numeric,
     of_dtype,
     shape_of,
     tensor,
-    whole,
+    to_int,
 )
 from retrograde.keras_backend.ops.numpy import (
     expand_dims,
@@ -53,35 +53,35 @@ from retrograde.values import dtypes
 # Segments
 
 
-def _segmented(data, segment_ids, num_segments):
-    """The rows, their ids and the number of segments; one more is for the rows left out."""
-    x, ids = numbers(data), tensor(segment_ids)
+def _prepare_segments(data, segment_ids, num_segments):
+    """Returns the data, the ids and the segment count. Ids out of range become the count."""
+    x, ids = numeric(data), tensor(segment_ids)
     if ids._spec.dtype not in (INT32, INT64):
         ids = to_dtype(ids, INT32)
     if num_segments is None:
         last = int(np.asarray(ids).max(initial=-1))
         count = last + 1
     else:
-        count = whole(num_segments)
+        count = to_int(num_segments)
     beyond = Tensor(ids._spec.dtype.type(count))
-    inside = ar.logical_and(ids >= 0, ids < beyond)
-    return x, ar.select(inside, ids, beyond), count
+    in_range = ar.logical_and(ids >= 0, ids < beyond)
+    return x, ar.select(in_range, ids, beyond), count
 
 
-def _first(y, count):
+def _first_rows(y, count):
     rest = tuple((0, n, 1) for n in y._spec.shape[1:])
     return shaping.take_slice(y, where=((0, count, 1), *rest))
 
 
 def segment_sum(data, segment_ids, num_segments=None, sorted=False):
-    x, ids, count = _segmented(data, segment_ids, num_segments)
+    x, ids, count = _prepare_segments(data, segment_ids, num_segments)
     y = scatter_add(x, ids, shape=(count + 1, *x._spec.shape[1:]))
-    return _first(y, count)
+    return _first_rows(y, count)
 
 
 def segment_prod(data, segment_ids, num_segments=None, sorted=False):
-    x, ids, count = _segmented(data, segment_ids, num_segments)
-    return _first(segments.segment_prod(x, ids, num_segments=count + 1), count)
+    x, ids, count = _prepare_segments(data, segment_ids, num_segments)
+    return _first_rows(segments.segment_prod(x, ids, num_segments=count + 1), count)
 
 
 def segment_max(data, segment_ids, num_segments=None, sorted=False):
@@ -93,39 +93,39 @@ def segment_min(data, segment_ids, num_segments=None, sorted=False):
 
 
 def _segment_extreme(primitive, worst, data, segment_ids, num_segments):
-    x, ids, count = _segmented(data, segment_ids, num_segments)
+    x, ids, count = _prepare_segments(data, segment_ids, num_segments)
     dtype = x._spec.dtype
     if dtype in dtypes.INTEGER:
         limits = np.iinfo(dtype)
         worst = limits.min if worst < 0 else limits.max
-    return _first(primitive(x, ids, num_segments=count + 1, empty=worst), count)
+    return _first_rows(primitive(x, ids, num_segments=count + 1, empty=worst), count)
 
 
-# The largest
+# Top k
 
 
 def top_k(x, k, sorted=True):
-    x = numbers(x)
-    places = apply(sorting.top_places, (x,), {"k": whole(k), "dtype": INT32})
-    return take_along_axis(x, places, -1), places
+    x = numeric(x)
+    indices = apply(sorting.top_places, (x,), {"k": to_int(k), "dtype": INT32})
+    return take_along_axis(x, indices, -1), indices
 
 
 def in_top_k(targets, predictions, k):
-    """Whether fewer than `k` classes have a larger prediction than the target; nan is small."""
+    """Returns whether fewer than `k` classes score higher than the target; NaN counts as -Inf."""
     targets, predictions = tensor(targets), inexact(predictions)
     own = take_along_axis(predictions, expand_dims(targets, -1), -1)
     own = ar.select(ar.is_nan(own), Tensor(own._spec.dtype.type(-np.inf)), own)
     larger = sum(to_dtype(predictions > own, INT32), -1)
-    return larger < Tensor(np.int32(whole(k)))
+    return larger < Tensor(np.int32(to_int(k)))
 
 
 def logsumexp(x, axis=None, keepdims=False):
     x = inexact(x)
-    attrs = {"axis": axes_of(axis, x.ndim, "logsumexp"), "keepdims": bool(keepdims)}
+    attrs = {"axis": canonicalize_axes(axis, x.ndim, "logsumexp"), "keepdims": bool(keepdims)}
     return apply(reduction.logsumexp, (x,), attrs)
 
 
-# Distances and functions of each element
+# Elementwise functions and distances
 
 rsqrt = unary(el.rsqrt)
 erf = unary(el.erf)
@@ -134,7 +134,7 @@ erfinv = unary(special.erfinv)
 
 
 def cdist(x, y):
-    """The distances of each row of x from each row of y. Where it is 0, so is its gradient."""
+    """Computes the pairwise distances of rows. The gradient of a zero distance is 0."""
     x, y = inexact_pair(x, y)
     if x.ndim < 2 or y.ndim < 2:
         raise ValueError("`cdist` inputs must have rank >= 2")
@@ -142,15 +142,15 @@ def cdist(x, y):
         raise ValueError("Last dimension of inputs to `cdist` must match")
     difference = expand_dims(x, -2) - expand_dims(y, -3)
     squares = sum(difference * difference, -1)
-    apart = squares > 0
-    return ar.mask(el.sqrt(ar.select(apart, squares, ones_like(squares))), apart)
+    is_positive = squares > 0
+    return ar.mask(el.sqrt(ar.select(is_positive, squares, ones_like(squares))), is_positive)
 
 
 def logdet(x):
     return slogdet(x)[1]
 
 
-# Fourier transforms, of pairs of real and imaginary parts
+# Fourier transforms of (real, imaginary) pairs
 
 
 def _get_complex_tensor_from_tuple(x):
@@ -173,41 +173,41 @@ def _get_complex_tensor_from_tuple(x):
 
 
 def _parts(y, dtype=None):
-    """The real and the imaginary part, in the dtype of what was transformed if that is half."""
+    """Returns the real and imaginary parts, cast to `dtype` if it is given."""
     parts = real(y), imag(y)
     return parts if dtype is None else tuple(to_dtype(part, dtype) for part in parts)
 
 
-def _transformed(primitive, x, rank, length=None):
-    """The transform along the last axes, each of its own length unless one is given."""
+def _transform(primitive, x, rank, length=None):
+    """Transforms the last `rank` axes. `length` replaces the size of the axis."""
     axes = tuple(range(x.ndim - rank, x.ndim))
     lengths = tuple(x._spec.shape[axis] for axis in axes) if length is None else (length,)
     return apply(primitive, (x,), {"axes": axes, "lengths": lengths, "norm": "backward"})
 
 
 def fft(x):
-    return _parts(_transformed(fourier.fft, _get_complex_tensor_from_tuple(x), 1))
+    return _parts(_transform(fourier.fft, _get_complex_tensor_from_tuple(x), 1))
 
 
 def fft2(x):
-    return _parts(_transformed(fourier.fft, _get_complex_tensor_from_tuple(x), 2))
+    return _parts(_transform(fourier.fft, _get_complex_tensor_from_tuple(x), 2))
 
 
 def ifft2(x):
-    return _parts(_transformed(fourier.ifft, _get_complex_tensor_from_tuple(x), 2))
+    return _parts(_transform(fourier.ifft, _get_complex_tensor_from_tuple(x), 2))
 
 
 def rfft(x, fft_length=None):
     x = inexact(x)
-    length = None if fft_length is None else whole(fft_length)
+    length = None if fft_length is None else to_int(fft_length)
     wide = x if x._spec.dtype in fourier.REAL else to_dtype(x, FLOAT32)
-    return _parts(_transformed(fourier.rfft, wide, 1, length), x._spec.dtype)
+    return _parts(_transform(fourier.rfft, wide, 1, length), x._spec.dtype)
 
 
 def irfft(x, fft_length=None):
     spectrum = _get_complex_tensor_from_tuple(x)
-    length = 2 * (spectrum._spec.shape[-1] - 1) if fft_length is None else whole(fft_length)
-    return to_dtype(_transformed(fourier.irfft, spectrum, 1, length), tensor(x[0])._spec.dtype)
+    length = 2 * (spectrum._spec.shape[-1] - 1) if fft_length is None else to_int(fft_length)
+    return to_dtype(_transform(fourier.irfft, spectrum, 1, length), tensor(x[0])._spec.dtype)
 
 
 # Sequences
@@ -221,7 +221,7 @@ def extract_sequences(x, sequence_length, sequence_stride):
 
 
 def _window(window, sequence_length, fft_length, dtype):
-    """The window as a vector of `fft_length`, with zeros around it."""
+    """Returns the window zero-padded to `fft_length`."""
     if window is None:
         return Tensor(np.ones(fft_length, dtype))
     if isinstance(window, str):
@@ -230,9 +230,9 @@ def _window(window, sequence_length, fft_length, dtype):
                 'If a string is passed to `window`, it must be one of `"hann"`, `"hamming"`. '
                 f"Received: window={window}"
             )
-        middle, slope = (0.5, 0.5) if window == "hann" else (0.54, 0.46)
-        turns = 2 * np.pi * np.arange(sequence_length) / sequence_length
-        window = middle - slope * np.cos(turns) if sequence_length > 1 else np.ones(1)
+        offset, amplitude = (0.5, 0.5) if window == "hann" else (0.54, 0.46)
+        angles = 2 * np.pi * np.arange(sequence_length) / sequence_length
+        window = offset - amplitude * np.cos(angles) if sequence_length > 1 else np.ones(1)
     w = of_dtype(window, dtype)
     if shape_of(w) != (sequence_length,):
         raise ValueError(
@@ -261,17 +261,17 @@ def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=
         margin = fft_length // 2
         x = pad(x, [(0, 0)] * (x.ndim - 1) + [(margin, margin)], mode="reflect")
     frames = extract_sequences(x, fft_length, sequence_stride)
-    return _parts(_transformed(fourier.rfft, frames * w, 1))
+    return _parts(_transform(fourier.rfft, frames * w, 1))
 
 
 def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="hann", center=True):
-    """The signal of which the spectrum is that of frames; where few of them overlap, it fades."""
+    """Reconstructs a signal from its STFT. The ends fade where fewer frames overlap."""
     spectrum = _get_complex_tensor_from_tuple(x)
     if spectrum.ndim < 2:
         raise ValueError(
             f"Input `x` must have at least 2 dimensions. Received shape: {shape_of(spectrum)}"
         )
-    frames = _transformed(fourier.irfft, spectrum, 1, fft_length)
+    frames = _transform(fourier.irfft, spectrum, 1, fft_length)
     if window is not None:
         w = _window(window, sequence_length, fft_length, frames._spec.dtype)
         frames = frames * ar.divide_no_nan(w, _overlapping_squares(w, sequence_stride))
@@ -283,7 +283,7 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
 
 
 def _overlapping_squares(window, step):
-    """The squares of a window, added to those of all others that lie over it, a step apart each."""
+    """Sums the squares of the window with those of the windows that overlap it."""
     n = window._spec.shape[0]
     count = -(-n // step)
     squares = reshape(pad(window * window, [(0, count * step - n)]), (count, step))

@@ -1,15 +1,18 @@
-"""The functions behind `keras.ops.image`."""
+"""Implements `keras.ops.image`."""
 
-from retrograde.keras_backend.ops.image.colours import hsv_to_rgb, rgb_to_grayscale, rgb_to_hsv
+from retrograde.keras_backend.ops.image.color import hsv_to_rgb, rgb_to_grayscale, rgb_to_hsv
 from retrograde.keras_backend.ops.image.filters import gaussian_blur, sobel_edges
-from retrograde.keras_backend.ops.image.resizing import (
+from retrograde.keras_backend.ops.image.interpolation import (
+    MAP_COORDINATES_FILL_MODES,
+    map_coordinates,
+)
+from retrograde.keras_backend.ops.image.resize import (
     RESIZE_INTERPOLATIONS,
     SCALE_AND_TRANSLATE_METHODS,
     resize,
     scale_and_translate,
 )
-from retrograde.keras_backend.ops.image.sampling import MAP_COORDINATES_FILL_MODES, map_coordinates
-from retrograde.keras_backend.ops.image.transforming import (
+from retrograde.keras_backend.ops.image.transforms import (
     AFFINE_TRANSFORM_FILL_MODES,
     AFFINE_TRANSFORM_INTERPOLATIONS,
     affine_transform,

@@ -1,4 +1,4 @@
-"""What the functions of this package make of their images."""
+"""Normalizes the image arguments of this package."""
 
 from keras.src.backend.config import standardize_data_format
 
@@ -23,11 +23,11 @@ class Images:
         self.axes = (ndim - 2, ndim - 1) if self.channels_first else (ndim - 3, ndim - 2)
 
     def batch(self):
-        """The images as `(batch, height, width, channels)`."""
+        """Returns the images as `(batch, height, width, channels)`."""
         x = self.x if len(self.shape) == 4 else reshape(self.x, shape=(1, *self.shape))
         return transpose(x, perm=(0, 2, 3, 1)) if self.channels_first else x
 
-    def as_given(self, y):
-        """A tensor `(batch, height, width, channels)`, the way the images were given."""
+    def restore_format(self, y):
+        """Converts `(batch, height, width, channels)` to the rank and data format of the input."""
         y = transpose(y, perm=(0, 3, 1, 2)) if self.channels_first else y
         return y if len(self.shape) == 4 else reshape(y, shape=y._spec.shape[1:])

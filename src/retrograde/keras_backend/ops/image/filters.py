@@ -1,4 +1,4 @@
-"""Filters that slide over images."""
+"""Convolution filters for images."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.image._resampling_weights import sobel_weights
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops._inputs import inexact, single
+from retrograde.keras_backend.ops._inputs import at_least_float32, inexact
 from retrograde.keras_backend.ops.image._inputs import Images
 from retrograde.ops import convolution, reduction
 from retrograde.ops import elementary as el
@@ -16,19 +16,19 @@ from retrograde.ops.shaping import broadcast_to, reshape, stack
 
 
 def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None):
-    """Images blurred by windows of `kernel_size`, width and height; beyond the edges is black."""
+    """Blurs images with a Gaussian of `kernel_size`, (width, height), and zero padding."""
     images = Images(images, data_format)
     dtype = images.x.dtype.name
-    x = single(inexact(images.batch()))
+    x = at_least_float32(inexact(images.batch()))
     size = [int(n) for n in np.asarray(kernel_size)]
     sigma = convert_to_tensor(sigma, x.dtype.name)
     for axis, which in ((0, 1), (1, 0)):
-        x = _blurred(x, axis, size[which], sigma[which])
-    return images.as_given(cast(x, dtype))
+        x = _blur(x, axis, size[which], sigma[which])
+    return images.restore_format(cast(x, dtype))
 
 
-def _blurred(x, axis, size, sigma):
-    """`x` blurred along one axis of space."""
+def _blur(x, axis, size, sigma):
+    """Blurs `x` along one spatial axis."""
     distance = Tensor((np.arange(size) - (size - 1) / 2).astype(x._spec.dtype)) / sigma
     weights = apply(el.exp, (distance * distance * -0.5,))
     weights = weights / apply(reduction.sum, (weights,), {"axis": (0,), "keepdims": False})
@@ -45,7 +45,7 @@ def _blurred(x, axis, size, sigma):
 
 
 def sobel_edges(images, data_format=None):
-    """How images change downwards and to the right, along a new last axis."""
+    """Computes the vertical and horizontal Sobel gradients, stacked on a new last axis."""
     images = Images(images, data_format)
     height, width = images.axes
     edges = []

@@ -1,4 +1,4 @@
-"""The functions behind `keras.ops.nn`."""
+"""Implements `keras.ops.nn`."""
 
 from retrograde.keras_backend.ops.nn.activations import (
     celu,
@@ -36,6 +36,7 @@ from retrograde.keras_backend.ops.nn.convolutions import (
     depthwise_conv,
     separable_conv,
 )
+from retrograde.keras_backend.ops.nn.ctc import ctc_decode, ctc_loss
 from retrograde.keras_backend.ops.nn.losses import (
     binary_crossentropy,
     categorical_crossentropy,
@@ -44,7 +45,7 @@ from retrograde.keras_backend.ops.nn.losses import (
     psnr,
     sparse_categorical_crossentropy,
 )
-from retrograde.keras_backend.ops.nn.normalisation import batch_normalization, moments
+from retrograde.keras_backend.ops.nn.normalization import batch_normalization, moments
 from retrograde.keras_backend.ops.nn.patches import depth_to_space, fold, space_to_depth, unfold
 from retrograde.keras_backend.ops.nn.pooling import (
     adaptive_average_pool,
@@ -52,4 +53,3 @@ from retrograde.keras_backend.ops.nn.pooling import (
     average_pool,
     max_pool,
 )
-from retrograde.keras_backend.ops.nn.sequences import ctc_decode, ctc_loss

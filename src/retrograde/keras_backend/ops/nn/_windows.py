@@ -1,4 +1,4 @@
-"""Windows over the axes between the batch and the channels, as Keras describes them."""
+"""Spatial inputs and windows in Keras's conventions."""
 
 from keras.src.backend.config import standardize_data_format
 
@@ -6,7 +6,7 @@ from retrograde.nn._windows import padded_windows
 from retrograde.ops.shaping import transpose
 
 
-class Space:
+class SpatialInput:
     """A tensor `(batch, *space, channels)`, or with the channels second."""
 
     def __init__(self, x, data_format):
@@ -20,29 +20,29 @@ class Space:
         else:
             self.channels, self.sizes = self.shape[-1], self.shape[1:-1]
 
-    def to_last(self):
-        """The tensor with its channels last."""
+    def channels_last(self):
+        """Returns the tensor with its channels last."""
         if not self.channels_first:
             return self.x
         return transpose(self.x, perm=(0, *range(2, self.ndim + 2), 1))
 
-    def from_last(self, y):
-        """A tensor with its channels last, in the format of this one."""
+    def restore_format(self, y):
+        """Converts a channels-last tensor to the data format of the input."""
         if not self.channels_first:
             return y
         return transpose(y, perm=(0, self.ndim + 1, *range(1, self.ndim + 1)))
 
-    def along_axes(self, value):
-        """One number for each axis of space, from one for all or one for each."""
+    def per_axis(self, value):
+        """Returns one integer per spatial axis, from a single integer or a sequence."""
         if isinstance(value, (list, tuple)):
             value = tuple(int(n) for n in value)
             return value * self.ndim if len(value) == 1 else value
         return (int(value),) * self.ndim
 
     def windows(self, size, strides, padding, dilations=1):
-        """The windows of `size` over space; `padding` is "valid" or "same"."""
+        """Returns the windows of `size` over the spatial axes; `padding` is "valid" or "same"."""
         name = padding.upper()
         if name not in ("VALID", "SAME"):
             raise ValueError(f"Invalid padding '{padding}', must be 'same' or 'valid'.")
-        size, strides, dilations = map(self.along_axes, (size, strides, dilations))
+        size, strides, dilations = map(self.per_axis, (size, strides, dilations))
         return padded_windows(name, self.sizes, size, strides, dilations)

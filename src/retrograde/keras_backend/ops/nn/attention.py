@@ -1,4 +1,4 @@
-"""Attention."""
+"""Dot-product attention."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops._inputs import promoted, single
+from retrograde.keras_backend.ops._inputs import at_least_float32, promote
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import normalization
 from retrograde.ops.contraction import matmul
@@ -26,14 +26,14 @@ def dot_product_attention(
     flash_attention=None,
     attn_logits_soft_cap=None,
 ):
-    """Sums of `value`, weighed by how well each `query` fits each `key`.
+    """Computes scaled dot-product attention.
 
-    All have axes for batch, time, heads and features; several heads of queries may share one of
-    keys and values. The weights are computed in float32 or better.
+    Inputs have shape `(batch, time, heads, features)`. Several query heads may share one head of
+    keys and values. The softmax is computed in float32 or float64.
     """
     if flash_attention:
         raise ValueError("Flash attention is not supported with the retrograde backend.")
-    query, key, value = promoted(query, key, value)
+    query, key, value = promote(query, key, value)
     if query.ndim != 4:
         raise ValueError(
             f"`dot_product_attention` only supports 4D inputs. Received: query.shape={query.shape},"
@@ -43,34 +43,34 @@ def dot_product_attention(
     scale = 1 / math.sqrt(key.shape[-1]) if scale is None else scale
     query, key, value = (transpose(x, perm=_HEADS_SECOND) for x in (query, key, value))
     shape = (*query._spec.shape[:3], key.shape[2])
-    query = _by_heads(query, key.shape[1])
+    query = _group_heads(query, key.shape[1])
     logits = reshape(apply(matmul, (query, key), {"transpose_b": True}), shape=shape)
-    logits = single(logits) * scale
+    logits = at_least_float32(logits) * scale
     wide = logits.dtype.name
     if bias is not None:
         logits = logits + convert_to_tensor(bias, wide)
-    allowed = _allowed(mask, is_causal, logits._spec.shape[-2:])
-    if allowed is not None:
-        never = convert_to_tensor(-0.7 * float(np.finfo(np.float32).max), wide)
-        logits = apply(ar.select, (allowed, logits, never))
+    mask = _combined_mask(mask, is_causal, logits._spec.shape[-2:])
+    if mask is not None:
+        masked_value = convert_to_tensor(-0.7 * float(np.finfo(np.float32).max), wide)
+        logits = apply(ar.select, (mask, logits, masked_value))
     weights = apply(normalization.softmax, (logits,), {"axis": 3})
-    weights = _by_heads(cast(weights, dtype), value.shape[1])
+    weights = _group_heads(cast(weights, dtype), value.shape[1])
     y = reshape(apply(matmul, (weights, value)), shape=(*shape[:3], value.shape[3]))
     return transpose(y, perm=_HEADS_SECOND)
 
 
-def _by_heads(x, heads):
-    """`x` with `heads` heads: those of it that share one are laid end to end."""
-    batch, own, time, features = x._spec.shape
-    if own == heads:
+def _group_heads(x, kv_heads):
+    """Concatenates along time the query heads that share one of the `kv_heads`."""
+    batch, query_heads, time, features = x._spec.shape
+    if query_heads == kv_heads:
         return x
-    return reshape(x, shape=(batch, heads, own // heads * time, features))
+    return reshape(x, shape=(batch, kv_heads, query_heads // kv_heads * time, features))
 
 
-def _allowed(mask, is_causal, shape):
-    """What each query may attend to, or `None` if it may attend to all."""
-    allowed = None if mask is None else cast(mask, "bool")
+def _combined_mask(mask, is_causal, shape):
+    """Returns `mask` combined with the causal mask, or `None` if there is neither."""
+    mask = None if mask is None else cast(mask, "bool")
     if not is_causal:
-        return allowed
+        return mask
     causal = convert_to_tensor(np.tril(np.ones(shape, bool)))
-    return causal if allowed is None else apply(ar.logical_and, (allowed, causal))
+    return causal if mask is None else apply(ar.logical_and, (mask, causal))

@@ -1,4 +1,4 @@
-"""Cross entropies, classes written out, and the likeness of images."""
+"""Cross-entropy losses, one-hot and multi-hot encodings, and PSNR."""
 
 import math
 import warnings
@@ -7,7 +7,7 @@ from keras.src.backend.config import epsilon
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
-from retrograde.keras_backend.ops._inputs import axis_of, inexact, promoted
+from retrograde.keras_backend.ops._inputs import canonicalize_axis, inexact, promote
 from retrograde.nn.losses import sigmoid_cross_entropy_with_logits
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
@@ -15,10 +15,11 @@ from retrograde.ops import indexing, normalization, reduction
 from retrograde.ops.shaping import reshape, transpose
 
 
-def _logits_of(output, from_logits, function, activation):
-    """`output`, or what it is the softmax or sigmoid of; and whether these are logits.
+def _recover_logits(output, from_logits, function, activation):
+    """Returns the logits of `output` if they are known, and whether the result is logits.
 
-    Keras's activations leave a note of it. Losses of logits neither overflow nor need clipping.
+    Keras's activations store their logits in `_keras_logits`. Losses of logits neither overflow
+    nor need clipping.
     """
     logits = getattr(output, "_keras_logits", None)
     if logits is None:
@@ -32,13 +33,13 @@ def _logits_of(output, from_logits, function, activation):
     return inexact(logits), True
 
 
-def _clipped(p):
-    """Probabilities that are neither 0 nor 1."""
-    least, most = (convert_to_tensor(v, p.dtype.name) for v in (epsilon(), 1 - epsilon()))
-    return apply(ar.minimum, (apply(ar.maximum, (p, least)), most))
+def _clip(p):
+    """Clips probabilities to [epsilon, 1 - epsilon]."""
+    low, high = (convert_to_tensor(v, p.dtype.name) for v in (epsilon(), 1 - epsilon()))
+    return apply(ar.minimum, (apply(ar.maximum, (p, low)), high))
 
 
-def _same_shape(target, output):
+def _check_same_shape(target, output):
     if target._spec.shape != output._spec.shape:
         raise ValueError(
             "Arguments `target` and `output` must have the same shape. Received: "
@@ -46,102 +47,108 @@ def _same_shape(target, output):
         )
 
 
-def _total(x, axis, keepdims=False):
+def _sum(x, axis, keepdims=False):
     return apply(reduction.sum, (x,), {"axis": (axis,), "keepdims": keepdims})
 
 
-def _last(x, axis):
-    """`x` with `axis` moved to the end."""
+def _move_axis_last(x, axis):
+    """Moves `axis` to the end."""
     if axis == x.ndim - 1:
         return x
     return transpose(x, perm=(*(i for i in range(x.ndim) if i != axis), axis))
 
 
 def categorical_crossentropy(target, output, from_logits=False, axis=-1):
-    """The cross entropy of `target` and `output`, distributions along `axis`."""
-    target, shown = convert_to_tensor(target), convert_to_tensor(output)
-    _same_shape(target, shown)
+    """Computes the cross-entropy of distributions along `axis`."""
+    target, predictions = convert_to_tensor(target), convert_to_tensor(output)
+    _check_same_shape(target, predictions)
     if not target.ndim:
         raise ValueError(
             "Arguments `target` and `output` must be at least rank 1. Received: "
-            f"target.shape={target.shape}, output.shape={shown.shape}"
+            f"target.shape={target.shape}, output.shape={predictions.shape}"
         )
-    output, from_logits = _logits_of(shown, from_logits, "categorical_crossentropy", "softmax")
-    axis = axis_of(axis, output.ndim, "categorical_crossentropy")
+    output, from_logits = _recover_logits(
+        predictions, from_logits, "categorical_crossentropy", "softmax"
+    )
+    axis = canonicalize_axis(axis, output.ndim, "categorical_crossentropy")
     target = cast(target, output.dtype.name)
     if from_logits:
-        pair = _last(target, axis), _last(output, axis)
+        pair = _move_axis_last(target, axis), _move_axis_last(output, axis)
         return apply(normalization.softmax_cross_entropy, pair)
-    p = _clipped(output / _total(output, axis, keepdims=True))
-    return -_total(target * apply(el.log, (p,)), axis)
+    p = _clip(output / _sum(output, axis, keepdims=True))
+    return -_sum(target * apply(el.log, (p,)), axis)
 
 
 def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
-    """The cross entropy of `target`, one class each, and `output`, distributions."""
-    shown = convert_to_tensor(output)
+    """Computes the cross-entropy of integer classes `target` and distributions `output`."""
+    predictions = convert_to_tensor(output)
     target = cast(target, "int64")
-    if not shown.ndim:
+    if not predictions.ndim:
         raise ValueError(
-            f"Argument `output` must be at least rank 1. Received: output.shape={shown.shape}"
+            f"Argument `output` must be at least rank 1. Received: output.shape={predictions.shape}"
         )
-    if target.ndim == shown.ndim and target.shape[-1] == 1:
+    if target.ndim == predictions.ndim and target.shape[-1] == 1:
         target = reshape(target, shape=target._spec.shape[:-1])
-    if target._spec.shape != shown._spec.shape[:-1]:
+    if target._spec.shape != predictions._spec.shape[:-1]:
         raise ValueError(
             "Arguments `target` and `output` must have the same shape up until the last "
-            f"dimension: target.shape={target.shape}, output.shape={shown.shape}"
+            f"dimension: target.shape={target.shape}, output.shape={predictions.shape}"
         )
-    output, from_logits = _logits_of(
-        shown, from_logits, "sparse_categorical_crossentropy", "softmax"
+    output, from_logits = _recover_logits(
+        predictions, from_logits, "sparse_categorical_crossentropy", "softmax"
     )
-    axis = axis_of(axis, output.ndim, "sparse_categorical_crossentropy")
+    axis = canonicalize_axis(axis, output.ndim, "sparse_categorical_crossentropy")
     if not from_logits:
-        output = apply(el.log, (_clipped(output / _total(output, axis, keepdims=True)),))
-    return apply(normalization.sparse_softmax_cross_entropy, (target, _last(output, axis)))
+        output = apply(el.log, (_clip(output / _sum(output, axis, keepdims=True)),))
+    return apply(
+        normalization.sparse_softmax_cross_entropy, (target, _move_axis_last(output, axis))
+    )
 
 
 def binary_crossentropy(target, output, from_logits=False):
-    """The cross entropy of `target`, between 0 and 1, and the probabilities `output`."""
-    target, shown = convert_to_tensor(target), convert_to_tensor(output)
-    _same_shape(target, shown)
-    output, from_logits = _logits_of(shown, from_logits, "binary_crossentropy", "sigmoid")
+    """Computes the cross-entropy of `target`, in [0, 1], and the probabilities `output`."""
+    target, predictions = convert_to_tensor(target), convert_to_tensor(output)
+    _check_same_shape(target, predictions)
+    output, from_logits = _recover_logits(
+        predictions, from_logits, "binary_crossentropy", "sigmoid"
+    )
     target = cast(target, output.dtype.name)
     if from_logits:
         return sigmoid_cross_entropy_with_logits(target, output)
-    p = _clipped(output)
+    p = _clip(output)
     return -(target * apply(el.log, (p,)) + (1 - target) * apply(el.log, (1 - p,)))
 
 
 def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
-    """Ones at the classes `x` along a new axis, else zeros; no class below 0 has a one."""
+    """Returns one-hot encodings along a new axis; negative classes become all zeros."""
     if sparse:
         raise ValueError("Unsupported value `sparse=True` with the retrograde backend")
     x = convert_to_tensor(x)
     x = x if x.dtype.is_integer else cast(x, "int64")
     attrs = {"depth": int(num_classes), "dtype": numpy_dtype(dtype or "float32")}
     y = apply(indexing.one_hot, (x,), attrs)
-    axis = axis_of(axis, y.ndim, "one_hot")
+    axis = canonicalize_axis(axis, y.ndim, "one_hot")
     if axis == y.ndim - 1:
         return y
     return transpose(y, perm=(*range(axis), y.ndim - 1, *range(axis, y.ndim - 1)))
 
 
 def multi_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
-    """Ones at all classes in a row of `x`, else zeros."""
+    """Returns the multi-hot encoding of each row of `x`."""
     x = convert_to_tensor(x)
     y = one_hot(cast(x, "int32"), num_classes, axis, "int32", sparse)
-    over = {"axis": (1 if x.ndim > 1 else 0,), "keepdims": False}
-    return cast(apply(reduction.max, (y,), over), dtype or "float32")
+    attrs = {"axis": (1 if x.ndim > 1 else 0,), "keepdims": False}
+    return cast(apply(reduction.max, (y,), attrs), dtype or "float32")
 
 
 def psnr(x1, x2, max_val):
-    """The peak signal-to-noise ratio of two images whose values reach up to `max_val`."""
-    x1, x2 = promoted(x1, x2)
+    """Computes the peak signal-to-noise ratio of two images with maximum value `max_val`."""
+    x1, x2 = promote(x1, x2)
     if x1._spec.shape != x2._spec.shape:
         raise ValueError(f"Input shapes {x1.shape} and {x2.shape} must match for PSNR calculation.")
     x1, x2 = inexact(x1), inexact(x2)
     squares = apply(ar.squared_difference, (x1, x2))
-    everywhere = {"axis": tuple(range(x1.ndim)), "keepdims": False}
+    all_axes = {"axis": tuple(range(x1.ndim)), "keepdims": False}
     peak = apply(el.log, (convert_to_tensor(max_val, x1.dtype.name),))
-    error = apply(el.log, (apply(reduction.mean, (squares,), everywhere),))
+    error = apply(el.log, (apply(reduction.mean, (squares,), all_axes),))
     return (peak * 20 - error * 10) / math.log(10)

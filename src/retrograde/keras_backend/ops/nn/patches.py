@@ -1,4 +1,4 @@
-"""Patches of images, and cells traded for channels."""
+"""Patch extraction, and reordering between space and depth."""
 
 from keras.src.backend.config import standardize_data_format
 
@@ -19,9 +19,9 @@ def _windows(kernel_size, dilation, padding, stride):
 
 
 def unfold(x, kernel_size, dilation=1, padding=0, stride=1):
-    """What each window over images `(batch, channels, height, width)` sees.
+    """Extracts the sliding windows of images `(batch, channels, height, width)`.
 
-    The result is `(batch, channels * taps, windows)`.
+    The result has shape `(batch, channels * kernel_height * kernel_width, windows)`.
     """
     x = convert_to_tensor(x)
     windows = _windows(kernel_size, dilation, padding, stride)
@@ -33,7 +33,7 @@ def unfold(x, kernel_size, dilation=1, padding=0, stride=1):
 
 
 def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """The transpose of `unfold`: windows laid where they were and added up."""
+    """Sums windows into an image at their positions; the transpose of `unfold`."""
     x = convert_to_tensor(x)
     space = _pair(output_size)
     windows = _windows(kernel_size, dilation, padding, stride)
@@ -46,7 +46,7 @@ def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
 
 
 def space_to_depth(x, block_size, data_format="channels_last"):
-    """Blocks of cells, each made the channels of one cell."""
+    """Moves each block of pixels into the channels of one pixel."""
     x, n = convert_to_tensor(x), block_size
     if standardize_data_format(data_format) == "channels_first":
         batch, channels, height, width = x._spec.shape
@@ -61,7 +61,7 @@ def space_to_depth(x, block_size, data_format="channels_last"):
 
 
 def depth_to_space(x, block_size, data_format="channels_last"):
-    """The inverse of `space_to_depth`."""
+    """Computes the inverse of `space_to_depth`."""
     x, n = convert_to_tensor(x), block_size
     if standardize_data_format(data_format) == "channels_first":
         batch, depth, rows, columns = x._spec.shape

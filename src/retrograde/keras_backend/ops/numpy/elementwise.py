@@ -1,8 +1,8 @@
-"""Functions of each element: arithmetic, order, rounding, powers, angles, complex numbers, bits."""
+"""Elementwise functions."""
 
 from __future__ import annotations
 
-import math as numbers_math
+import math as python_math
 
 import numpy as np
 
@@ -19,13 +19,13 @@ from retrograde.keras_backend.ops._inputs import (
     common_dtype,
     inexact,
     inexact_pair,
-    number_pair,
-    numbers,
+    numeric,
+    numeric_pair,
     of_dtype,
     pair,
-    promoted,
+    promote,
     tensor,
-    whole,
+    to_int,
 )
 from retrograde.numpy_functions import elementwise as shared
 from retrograde.numpy_functions import shaping
@@ -33,13 +33,13 @@ from retrograde.numpy_functions.elementwise import is_bool, numeric_or_logical
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import powers, special
-from retrograde.ops._families import conj as conjugated
+from retrograde.ops._families import conj as conj_primitive
 from retrograde.ops.casting import identity, to_dtype
 from retrograde.values import dtypes
 
 
 def _wide_inexact(x):
-    """`x` as floats or complex numbers; int64 as float64."""
+    """Converts `x` to a floating-point or complex tensor; int64 becomes float64."""
     x = tensor(x)
     return to_dtype(x, FLOAT64) if x._spec.dtype == INT64 else inexact(x)
 
@@ -49,7 +49,7 @@ def _wide_inexact_pair(x1, x2):
     return _wide_inexact(x1), _wide_inexact(x2)
 
 
-def _scaled(x, factor):
+def _scale(x, factor):
     return x * Tensor(x._spec.dtype.type(factor))
 
 
@@ -60,11 +60,11 @@ subtract = binary(ar.subtract)
 multiply = binary(ar.multiply)
 divide = true_divide = binary(ar.divide, inexact_pair)
 divide_no_nan = binary(ar.divide_no_nan, inexact_pair)
-mod = binary(ar.mod, number_pair)
-fmod = binary(ar.truncate_mod, number_pair)
+mod = binary(ar.mod, numeric_pair)
+fmod = binary(ar.truncate_mod, numeric_pair)
 gcd = binary(ar.gcd)
 lcm = binary(ar.lcm)
-square = unary(ar.square, numbers)
+square = unary(ar.square, numeric)
 
 
 def floor_divide(x1, x2):
@@ -85,22 +85,22 @@ def reciprocal(x):
     x = tensor(x)
     if x._spec.dtype in dtypes.INEXACT:
         return apply(ar.reciprocal, (x,))
-    x = numbers(x)
+    x = numeric(x)
     return apply(ar.truncate_divide, (tf.ones_like(x), x))
 
 
-# Order and rounding
+# Comparison of values, and rounding
 
 maximum = binary(ar.maximum)
 minimum = binary(ar.minimum)
-signbit = unary(ar.sign_bit, numbers)
+signbit = unary(ar.sign_bit, numeric)
 floor = unary(el.floor)
 ceil = unary(el.ceil)
 nextafter = binary(special.nextafter, inexact_pair)
 
 
-def _past_nan(extreme, x1, x2):
-    """The extreme of two values; where one is NaN, the other."""
+def _ignoring_nan(extreme, x1, x2):
+    """Computes the maximum or minimum; where one value is NaN, returns the other."""
     x1, x2 = pair(x1, x2)
     y = extreme(x1, x2)
     if x1._spec.dtype not in dtypes.FLOATING:
@@ -110,16 +110,16 @@ def _past_nan(extreme, x1, x2):
 
 
 def fmax(x1, x2):
-    return _past_nan(maximum, x1, x2)
+    return _ignoring_nan(maximum, x1, x2)
 
 
 def fmin(x1, x2):
-    return _past_nan(minimum, x1, x2)
+    return _ignoring_nan(minimum, x1, x2)
 
 
 def clip(x, x_min, x_max):
-    """Within bounds; if the lower bound exceeds the upper one, the upper one counts."""
-    x = numbers(x)
+    """Clips `x` to bounds. If the lower bound exceeds the upper one, the upper one wins."""
+    x = numeric(x)
     own = x._spec.dtype
     for bound, extreme in ((x_min, ar.maximum), (x_max, ar.minimum)):
         if bound is not None:
@@ -157,9 +157,9 @@ def round(x, decimals=0):
     x = tensor(x)
     if x._spec.dtype in dtypes.INEXACT:
         return shared.around(x, decimals) if decimals else apply(el.round_, (x,))
-    if whole(decimals) >= 0:
-        return identity(numbers(x))
-    return to_dtype(shared.around(to_dtype(x, FLOAT64), decimals), numbers(x)._spec.dtype)
+    if to_int(decimals) >= 0:
+        return identity(numeric(x))
+    return to_dtype(shared.around(to_dtype(x, FLOAT64), decimals), numeric(x)._spec.dtype)
 
 
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
@@ -183,7 +183,7 @@ copy = unary(identity, tensor)
 
 # Powers, exponentials and logarithms
 
-power = binary(ar.power, number_pair)
+power = binary(ar.power, numeric_pair)
 sqrt = unary(el.sqrt)
 cbrt = unary(powers.cube_root, _wide_inexact)
 hypot = binary(powers.hypot, _wide_inexact_pair)
@@ -218,7 +218,7 @@ def i0(x):
     return apply(special.bessel_i, (_wide_inexact(x),), {"order": 0})
 
 
-# Angles and hyperbolic functions
+# Trigonometric and hyperbolic functions
 
 sin = unary(el.sin)
 cos = unary(el.cos)
@@ -240,11 +240,11 @@ def sinc(x):
 
 
 def deg2rad(x):
-    return _scaled(_wide_inexact(x), numbers_math.pi / 180)
+    return _scale(_wide_inexact(x), python_math.pi / 180)
 
 
 def rad2deg(x):
-    return _scaled(_wide_inexact(x), 180 / numbers_math.pi)
+    return _scale(_wide_inexact(x), 180 / python_math.pi)
 
 
 # Complex numbers
@@ -262,7 +262,7 @@ def imag(x):
 
 def conjugate(x):
     x = tensor(x)
-    return conjugated(x) if x._spec.dtype in dtypes.COMPLEX else identity(x)
+    return conj_primitive(x) if x._spec.dtype in dtypes.COMPLEX else identity(x)
 
 
 conj = conjugate
@@ -272,7 +272,7 @@ def angle(x):
     return math.angle(inexact(x))
 
 
-# Bits, whose arguments Keras names otherwise than those of other functions
+# Bitwise functions. Keras names their arguments `x` and `y`.
 
 
 def bitwise_and(x, y):
@@ -295,27 +295,27 @@ bitwise_not = bitwise_invert
 
 
 def bitwise_left_shift(x, y):
-    return apply(ar.left_shift, number_pair(x, y))
+    return apply(ar.left_shift, numeric_pair(x, y))
 
 
 left_shift = bitwise_left_shift
 
 
 def bitwise_right_shift(x, y):
-    return apply(ar.right_shift, number_pair(x, y))
+    return apply(ar.right_shift, numeric_pair(x, y))
 
 
 right_shift = bitwise_right_shift
 
 
-# Comparing, and what is true of an element
+# Comparisons and predicates
 
 equal = binary(ar.equal)
 not_equal = binary(ar.not_equal)
-greater = binary(ar.greater, number_pair)
-greater_equal = binary(ar.greater_equal, number_pair)
-less = binary(ar.less, number_pair)
-less_equal = binary(ar.less_equal, number_pair)
+greater = binary(ar.greater, numeric_pair)
+greater_equal = binary(ar.greater_equal, numeric_pair)
+less = binary(ar.less, numeric_pair)
+less_equal = binary(ar.less_equal, numeric_pair)
 logical_and = binary(ar.logical_and, boolean_pair)
 logical_or = binary(ar.logical_or, boolean_pair)
 logical_xor = binary(ar.logical_xor, boolean_pair)
@@ -344,10 +344,10 @@ def isreal(x):
 
 
 def isclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """Whether the distance is at most `atol + rtol * |x2|`; infinities are close to themselves."""
+    """Returns whether `|x1 - x2| <= atol + rtol * |x2|`. Equal infinities are close."""
     x1, x2 = inexact_pair(x1, x2)
     size = absolute(x2)
-    limit = of_dtype(atol, size._spec.dtype) + _scaled(size, rtol)
+    limit = of_dtype(atol, size._spec.dtype) + _scale(size, rtol)
     near = ar.logical_and(absolute(x1 - x2) <= limit, isfinite(x2))
     near = ar.logical_or(near, ar.equal(x1, x2))
     if equal_nan:
@@ -355,9 +355,9 @@ def isclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
     return near
 
 
-# Choosing
+# Selection
 
 
 def select(condlist, choicelist, default=0):
-    y, *choices = promoted(default, *choicelist)
+    y, *choices = promote(default, *choicelist)
     return shaping.select([booleans(condition) for condition in condlist], choices, y)

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, and what is made of such."""
+"""Products of vectors and matrices, correlation, differences and integration."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from retrograde.keras_backend.ops._inputs import (
     FLOAT64,
     INT32,
     INT64,
-    axis_of,
+    at_least_float32,
+    canonicalize_axis,
     inexact,
-    numbers,
+    numeric,
     of_dtype,
     pair,
-    promoted,
-    single,
+    promote,
     tensor,
-    whole,
+    to_int,
 )
+from retrograde.keras_backend.ops.numpy.manipulation import flip, moveaxis, pad, ravel, reshape
 from retrograde.keras_backend.ops.numpy.reductions import mean, sum
-from retrograde.keras_backend.ops.numpy.shaping import flip, moveaxis, pad, ravel, reshape
 from retrograde.numpy_functions import products as shared
 from retrograde.numpy_functions.elementwise import diff as shared_diff
 from retrograde.numpy_functions.elementwise import neighbors
@@ -41,11 +41,11 @@ _INT8 = np.dtype(np.int8)
 
 
 def _factors(*xs):
-    """Tensors of one dtype in which to multiply and add up; int8 as int32, and bool too."""
-    given = [tensor(x) for x in xs]
-    xs = promoted(*given)
+    """Promotes the factors; int8 and bool become int32. Returns them and the result dtype."""
+    tensors = [tensor(x) for x in xs]
+    xs = promote(*tensors)
     dtype = xs[0]._spec.dtype
-    if dtype == _INT8 and all(x._spec.dtype == _INT8 for x in given):
+    if dtype == _INT8 and all(x._spec.dtype == _INT8 for x in tensors):
         dtype = INT32
         xs = [to_dtype(x, dtype) for x in xs]
     return ([to_dtype(x, INT32) for x in xs] if dtype == BOOL else xs), dtype
@@ -59,29 +59,29 @@ def matmul(x1, x2):
     return to_dtype(shared.matmul(x1, x2), dtype)
 
 
-def _multiplied(function, x1, x2, *args):
-    """The product of values of one dtype, which it has, too; int8 as well."""
+def _multiply(function, x1, x2, *args):
+    """Computes the product in the promoted dtype of the factors."""
     x1, x2 = pair(x1, x2)
-    return to_dtype(function(numbers(x1), numbers(x2), *args), x1._spec.dtype)
+    return to_dtype(function(numeric(x1), numeric(x2), *args), x1._spec.dtype)
 
 
-def _product(function):
-    return lambda x1, x2: _multiplied(function, x1, x2)
+def _binary_product(function):
+    return lambda x1, x2: _multiply(function, x1, x2)
 
 
-dot = _product(shared.dot)
-inner = _product(shared.inner)
-outer = _product(shared.outer)
-vdot = _product(shared.vdot)
-kron = _product(shared.kron)
+dot = _binary_product(shared.dot)
+inner = _binary_product(shared.inner)
+outer = _binary_product(shared.outer)
+vdot = _binary_product(shared.vdot)
+kron = _binary_product(shared.kron)
 
 
 def tensordot(x1, x2, axes=2):
-    return _multiplied(linalg.tensordot, x1, x2, axes)
+    return _multiply(linalg.tensordot, x1, x2, axes)
 
 
 def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    return _multiplied(shared.cross, x1, x2, axisa, axisb, axisc, axis)
+    return _multiply(shared.cross, x1, x2, axisa, axisb, axisc, axis)
 
 
 def einsum(subscripts, *operands, **kwargs):
@@ -90,12 +90,12 @@ def einsum(subscripts, *operands, **kwargs):
     return to_dtype(linalg.einsum(subscripts, *xs, optimize=optimize), dtype)
 
 
-# What is made of products
+# Functions built on products
 
 
 def correlate(x1, x2, mode="valid"):
-    """The products of one vector with the parts of the other under it, as it slides along."""
-    x1, x2 = promoted(x1, x2)
+    """Computes the cross-correlation of two vectors."""
+    x1, x2 = promote(x1, x2)
     dtype = x1._spec.dtype
     if dtype not in dtypes.INEXACT:
         dtype = FLOAT64 if dtype == INT64 else FLOAT32
@@ -118,40 +118,40 @@ def correlate(x1, x2, mode="valid"):
 
 
 def corrcoef(x):
-    """The correlation of each row with each other."""
-    own = tensor(x)
-    own = to_dtype(own, FLOAT64) if own._spec.dtype == INT64 else inexact(own)
-    x = single(own)
+    """Computes the correlation matrix of the rows."""
+    x_in = tensor(x)
+    x_in = to_dtype(x_in, FLOAT64) if x_in._spec.dtype == INT64 else inexact(x_in)
+    x = at_least_float32(x_in)
     rows = x if x.ndim > 1 else reshape(x, (1, -1))
     rows = rows - mean(rows, 1, True)
     length = sqrt(sum(rows * rows, 1, True))
     y = product(rows, rows, transpose_b=True) / length / reshape(length, (1, -1))
-    return to_dtype(y if x.ndim > 1 else reshape(y, ()), own._spec.dtype)
+    return to_dtype(y if x.ndim > 1 else reshape(y, ()), x_in._spec.dtype)
 
 
 def diff(a, n=1, axis=-1):
-    return shared_diff(tensor(a), whole(n), whole(axis))
+    return shared_diff(tensor(a), to_int(n), to_int(axis))
 
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """The area under a curve through the points `y`, at the places `x` or `dx` apart."""
+    """Integrates `y` with the trapezoidal rule; the points are at `x`, or `dx` apart."""
     y = inexact(y)
-    at = axis_of(axis, y.ndim, "trapezoid")
-    y = moveaxis(y, at, -1)
+    axis = canonicalize_axis(axis, y.ndim, "trapezoid")
+    y = moveaxis(y, axis, -1)
     if x is None:
         width = of_dtype(dx, y._spec.dtype)
     else:
         x = of_dtype(x, y._spec.dtype)
-        width = shared_diff(x if x.ndim == 1 else moveaxis(x, at, -1))
+        width = shared_diff(x if x.ndim == 1 else moveaxis(x, axis, -1))
     left, right = neighbors(y, y.ndim - 1)
     return sum((left + right) * width, -1) * Tensor(y._spec.dtype.type(0.5))
 
 
 def vander(x, N=None, increasing=False):
-    """The powers of the elements, those of each in a row, the highest first."""
-    own = tensor(x)
-    y = shared_vander(inexact(own), None if N is None else whole(N), increasing)
-    return to_dtype(y, own._spec.dtype)
+    """Computes the Vandermonde matrix: the powers of each element in a row."""
+    x_in = tensor(x)
+    y = shared_vander(inexact(x_in), None if N is None else to_int(N), increasing)
+    return to_dtype(y, x_in._spec.dtype)
 
 
 def slogdet(x):

@@ -1,8 +1,8 @@
-"""Sums, means, extremes and their relatives, over some axes or over all; running sums."""
+"""Reductions and cumulative sums and products."""
 
 from __future__ import annotations
 
-import math as numbers_math
+import math as python_math
 
 import numpy as np
 
@@ -11,21 +11,26 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
     INT32,
-    axes_of,
-    axis_of,
+    at_least_float32,
     booleans,
+    canonicalize_axes,
+    canonicalize_axis,
     inexact,
-    numbers,
+    numeric,
     numpy_dtype,
     of_dtype,
     pair,
     shape_of,
-    single,
-    summed_dtype,
+    sum_dtype,
     tensor,
 )
 from retrograde.keras_backend.ops.numpy.elementwise import isclose, maximum, minimum
-from retrograde.keras_backend.ops.numpy.shaping import broadcast_to, expand_dims, ravel, reshape
+from retrograde.keras_backend.ops.numpy.manipulation import (
+    broadcast_to,
+    expand_dims,
+    ravel,
+    reshape,
+)
 from retrograde.numpy_functions.elementwise import OF_BOOLEANS, is_bool, without_nan
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import reduction, scan
@@ -33,40 +38,40 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import sqrt
 from retrograde.values import dtypes
 
-# The most common attributes, for all axes, are made once.
+# Attributes of reductions over all axes, the most common case.
 _ALL_AXES = [{"axis": tuple(range(ndim)), "keepdims": False} for ndim in range(8)]
 
 
-def _reduced(primitive, x, axis, keepdims):
+def _reduce(primitive, x, axis, keepdims):
     ndim = x._spec.ndim
     if axis is None and not keepdims and ndim < len(_ALL_AXES):
         return apply(primitive, (x,), _ALL_AXES[ndim])
-    attrs = {"axis": axes_of(axis, ndim, primitive.name), "keepdims": bool(keepdims)}
+    attrs = {"axis": canonicalize_axes(axis, ndim, primitive.name), "keepdims": bool(keepdims)}
     return apply(primitive, (x,), attrs)
 
 
 def _reduction(primitive, convert):
-    """Returns the function that reduces its argument, converted."""
-    return lambda x, axis=None, keepdims=False: _reduced(primitive, convert(x), axis, keepdims)
+    """Returns a function that converts its argument and reduces it."""
+    return lambda x, axis=None, keepdims=False: _reduce(primitive, convert(x), axis, keepdims)
 
 
 # Sums and products
 
 
-def _to_add_up(x):
+def _for_sum(x):
     x = tensor(x)
-    return to_dtype(x, summed_dtype(x._spec.dtype))
+    return to_dtype(x, sum_dtype(x._spec.dtype))
 
 
-sum = _reduction(reduction.sum, _to_add_up)
+sum = _reduction(reduction.sum, _for_sum)
 mean = _reduction(reduction.mean, inexact)
 any = _reduction(reduction.any, booleans)
 all = _reduction(reduction.all, booleans)
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
-    x = _to_add_up(x) if dtype is None else of_dtype(x, numpy_dtype(dtype))
-    return _reduced(reduction.prod, x, axis, keepdims)
+    x = _for_sum(x) if dtype is None else of_dtype(x, numpy_dtype(dtype))
+    return _reduce(reduction.prod, x, axis, keepdims)
 
 
 def count_nonzero(x, axis=None):
@@ -82,12 +87,12 @@ def allclose(x1, x2, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 def var(x, axis=None, keepdims=False):
     x = inexact(x)
-    return to_dtype(math.reduce_variance(single(x), _axes(axis), keepdims), x._spec.dtype)
+    return to_dtype(math.reduce_variance(at_least_float32(x), _axes(axis), keepdims), x._spec.dtype)
 
 
 def std(x, axis=None, keepdims=False):
     x = inexact(x)
-    return to_dtype(math.reduce_std(single(x), _axes(axis), keepdims), x._spec.dtype)
+    return to_dtype(math.reduce_std(at_least_float32(x), _axes(axis), keepdims), x._spec.dtype)
 
 
 def _axes(axis):
@@ -99,8 +104,8 @@ def average(x, axis=None, weights=None):
         return mean(x, axis)
     x, w = (inexact(v) for v in pair(x, weights))
     if w.ndim == 1 != x.ndim:
-        at = axis_of(axis, x.ndim, "average")
-        w = reshape(w, tuple(-1 if i == at else 1 for i in range(x.ndim)))
+        axis = canonicalize_axis(axis, x.ndim, "average")
+        w = reshape(w, tuple(-1 if i == axis else 1 for i in range(x.ndim)))
     w = broadcast_to(w, shape_of(x))
     return sum(x * w, axis) / sum(w, axis)
 
@@ -120,16 +125,16 @@ def min(x, axis=None, keepdims=False, initial=None):
     return _extreme(reduction.min, minimum, x, axis, keepdims, initial)
 
 
-def _extreme(primitive, of_two, x, axis, keepdims, initial):
+def _extreme(primitive, binary, x, axis, keepdims, initial):
     x = tensor(x)
-    over = axes_of(axis, x.ndim, primitive.name)
-    if initial is None and not numbers_math.prod(x._spec.shape[a] for a in over):
+    axes = canonicalize_axes(axis, x.ndim, primitive.name)
+    if initial is None and not python_math.prod(x._spec.shape[a] for a in axes):
         raise ValueError(
-            f"{primitive.name}: there are no elements to choose from in shape {shape_of(x)}, and "
-            "no `initial` value."
+            f"{primitive.name}: cannot reduce zero elements, shape {shape_of(x)}, without an "
+            "`initial` value."
         )
-    y = _reduced(OF_BOOLEANS[primitive] if is_bool(x) else primitive, x, over, keepdims)
-    return y if initial is None else of_two(y, of_dtype(initial, y._spec.dtype))
+    y = _reduce(OF_BOOLEANS[primitive] if is_bool(x) else primitive, x, axes, keepdims)
+    return y if initial is None else binary(y, of_dtype(initial, y._spec.dtype))
 
 
 def amax(x, axis=None, keepdims=False):
@@ -141,25 +146,27 @@ def amin(x, axis=None, keepdims=False):
 
 
 def argmax(x, axis=None, keepdims=False):
-    return _place(reduction.argmax, x, axis, keepdims)
+    return _arg_extreme(reduction.argmax, x, axis, keepdims)
 
 
 def argmin(x, axis=None, keepdims=False):
-    return _place(reduction.argmin, x, axis, keepdims)
+    return _arg_extreme(reduction.argmin, x, axis, keepdims)
 
 
-def _place(primitive, x, axis, keepdims):
+def _arg_extreme(primitive, x, axis, keepdims):
     x = tensor(x)
     ndim = x.ndim
     if axis is None:
         x, axis = ravel(x), 0
-    y = apply(primitive, (x,), {"axis": axis_of(axis, x.ndim, primitive.name), "dtype": INT32})
+    y = apply(
+        primitive, (x,), {"axis": canonicalize_axis(axis, x.ndim, primitive.name), "dtype": INT32}
+    )
     if not keepdims:
         return y
     return expand_dims(y, axis) if y.ndim else reshape(y, (1,) * ndim)
 
 
-# Without NaN
+# Reductions that ignore NaN
 
 
 def nansum(x, axis=None, keepdims=False):
@@ -171,24 +178,24 @@ def nanprod(x, axis=None, keepdims=False):
 
 
 def nanmean(x, axis=None, keepdims=False):
-    y, missing = without_nan(tensor(x), 0)
-    if missing is None:
+    y, is_nan = without_nan(tensor(x), 0)
+    if is_nan is None:
         return mean(y, axis, keepdims)
-    return sum(y, axis, keepdims) / _count(y, missing, axis, keepdims)
+    return sum(y, axis, keepdims) / _count(y, is_nan, axis, keepdims)
 
 
-def _count(x, missing, axis, keepdims):
-    """How many are not missing, in the dtype of `x`."""
-    present = to_dtype(ar.logical_not(missing), x._spec.dtype)
+def _count(x, is_nan, axis, keepdims):
+    """Counts the elements that are not NaN, in the dtype of `x`."""
+    present = to_dtype(ar.logical_not(is_nan), x._spec.dtype)
     return sum(present, axis, keepdims)
 
 
 def nanvar(x, axis=None, keepdims=False):
     x = inexact(x)
-    y, missing = without_nan(single(x), 0)
-    count = _count(y, missing, axis, True)
+    y, is_nan = without_nan(at_least_float32(x), 0)
+    count = _count(y, is_nan, axis, True)
     distance = y - sum(y, axis, True) / count
-    squares = ar.mask(distance * distance, ar.logical_not(missing))
+    squares = ar.mask(distance * distance, ar.logical_not(is_nan))
     if not keepdims:
         count = reshape(count, shape_of(sum(y, axis)))
     return to_dtype(sum(squares, axis, keepdims) / count, x._spec.dtype)
@@ -196,7 +203,7 @@ def nanvar(x, axis=None, keepdims=False):
 
 def nanstd(x, axis=None, keepdims=False):
     x = inexact(x)
-    return to_dtype(sqrt(nanvar(single(x), axis, keepdims)), x._spec.dtype)
+    return to_dtype(sqrt(nanvar(at_least_float32(x), axis, keepdims)), x._spec.dtype)
 
 
 def nanmax(x, axis=None, keepdims=False):
@@ -207,48 +214,50 @@ def nanmin(x, axis=None, keepdims=False):
     return _nan_extreme(min, np.inf, x, axis, keepdims)
 
 
-def _nan_extreme(extreme, worst, x, axis, keepdims):
-    y, missing = without_nan(tensor(x), worst)
+def _nan_extreme(extreme, fill, x, axis, keepdims):
+    y, is_nan = without_nan(tensor(x), fill)
     result = extreme(y, axis, keepdims)
-    if missing is None:
+    if is_nan is None:
         return result
     nan = Tensor(y._spec.dtype.type(np.nan))
-    return ar.select(all(missing, axis, keepdims), nan, result)
+    return ar.select(all(is_nan, axis, keepdims), nan, result)
 
 
 def nanargmax(x, axis=None, keepdims=False):
-    return _nan_place(argmax, x, axis, keepdims)
+    return _nan_arg_extreme(argmax, x, axis, keepdims)
 
 
 def nanargmin(x, axis=None, keepdims=False):
-    return _nan_place(argmin, x, axis, keepdims)
+    return _nan_arg_extreme(argmin, x, axis, keepdims)
 
 
-def _nan_place(place, x, axis, keepdims):
-    """The place of an extreme, for which NaN never counts; -1 where there is nothing else."""
+def _nan_arg_extreme(arg_extreme, x, axis, keepdims):
+    """Returns the index of an extreme, ignoring NaN, or -1 if all elements are NaN."""
     x = tensor(x)
-    y = place(x, axis, keepdims)
+    y = arg_extreme(x, axis, keepdims)
     if x._spec.dtype not in dtypes.INEXACT:
         return y
     return ar.select(all(ar.is_nan(x), axis, keepdims), Tensor(np.int32(-1)), y)
 
 
-# Running along one axis
+# Cumulative reductions
 
 
-def _running(primitive, x, axis, dtype, **attrs):
-    x = numbers(x) if dtype is None else of_dtype(x, numpy_dtype(dtype))
+def _cumulative(primitive, x, axis, dtype, **attrs):
+    x = numeric(x) if dtype is None else of_dtype(x, numpy_dtype(dtype))
     if axis is None:
         x, axis = ravel(x), 0
-    return apply(primitive, (x,), {"axis": axis_of(axis, x.ndim, primitive.name), **attrs})
+    return apply(
+        primitive, (x,), {"axis": canonicalize_axis(axis, x.ndim, primitive.name), **attrs}
+    )
 
 
 def cumsum(x, axis=None, dtype=None):
-    return _running(scan.cumsum, x, axis, dtype, exclusive=False, reverse=False)
+    return _cumulative(scan.cumsum, x, axis, dtype, exclusive=False, reverse=False)
 
 
 def cumprod(x, axis=None, dtype=None):
-    return _running(scan.cumprod, x, axis, dtype)
+    return _cumulative(scan.cumprod, x, axis, dtype)
 
 
 def nancumsum(x, axis=None, dtype=None):

@@ -1,10 +1,15 @@
-"""Moments, and what is normalised by them."""
+"""Moments and batch normalization."""
 
 import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops._inputs import axes_of, axis_of, inexact, single
+from retrograde.keras_backend.ops._inputs import (
+    at_least_float32,
+    canonicalize_axes,
+    canonicalize_axis,
+    inexact,
+)
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops import reduction
@@ -12,34 +17,34 @@ from retrograde.ops.shaping import reshape
 
 
 def moments(x, axes, keepdims=False, synchronized=False):
-    """The mean and the variance over `axes`, computed in float32 for those of half precision."""
+    """Computes the mean and variance over `axes`, in float32 for half-precision inputs."""
     if synchronized:
         raise NotImplementedError(
             "Argument synchronized=True is not supported with the retrograde backend."
         )
-    given = inexact(x)
-    dtype, x = given.dtype.name, single(given)
-    axis = axes_of(axes, x.ndim, "moments")
-    over = {"axis": axis, "keepdims": True}
-    mean = apply(reduction.mean, (x,), over)
-    variance = apply(reduction.mean, (apply(ar.squared_difference, (x, mean)),), over)
+    x_in = inexact(x)
+    dtype, x = x_in.dtype.name, at_least_float32(x_in)
+    axis = canonicalize_axes(axes, x.ndim, "moments")
+    attrs = {"axis": axis, "keepdims": True}
+    mean = apply(reduction.mean, (x,), attrs)
+    variance = apply(reduction.mean, (apply(ar.squared_difference, (x, mean)),), attrs)
     if not keepdims:
         shape = tuple(n for i, n in enumerate(x._spec.shape) if i not in axis)
         mean, variance = reshape(mean, shape=shape), reshape(variance, shape=shape)
-    if dtype == "float16":  # rather its largest number than infinity
-        mean, variance = _within_float16(mean), _within_float16(variance)
+    if dtype == "float16":  # avoid overflow to Inf
+        mean, variance = _clip_to_float16(mean), _clip_to_float16(variance)
     return cast(mean, dtype), cast(variance, dtype)
 
 
-def _within_float16(x):
-    most = convert_to_tensor(float(np.finfo(np.float16).max), "float32")
-    return apply(ar.minimum, (apply(ar.maximum, (x, -most)), most))
+def _clip_to_float16(x):
+    limit = convert_to_tensor(float(np.finfo(np.float16).max), "float32")
+    return apply(ar.minimum, (apply(ar.maximum, (x, -limit)), limit))
 
 
 def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilon=1e-3):
-    """`x` less `mean`, over the square root of `variance`; times `scale`, plus `offset`."""
+    """Computes `(x - mean) / sqrt(variance + epsilon) * scale + offset`."""
     x = convert_to_tensor(x)
-    axis = axis_of(axis, x.ndim, "batch_normalization")
+    axis = canonicalize_axis(axis, x.ndim, "batch_normalization")
     shape = tuple(n if i == axis else 1 for i, n in enumerate(x._spec.shape))
 
     def along_axis(value):

@@ -1,20 +1,20 @@
-"""Images turned, sheared, put in perspective or distorted."""
+"""Affine, perspective and elastic transforms of images."""
 
 import numpy as np
 from keras.src.random.seed_generator import draw_seed
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops._inputs import inexact, promoted, single
+from retrograde.keras_backend.ops._inputs import at_least_float32, inexact, promote
 from retrograde.keras_backend.ops.image._inputs import Images
 from retrograde.keras_backend.ops.image.filters import gaussian_blur
-from retrograde.keras_backend.ops.image.sampling import sampled
+from retrograde.keras_backend.ops.image.interpolation import interpolate
 from retrograde.linalg import solve
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.random_numbers import random_normal
 from retrograde.ops.shaping import concat, reshape, stack, unstack
 
-AFFINE_TRANSFORM_INTERPOLATIONS = {"nearest": 0, "bilinear": 1}  # the order of each
+AFFINE_TRANSFORM_INTERPOLATIONS = {"nearest": 0, "bilinear": 1}  # interpolation orders
 AFFINE_TRANSFORM_FILL_MODES = {"constant", "nearest", "wrap", "mirror", "reflect"}
 
 
@@ -39,7 +39,7 @@ def affine_transform(
     fill_value=0,
     data_format=None,
 ):
-    """Images whose pixel at x, y is that at `(a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k`.
+    """Maps output pixel (x, y) to input `((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k)`.
 
     `transform` holds `a0, a1, a2, b0, b1, b2, c0, c1`, and `k` is `c0 x + c1 y + 1`.
     """
@@ -53,25 +53,25 @@ def affine_transform(
         )
     if transform.ndim == 1:
         transform = reshape(transform, shape=(1, transform.shape[0]))
-    return _projected(images, transform, interpolation, fill_mode, fill_value)
+    return _project(images, transform, interpolation, fill_mode, fill_value)
 
 
-def _projected(images, transform, interpolation, fill_mode, fill_value):
+def _project(images, transform, interpolation, fill_mode, fill_value):
     x = images.batch()
     rows, columns = _grid(x)
-    numbers = unstack(cast(transform, rows.dtype.name), axis=1)
+    parameters = unstack(cast(transform, rows.dtype.name), axis=1)
     a0, a1, a2, b0, b1, b2, c0, c1 = (
-        reshape(number, shape=(*number._spec.shape, 1, 1)) for number in numbers
+        reshape(parameter, shape=(*parameter._spec.shape, 1, 1)) for parameter in parameters
     )
     k = c0 * columns + c1 * rows + 1
-    across = (a0 * columns + a1 * rows + a2) / k
-    down = (b0 * columns + b1 * rows + b2) / k
+    source_x = (a0 * columns + a1 * rows + a2) / k
+    source_y = (b0 * columns + b1 * rows + b2) / k
     order = AFFINE_TRANSFORM_INTERPOLATIONS[interpolation]
-    return images.as_given(sampled(x, [down, across], order, fill_mode, fill_value))
+    return images.restore_format(interpolate(x, [source_y, source_x], order, fill_mode, fill_value))
 
 
 def _grid(x):
-    """The row and the column of each pixel, so that they broadcast, in float32 or float64."""
+    """Returns broadcastable row and column indices in float32 or float64."""
     _, height, width, _ = x._spec.shape
     dtype = "float64" if x.dtype.name == "float64" else "float32"
     rows, columns = np.arange(height)[:, None], np.arange(width)[None]
@@ -81,7 +81,7 @@ def _grid(x):
 def perspective_transform(
     images, start_points, end_points, interpolation="bilinear", fill_value=0, data_format=None
 ):
-    """Images in which the corners `start_points` have moved to `end_points`."""
+    """Applies the perspective transform that moves the corners `start_points` to `end_points`."""
     _check(interpolation)
     images = Images(images, data_format)
     start, end = convert_to_tensor(start_points), convert_to_tensor(end_points)
@@ -99,25 +99,25 @@ def perspective_transform(
     if start.ndim == 2:
         start, end = (reshape(points, shape=(1, 4, 2)) for points in (start, end))
     transform = compute_homography_matrix(start, end)
-    return _projected(images, transform, interpolation, "constant", fill_value)
+    return _project(images, transform, interpolation, "constant", fill_value)
 
 
 def compute_homography_matrix(start_points, end_points):
-    """The eight numbers of the projection that takes `end_points` to `start_points`.
+    """Computes the eight parameters of the projection from `end_points` to `start_points`.
 
-    Each pair of points gives two linear equations for them.
+    Each pair of points gives two linear equations.
     """
-    start, end = (inexact(points) for points in promoted(start_points, end_points))
+    start, end = (inexact(points) for points in promote(start_points, end_points))
     dtype = start.dtype.name
-    start, end = single(start), single(end)
+    start, end = at_least_float32(start), at_least_float32(end)
     batch = start.shape[0]
-    one = concat(end, ones_like(end[:, :, :1]), axis=2)
-    none = zeros_like(one)
-    across = concat(one, none, -end * start[:, :, :1], axis=2)
-    down = concat(none, one, -end * start[:, :, 1:], axis=2)
-    matrix = reshape(stack(across, down, axis=2), shape=(batch, 8, 8))
-    numbers = solve(matrix, reshape(start, shape=(batch, 8, 1)))
-    return cast(reshape(numbers, shape=(batch, 8)), dtype)
+    homogeneous = concat(end, ones_like(end[:, :, :1]), axis=2)
+    zeros = zeros_like(homogeneous)
+    x_equations = concat(homogeneous, zeros, -end * start[:, :, :1], axis=2)
+    y_equations = concat(zeros, homogeneous, -end * start[:, :, 1:], axis=2)
+    matrix = reshape(stack(x_equations, y_equations, axis=2), shape=(batch, 8, 8))
+    parameters = solve(matrix, reshape(start, shape=(batch, 8, 1)))
+    return cast(reshape(parameters, shape=(batch, 8)), dtype)
 
 
 def elastic_transform(
@@ -130,9 +130,9 @@ def elastic_transform(
     seed=None,
     data_format=None,
 ):
-    """Images whose pixels have moved at random, neighbours alike.
+    """Displaces pixels by a smooth random field.
 
-    `sigma` is how far neighbours move alike, `alpha` how far they move.
+    `sigma` is the smoothness of the field, `alpha` the scale of the displacements.
     """
     _check(interpolation, fill_mode)
     images = Images(images, data_format)
@@ -144,8 +144,8 @@ def elastic_transform(
     attrs = {"shape": (batch, height, width, 2), "dtype": rows._spec.dtype}
     noise = apply(random_normal, (draw_seed(seed),), attrs) * sigma
     noise = gaussian_blur(noise, (size, size), (sigma, sigma), "channels_last")
-    across, down = unstack(noise * convert_to_tensor(alpha, noise.dtype.name), axis=3)
+    dx, dy = unstack(noise * convert_to_tensor(alpha, noise.dtype.name), axis=3)
     order = AFFINE_TRANSFORM_INTERPOLATIONS[interpolation]
-    return images.as_given(
-        sampled(x, [rows + down, columns + across], order, fill_mode, fill_value)
+    return images.restore_format(
+        interpolate(x, [rows + dy, columns + dx], order, fill_mode, fill_value)
     )

@@ -1,4 +1,4 @@
-"""What programs written for `tf.keras` look for in Keras, and Keras 3 by itself does not have."""
+"""Adds to Keras 3 what programs written for `tf.keras` expect."""
 
 import types
 
@@ -17,24 +17,24 @@ from retrograde.keras_backend import gradients, saving
 from retrograde.summary import _events
 
 
-def make(view):
-    """Puts them there. `view` is what is `tf.keras`."""
-    view.saving = keras.saving  # where guides take `register_keras_serializable` from
-    # These modules use TensorFlow where it is installed, whatever the backend. Ours has the names.
+def patch_keras(tf_keras):
+    """Patches Keras. `tf_keras` is the module that is `tf.keras`."""
+    tf_keras.saving = keras.saving  # guides use `tf.keras.saving.register_keras_serializable`
+    # These modules use TensorFlow with every backend. Retrograde has the names that they use.
     legacy_backend.tf = legacy_layers.tf = retrograde
-    serialization_lib.tf = rng_utils.tf = _Ours(retrograde, available=True)
-    summaries = _Ours(retrograde.summary, scalar=_scalar)
+    serialization_lib.tf = rng_utils.tf = _ModuleProxy(retrograde, available=True)
+    summaries = _ModuleProxy(retrograde.summary, scalar=_scalar)
     tensorboard.TensorBoard.summary = property(lambda _: summaries)
     tensorboard.keras_model_summary = keras_model_summary
     LossScaleOptimizer.get_scaled_loss = get_scaled_loss
     LossScaleOptimizer.get_unscaled_gradients = get_unscaled_gradients
-    LossScaleOptimizer.apply = _applying(LossScaleOptimizer.apply)
-    gradients.prepare_in_optimizers()
+    LossScaleOptimizer.apply = _wrap_apply(LossScaleOptimizer.apply)
+    gradients.patch_optimizers()
     saving.make_atomic()
 
 
-class _Ours(types.SimpleNamespace):
-    """A module of ours, with a few names in place of its own."""
+class _ModuleProxy(types.SimpleNamespace):
+    """A module with some names replaced."""
 
     def __init__(self, module, **names):
         super().__init__(_module=module, **names)
@@ -44,46 +44,45 @@ class _Ours(types.SimpleNamespace):
 
 
 def _scalar(name, data, step=None, description=None):
-    """`summary.scalar` for steps of any dtype: Keras counts in int32."""
+    """Writes a scalar summary. Accepts steps of any dtype: Keras's steps are int32."""
     return retrograde.summary.scalar(name, data, None if step is None else int(step), description)
 
 
 def keras_model_summary(name, data, step=None):
-    """Writes the layers of a model down for TensorBoard to draw. Returns whether it did."""
+    """Writes a model's graph for TensorBoard. Returns whether it was written."""
     metadata = _events.plugin_metadata("graph_keras_model", None, b"1")
     with retrograde.summary.experimental.summary_scope(name) as (tag, _):
         return retrograde.summary.write(tag, data.to_json(), step, metadata)
 
 
 def get_scaled_loss(self, loss):
-    """The loss, or a function that returns it, times the present scale."""
+    """Returns the loss, or a function that returns it, multiplied by the current scale."""
     if callable(loss):
         return lambda: self.scale_loss(loss())
     return self.scale_loss(loss)
 
 
 def get_unscaled_gradients(self, grads):
-    """The gradients of a scaled loss, divided by the present scale.
+    """Divides the gradients of a scaled loss by the current scale.
 
-    The next `apply_gradients` takes what it is given for such gradients, and does not divide them
-    once more.
+    The next `apply_gradients` expects unscaled gradients and does not divide them again.
     """
     self._has_unscaled = True
     scale = _scale(self)
     return [None if g is None else ops.divide(whole(g), scale) for g in grads]
 
 
-def _applying(apply):
-    """`apply`, which divides gradients itself: those that are divided already go back first."""
+def _wrap_apply(apply):
+    """Wraps `apply`, which unscales gradients: scales those that are unscaled already."""
 
-    def apply_scaled(self, grads, trainable_variables=None):
+    def apply_unscaled(self, grads, trainable_variables=None):
         if getattr(self, "_has_unscaled", False):
             self._has_unscaled = False
             scale = _scale(self)
             grads = [None if g is None else ops.multiply(whole(g), scale) for g in grads]
         return apply(self, grads, trainable_variables)
 
-    return apply_scaled
+    return apply_unscaled
 
 
 def _scale(optimizer):

@@ -1,4 +1,4 @@
-"""Other shapes and orders of axes; joining, cutting, repeating, padding, turning."""
+"""Array manipulation: reshaping, transposing, joining, splitting, tiling, padding, flipping."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import retrograde as tf
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
-    axes_of,
-    axis_of,
+    canonicalize_axes,
+    canonicalize_axis,
     numpy_dtype,
     of_dtype,
-    promoted,
+    promote,
     shape_of,
-    summed_dtype,
+    sum_dtype,
     tensor,
-    whole,
-    wholes,
+    to_int,
+    to_ints,
 )
 from retrograde.numpy_functions import shaping as shared
 from retrograde.ops import matrices, reduction, shaping
@@ -46,11 +46,11 @@ def size(x):
 
 
 def reshape(x, newshape):
-    x, shape = tensor(x), wholes(newshape)
+    x, shape = tensor(x), to_ints(newshape)
     if -1 in shape:
         known = -math.prod(shape)
         if shape.count(-1) > 1 or not known or x._spec.size % known:
-            return tf.reshape(x, shape)  # which says what is wrong
+            return tf.reshape(x, shape)  # raises the error
         shape = tuple([x._spec.size // known if n == -1 else n for n in shape])
     return apply(shaping.reshape, (x,), {"shape": shape})
 
@@ -62,11 +62,11 @@ def ravel(x):
 
 def expand_dims(x, axis):
     x = tensor(x)
-    axes = wholes(axis)
+    axes = to_ints(axis)
     count = x.ndim + len(axes)
-    added = axes_of(axes, count, "expand_dims")
+    added = canonicalize_axes(axes, count, "expand_dims")
     if len(set(added)) < len(axes):
-        raise ValueError(f"expand_dims: an axis is named twice in {axis}.")
+        raise ValueError(f"expand_dims: axes must be unique. Received: {axis}.")
     sizes = iter(x._spec.shape)
     shape = tuple(1 if i in added else next(sizes) for i in range(count))
     return shaping.reshape(x, shape=shape)
@@ -76,15 +76,15 @@ def squeeze(x, axis=None):
     x = tensor(x)
     shape = x._spec.shape
     if axis is None:
-        gone = [i for i, n in enumerate(shape) if n == 1]
+        removed = [i for i, n in enumerate(shape) if n == 1]
     else:
-        gone = axes_of(axis, x.ndim, "squeeze")
-        if any(shape[i] != 1 for i in gone):
+        removed = canonicalize_axes(axis, x.ndim, "squeeze")
+        if any(shape[i] != 1 for i in removed):
             raise ValueError(
-                f"squeeze: axes {axis} of shape {tuple(shape)} cannot be left out. Expected them "
-                "to have size 1."
+                f"squeeze: axes {axis} of shape {tuple(shape)} cannot be removed: their sizes are "
+                "not 1."
             )
-    return shaping.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in gone))
+    return shaping.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in removed))
 
 
 def transpose(x, axes=None):
@@ -92,11 +92,11 @@ def transpose(x, axes=None):
     count = x.ndim
     if axes is None:
         return apply(shaping.transpose, (x,), {"perm": tuple(range(count))[::-1]})
-    perm = tuple(axis_of(a, count, "transpose") for a in wholes(axes))
+    perm = tuple(canonicalize_axis(a, count, "transpose") for a in to_ints(axes))
     if sorted(perm) != list(range(count)):
         raise ValueError(
-            f"transpose: {tuple(axes)} does not name each of the {count} axes of shape "
-            f"{shape_of(x)} once."
+            f"transpose: axes must be a permutation of the {count} axes of shape {shape_of(x)}. "
+            f"Received: {tuple(axes)}."
         )
     return shaping.transpose(x, perm=perm)
 
@@ -106,21 +106,21 @@ def swapaxes(x, axis1, axis2):
 
 
 def moveaxis(x, source, destination):
-    return shared.moveaxis(tensor(x), wholes(source), wholes(destination), ValueError)
+    return shared.moveaxis(tensor(x), to_ints(source), to_ints(destination), ValueError)
 
 
-def axes_to_end(x, axis, what):
-    """`x` with the axes that are reduced laid out as one, the last; and their number."""
-    over = axes_of(axis, x.ndim, what)
-    rest = tuple(i for i in range(x.ndim) if i not in over)
-    y = shaping.transpose(x, perm=(*rest, *over))
+def axes_to_end(x, axis, op_name):
+    """Merges the axes into one last axis. Returns the tensor and the canonical axes."""
+    axes = canonicalize_axes(axis, x.ndim, op_name)
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    y = shaping.transpose(x, perm=(*rest, *axes))
     shape = y._spec.shape
     count = math.prod(shape[len(rest) :])
-    return shaping.reshape(y, shape=(*shape[: len(rest)], count)), over
+    return shaping.reshape(y, shape=(*shape[: len(rest)], count)), axes
 
 
 def broadcast_to(x, shape):
-    return shaping.broadcast_to(tensor(x), shape=wholes(shape))
+    return shaping.broadcast_to(tensor(x), shape=to_ints(shape))
 
 
 def meshgrid(*x, indexing="xy"):
@@ -128,35 +128,36 @@ def meshgrid(*x, indexing="xy"):
 
 
 def view(x, dtype=None):
-    """The same memory read as another dtype, of which more or fewer fit into the last axis."""
+    """Reinterprets the memory of `x` as another dtype; the last axis changes its size."""
     x = tensor(x)
     if dtype is None:
         return identity(x)
-    wanted, own = numpy_dtype(dtype), x._spec.dtype
-    if own.kind == "b":  # which is one byte
+    target, source = numpy_dtype(dtype), x._spec.dtype
+    if source.kind == "b":  # stored as one byte
         return view(to_dtype(x, _BYTE), dtype)
-    if wanted.kind == "b":
-        return to_dtype(view(x, _BYTE), wanted)
-    ratio = wanted.itemsize / own.itemsize
+    if target.kind == "b":
+        return to_dtype(view(x, _BYTE), target)
+    ratio = target.itemsize / source.itemsize
     if ratio == 1:
-        return tf.bitcast(x, wanted)
-    if not x.ndim or x._spec.shape[-1] * own.itemsize % wanted.itemsize:
+        return tf.bitcast(x, target)
+    if not x.ndim or x._spec.shape[-1] * source.itemsize % target.itemsize:
         raise ValueError(
-            f"view: {x.dtype.name} of shape {shape_of(x)} cannot be read as "
-            f"{dtypes.of(wanted).name}. Expected a last axis whose bytes divide evenly."
+            f"view: {x.dtype.name} of shape {shape_of(x)} cannot be viewed as "
+            f"{dtypes.of(target).name}: the size of the last axis in bytes is not a multiple of "
+            "the item size."
         )
     *front, last = x._spec.shape
     if ratio > 1:
-        return tf.bitcast(reshape(x, (*front, int(last / ratio), int(ratio))), wanted)
-    return reshape(tf.bitcast(x, wanted), (*front, int(last / ratio)))
+        return tf.bitcast(reshape(x, (*front, int(last / ratio), int(ratio))), target)
+    return reshape(tf.bitcast(x, target), (*front, int(last / ratio)))
 
 
 # Joining
 
 
 def concatenate(xs, axis=0):
-    xs = promoted(*xs)
-    return shaping.concat(*xs, axis=axis_of(axis, xs[0].ndim, "concatenate"))
+    xs = promote(*xs)
+    return shaping.concat(*xs, axis=canonicalize_axis(axis, xs[0].ndim, "concatenate"))
 
 
 def append(x1, x2, axis=None):
@@ -166,8 +167,8 @@ def append(x1, x2, axis=None):
 
 
 def stack(x, axis=0):
-    xs = promoted(*x)
-    return shaping.stack(*xs, axis=axis_of(axis, xs[0].ndim + 1, "stack"))
+    xs = promote(*x)
+    return shaping.stack(*xs, axis=canonicalize_axis(axis, xs[0].ndim + 1, "stack"))
 
 
 def hstack(xs):
@@ -183,7 +184,7 @@ def dstack(xs):
     return concatenate([shared.at_least(3, tensor(x)) for x in xs], 2)
 
 
-# Cutting
+# Splitting
 
 
 def split(x, indices_or_sections, axis=0):
@@ -194,29 +195,30 @@ def array_split(x, indices_or_sections, axis=0):
     return _split(x, indices_or_sections, axis, False, "array_split")
 
 
-def _split(x, indices_or_sections, axis, equally, what):
+def _split(x, indices_or_sections, axis, require_equal, op_name):
     x = tensor(x)
-    at = axis_of(axis, x.ndim, what)
-    length = x._spec.shape[at]
+    axis = canonicalize_axis(axis, x.ndim, op_name)
+    length = x._spec.shape[axis]
     if type(indices_or_sections) is not int and np.ndim(indices_or_sections):
-        ends = [0, *(_place(i, length) for i in wholes(indices_or_sections)), length]
+        ends = [0, *(_clamp_index(i, length) for i in to_ints(indices_or_sections)), length]
         pieces = [(a, max(a, b)) for a, b in itertools.pairwise(ends)]
         if all(a == b for (_, a), (b, _) in itertools.pairwise(pieces)):
-            return list(shaping.split(x, sizes=tuple(b - a for a, b in pieces), axis=at))
-        before = tuple((0, n, 1) for n in x._spec.shape[:at])
+            return list(shaping.split(x, sizes=tuple(b - a for a, b in pieces), axis=axis))
+        before = tuple((0, n, 1) for n in x._spec.shape[:axis])
         return [shaping.take_slice(x, where=(*before, (a, b, 1))) for a, b in pieces]
-    count = whole(indices_or_sections)
+    count = to_int(indices_or_sections)
     share, rest = divmod(length, count)
-    if rest and equally:
+    if rest and require_equal:
         raise ValueError(
-            f"{what}: axis {at} of shape {shape_of(x)} cannot be cut into {count} equal parts."
+            f"{op_name}: axis {axis} of shape {shape_of(x)} cannot be split into {count} equal "
+            "parts."
         )
     sizes = (share + 1,) * rest + (share,) * (count - rest)
-    return list(shaping.split(x, sizes=sizes, axis=at))
+    return list(shaping.split(x, sizes=sizes, axis=axis))
 
 
-def _place(index, length):
-    """Where to cut: before the element `index`, which may be counted from the end."""
+def _clamp_index(index, length):
+    """Converts a split index, which may be negative, to a position in [0, length]."""
     return max(0, min(index + length if index < 0 else index, length))
 
 
@@ -232,25 +234,25 @@ def dsplit(x, indices_or_sections):
     return split(x, indices_or_sections, 2)
 
 
-# Repeating, padding and turning
+# Tiling, padding, flipping and rotating
 
 
 def tile(x, repeats):
-    return shared.tile(tensor(x), wholes(repeats))
+    return shared.tile(tensor(x), to_ints(repeats))
 
 
 def repeat(x, repeats, axis=None):
     x = tensor(x)
     if axis is None:
         x, axis = ravel(x), 0
-    at, times = axis_of(axis, x.ndim, "repeat"), wholes(repeats)
+    axis, times = canonicalize_axis(axis, x.ndim, "repeat"), to_ints(repeats)
     if len(times) > 1:
-        return tf.repeat(x, times, at)
+        return tf.repeat(x, times, axis)
     shape = shape_of(x)
-    front, back = shape[: at + 1], shape[at + 1 :]
+    front, back = shape[: axis + 1], shape[axis + 1 :]
     y = shaping.reshape(x, shape=(*front, 1, *back))
     y = shaping.broadcast_to(y, shape=(*front, times[0], *back))
-    return shaping.reshape(y, shape=(*shape[:at], shape[at] * times[0], *back))
+    return shaping.reshape(y, shape=(*shape[:axis], shape[axis] * times[0], *back))
 
 
 def pad(x, pad_width, mode="constant", constant_values=None):
@@ -276,7 +278,7 @@ def pad(x, pad_width, mode="constant", constant_values=None):
 
 def flip(x, axis=None):
     x = tensor(x)
-    return shaping.reverse(x, axis=axes_of(axis, x.ndim, "flip"))
+    return shaping.reverse(x, axis=canonicalize_axes(axis, x.ndim, "flip"))
 
 
 def fliplr(x):
@@ -290,8 +292,8 @@ def flipud(x):
 def roll(x, shift, axis=None):
     x = tensor(x)
     if axis is None:
-        return shaping.reshape(tf.roll(ravel(x), whole(shift), 0), shape=shape_of(x))
-    shifts, axes = wholes(shift), wholes(axis)
+        return shaping.reshape(tf.roll(ravel(x), to_int(shift), 0), shape=shape_of(x))
+    shifts, axes = to_ints(shift), to_ints(axis)
     count = max(len(shifts), len(axes))
     shifts, axes = (part * count if len(part) == 1 else part for part in (shifts, axes))
     return tf.roll(x, shifts, axes)
@@ -305,7 +307,7 @@ def rot90(array, k=1, axes=(0, 1)):
         )
     if len(axes) != 2 or axes[0] == axes[1]:
         raise ValueError(f"Invalid axes: {axes}. Axes must be a tuple of two different dimensions.")
-    return shared.rot90(x, whole(k), (axis_of(a, x.ndim, "rot90") for a in axes))
+    return shared.rot90(x, to_int(k), (canonicalize_axis(a, x.ndim, "rot90") for a in axes))
 
 
 # Diagonals and triangles
@@ -314,7 +316,7 @@ def rot90(array, k=1, axes=(0, 1)):
 def diagonal(x, offset=0, axis1=0, axis2=1):
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x._spec.shape[-2:]
-    k = max(-rows, min(whole(offset), columns))
+    k = max(-rows, min(to_int(offset), columns))
     return matrices.diagonal(x, k)
 
 
@@ -324,7 +326,7 @@ def diag(x, k=0):
         return diagonal(x, k)
     if x.ndim != 1:
         raise ValueError(f"diag: expected a vector or a matrix. Received: shape {shape_of(x)}.")
-    return matrices.on_diagonal(x, whole(k))
+    return matrices.on_diagonal(x, to_int(k))
 
 
 def diagflat(x, k=0):
@@ -333,38 +335,38 @@ def diagflat(x, k=0):
 
 def trace(x, offset=0, axis1=0, axis2=1):
     d = diagonal(x, offset, axis1, axis2)
-    d = to_dtype(d, summed_dtype(d._spec.dtype))
+    d = to_dtype(d, sum_dtype(d._spec.dtype))
     return reduction.sum(d, axis=(d.ndim - 1,), keepdims=False)
 
 
 def tril(x, k=0):
-    return shared.tril(tensor(x), whole(k))
+    return shared.tril(tensor(x), to_int(k))
 
 
 def triu(x, k=0):
-    return shared.triu(tensor(x), whole(k))
+    return shared.triu(tensor(x), to_int(k))
 
 
-# A function of one element, run on all
+# Vectorization
 
 
 def vectorize(pyfunc, *, excluded=None, signature=None):
-    return vectorize_impl(pyfunc, _mapped, excluded=excluded, signature=signature)
+    return vectorize_impl(pyfunc, _vmap, excluded=excluded, signature=signature)
 
 
-def _mapped(function, in_axes):
-    """`function`, mapped over the first axes of the arguments that `in_axes` marks with 0."""
+def _vmap(function, in_axes):
+    """Maps `function` over the first axis of the arguments whose `in_axes` entry is 0."""
 
     @functools.wraps(function)
-    def mapped(*args):
-        along = [x for x, axis in zip(args, in_axes, strict=True) if axis == 0]
+    def vmapped(*args):
+        mapped_args = [x for x, axis in zip(args, in_axes, strict=True) if axis == 0]
 
-        def one(elements):
+        def apply_one(elements):
             rest = iter(elements)
             return function(
                 *(next(rest) if axis == 0 else x for x, axis in zip(args, in_axes, strict=True))
             )
 
-        return vectorized_map(one, along)
+        return vectorized_map(apply_one, mapped_args)
 
-    return mapped
+    return vmapped

@@ -1,4 +1,4 @@
-"""Picking elements by place, by order or by truth; counting; quantiles."""
+"""Indexing, sorting, searching, counting and quantiles."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.ops._inputs import (
     INT32,
     INT64,
-    axis_of,
+    at_least_float32,
     booleans,
+    canonicalize_axis,
     inexact,
-    number_pair,
-    numbers,
+    numeric,
+    numeric_pair,
     of_dtype,
     pair,
-    promoted,
+    promote,
     shape_of,
-    single,
     tensor,
-    whole,
-    wholes,
+    to_int,
+    to_ints,
 )
+from retrograde.keras_backend.ops.numpy.manipulation import axes_to_end, moveaxis, ravel
 from retrograde.keras_backend.ops.numpy.reductions import all, any, max, min, sum
-from retrograde.keras_backend.ops.numpy.shaping import axes_to_end, moveaxis, ravel
 from retrograde.numpy_functions import shaping as shared
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, shaping, sorting
@@ -36,11 +36,11 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import ceil, floor, rint
 from retrograde.values.arguments import shown
 
-# By place
+# Indexing
 
 
 def _integer(indices):
-    """Indices of a dtype that can index."""
+    """Converts indices to a supported index dtype."""
     i = tensor(indices)
     return i if i._spec.dtype in (INT32, INT64) else to_dtype(i, INT32)
 
@@ -49,9 +49,9 @@ def take(x, indices, axis=None):
     x = tensor(x)
     if axis is None:
         x, axis = ravel(x), 0
-    at = axis_of(axis, x.ndim, "take")
-    places = indexing.from_front(_integer(indices), size=x._spec.shape[at])
-    return indexing.gather(x, places, axis=at)
+    at = canonicalize_axis(axis, x.ndim, "take")
+    indices = indexing.from_front(_integer(indices), size=x._spec.shape[at])
+    return indexing.gather(x, indices, axis=at)
 
 
 def take_along_axis(x, indices, axis=None):
@@ -62,17 +62,17 @@ def take_along_axis(x, indices, axis=None):
 
 
 def unravel_index(indices, shape):
-    i, sizes = tensor(indices), wholes(shape)
+    i, sizes = tensor(indices), to_ints(shape)
     i = apply(indexing.from_front, (i,), {"size": math.prod(sizes)})
-    places = []
+    indices = []
     for n in reversed(sizes):
         n = Tensor(i._spec.dtype.type(n))
-        places.append(ar.mod(i, n))
+        indices.append(ar.mod(i, n))
         i = ar.floor_divide(i, n)
-    return tuple(reversed(places))
+    return tuple(reversed(indices))
 
 
-# By truth
+# Selection by condition
 
 
 def where(condition, x1=None, x2=None):
@@ -83,24 +83,24 @@ def where(condition, x1=None, x2=None):
 
 
 def nonzero(x):
-    places = tf.where(booleans(x))
-    return tuple(shaping.unstack(to_dtype(places, INT32), axis=1))
+    indices = tf.where(booleans(x))
+    return tuple(shaping.unstack(to_dtype(indices, INT32), axis=1))
 
 
 def isin(x1, x2, assume_unique=False, invert=False):
     x1, x2 = pair(x1, x2)
-    found = apply(sorting.is_in, (x1, ravel(x2)))
-    return ar.logical_not(found) if invert else found
+    results = apply(sorting.is_in, (x1, ravel(x2)))
+    return ar.logical_not(results) if invert else results
 
 
-# By order
+# Sorting and searching
 
 
 def argsort(x, axis=-1):
-    x = numbers(x)
+    x = numeric(x)
     if axis is None or not x.ndim:
         x, axis = ravel(x), 0
-    at = axis_of(axis, x.ndim, "argsort")
+    at = canonicalize_axis(axis, x.ndim, "argsort")
     return apply(indexing.argsort, (x,), {"axis": at, "descending": False})
 
 
@@ -110,12 +110,12 @@ def sort(x, axis=-1):
 
 
 def argpartition(x, kth, axis=-1):
-    """The places in order: what has no order left to find is parted at any place."""
+    """Returns a full argsort, which is a partition at every `kth`."""
     return argsort(x, axis)
 
 
 def searchsorted(sorted_sequence, values, side="left"):
-    sequence, values = number_pair(sorted_sequence, values)
+    sequence, values = numeric_pair(sorted_sequence, values)
     if sequence.ndim != 1:
         raise ValueError(
             "`searchsorted` only supports 1-D sorted sequences. You can use "
@@ -126,8 +126,8 @@ def searchsorted(sorted_sequence, values, side="left"):
 
 
 def digitize(x, bins):
-    """Which of the intervals between `bins`, which ascend or descend, each element is in."""
-    x, bins = number_pair(x, bins)
+    """Returns the index of the bin of each element. `bins` may ascend or descend."""
+    x, bins = numeric_pair(x, bins)
     count = bins._spec.shape[0]
     ascending = searchsorted(bins, x, side="right")
     if count < 2:
@@ -147,12 +147,12 @@ def unique(
     size=None,
     fill_value=None,
 ):
-    """The distinct elements, or slices along `axis`, in order; their number is not known before.
+    """Returns the sorted unique elements, or slices along `axis`.
 
-    With `size` there are so many: what is missing is filled up, what is too much is left out.
+    If `size` is given, the result is padded with `fill_value` or truncated to that length.
     """
     x = tensor(x)
-    along = 0 if axis is None else axis_of(axis, x.ndim, "unique")
+    along = 0 if axis is None else canonicalize_axis(axis, x.ndim, "unique")
     values, first, inverse, counts = np.unique(
         np.asarray(x),
         return_index=True,
@@ -163,37 +163,37 @@ def unique(
     )
     if size is not None:
         fill = 0 if fill_value is None else fill_value
-        values = _of_length(values, size, along, fill)
-        first, counts = _of_length(first, size, 0, 1), _of_length(counts, size, 0, 0)
-    found = [Tensor(values)]
-    wanted = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
-    found += [Tensor(part.astype(np.int32)) for asked, part in wanted if asked]
-    return found[0] if len(found) == 1 else tuple(found)
+        values = _fit_length(values, size, along, fill)
+        first, counts = _fit_length(first, size, 0, 1), _fit_length(counts, size, 0, 0)
+    results = [Tensor(values)]
+    outputs = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
+    results += [Tensor(part.astype(np.int32)) for requested, part in outputs if requested]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
-def _of_length(array, length, axis, fill):
+def _fit_length(array, length, axis, fill):
     array = array.take(np.arange(builtins.min(length, array.shape[axis])), axis)
-    missing = [(0, 0)] * array.ndim
-    missing[axis] = (0, length - array.shape[axis])
-    return np.pad(array, missing, constant_values=fill)
+    padding = [(0, 0)] * array.ndim
+    padding[axis] = (0, length - array.shape[axis])
+    return np.pad(array, padding, constant_values=fill)
 
 
 # Counting
 
 
 def bincount(x, weights=None, minlength=0, sparse=False):
-    """How often each number is there, in each row if there are several; or its weights, summed.
+    """Counts the occurrences of each integer, per row, or sums their weights.
 
-    The result is as long as the largest number asks for, but at least `minlength`.
+    The length of the result is `max(x) + 1`, but at least `minlength`.
     """
     if sparse:
         raise ValueError("Unsupported value `sparse=True` with the retrograde backend.")
     x = tensor(x)
     shape = shape_of(x)
-    w = Tensor(np.ones(shape, INT32)) if weights is None else promoted(x, weights)[1]
+    w = Tensor(np.ones(shape, INT32)) if weights is None else promote(x, weights)[1]
     x = to_dtype(x, INT64)
     largest = int(max(x)) if x._spec.size else -1
-    length = builtins.max(whole(minlength), largest + 1)
+    length = builtins.max(to_int(minlength), largest + 1)
     count = math.prod(shape[:-1])
     starts = Tensor((np.arange(count) * length).reshape((*shape[:-1], 1)))
     y = indexing.scatter_add(ravel(w), ravel(x + starts), shape=(count * length,))
@@ -201,7 +201,7 @@ def bincount(x, weights=None, minlength=0, sparse=False):
 
 
 def histogram(x, bins=10, range=None):
-    """How many elements are in each of `bins` intervals, and the ends of these."""
+    """Returns the counts in `bins` equal intervals, and the bin edges."""
     x = ravel(inexact(x))
     own = x._spec.dtype
     if range is None:
@@ -214,28 +214,28 @@ def histogram(x, bins=10, range=None):
         low, high = (Tensor(own.type(end)) for end in range)
     steps = Tensor(np.linspace(0, 1, bins + 1).astype(own))
     edges = low + (high - low) * steps
-    place = searchsorted(edges, x, side="right") - 1
-    place = ar.select(ar.equal(x, high), Tensor(np.int32(bins - 1)), place)
+    index = searchsorted(edges, x, side="right") - 1
+    index = ar.select(ar.equal(x, high), Tensor(np.int32(bins - 1)), index)
     inside = ar.logical_and(x >= low, x <= high)
-    place = ar.select(inside, place, Tensor(np.int32(bins)))
+    index = ar.select(inside, index, Tensor(np.int32(bins)))
     ones = Tensor(np.ones(shape_of(x), INT32))
-    counts = indexing.scatter_add(ones, place, shape=(bins + 1,))
+    counts = indexing.scatter_add(ones, index, shape=(bins + 1,))
     return shaping.take_slice(counts, where=((0, bins, 1),)), edges
 
 
 # Quantiles
 
 
-def _quantiles(past_nan, of):
+def _quantiles(ignore_nan, scale):
     return lambda x, q, axis=None, method="linear", keepdims=False: _quantile(
-        x, q, axis, method, keepdims, past_nan, of
+        x, q, axis, method, keepdims, ignore_nan, scale
     )
 
 
-quantile = _quantiles(past_nan=False, of=1)
-percentile = _quantiles(past_nan=False, of=100)
-nanquantile = _quantiles(past_nan=True, of=1)
-nanpercentile = _quantiles(past_nan=True, of=100)
+quantile = _quantiles(ignore_nan=False, scale=1)
+percentile = _quantiles(ignore_nan=False, scale=100)
+nanquantile = _quantiles(ignore_nan=True, scale=1)
+nanpercentile = _quantiles(ignore_nan=True, scale=100)
 
 
 def median(x, axis=None, keepdims=False):
@@ -246,25 +246,25 @@ def nanmedian(x, axis=None, keepdims=False):
     return nanquantile(x, 0.5, axis, "linear", keepdims)
 
 
-def _quantile(x, q, axis, method, keepdims, past_nan, of):
-    """The elements at the shares `q / of` of the way from the least to the greatest.
+def _quantile(x, q, axis, method, keepdims, ignore_nan, scale):
+    """Computes the quantiles `q / scale`.
 
-    A NaN is the greatest of all; it makes all else NaN too, unless `past_nan` leaves it out.
+    NaN sorts last and makes the result NaN, unless `ignore_nan` excludes it.
     """
     own = inexact(x)
-    x, over = axes_to_end(single(own), axis, "quantile")
-    shares = of_dtype(q, x._spec.dtype)
-    shares = shares / float(of) if of != 1 else shares
-    shape = shape_of(shares)
-    missing = ar.is_nan(x)
+    x, over = axes_to_end(at_least_float32(own), axis, "quantile")
+    fractions = of_dtype(q, x._spec.dtype)
+    fractions = fractions / float(scale) if scale != 1 else fractions
+    shape = shape_of(fractions)
+    is_nan = ar.is_nan(x)
     last = x.ndim - 1
-    present = to_dtype(ar.logical_not(missing), x._spec.dtype)
-    count = sum(present, -1, True) if past_nan else Tensor(x._spec.dtype.type(x.shape[-1]))
+    present = to_dtype(ar.logical_not(is_nan), x._spec.dtype)
+    count = sum(present, -1, True) if ignore_nan else Tensor(x._spec.dtype.type(x.shape[-1]))
     top = ar.maximum(count - 1, tf.zeros_like(count))
-    y = _between(sort(x, -1), top * ravel(shares), method)
+    y = _interpolate_sorted(sort(x, -1), top * ravel(fractions), method)
     nan = Tensor(x._spec.dtype.type(np.nan))
-    spoiled = (all if past_nan else any)(missing, -1, True)
-    y = ar.select(spoiled, nan, y)
+    is_nan_result = (all if ignore_nan else any)(is_nan, -1, True)
+    y = ar.select(is_nan_result, nan, y)
     y = shaping.reshape(y, shape=(*y._spec.shape[:-1], *shape))
     y = moveaxis(y, tuple(range(last, y.ndim)), tuple(range(len(shape))))
     if keepdims:
@@ -273,16 +273,16 @@ def _quantile(x, q, axis, method, keepdims, past_nan, of):
     return to_dtype(y, own._spec.dtype)
 
 
-def _between(x, position, method):
-    """What lies at `position`, which need not be whole, along the last axis."""
+def _interpolate_sorted(x, position, method):
+    """Interpolates the sorted `x` at the fractional `position` along the last axis."""
     low, high = floor(position), ceil(position)
     if method == "nearest":
-        return _at(x, rint(position))
+        return _take_at(x, rint(position))
     if method == "lower":
-        return _at(x, low)
+        return _take_at(x, low)
     if method == "higher":
-        return _at(x, high)
-    below, above = _at(x, low), _at(x, high)
+        return _take_at(x, high)
+    below, above = _take_at(x, low), _take_at(x, high)
     if method == "midpoint":
         return (below + above) * 0.5
     if method != "linear":
@@ -291,11 +291,11 @@ def _between(x, position, method):
             f"Received: {shown(method)}."
         )
     mixed = below + (above - below) * (position - low)
-    return ar.select(ar.equal(position, low), below, mixed)  # also where it is infinite
+    return ar.select(ar.equal(position, low), below, mixed)  # avoids Inf - Inf
 
 
-def _at(x, position):
-    place = to_dtype(position, INT32)
-    if place.ndim < x.ndim:
-        place = shaping.reshape(place, shape=(1,) * (x.ndim - place.ndim) + shape_of(place))
-    return shared.take_along_last(x, place)
+def _take_at(x, position):
+    index = to_dtype(position, INT32)
+    if index.ndim < x.ndim:
+        index = shaping.reshape(index, shape=(1,) * (x.ndim - index.ndim) + shape_of(index))
+    return shared.take_along_last(x, index)

@@ -1,4 +1,4 @@
-"""Colours."""
+"""Color space conversions."""
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
@@ -11,11 +11,11 @@ from retrograde.ops import reduction
 from retrograde.ops.casting import identity
 from retrograde.ops.shaping import reshape, transpose, unstack
 
-_GREY = (0.2989, 0.5870, 0.1140)
+_LUMA_WEIGHTS = (0.2989, 0.5870, 0.1140)
 
 
 def rgb_to_grayscale(images, data_format=None):
-    """Images with one channel, how bright the three were, in the same dtype."""
+    """Converts RGB images to grayscale in the same dtype."""
     images = Images(images, data_format)
     x, axis = images.x, images.channels_axis
     count = images.shape[axis]
@@ -26,33 +26,33 @@ def rgb_to_grayscale(images, data_format=None):
         )
     if count == 1:
         return identity(x)
-    colours = inexact(x)
-    weights = convert_to_tensor(_GREY, colours.dtype.name)
+    rgb = inexact(x)
+    weights = convert_to_tensor(_LUMA_WEIGHTS, rgb.dtype.name)
     weights = reshape(weights, shape=tuple(3 if i == axis else 1 for i in range(x.ndim)))
-    grey = apply(reduction.sum, (colours * weights,), {"axis": (axis,), "keepdims": True})
-    return cast(grey, x.dtype.name)
+    gray = apply(reduction.sum, (rgb * weights,), {"axis": (axis,), "keepdims": True})
+    return cast(gray, x.dtype.name)
 
 
 def rgb_to_hsv(images, data_format=None):
-    """Colours as hue, saturation and value, each from 0 to 1."""
-    return _converted(color_spaces.rgb_to_hsv, images, data_format)
+    """Converts RGB images to hue, saturation and value, each in [0, 1]."""
+    return _convert(color_spaces.rgb_to_hsv, images, data_format)
 
 
 def hsv_to_rgb(images, data_format=None):
-    """Colours in RGB, of those given by hue, saturation and value."""
-    return _converted(_hsv_to_rgb, images, data_format)
+    """Converts HSV images to RGB."""
+    return _convert(_hsv_to_rgb, images, data_format)
 
 
 def _hsv_to_rgb(x):
-    """Hues beyond 0 to 1 go round."""
+    """Converts HSV to RGB; hues outside [0, 1] wrap around."""
     hue, saturation, value = unstack(color_spaces.at_least_float32(x), axis=x.ndim - 1)
-    whole = Tensor(hue._spec.dtype.type(1))
-    y = color_spaces.from_hsv(apply(ar.mod, (hue, whole)), saturation, value)
+    one = Tensor(hue._spec.dtype.type(1))
+    y = color_spaces.from_hsv(apply(ar.mod, (hue, one)), saturation, value)
     return cast(y, x.dtype.name)
 
 
-def _converted(convert, images, data_format):
-    """`convert`, which has the channels last, on images in either format."""
+def _convert(convert, images, data_format):
+    """Applies `convert`, which expects channels last, to images in either data format."""
     images = Images(images, data_format)
     x = images.x
     if not x.dtype.is_floating:

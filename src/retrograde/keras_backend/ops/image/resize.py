@@ -1,4 +1,4 @@
-"""Images in another size."""
+"""Image resizing."""
 
 import math
 
@@ -8,7 +8,7 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.image._resampling_weights import resize_weights
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops._inputs import promoted
+from retrograde.keras_backend.ops._inputs import promote
 from retrograde.keras_backend.ops.image._inputs import Images
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
@@ -41,7 +41,7 @@ def resize(
     fill_value=0.0,
     data_format=None,
 ):
-    """Images of `size`, height and width, in the same dtype; integers are rounded."""
+    """Resizes images to `size`, (height, width), in the same dtype. Integers are rounded."""
     if interpolation not in RESIZE_INTERPOLATIONS:
         raise ValueError(
             "Invalid value for argument `interpolation`. Expected of one "
@@ -63,39 +63,39 @@ def resize(
         )
     images = Images(images, data_format)
     x, axes, size = images.x, images.axes, [int(n) for n in size]
-    old = [images.shape[axis] for axis in axes]
+    old_size = [images.shape[axis] for axis in axes]
     if crop_to_aspect_ratio:
-        x = _cropped(x, axes, old, size)
+        x = _crop(x, axes, old_size, size)
     elif pad_to_aspect_ratio:
-        x = _padded(x, axes, old, size, fill_value)
+        x = _pad(x, axes, old_size, size, fill_value)
     y = x if interpolation == "nearest" or x.dtype.is_floating else cast(x, "float32")
     for axis, new in zip(axes, size, strict=True):
         if y.shape[axis] != new:
             weights = resize_weights(y.shape[axis], new, interpolation, bool(antialias))
             y = resample(y, axis=axis, weights=weights)
-    return y if y._spec.dtype == x._spec.dtype else _rounded(y, x)
+    return y if y._spec.dtype == x._spec.dtype else _round(y, x)
 
 
-def _in_proportion(old, size):
-    """Height and width in the proportion of `size`, each to one side of the present one."""
-    (height, width), (new_height, new_width) = old, size
+def _aspect_ratio_size(old_size, size):
+    """Returns the height for the old width, and the width for the old height, at the new ratio."""
+    (height, width), (new_height, new_width) = old_size, size
     return int(width * new_height / new_width), int(height * new_width / new_height)
 
 
-def _cropped(x, axes, old, size):
-    """The middle of images, as large as can be, in the proportion of `size`."""
+def _crop(x, axes, old_size, size):
+    """Crops the largest centered region with the aspect ratio of `size`."""
     where = [(0, n, 1) for n in x._spec.shape]
-    for axis, n, wanted in zip(axes, old, _in_proportion(old, size), strict=True):
-        kept = max(min(n, wanted), 1)
+    for axis, n, target in zip(axes, old_size, _aspect_ratio_size(old_size, size), strict=True):
+        kept = max(min(n, target), 1)
         start = (n - kept) // 2
         where[axis] = (start, start + kept, 1)
     return take_slice(x, where=tuple(where))
 
 
-def _padded(x, axes, old, size, fill_value):
-    """Images in the middle of larger ones, in the proportion of `size`."""
-    for axis, n, wanted in zip(axes, old, _in_proportion(old, size), strict=True):
-        margin = (max(n, wanted) - n) // 2
+def _pad(x, axes, old_size, size, fill_value):
+    """Pads images on both sides to the aspect ratio of `size`."""
+    for axis, n, target in zip(axes, old_size, _aspect_ratio_size(old_size, size), strict=True):
+        margin = (max(n, target) - n) // 2
         if margin:
             shape = list(x._spec.shape)
             shape[axis] = margin
@@ -104,24 +104,24 @@ def _padded(x, axes, old, size, fill_value):
     return x
 
 
-def _rounded(y, x):
-    """`y` rounded to the dtype of `x`, and into the range of its values."""
+def _round(y, x):
+    """Rounds `y` to the dtype of `x` and clips it to the range of the values of `x`."""
     everywhere = {"axis": tuple(range(x.ndim)), "keepdims": False}
-    least, most = (
+    low, high = (
         cast(apply(extreme, (x,), everywhere), y.dtype.name)
         for extreme in (reduction.min, reduction.max)
     )
     y = apply(el.rint, (y,))
-    y = apply(ar.minimum, (apply(ar.maximum, (y, least)), most))
+    y = apply(ar.minimum, (apply(ar.maximum, (y, low)), high))
     return cast(y, x.dtype.name)
 
 
 def scale_and_translate(
     images, output_shape, scale, translation, spatial_dims, method, antialias=True
 ):
-    """Images scaled and moved along `spatial_dims`, in an output of `output_shape`.
+    """Scales and translates images along `spatial_dims` into an output of `output_shape`.
 
-    Gradients flow to `scale` and `translation`, too.
+    Gradients also flow to `scale` and `translation`.
     """
     if method not in SCALE_AND_TRANSLATE_METHODS:
         raise ValueError(
@@ -129,19 +129,19 @@ def scale_and_translate(
             f"{SCALE_AND_TRANSLATE_METHODS}. Received: method={method}"
         )
     x = convert_to_tensor(images)
-    scale, translation = promoted(scale, translation)
+    scale, translation = promote(scale, translation)
     y = x if x.dtype.is_floating else cast(x, "float32")
-    for place, axis in enumerate(spatial_dims):
+    for i, axis in enumerate(spatial_dims):
         axis %= x.ndim
         matrix = _weights(
-            x.shape[axis], output_shape[axis], scale[place], translation[place], method, antialias
+            x.shape[axis], output_shape[axis], scale[i], translation[i], method, antialias
         )
-        y = _along(y, axis, cast(matrix, y.dtype.name))
-    return y if y._spec.dtype == x._spec.dtype else _rounded(y, x)
+        y = _matmul_along_axis(y, axis, cast(matrix, y.dtype.name))
+    return y if y._spec.dtype == x._spec.dtype else _round(y, x)
 
 
-def _along(x, axis, matrix):
-    """`x` times `matrix`, from old to new places, along one axis."""
+def _matmul_along_axis(x, axis, matrix):
+    """Multiplies `x` by `matrix`, of shape `(old_size, new_size)`, along one axis."""
     last = (*(i for i in range(x.ndim) if i != axis), axis)
     back = tuple(sorted(range(x.ndim), key=last.__getitem__))
     x = transpose(x, perm=last)
@@ -151,23 +151,23 @@ def _along(x, axis, matrix):
     return transpose(reshape(y, shape=(*shape[:-1], y.shape[-1])), perm=back)
 
 
-_FEW = 1000 * float(np.finfo(np.float32).eps)
+_MIN_TOTAL_WEIGHT = 1000 * float(np.finfo(np.float32).eps)
 
 
-def _weights(old, new, scale, translation, method, antialias):
-    """How much each old pixel counts for each new one: a matrix, differentiable in both numbers."""
+def _weights(old_size, new, scale, translation, method, antialias):
+    """Returns the interpolation matrix, differentiable in `scale` and `translation`."""
     dtype = scale._spec.dtype
     per_pixel = 1 / scale
     stretch = apply(ar.maximum, (per_pixel, Tensor(dtype.type(1)))) if antialias else 1
-    centres = (Tensor((np.arange(new) + 0.5).astype(dtype)) - translation) * per_pixel - 0.5
-    distance = centres - Tensor(np.arange(old).astype(dtype)[:, None])
+    centers = (Tensor((np.arange(new) + 0.5).astype(dtype)) - translation) * per_pixel - 0.5
+    distance = centers - Tensor(np.arange(old_size).astype(dtype)[:, None])
     distance = apply(ar.absolute, (distance,)) / stretch
-    weights = _KERNELS[method](distance)
+    weights = _RESIZE_KERNELS[method](distance)
     total = apply(reduction.sum, (weights,), {"axis": (0,), "keepdims": True})
-    enough = apply(ar.absolute, (total,)) > _FEW
-    seen = enough & ((centres >= -0.5) & (centres <= old - 0.5))
+    enough = apply(ar.absolute, (total,)) > _MIN_TOTAL_WEIGHT
+    inside = enough & ((centers >= -0.5) & (centers <= old_size - 0.5))
     divisor = apply(ar.select, (enough, total, Tensor(dtype.type(1))))
-    return apply(ar.mask, (weights / divisor, seen))
+    return apply(ar.mask, (weights / divisor, inside))
 
 
 def _triangle(x):
@@ -191,7 +191,7 @@ def _lanczos(radius):
     return kernel
 
 
-_KERNELS = {
+_RESIZE_KERNELS = {
     **dict.fromkeys(("linear", "bilinear", "trilinear"), _triangle),
     **dict.fromkeys(("cubic", "bicubic", "tricubic"), _cubic),
     "lanczos3": _lanczos(3.0),

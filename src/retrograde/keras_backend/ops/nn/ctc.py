@@ -1,11 +1,11 @@
-"""Connectionist temporal classification: labels that no one has aligned with time."""
+"""Connectionist temporal classification (CTC)."""
 
 import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
-from retrograde.keras_backend.ops._inputs import inexact, single
+from retrograde.keras_backend.ops._inputs import at_least_float32, inexact
 from retrograde.nn import ctc, ctc_decoding
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
@@ -13,13 +13,13 @@ from retrograde.ops.shaping import concat, reshape
 
 
 def ctc_loss(target, output, target_length, output_length, mask_index=0):
-    """Minus the log probability of `target`, over all ways to align it with time.
+    """Computes the negative log-likelihood of `target`, summed over all alignments.
 
-    `output` are logits of `(batch, time, classes)`, `mask_index` is the class that is no label.
+    `output` holds logits `(batch, time, classes)`; `mask_index` is the blank class.
     """
     return ctc.ctc_loss(
         cast(target, "int32"),
-        single(inexact(output)),
+        at_least_float32(inexact(output)),
         cast(target_length, "int32"),
         cast(output_length, "int32"),
         logits_time_major=False,
@@ -36,11 +36,11 @@ def ctc_decode(
     merge_repeated=True,
     mask_index=0,
 ):
-    """Labels read off logits of `(batch, time, classes)`, best first, and what they score.
+    """Decodes logits `(batch, time, classes)`. Returns labels, best path first, and scores.
 
-    The labels are `(paths, batch, time)`, filled up with -1.
+    The labels have shape `(paths, batch, time)` and are padded with -1.
     """
-    x = single(inexact(inputs))
+    x = at_least_float32(inexact(inputs))
     lengths = cast(sequence_lengths, "int32")
     mask_index = x.shape[-1] - 1 if mask_index is None else mask_index
     if strategy == "greedy":
@@ -54,37 +54,37 @@ def ctc_decode(
 
 def _greedy(x, lengths, merge_repeated, mask_index):
     batch, time, _ = x._spec.shape
-    over = Tensor(np.arange(time, dtype=np.int32)) >= reshape(lengths, shape=(batch, 1))
-    nothing = convert_to_tensor(-1, "int32")
+    past_end = Tensor(np.arange(time, dtype=np.int32)) >= reshape(lengths, shape=(batch, 1))
+    padding = convert_to_tensor(-1, "int32")
     best = apply(reduction.argmax, (x,), {"axis": 2, "dtype": np.dtype(np.int32)})
-    best = apply(ar.select, (over, convert_to_tensor(mask_index, "int32"), best))
+    best = apply(ar.select, (past_end, convert_to_tensor(mask_index, "int32"), best))
     blank = best == mask_index
     if merge_repeated:
         first = Tensor(np.zeros((batch, 1), bool))
         blank = blank | concat(first, best[:, 1:] == best[:, :-1], axis=1)
-    best = apply(ar.select, (blank, nothing, best))
-    # Blanks go behind the labels, which stay in order.
+    best = apply(ar.select, (blank, padding, best))
+    # Move blanks behind the labels; a stable sort keeps the labels in order.
     order = apply(indexing.argsort, (cast(blank, "int32"),), {"axis": 1, "descending": False})
     order = reshape(order, shape=(batch, time, 1))
     labels = apply(indexing.gather_nd, (best, order), {"batch_dims": 1})
     largest = apply(reduction.max, (x,), {"axis": (2,), "keepdims": False})
-    largest = apply(ar.mask, (largest, apply(ar.logical_not, (over,))))
+    largest = apply(ar.mask, (largest, apply(ar.logical_not, (past_end,))))
     scores = apply(reduction.sum, (largest,), {"axis": (1,), "keepdims": True})
     return reshape(labels, shape=(1, batch, time)), -scores
 
 
-def _beam_search(x, lengths, width, count, mask_index):
-    """On the host: how many sequences there are depends on the numbers."""
+def _beam_search(x, lengths, beam_width, top_paths, mask_index):
+    """Runs beam search on the host: the number of sequences depends on the values."""
     x, lengths = np.asarray(x), np.asarray(lengths)
     batch, time, classes = x.shape
-    others = np.delete(np.arange(classes), mask_index)
-    x = x[:, :, [*others, mask_index]]
+    labels_without_blank = np.delete(np.arange(classes), mask_index)
+    x = x[:, :, [*labels_without_blank, mask_index]]
     logs = x - np.logaddexp.reduce(x, 2, keepdims=True)
-    labels = np.full((count, batch, time), -1, np.int32)
-    scores = np.full((batch, count), -np.inf, x.dtype)
+    labels = np.full((top_paths, batch, time), -1, np.int32)
+    scores = np.full((batch, top_paths), -np.inf, x.dtype)
     for row, length in enumerate(lengths):
-        paths, found = ctc_decoding.beam_search(logs[row, :length], width, count)
-        scores[row, : len(found)] = found
-        for place, path in enumerate(paths):
-            labels[place, row, : len(path)] = others[path]
+        paths, path_scores = ctc_decoding.beam_search(logs[row, :length], beam_width, top_paths)
+        scores[row, : len(path_scores)] = path_scores
+        for rank, path in enumerate(paths):
+            labels[rank, row, : len(path)] = labels_without_blank[path]
     return Tensor(labels), Tensor(scores)
