@@ -173,9 +173,9 @@ def main(arguments: list[str] | None = None) -> int:
         results.unlink(missing_ok=True)
         status = run(python, options, results)
         if results.exists():
-            results = Results.read(results)
-            print(results.table())
-            Results.read(DIRECTORY / f"{options.backend}.jsonl").updated(results).write()
+            new_results = Results.read(results)
+            print(new_results.table())
+            Results.read(DIRECTORY / f"{options.backend}.jsonl").updated(new_results).write()
     if options.write or options.only_write:
         PAGE.write_text(page(PAGE.read_text(), DIRECTORY))
     return status

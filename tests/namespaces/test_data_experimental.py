@@ -1,4 +1,4 @@
-"""tf.data.experimental: older names for what `Dataset` does."""
+"""tf.data.experimental: legacy names of `Dataset` methods."""
 
 import inspect
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from tests.namespaces.datasets import INT64, Dataset, listed
+from tests.namespaces.datasets import INT64, Dataset, to_list
 from tests.namespaces.helpers import assert_raises
 
 E = tf.data.experimental
 
-SAME = {
+EQUIVALENT = {
     "assert_cardinality": (E.assert_cardinality(6), lambda d: d),
     "bucket_by_sequence_length": (
         lambda d: d.map(tf.range).apply(E.bucket_by_sequence_length(tf.size, [3], [2, 2])),
@@ -55,10 +55,10 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("name", EQUIVALENT)
 def test_transformations_are_methods(name):
-    older, method = SAME[name]
-    assert listed(Dataset.range(6).apply(older)) == listed(method(Dataset.range(6)))
+    older, method = EQUIVALENT[name]
+    assert to_list(Dataset.range(6).apply(older)) == to_list(method(Dataset.range(6)))
 
 
 def test_ragged_batches():
@@ -68,31 +68,31 @@ def test_ragged_batches():
 
 def test_files(tmp_path):
     E.save(Dataset.range(3), tmp_path / "data")
-    assert listed(E.load(tmp_path / "data")) == [0, 1, 2]
+    assert to_list(E.load(tmp_path / "data")) == [0, 1, 2]
     snapshot = Dataset.range(3).apply(E.snapshot(tmp_path / "snapshot"))
-    assert listed(snapshot) == listed(snapshot) == [0, 1, 2]
+    assert to_list(snapshot) == to_list(snapshot) == [0, 1, 2]
 
 
 def test_sources():
-    assert listed(E.Counter(2, 3).take(3)) == [2, 5, 8]
+    assert to_list(E.Counter(2, 3).take(3)) == [2, 5, 8]
     datasets = [Dataset.range(3), Dataset.range(10, 12)]
     choices = Dataset.from_tensor_slices(np.array([0, 1, 1, 1, 0]))
-    assert listed(E.choose_from_datasets(datasets, choices)) == [0, 10, 11, 1]
-    assert sorted(listed(E.sample_from_datasets(datasets, seed=1))) == [0, 1, 2, 10, 11]
+    assert to_list(E.choose_from_datasets(datasets, choices)) == [0, 10, 11, 1]
+    assert sorted(to_list(E.sample_from_datasets(datasets, seed=1))) == [0, 1, 2, 10, 11]
     pairs = E.from_list([(1, "a"), (2, "b")])
-    assert listed(pairs) == [(1, b"a"), (2, b"b")]
+    assert to_list(pairs) == [(1, b"a"), (2, b"b")]
     assert len(pairs) == 2
     assert E.from_list([[1, 2], [3]]).element_spec == tf.TensorSpec([None], tf.int32)
 
 
-def test_questions():
+def test_properties():
     assert int(E.cardinality(Dataset.range(3))) == 3
     assert int(E.get_single_element(Dataset.range(1))) == 0
     assert E.get_structure(iter(Dataset.range(1))) == INT64
     assert int(E.get_next_as_optional(iter(Dataset.range(1))).get_value()) == 0
 
 
-def test_lists_have_to_be_lists_of_one_kind():
+def test_from_list_errors():
     assert_raises(
         lambda: E.from_list((1,)),
         ValueError,
@@ -107,12 +107,21 @@ def test_lists_have_to_be_lists_of_one_kind():
     assert_raises(
         lambda: E.from_list([1, 2.0]),
         TypeError,
-        f"Invalid `elements`. {tf.TensorSpec([])} does not fit with {tf.TensorSpec([], tf.int32)}.",
+        f"Invalid `elements`. {tf.TensorSpec([])} is not compatible with "
+        f"{tf.TensorSpec([], tf.int32)}.",
     )
 
 
-def test_every_name_is_tried_here():
+def test_every_name_is_tested():
     functions = {name for name in E.__all__ if inspect.isfunction(getattr(E, name))}
-    tried = {*SAME, "dense_to_ragged_batch", "save", "load", "snapshot", "Counter", "from_list"}
+    tried = {
+        *EQUIVALENT,
+        "dense_to_ragged_batch",
+        "save",
+        "load",
+        "snapshot",
+        "Counter",
+        "from_list",
+    }
     tried |= {"choose_from_datasets", "sample_from_datasets", "cardinality", "get_structure"}
     assert functions == tried | {"get_single_element", "get_next_as_optional"}

@@ -1,4 +1,4 @@
-"""tf.data: elements in files."""
+"""tf.data: saving, caching and reading files."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ import retrograde as tf
 from retrograde.files.atomic import STAGING, Staging
 from retrograde.files.checked_json import sealed
 from retrograde.files.tensors import put_tensors
-from tests.namespaces.datasets import INT64, Dataset, listed
+from tests.namespaces.datasets import INT64, Dataset, to_list
 from tests.namespaces.helpers import assert_raises
 
 
@@ -27,21 +27,21 @@ def counting(n, calls):
 # Saving and loading
 
 
-def structured(n):
+def structured_dataset(n):
     return Dataset.range(n).map(
         lambda x: {"a": x, "b": (tf.fill([x], 0.5), tf.strings.as_string(x), None)}
     )
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_what_is_saved_can_be_loaded(n, tmp_path):
-    structured(n).save(tmp_path / "data")
+def test_save_and_load(n, tmp_path):
+    structured_dataset(n).save(tmp_path / "data")
     loaded = Dataset.load(tmp_path / "data")
-    assert listed(loaded) == listed(loaded) == listed(structured(n))
+    assert to_list(loaded) == to_list(loaded) == to_list(structured_dataset(n))
     assert len(loaded) == n
 
 
-def test_every_kind_of_tensor_can_be_saved(tmp_path):
+def test_save_all_kinds_of_tensors(tmp_path):
     element = (
         tf.constant([[1.5]], tf.bfloat16),
         tf.ragged.constant([[[1], []], [[2, 3]]]),
@@ -54,8 +54,8 @@ def test_every_kind_of_tensor_can_be_saved(tmp_path):
     assert loaded.element_spec == Dataset.from_tensors(element).element_spec
     (found,) = loaded
     assert found[1].to_list() == element[1].to_list()
-    for place in (0, 3, 4):
-        np.testing.assert_array_equal(found[place].numpy(), element[place].numpy())
+    for index in (0, 3, 4):
+        np.testing.assert_array_equal(found[index].numpy(), element[index].numpy())
     np.testing.assert_array_equal(
         tf.sparse.to_dense(found[2]).numpy(), tf.sparse.to_dense(element[2]).numpy()
     )
@@ -67,51 +67,51 @@ def test_the_spec_is_saved(tmp_path):
     dataset.save(tmp_path / "data")
     assert Dataset.load(tmp_path / "data").element_spec == spec
     given = {"x": tf.TensorSpec(None, tf.float32)}
-    assert listed(Dataset.load(tmp_path / "data", element_spec=given)) == [{"x": [1.0]}]
+    assert to_list(Dataset.load(tmp_path / "data", element_spec=given)) == [{"x": [1.0]}]
     wrong = {"x": tf.TensorSpec([None], tf.int32)}
     assert_raises(
         lambda: Dataset.load(tmp_path / "data", element_spec=wrong),
         tf.errors.InvalidArgumentError,
-        f"The elements in {tmp_path / 'data'} are {spec}, which does not fit the given "
-        f"element_spec {wrong}.",
+        f"The elements in {tmp_path / 'data'} have the spec {spec}, which is not compatible with "
+        f"the given element_spec {wrong}.",
     )
 
 
-def test_saving_calls_each_function_once_for_each_element(tmp_path):
+def test_save_calls_functions_once_per_element(tmp_path):
     calls = []
     counting(3, calls).save(tmp_path / "data")
     assert calls == [0, 1, 2]
     assert Dataset.load(tmp_path / "data").element_spec == INT64
 
 
-def test_large_datasets_are_cut_into_files(tmp_path, monkeypatch):
+def test_large_datasets_are_split_into_files(tmp_path, monkeypatch):
     monkeypatch.setattr("retrograde.data._saving._CHUNK", 100)
     Dataset.range(40).save(tmp_path / "data")
     assert len(list((tmp_path / "data").glob("data-*/00000000/*"))) == 4
-    assert listed(Dataset.load(tmp_path / "data")) == list(range(40))
+    assert to_list(Dataset.load(tmp_path / "data")) == list(range(40))
 
 
-def test_shards_take_turns_unless_told_otherwise(tmp_path):
+def test_shards_are_interleaved_by_default(tmp_path):
     Dataset.range(6).save(tmp_path / "data", shard_func=lambda x: x // 3)
-    assert listed(Dataset.load(tmp_path / "data")) == [0, 3, 1, 4, 2, 5]
-    one_by_one = Dataset.load(
+    assert to_list(Dataset.load(tmp_path / "data")) == [0, 3, 1, 4, 2, 5]
+    sequential = Dataset.load(
         tmp_path / "data", reader_func=lambda shards: shards.flat_map(lambda shard: shard)
     )
-    assert listed(one_by_one) == [0, 1, 2, 3, 4, 5]
+    assert to_list(sequential) == [0, 1, 2, 3, 4, 5]
 
 
-def test_saving_again_replaces_all_of_it_or_nothing(tmp_path):
+def test_saving_again_is_atomic(tmp_path):
     path = tmp_path / "data"
     Dataset.range(5).save(path)
     with pytest.raises(ZeroDivisionError):
         Dataset.range(3).map(lambda x: 1 // (int(x) - 2)).save(path)
-    assert listed(Dataset.load(path)) == [0, 1, 2, 3, 4]
+    assert to_list(Dataset.load(path)) == [0, 1, 2, 3, 4]
     Dataset.range(2).save(path)
-    assert listed(Dataset.load(path)) == [0, 1]
+    assert to_list(Dataset.load(path)) == [0, 1]
     assert [p.name for p in tmp_path.iterdir()] == ["data"]
 
 
-def test_damaged_files_are_refused(tmp_path):
+def test_damaged_files_raise(tmp_path):
     Dataset.range(3).save(tmp_path / "data")
     index = tmp_path / "data" / "dataset.json"
     (file,) = (tmp_path / "data").glob("data-*/00000000/*")
@@ -124,19 +124,19 @@ def test_damaged_files_are_refused(tmp_path):
         assert_raises(
             lambda: Dataset.load(tmp_path / "data"),
             tf.errors.DataLossError,
-            f"Cannot read {index}: it is damaged or of another format.",
+            f"Cannot read {index}: it is damaged or has another format.",
         )
 
 
 @pytest.mark.parametrize(
     ("number", "count"), [("0", "3"), ("0", float("inf")), ("0", -1), ("0", 2**63), ("x", 3)]
 )
-def test_counts_of_shards_are_checked(tmp_path, number, count):
+def test_shard_counts_are_validated(tmp_path, number, count):
     Dataset.range(3).save(tmp_path / "data")
     index = tmp_path / "data" / "dataset.json"
     index.write_bytes(sealed(json.loads(index.read_text()) | {"shards": {number: count}}))
 
-    with pytest.raises(tf.errors.DataLossError, match="it is damaged or of another format"):
+    with pytest.raises(tf.errors.DataLossError, match="it is damaged or has another format"):
         Dataset.load(tmp_path / "data")
 
 
@@ -147,22 +147,22 @@ def test_counts_of_shards_are_checked(tmp_path, number, count):
         ({"elements": -1, "tensors": 1}, 1),
         ({"elements": 1, "tensors": "1"}, 1),
         ({"elements": 10**12, "tensors": 1}, 1),
-        ({"elements": 1, "tensors": 1}, 1),  # of three
-        ({"elements": 1, "tensors": 3}, 3),  # which are not those of a sparse tensor
+        ({"elements": 1, "tensors": 1}, 1),  # three are needed
+        ({"elements": 1, "tensors": 3}, 3),  # not the components of a sparse tensor
     ],
 )
-def test_files_of_elements_are_checked(tmp_path, description, tensors):
+def test_element_files_are_validated(tmp_path, description, tensors):
     Dataset.from_tensors(tf.sparse.from_dense([[0, 1]])).save(tmp_path / "data")
     (file,) = (tmp_path / "data").glob("data-*/00000000/*")
-    arrays = {f"0/{place}": np.ones(2) for place in range(tensors)}
+    arrays = {f"0/{index}": np.ones(2) for index in range(tensors)}
     put_tensors(str(file), "part of a saved dataset", arrays, description)
 
     with pytest.raises(tf.errors.DataLossError, match="as a part of a saved dataset: its "):
         list(Dataset.load(tmp_path / "data"))
 
 
-def test_datasets_of_datasets_cannot_be_saved(tmp_path):
-    with pytest.raises(TypeError, match="Elements of DatasetSpec cannot be written to files"):
+def test_saving_datasets_of_datasets_raises(tmp_path):
+    with pytest.raises(TypeError, match="Elements of type DatasetSpec cannot be written to files"):
         Dataset.range(3).window(2).save(tmp_path / "data")
     assert list(tmp_path.iterdir()) == []
 
@@ -170,60 +170,64 @@ def test_datasets_of_datasets_cannot_be_saved(tmp_path):
 # Caches and snapshots
 
 
-def test_a_cache_in_files_is_filled_by_the_first_whole_pass(tmp_path):
+def test_disk_cache_is_filled_by_the_first_complete_iteration(tmp_path):
     calls = []
     path = str(tmp_path / "cache")
     cached = counting(3, calls).cache(path)
-    assert listed(cached.take(2)) == [0, 1]
-    assert list(tmp_path.iterdir()) == []  # what was begun is cleared away
-    assert listed(cached) == listed(cached) == [0, 1, 2]
+    assert to_list(cached.take(2)) == [0, 1]
+    assert list(tmp_path.iterdir()) == []  # the incomplete cache is removed
+    assert to_list(cached) == to_list(cached) == [0, 1, 2]
     assert calls == [0, 1, 0, 1, 2]
     assert len(cached) == 3
-    assert listed(Dataset.range(9).cache(path)) == [0, 1, 2]  # as TensorFlow has it
+    assert to_list(Dataset.range(9).cache(path)) == [0, 1, 2]  # as in TensorFlow
 
 
-def test_reading_a_cache_removes_what_a_dead_writer_left(tmp_path):
+def test_reading_a_cache_removes_leftovers(tmp_path):
     cached = Dataset.range(3).cache(str(tmp_path / "c"))
     list(cached)
     Staging(str(tmp_path / "c"))._lock.close()
     assert (tmp_path / "c" / STAGING).exists()
-    assert listed(cached) == [0, 1, 2]
+    assert to_list(cached) == [0, 1, 2]
     assert not (tmp_path / "c" / STAGING).exists()
 
 
-def test_two_passes_may_fill_one_cache(tmp_path):
+def test_concurrent_iterations_fill_one_cache(tmp_path):
     first, second = (iter(Dataset.range(3).cache(str(tmp_path / "c"))) for _ in range(2))
     assert [int(next(first)), int(next(second))] == [0, 0]
     assert [[int(x) for x in rest] for rest in (first, second)] == [[1, 2], [1, 2]]
-    assert listed(Dataset.range(0).cache(str(tmp_path / "c"))) == [0, 1, 2]
+    assert to_list(Dataset.range(0).cache(str(tmp_path / "c"))) == [0, 1, 2]
 
 
-def test_a_snapshot_belongs_to_one_dataset(tmp_path):
+def test_snapshot_is_specific_to_the_dataset(tmp_path):
     calls = []
     path = str(tmp_path / "snapshots")
 
     def dataset(n):
-        return Dataset.range(n).map(lambda x: tf.py_function(heard, [x], tf.int64)).snapshot(path)
+        return (
+            Dataset.range(n)
+            .map(lambda x: tf.py_function(recorded_call, [x], tf.int64))
+            .snapshot(path)
+        )
 
-    def heard(x):
+    def recorded_call(x):
         calls.append(1)
         return x
 
-    assert listed(dataset(3)) == listed(dataset(3)) == [0, 1, 2]
+    assert to_list(dataset(3)) == to_list(dataset(3)) == [0, 1, 2]
     assert len(dataset(3)) == 3
     done = len(calls)
-    assert listed(dataset(4)) == [0, 1, 2, 3]
+    assert to_list(dataset(4)) == [0, 1, 2, 3]
     assert len(calls) > done
 
 
-def test_snapshots_can_be_sharded(tmp_path):
+def test_sharded_snapshots(tmp_path):
     options = {
         "shard_func": lambda x: x % 2,
         "reader_func": lambda shards: shards.flat_map(lambda shard: shard),
     }
     dataset = Dataset.range(4).snapshot(str(tmp_path), **options)
-    assert listed(dataset) == [0, 1, 2, 3]
-    assert listed(dataset) == [0, 2, 1, 3]
+    assert to_list(dataset) == [0, 1, 2, 3]
+    assert to_list(dataset) == [0, 2, 1, 3]
 
 
 # Fingerprints
@@ -233,7 +237,7 @@ def scaled(x, factor=2):
     return x * factor
 
 
-MANY = {
+DISTINCT = {
     "range": lambda: Dataset.range(3),
     "longer": lambda: Dataset.range(4),
     "map": lambda: Dataset.range(3).map(lambda x: x + 1),
@@ -252,26 +256,26 @@ MANY = {
 }
 
 
-def test_datasets_have_fingerprints_of_their_own():
-    found = {name: int(make().fingerprint()) for name, make in MANY.items()}
-    assert len(set(found.values())) == len(MANY)
-    assert found == {name: int(make().fingerprint()) for name, make in MANY.items()}
+def test_fingerprints_are_distinct():
+    found = {name: int(make().fingerprint()) for name, make in DISTINCT.items()}
+    assert len(set(found.values())) == len(DISTINCT)
+    assert found == {name: int(make().fingerprint()) for name, make in DISTINCT.items()}
     assert Dataset.range(3).fingerprint().dtype == tf.uint64
 
 
-def test_a_fingerprint_follows_what_a_function_refers_to():
-    def mapped(weight):
+def test_fingerprint_depends_on_closures():
+    def make_dataset(weight):
         return Dataset.range(3).map(lambda x: x * weight)
 
-    assert int(mapped(1).fingerprint()) != int(mapped(2).fingerprint())
+    assert int(make_dataset(1).fingerprint()) != int(make_dataset(2).fingerprint())
     v = tf.Variable(1, dtype=tf.int64)
-    before = int(mapped(v).fingerprint())
+    before = int(make_dataset(v).fingerprint())
     v.assign(2)
-    assert int(mapped(v).fingerprint()) != before
+    assert int(make_dataset(v).fingerprint()) != before
 
 
-def test_a_fingerprint_does_not_look_into_modules():
-    library = types.ModuleType("library")  # in a scope around the function, not a global name
+def test_fingerprint_ignores_module_contents():
+    library = types.ModuleType("library")  # in the closure, not a global name
     dataset = Dataset.range(3).map(lambda x: (x, library)[0])
     before = int(dataset.fingerprint())
     library.state = [1, 2, 3]
@@ -294,33 +298,33 @@ def test_fingerprints_are_the_same_in_another_process(tmp_path):
     assert runs[0] == runs[1]
 
 
-# Names of files
+# File names
 
 
 @pytest.fixture
-def three(tmp_path):
+def three_files(tmp_path):
     for name in "cab":
         (tmp_path / f"{name}.txt").write_text(name)
     return [str(tmp_path / f"{name}.txt").encode() for name in "abc"]
 
 
-def test_files_are_listed_by_pattern(three, tmp_path):
+def test_list_files(three_files, tmp_path):
     pattern = str(tmp_path / "*.txt")
-    assert listed(Dataset.list_files(pattern, shuffle=False)) == three
+    assert to_list(Dataset.list_files(pattern, shuffle=False)) == three_files
     some = [str(tmp_path / "c*"), str(tmp_path / "a*")]
-    assert listed(Dataset.list_files(some, shuffle=False)) == [three[0], three[2]]
+    assert to_list(Dataset.list_files(some, shuffle=False)) == [three_files[0], three_files[2]]
     found = Dataset.list_files(pattern)
     assert (len(found), found.element_spec) == (3, tf.TensorSpec([], tf.string))
 
 
-def test_files_come_in_another_order_each_time(tmp_path):
+def test_list_files_shuffles_each_iteration(tmp_path):
     for number in range(20):
         pathlib.Path(tmp_path / f"{number}").touch()
     dataset = Dataset.list_files(str(tmp_path / "*"), seed=3)
-    first, second = listed(dataset), listed(dataset)
+    first, second = to_list(dataset), to_list(dataset)
     assert sorted(first) == sorted(second)
     assert first != second
-    assert listed(Dataset.list_files(str(tmp_path / "*"), seed=3)) == first
+    assert to_list(Dataset.list_files(str(tmp_path / "*"), seed=3)) == first
 
 
 # Lines and records
@@ -334,51 +338,51 @@ def texts(tmp_path):
     return {name: str(tmp_path / f"{name}.txt") for name in contents}
 
 
-def test_lines_of_text(texts):
+def test_text_lines(texts):
     dataset = tf.data.TextLineDataset(texts["a"])
-    assert listed(dataset) == listed(dataset) == [b"a", b"b", b"", b"last"]
+    assert to_list(dataset) == to_list(dataset) == [b"a", b"b", b"", b"last"]
     assert isinstance(dataset, Dataset)
     assert dataset.element_spec == tf.TensorSpec([], tf.string)
     assert int(dataset.cardinality()) == -2
     several = [texts["a"], texts["empty"], texts["b"]]
-    assert listed(tf.data.TextLineDataset(several)) == [b"a", b"b", b"", b"last", b"x", b"y"]
+    assert to_list(tf.data.TextLineDataset(several)) == [b"a", b"b", b"", b"last", b"x", b"y"]
     in_turn = tf.data.TextLineDataset([texts["a"], texts["b"]], num_parallel_reads=2)
-    assert listed(in_turn) == [b"a", b"x", b"b", b"y", b"", b"last"]
-    assert listed(tf.data.TextLineDataset([])) == []
+    assert to_list(in_turn) == [b"a", b"x", b"b", b"y", b"", b"last"]
+    assert to_list(tf.data.TextLineDataset([])) == []
     named = Dataset.from_tensor_slices([texts["b"]])
-    assert listed(tf.data.TextLineDataset(named)) == [b"x", b"y"]
-    assert listed(named.flat_map(tf.data.TextLineDataset)) == [b"x", b"y"]
-    assert listed(dataset.skip(1).batch(2)) == [[b"b", b""], [b"last"]]
+    assert to_list(tf.data.TextLineDataset(named)) == [b"x", b"y"]
+    assert to_list(named.flat_map(tf.data.TextLineDataset)) == [b"x", b"y"]
+    assert to_list(dataset.skip(1).batch(2)) == [[b"b", b""], [b"last"]]
 
 
 def test_compressed_lines(tmp_path):
     packed = {"GZIP": gzip.compress(b"g\nh"), "ZLIB": zlib.compress(b"g\nh"), "": b"g\nh"}
     for kind, data in packed.items():
         (tmp_path / "file").write_bytes(data)
-        assert listed(tf.data.TextLineDataset(str(tmp_path / "file"), kind)) == [b"g", b"h"]
+        assert to_list(tf.data.TextLineDataset(str(tmp_path / "file"), kind)) == [b"g", b"h"]
 
 
-def test_records_of_one_length(tmp_path):
+def test_fixed_length_records(tmp_path):
     (tmp_path / "file").write_bytes(b"HHaabbccF")
     path = str(tmp_path / "file")
     assert (
-        listed(tf.data.FixedLengthRecordDataset([path] * 2, 2, 2, 1)) == [b"aa", b"bb", b"cc"] * 2
+        to_list(tf.data.FixedLengthRecordDataset([path] * 2, 2, 2, 1)) == [b"aa", b"bb", b"cc"] * 2
     )
     whole = tf.data.FixedLengthRecordDataset(path, record_bytes=3)
-    assert listed(whole.map(lambda r: tf.io.decode_raw(r, tf.uint8)))[0] == [72, 72, 97]
+    assert to_list(whole.map(lambda r: tf.io.decode_raw(r, tf.uint8)))[0] == [72, 72, 97]
 
 
-def test_files_that_cannot_be_read_are_named(texts, tmp_path):
+def test_file_errors(texts, tmp_path):
     read = tf.data.TextLineDataset
     assert_raises(
-        lambda: listed(read(str(tmp_path / "none"))),
+        lambda: to_list(read(str(tmp_path / "none"))),
         tf.errors.NotFoundError,
         f"{tmp_path / 'none'}; No such file or directory",
     )
     assert_raises(
-        lambda: listed(read(texts["a"], "LZ4")),
+        lambda: to_list(read(texts["a"], "LZ4")),
         tf.errors.InvalidArgumentError,
-        "Unsupported compression_type: 'LZ4'. Expected 'GZIP', 'ZLIB' or nothing.",
+        "Unsupported compression_type: 'LZ4'. Expected 'GZIP', 'ZLIB', '' or None.",
     )
     assert_raises(
         lambda: read(3),
@@ -386,7 +390,7 @@ def test_files_that_cannot_be_read_are_named(texts, tmp_path):
         "The `filenames` argument must contain `tf.string` elements. Got `tf.int32` elements.",
     )
     assert_raises(
-        lambda: listed(tf.data.FixedLengthRecordDataset(texts["b"], 3, 2, 1)),
+        lambda: to_list(tf.data.FixedLengthRecordDataset(texts["b"], 3, 2, 1)),
         tf.errors.InvalidArgumentError,
         f'Excluding the header (2 bytes) and footer (1 bytes), input file "{texts["b"]}" has body '
         "length 1 bytes, which is not an exact multiple of the record length (3 bytes).",
@@ -399,8 +403,8 @@ def test_files_that_cannot_be_read_are_named(texts, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
-def test_compressed_files_are_read_piece_by_piece(tmp_path, kind):
-    """Lines of a file that decompresses to 64 MB, with few of them in memory."""
+def test_compressed_files_are_streamed(tmp_path, kind):
+    """Reads the lines of a file that decompresses to 64 MB with little memory."""
     line = b"x" * 999 + b"\n"
     path = tmp_path / "lines"
     path.write_bytes((gzip if kind == "GZIP" else zlib).compress(line * 64_000))
@@ -420,7 +424,7 @@ def test_compressed_files_are_read_piece_by_piece(tmp_path, kind):
 @pytest.mark.parametrize(
     "damage", [lambda d: d[:-5], lambda d: b"abc" + d, lambda d: d[:12] + b"a"]
 )
-def test_damaged_compressed_files_are_lost_data(tmp_path, kind, damage):
+def test_damaged_compressed_files_raise(tmp_path, kind, damage):
     path = tmp_path / "lines"
     path.write_bytes(damage((gzip if kind == "GZIP" else zlib).compress(b"some\nlines\n" * 9)))
 
@@ -432,7 +436,7 @@ def test_damaged_compressed_files_are_lost_data(tmp_path, kind, damage):
             list(dataset)
 
 
-def test_folders_are_not_files_of_lines(tmp_path):
+def test_directories_raise(tmp_path):
     for kind in ("GZIP", "ZLIB", ""):
         with pytest.raises(tf.errors.FailedPreconditionError, match="Is a directory"):
             list(tf.data.TextLineDataset(str(tmp_path), kind))

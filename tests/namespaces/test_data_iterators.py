@@ -1,4 +1,4 @@
-"""tf.data: iterators that are saved on their way, and go on from there."""
+"""tf.data: saving and restoring iterators."""
 
 import gc
 import itertools
@@ -12,7 +12,7 @@ from tests.namespaces.datasets import Dataset
 from tests.namespaces.helpers import assert_raises
 
 ROWS = np.arange(23)
-# Datasets of all kinds. Those with functions run each of them only for elements that come out.
+# Datasets of all kinds. Functions run only for elements after the restored position.
 DATASETS = {
     "range": lambda: Dataset.range(23),
     "batch": lambda: Dataset.range(23).batch(4),
@@ -55,43 +55,43 @@ DATASETS = {
 }
 
 
-def plain(element):
+def to_lists(element):
     return tf.nest.map_structure(lambda x: x.numpy().tolist(), element)
 
 
-def rest(iterator):
-    return [plain(element) for element in iterator]
+def remaining(iterator):
+    return [to_lists(element) for element in iterator]
 
 
 @pytest.mark.parametrize("taken", [0, 3, 7, 19])
 @pytest.mark.parametrize("name", DATASETS)
-def test_an_iterator_goes_on_as_the_one_that_was_saved(name, taken, tmp_path):
-    """In the same dataset as in another that is made alike, whatever was drawn in between."""
+def test_restored_iterator_continues_like_the_saved_one(name, taken, tmp_path):
+    """Restores into the same dataset and into an equal one, with other random draws in between."""
     dataset = DATASETS[name]()
-    list(itertools.islice(dataset, 4))  # an earlier pass
+    list(itertools.islice(dataset, 4))  # an earlier iteration
     iterator = iter(dataset)
     list(itertools.islice(iterator, taken))
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
-    expected = rest(iterator)
+    expected = remaining(iterator)
 
     tf.random.uniform([])
     for other in (iter(dataset), iter(DATASETS[name]())):
         list(itertools.islice(other, 2))
         tf.train.Checkpoint(iterator=other).read(path).assert_consumed()
-        assert rest(other) == expected
+        assert remaining(other) == expected
 
 
-def test_later_passes_of_a_resumed_iterator_are_new(tmp_path):
+def test_iterations_after_a_restored_one_differ(tmp_path):
     dataset = Dataset.range(20).shuffle(20).repeat()
     iterator = iter(dataset)
-    passes = [rest(itertools.islice(iterator, 20)) for _ in range(2)]
+    passes = [remaining(itertools.islice(iterator, 20)) for _ in range(2)]
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
     other = iter(Dataset.range(20).shuffle(20).repeat())
     tf.train.Checkpoint(iterator=other).read(path)
-    following = rest(itertools.islice(other, 20))
+    following = remaining(itertools.islice(other, 20))
     assert sorted(following) == list(range(20))
     assert following not in passes
-    assert following == rest(itertools.islice(iterator, 20))
+    assert following == remaining(itertools.islice(iterator, 20))
 
 
 def test_skipped_elements_are_not_computed(tmp_path):
@@ -114,34 +114,34 @@ def test_skipped_elements_are_not_computed(tmp_path):
     assert min(call for call in calls if call > 100) >= 500
 
 
-def test_an_iterator_that_is_restored_leaves_its_threads(tmp_path):
-    def ours():
+def test_restoring_stops_the_previous_threads(tmp_path):
+    def data_threads():
         return [t for t in threading.enumerate() if t.name.startswith("retrograde-data")]
 
     iterator = iter(Dataset.range(100).map(lambda x: x, 2).prefetch(2))
     next(iterator)
-    before = len(ours())
+    before = len(data_threads())
     checkpoint = tf.train.Checkpoint(iterator=iterator)
     path = checkpoint.write(tmp_path / "a")
     for _ in range(3):
         checkpoint.read(path)
         assert int(next(iterator)) == 1
-    assert len(ours()) <= before
+    assert len(data_threads()) <= before
     del iterator, checkpoint
     gc.collect()
-    assert ours() == []
+    assert data_threads() == []
 
 
-def test_an_iterator_at_its_end_stays_there(tmp_path):
+def test_exhausted_iterator_stays_exhausted(tmp_path):
     iterator = iter(Dataset.range(3))
-    assert rest(iterator) == [0, 1, 2]
+    assert remaining(iterator) == [0, 1, 2]
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
     other = iter(Dataset.range(3))
     tf.train.Checkpoint(iterator=other).read(path)
-    assert rest(other) == []
+    assert remaining(other) == []
 
 
-def test_elements_that_failed_count(tmp_path):
+def test_failed_elements_are_counted(tmp_path):
     def failing(x):
         if int(x) == 1:
             raise KeyError("one")
@@ -154,10 +154,10 @@ def test_elements_that_failed_count(tmp_path):
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
     other = iter(Dataset.range(5).map(failing))
     tf.train.Checkpoint(iterator=other).read(path)
-    assert rest(other) == [2, 3, 4]
+    assert remaining(other) == [2, 3, 4]
 
 
-def test_numpy_iterators_are_saved_too(tmp_path):
+def test_numpy_iterators_can_be_saved(tmp_path):
     iterator = Dataset.range(5).as_numpy_iterator()
     next(iterator)
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
@@ -166,7 +166,7 @@ def test_numpy_iterators_are_saved_too(tmp_path):
     assert list(other) == [1, 2, 3, 4]
 
 
-def test_an_iterator_over_another_dataset_is_refused_and_nothing_restored(tmp_path):
+def test_iterator_over_another_dataset_raises_and_restores_nothing(tmp_path):
     v = tf.Variable(1.0)
     path = tf.train.Checkpoint(a=v, i=iter(Dataset.range(9).shuffle(3))).write(tmp_path / "a")
     v.assign(2.0)
@@ -174,8 +174,8 @@ def test_an_iterator_over_another_dataset_is_refused_and_nothing_restored(tmp_pa
     assert_raises(
         lambda: other.read(path),
         tf.errors.InvalidArgumentError,
-        "The iterator that was saved drew random numbers in 1 places, this one does so in 0. "
-        "Expected an iterator over the same dataset.",
+        "The saved iterator has 1 random steps, but this one has 0. Restore it into an iterator "
+        "over the same dataset.",
     )
     assert float(v) == 2.0
     assert int(next(other.i)) == 0

@@ -1,10 +1,10 @@
-"""tf.data: what a dataset says of itself, and of what it hands out."""
+"""tf.data: specs, cardinality, options and iterators."""
 
 import numpy as np
 import pytest
 
 import retrograde as tf
-from tests.namespaces.datasets import INT64, Dataset, listed
+from tests.namespaces.datasets import INT64, Dataset, to_list
 from tests.namespaces.helpers import assert_raises
 
 SPECS = {
@@ -70,7 +70,7 @@ SPECS = {
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_specs_and_cardinalities_are_tensorflows(name):
+def test_specs_and_cardinalities_match_tensorflow(name):
     make, spec, count = SPECS[name]
     dataset = make(Dataset.range(5))
     assert dataset.element_spec == spec
@@ -91,7 +91,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_function_is_tried_no_more_than_needed(name):
+def test_spec_inference_calls_functions_as_little_as_possible(name):
     calls = []
     make, function, expected = CALLS[name]
     dataset = make(Dataset.range(5), lambda *x: calls.append(1) or function(*x))
@@ -134,7 +134,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_an_empty_dataset_has_a_spec(name):
+def test_spec_of_empty_datasets(name):
     make, spec = EMPTY[name]
     dataset = make(Dataset.range(0))
     assert dataset.element_spec == spec
@@ -142,15 +142,15 @@ def test_an_empty_dataset_has_a_spec(name):
     assert all(spec.is_compatible_with(element) for element in make(Dataset.range(9)))
 
 
-def test_a_function_that_cannot_be_tried_says_why():
-    def refuse(_x):
+def test_spec_inference_propagates_errors():
+    def fail(_x):
         raise KeyError("not today")
 
     with pytest.raises(KeyError, match="not today"):
-        Dataset.range(0).map(refuse).element_spec  # noqa: B018
+        Dataset.range(0).map(fail).element_spec  # noqa: B018
 
 
-def test_finding_a_spec_draws_no_random_numbers():
+def test_spec_inference_draws_no_random_numbers():
     tf.random.set_seed(1)
     expected = tf.random.uniform([]).numpy()
     tf.random.set_seed(1)
@@ -158,7 +158,7 @@ def test_finding_a_spec_draws_no_random_numbers():
     assert tf.random.uniform([]).numpy() == expected
 
 
-def test_a_dataset_is_true_and_has_a_length_if_it_is_known():
+def test_bool_len_and_repr():
     assert Dataset.range(0)
     assert len(Dataset.range(7)) == 7
     assert_raises(lambda: len(Dataset.range(3).repeat()), TypeError, "The dataset is infinite.")
@@ -167,7 +167,7 @@ def test_a_dataset_is_true_and_has_a_length_if_it_is_known():
     assert repr(Dataset.range(3)) == f"<_RangeDataset element_spec={INT64!r}>"
 
 
-def test_iterators_hand_out_one_pass():
+def test_iterators():
     iterator = iter(Dataset.range(2))
     assert isinstance(iterator, tf.data.Iterator)
     assert iterator.element_spec == INT64
@@ -180,12 +180,12 @@ def test_iterators_hand_out_one_pass():
     assert_raises(
         nothing.get_value,
         tf.errors.InvalidArgumentError,
-        "The given optional does not have a value. Ask has_value() first.",
+        "The given optional does not have a value. Check has_value() first.",
     )
     assert_raises(iterator.get_next, tf.errors.OutOfRangeError, "End of sequence")
 
 
-def test_options_have_their_older_names_too():
+def test_legacy_option_names():
     options = tf.data.Options()
     options.experimental_deterministic = False
     options.experimental_threading.private_threadpool_size = 3
@@ -216,7 +216,7 @@ def test_options_are_merged():
     )
 
 
-def test_no_tape_sees_into_a_dataset():
+def test_tapes_do_not_record_inside_datasets():
     v = tf.Variable(2.0)
     x = tf.constant([1.0, 3.0])
     with tf.GradientTape() as tape:
@@ -226,7 +226,7 @@ def test_no_tape_sees_into_a_dataset():
     assert tape.gradient(y, [v, x]) == [None, None]
 
 
-def test_elements_do_not_share_memory_with_what_may_change():
+def test_elements_do_not_alias_variables():
     x = np.arange(4.0)
     dataset = Dataset.from_tensor_slices(x).batch(2)
     first = next(iter(dataset))
@@ -234,5 +234,5 @@ def test_elements_do_not_share_memory_with_what_may_change():
     first.numpy()[:] = -1
     v = tf.Variable(first)
     v.assign_add([1.0, 1.0])
-    assert listed(dataset) == [[0.0, 1.0], [2.0, 3.0]]
+    assert to_list(dataset) == [[0.0, 1.0], [2.0, 3.0]]
     assert first.numpy().tolist() == [0.0, 1.0]

@@ -1,4 +1,4 @@
-"""tf.data: threads that work ahead, what they raise, and that none stays behind."""
+"""tf.data: threads, their errors and their shutdown."""
 
 import gc
 import threading
@@ -11,7 +11,7 @@ import retrograde as tf
 Dataset = tf.data.Dataset
 
 
-def ours():
+def data_threads():
     return [t for t in threading.enumerate() if t.name.startswith("retrograde-data")]
 
 
@@ -21,7 +21,7 @@ def failing(x):
     return x
 
 
-AHEAD = {
+PIPELINES = {
     "prefetch": lambda d, f: d.map(f).prefetch(2),
     "map": lambda d, f: d.map(f, num_parallel_calls=2),
     "both": lambda d, f: d.map(f, num_parallel_calls=2).prefetch(2),
@@ -31,45 +31,47 @@ AHEAD = {
 }
 
 
-@pytest.mark.parametrize("name", AHEAD)
-def test_what_a_thread_raises_comes_with_its_traceback_after_what_came_before(name):
-    found = []
+@pytest.mark.parametrize("name", PIPELINES)
+def test_errors_in_threads_are_raised_in_order_with_traceback(name):
+    elements = []
     with pytest.raises(KeyError) as caught:
-        for x in AHEAD[name](Dataset.range(10), failing):
-            found.append(int(x))
-    assert found == [0, 1, 2][: len(found)]
-    assert name == "interleave" or found == [0, 1, 2]
+        for x in PIPELINES[name](Dataset.range(10), failing):
+            elements.append(int(x))
+    assert elements == [0, 1, 2][: len(elements)]
+    assert name == "interleave" or elements == [0, 1, 2]
     assert "failing" in [frame.name for frame in traceback.extract_tb(caught.tb)]
     del caught
     gc.collect()
-    assert ours() == []
+    assert data_threads() == []
 
 
-@pytest.mark.parametrize("name", AHEAD)
-def test_a_pass_that_is_given_up_leaves_no_thread(name):
-    iterator = iter(AHEAD[name](Dataset.range(100).repeat(), lambda x: x))
+@pytest.mark.parametrize("name", PIPELINES)
+def test_dropped_iterator_stops_its_threads(name):
+    iterator = iter(PIPELINES[name](Dataset.range(100).repeat(), lambda x: x))
     assert int(next(iterator)) == 0
-    # Threads that are interleaved make one element each, and may have done so already.
-    assert name == "interleave" or ours() != []
+    # Threads of `interleave` compute one element each and may have ended already.
+    assert name == "interleave" or data_threads() != []
     del iterator
     gc.collect()
-    assert ours() == []
+    assert data_threads() == []
 
 
-@pytest.mark.parametrize("name", AHEAD)
-def test_a_whole_pass_leaves_no_thread(name):
-    assert sorted(int(x) for x in AHEAD[name](Dataset.range(20), lambda x: x)) == list(range(20))
-    assert ours() == []
+@pytest.mark.parametrize("name", PIPELINES)
+def test_exhausted_iterator_stops_its_threads(name):
+    assert sorted(int(x) for x in PIPELINES[name](Dataset.range(20), lambda x: x)) == list(
+        range(20)
+    )
+    assert data_threads() == []
 
 
-def test_prefetch_works_while_nobody_asks():
+def test_prefetch_computes_ahead():
     made = threading.Semaphore(0)
     iterator = iter(Dataset.range(9).map(lambda x: made.release() or x).prefetch(3))
     assert int(next(iterator)) == 0
     assert all(made.acquire(timeout=10) for _ in range(4))
 
 
-def test_parallel_calls_run_at_the_same_time():
+def test_parallel_calls_are_concurrent():
     meeting = threading.Barrier(3, timeout=10)
     dataset = Dataset.range(3).map(lambda x: meeting.wait() * 0 + x, num_parallel_calls=3)
     assert [int(x) for x in dataset] == [0, 1, 2]
@@ -85,7 +87,7 @@ def test_random_numbers_do_not_depend_on_threads():
     assert len(set(numbers(4))) == 20
 
 
-def test_no_tape_sees_into_threads():
+def test_tapes_do_not_record_in_threads():
     v = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.add_n(list(Dataset.from_tensor_slices([1.0, 3.0]).map(lambda x: x * v, 2)))

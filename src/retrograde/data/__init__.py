@@ -1,4 +1,4 @@
-"""tf.data: pipelines of elements."""
+"""tf.data: input pipelines."""
 
 from retrograde._api.lazy import from_stub
 

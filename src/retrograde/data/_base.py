@@ -1,4 +1,4 @@
-"""What all parts of `Dataset` stand on."""
+"""The base class of `Dataset` and functions that its parts share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from retrograde.core.tensor import Tensor
 from retrograde.data import _nodes
-from retrograde.data._structure import call
+from retrograde.data._elements import call
 from retrograde.data.options import Options
 from retrograde.ops.arguments import integer
 from retrograde.values.arguments import expect
@@ -15,24 +15,24 @@ from retrograde.values.composites import CompositeTensor
 
 
 class BaseDataset(CompositeTensor):
-    """A node and options. Methods make new datasets by `_made`, which `Dataset` has."""
+    """A node and options. Methods create new datasets with `Dataset._from_node`."""
 
-    _instead = "Take its elements with a loop."
+    _instead = "Iterate over it to get its elements."
 
     def __init__(self, node: _nodes.Node, options: Options | None = None) -> None:
         self._node = node
         self._options = options or Options()
 
     @staticmethod
-    def _made(node: _nodes.Node, options: Options | None = None) -> Any:
+    def _from_node(node: _nodes.Node, options: Options | None = None) -> Any:
         raise NotImplementedError
 
-    def _then(self, node: _nodes.Node) -> Any:
-        """What follows this, with its options."""
-        return self._made(node, self._options)
+    def _derive(self, node: _nodes.Node) -> Any:
+        """Returns a dataset of `node` with the options of this one."""
+        return self._from_node(node, self._options)
 
-    def _stream(self, make: Callable, name: str, **described: Any) -> Any:
-        return self._then(_nodes.Stream(self._node, make, name, **described))
+    def _transform(self, make: Callable, name: str, **options: Any) -> Any:
+        return self._derive(_nodes.Transform(self._node, make, name, **options))
 
     def _components(self) -> Sequence[Tensor]:
         return ()
@@ -42,12 +42,12 @@ class BaseDataset(CompositeTensor):
 
 
 def node_of(dataset: Any, what: str) -> _nodes.Node:
-    """Returns the node of a dataset that `what` was given; any other object is a `TypeError`."""
+    """Returns the node of a dataset argument of `what`. Raises `TypeError` for other objects."""
     return expect(dataset, BaseDataset, what, "a tf.data.Dataset")._node
 
 
 def dataset_of(map_func: Callable, element: Any) -> BaseDataset:
-    """The dataset that a function of the user's returns for an element."""
+    """Returns the dataset that `map_func` returns for an element."""
     result = call(map_func, element)
     if not isinstance(result, BaseDataset):
         raise TypeError(
@@ -58,5 +58,5 @@ def dataset_of(map_func: Callable, element: Any) -> BaseDataset:
 
 
 def as_seed(seed: Any) -> int | None:
-    """A seed that may be missing."""
+    """Converts a seed, which may be `None`, to an integer."""
     return None if seed is None else integer(seed, "seed", TypeError)

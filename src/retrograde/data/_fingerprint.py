@@ -1,4 +1,4 @@
-"""A number that tells pipelines apart: by their steps, data, and the code of their functions."""
+"""Fingerprints of pipelines: a hash of their steps, data and function code."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from retrograde.values.specs import TypeSpec
 
 
 def fingerprint(node: Node) -> int:
-    """64 bits, the same for pipelines that are made in the same way, in other processes too."""
-    total = hashlib.blake2b(digest_size=8)
-    for word in _words(node, {}):
-        total.update(len(word).to_bytes(8, "little") + word)
-    return int.from_bytes(total.digest(), "little")
+    """Returns a 64-bit hash that is the same for equal pipelines, also in other processes."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part_bytes in _byte_parts(node, {}):
+        digest.update(len(part_bytes).to_bytes(8, "little") + part_bytes)
+    return int.from_bytes(digest.digest(), "little")
 
 
-def _words(value: Any, seen: dict[int, Any]) -> Iterator[bytes]:
-    """All that makes up a value, as bytes. What was met before is not gone through again."""
+def _byte_parts(value: Any, seen: dict[int, Any]) -> Iterator[bytes]:
+    """Yields the parts of a value as bytes. Objects seen before are not visited again."""
     yield type(value).__qualname__.encode()
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, type, TypeSpec)):
         yield repr(value).encode()
         return
-    held = tensor_or_variable(value)
-    if held is not None:
-        value = np.asarray(held._array)
+    tensor = tensor_or_variable(value)
+    if tensor is not None:
+        value = np.asarray(tensor._array)
     if isinstance(value, (np.ndarray, np.generic, np.dtype)):
         yield from _array_words(value)
         return
     if id(value) in seen:
         yield str(list(seen).index(id(value))).encode()
         return
-    seen[id(value)] = value  # which keeps it, and its id, for as long as this goes on
+    seen[id(value)] = value  # keeps the object alive, so that its id is not reused
     for part in _parts(value):
-        yield from _words(part, seen)
+        yield from _byte_parts(part, seen)
 
 
 def _array_words(value: Any) -> Iterator[bytes]:
@@ -54,37 +54,39 @@ def _array_words(value: Any) -> Iterator[bytes]:
 
 def _parts(value: Any) -> list:
     if isinstance(value, Seeds):
-        return [value.seed, value.anew]
-    if isinstance(value, types.ModuleType):  # a name that a function refers to, not its content
+        return [value.seed, value.reshuffle]
+    if isinstance(value, types.ModuleType):  # only the name: functions refer to modules
         return [value.__name__]
     if isinstance(value, Node):
-        described = {k: v for k, v in vars(value).items() if k not in ("spec", "kept", "inputs")}
-        return [*described.values(), *value.inputs]
+        attributes = {k: v for k, v in vars(value).items() if k not in ("spec", "cached", "inputs")}
+        return [*attributes.values(), *value.inputs]
     if isinstance(value, functools.partial):
         return [value.func, value.args, value.keywords]
     if isinstance(value, types.MethodType):
         return [value.__func__, value.__self__]
     if isinstance(value, types.FunctionType):
-        return [value.__code__, value.__defaults__, value.__kwdefaults__, *_contents(value)]
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, *_closure_values(value)]
     if isinstance(value, types.CodeType):
         return [value.co_code, value.co_consts, value.co_names]
     if isinstance(value, Mapping):
         return [part for pair in value.items() for part in pair]
     if isinstance(value, (list, tuple, set, frozenset)):
         return sorted(value, key=repr) if isinstance(value, (set, frozenset)) else list(value)
-    if hasattr(value, "_node"):  # a dataset that a function refers to
+    if hasattr(value, "_node"):  # a dataset that a function uses
         return [value._node]
-    return [v for v in getattr(value, "__dict__", {}).values() if not callable(v) or _is_plain(v)]
+    return [
+        v for v in getattr(value, "__dict__", {}).values() if not callable(v) or _is_function(v)
+    ]
 
 
-def _contents(function: types.FunctionType) -> Iterator[Any]:
-    """What a function refers to in the scopes around it."""
+def _closure_values(function: types.FunctionType) -> Iterator[Any]:
+    """Yields the closure values of a function."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
-        except ValueError:  # nothing yet
+        except ValueError:  # empty cell
             continue
 
 
-def _is_plain(value: Any) -> bool:
+def _is_function(value: Any) -> bool:
     return isinstance(value, (types.FunctionType, types.MethodType, functools.partial))

@@ -1,4 +1,4 @@
-"""What from_generator expects, and whether it came."""
+"""Checks the elements of `from_generator` against its signature."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.data._structure import map_specs
+from retrograde.data._elements import map_specs
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import nest
 from retrograde.values.arguments import shown
@@ -15,21 +15,21 @@ from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TensorSpec, TypeSpec
 
 
-def signature(types: Any, shapes: Any, given: Any) -> Any:
-    """The spec that a user gave, in one way or the other."""
-    if given is not None:
+def resolve_signature(types: Any, shapes: Any, output_signature: Any) -> Any:
+    """Returns the spec from `output_signature`, or from `output_types` and `output_shapes`."""
+    if output_signature is not None:
         for what, value in (("output_types", types), ("output_shapes", shapes)):
             if value is not None:
                 raise TypeError(
                     f"The `{what}` argument can not be used together with the `output_signature` "
                     "argument."
                 )
-        if isinstance(given, list):
-            raise _no_spec(given)
-        for leaf in nest.flatten(given):
+        if isinstance(output_signature, list):
+            raise _not_a_spec(output_signature)
+        for leaf in nest.flatten(output_signature):
             if not isinstance(leaf, TypeSpec):
-                raise _no_spec(leaf)
-        return given
+                raise _not_a_spec(leaf)
+        return output_signature
     if types is None:
         raise TypeError(
             "To specify the output signature you need to provide either the `output_signature` "
@@ -42,15 +42,15 @@ def signature(types: Any, shapes: Any, given: Any) -> Any:
     return pack([TensorSpec(TensorShape(s), d) for s, d in zip(sizes, flat, strict=True)])
 
 
-def _no_spec(value: Any) -> TypeError:
+def _not_a_spec(value: Any) -> TypeError:
     return TypeError(
         "`output_signature` must contain objects that are subclass of `tf.TypeSpec` but found "
         f"{type(value)} which is not."
     )
 
 
-def checked(values: Iterable, spec: Any) -> Iterator:
-    """What a generator yields, as elements of this spec."""
+def check_elements(values: Iterable, spec: Any) -> Iterator:
+    """Converts the values of a generator to elements of this spec."""
     for value in values:
         yield _element(value, spec)
 
@@ -58,17 +58,21 @@ def checked(values: Iterable, spec: Any) -> Iterator:
 def _element(value: Any, spec: Any) -> Any:
     if isinstance(spec, TypeSpec):
         return _leaf(value, spec)
-    parts, wanted = _parts(value, spec), nest.children(spec)
+    parts, part_specs = _parts(value, spec), nest.children(spec)
     if parts is None:
         raise invalid(
             "`generator` yielded an element that did not match the expected structure. The "
             f"expected structure was {map_specs(_dtype_name, spec)}, but the yielded element was "
             f"{shown(value)}."
         )
-    made = [_element(part, inner) for part, inner in zip(parts, wanted, strict=True)]
+    elements = [_element(part, inner) for part, inner in zip(parts, part_specs, strict=True)]
     if hasattr(spec, "_fields"):
-        return type(spec)(*made)
-    return dict(zip(sorted(spec), made, strict=True)) if isinstance(spec, dict) else tuple(made)
+        return type(spec)(*elements)
+    return (
+        dict(zip(sorted(spec), elements, strict=True))
+        if isinstance(spec, dict)
+        else tuple(elements)
+    )
 
 
 def _dtype_name(spec: TypeSpec) -> str:
@@ -77,10 +81,10 @@ def _dtype_name(spec: TypeSpec) -> str:
 
 def _parts(value: Any, spec: Any) -> list | None:
     if isinstance(spec, dict):
-        alike = isinstance(value, dict) and set(value) == set(spec)
-        return [value[key] for key in sorted(spec)] if alike else None
-    alike = isinstance(value, (tuple, list)) and len(value) == len(spec)
-    return list(value) if alike else None
+        matches = isinstance(value, dict) and set(value) == set(spec)
+        return [value[key] for key in sorted(spec)] if matches else None
+    matches = isinstance(value, (tuple, list)) and len(value) == len(spec)
+    return list(value) if matches else None
 
 
 def _leaf(value: Any, spec: TypeSpec) -> Any:

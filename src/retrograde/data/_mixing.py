@@ -1,4 +1,4 @@
-"""Elements that are chosen from several datasets, or collected by a key."""
+"""Choosing elements from several datasets, and grouping elements by key."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.data._structure import call
+from retrograde.data._elements import call
 from retrograde.data._workers import Run
 from retrograde.ops.conversion import as_tensor
 from retrograde.values.errors import invalid
 
 
-def chosen(nodes: Sequence[Any], choices: Iterable[int], stop: bool, run: Run) -> Iterator:
-    """The next element of the dataset that each choice names; of one at its end, none."""
+def choose_elements(nodes: Sequence[Any], choices: Iterable[int], stop: bool, run: Run) -> Iterator:
+    """Yields the next element of the chosen dataset for each choice. Skips exhausted ones."""
     streams = [node.open(run) for node in nodes]
     ended: set[int] = set()
     for choice in choices:
@@ -32,17 +32,17 @@ def chosen(nodes: Sequence[Any], choices: Iterable[int], stop: bool, run: Run) -
         yield element
 
 
-def drawn(count: int, weights: Any, rng: np.random.Generator) -> Iterator[int]:
-    """Choices at random, without end."""
+def draw_choices(count: int, weights: Any, rng: np.random.Generator) -> Iterator[int]:
+    """Yields random choices forever."""
     p = np.full(count, 1 / count) if weights is None else np.asarray(weights, float)
     while True:
         yield from rng.choice(count, size=256, p=p / p.sum()).tolist()
 
 
-def by_key(
+def group_by_key(
     elements: Iterator, key_func: Callable, reduce: Callable, size_of: Callable, run: Run
 ) -> Iterator:
-    """The elements of `reduce(key, window)` for each key, as soon as its window is full."""
+    """Yields the elements of `reduce(key, window)` for each key when its window is full."""
     windows: dict[int, list] = {}
     for element in elements:
         key = int(as_tensor(call(key_func, element), np.dtype(np.int64)))

@@ -1,4 +1,4 @@
-"""The steps of a pipeline. A step can be opened any number of times, each time from the start."""
+"""The nodes of a pipeline. A node can be opened any number of times, each time from the start."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.data import _rows
+from retrograde.data import _row_indices
+from retrograde.data._elements import (
+    are_ragged,
+    batched_spec,
+    infer_spec,
+    map_specs,
+    stack_elements,
+)
 from retrograde.data._seeds import Seeds
-from retrograde.data._structure import are_ragged, batched_spec, map_specs, spec_by_trial, stacked
-from retrograde.data._workers import ParallelMap, Prefetched, Run
+from retrograde.data._workers import ParallelMap, Prefetcher, Run
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
 from retrograde.values.specs import TensorSpec
@@ -24,72 +30,72 @@ UNKNOWN_CARDINALITY = -2
 
 
 def threads(num_parallel_calls: int) -> int:
-    """How many threads a number of parallel calls asks for."""
+    """Returns the number of threads for `num_parallel_calls`."""
     return (os.cpu_count() or 1) if num_parallel_calls == AUTOTUNE else num_parallel_calls
 
 
 class Node:
-    """One step. `source`, if there is one, gives the elements for the tables of `tables(run)`."""
+    """One step. With a `source`, its elements are the columns of the index tables `tables(run)`."""
 
     name = ""
     source: Any = None
     inputs: Sequence[Node] = ()
     seeds: Seeds | None = None
-    tries = False  # whether its spec is found by trying a function of the user's
+    spec_needs_call = False  # whether computing the spec calls a user function
 
     def elements(self, run: Run) -> Iterator:
-        """The elements, one after the other."""
+        """Returns an iterator over the elements."""
         raise NotImplementedError
 
-    def tables(self, run: Run) -> _rows.Tables:
-        """Row numbers in the `source`, where there is one."""
+    def tables(self, run: Run) -> _row_indices.Tables:
+        """Returns an iterator over tables of row indices into `source`."""
         raise NotImplementedError
 
     def open(self, run: Run) -> Iterator:
-        """The elements, from the source if there is one."""
+        """Returns an iterator over the elements, from the source if there is one."""
         if self.source is None:
             return self.elements(run)
         return self._from_rows(run)
 
     def open_after(self, run: Run, count: int) -> Iterator:
-        """The elements but for the first `count`, which are made only if there is no other way."""
+        """Returns an iterator after the first `count` elements. It avoids computing these."""
         if not count:
             return self.open(run)
         if self.source is not None:
-            return self._at(_rows.skipped(self.tables(run), count))
+            return self._elements_at(_row_indices.skip(self.tables(run), count))
         elements = self.open(run)
         discard(elements, count)
         return elements
 
     def _from_rows(self, run: Run) -> Iterator:
-        return self._at(self.tables(run))
+        return self._elements_at(self.tables(run))
 
-    def _at(self, tables: _rows.Tables) -> Iterator:
+    def _elements_at(self, tables: _row_indices.Tables) -> Iterator:
         for table in tables:
             yield from map(self.source.one, table.T.tolist())
 
     def all_seeds(self) -> list[Seeds]:
-        """What it and the steps before it draw random numbers by, always in the same order."""
-        found = [] if self.seeds is None else [self.seeds]
+        """Returns the `Seeds` of this node and its inputs, always in the same order."""
+        result = [] if self.seeds is None else [self.seeds]
         for node in self.inputs:
-            found += [seeds for seeds in node.all_seeds() if seeds not in found]
-        return found
+            result += [seeds for seeds in node.all_seeds() if seeds not in result]
+        return result
 
     @functools.cached_property
     def spec(self) -> Any:
-        """What elements look like."""
-        return self.find_spec()
+        """The spec of elements."""
+        return self.compute_spec()
 
-    def find_spec(self) -> Any:
-        """What elements look like, each time anew."""
+    def compute_spec(self) -> Any:
+        """Computes the spec of elements."""
         raise NotImplementedError
 
     def cardinality(self) -> int:
-        """How many elements there are, or `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`."""
+        """Returns the number of elements, `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`."""
         return UNKNOWN_CARDINALITY
 
     def first(self) -> Any:
-        """The first element of a pass of its own."""
+        """Returns the first element of a separate run."""
         run = Run()
         try:
             return next(self.open(run))
@@ -98,56 +104,56 @@ class Node:
 
 
 class Slices(Node):
-    """The rows of arrays."""
+    """Rows of a source."""
 
     name = "TensorSlice"
 
     def __init__(self, source: Any, count: int | None, spec: Any, name: str = "TensorSlice"):
-        self.source, self.count, self._found, self.name = source, count, spec, name
+        self.source, self.count, self._known_spec, self.name = source, count, spec, name
 
-    def tables(self, run: Run) -> _rows.Tables:
-        return _rows.counted(self.count)
+    def tables(self, run: Run) -> _row_indices.Tables:
+        return _row_indices.row_range(self.count)
 
-    def find_spec(self) -> Any:
-        return self._found
+    def compute_spec(self) -> Any:
+        return self._known_spec
 
     def cardinality(self) -> int:
         return INFINITE_CARDINALITY if self.count is None else self.count
 
 
-class Made(Node):
-    """Elements that a Python function makes anew for each pass."""
+class FunctionSource(Node):
+    """Elements of an iterable that a Python function returns for each run."""
 
     def __init__(
         self, make: Callable[[Run], Iterable], spec: Any, count: int, name: str, seeds: Any = None
     ) -> None:
-        self.make, self._found, self.count, self.name = make, spec, count, name
+        self.make, self._known_spec, self.count, self.name = make, spec, count, name
         self.seeds = seeds
 
     def elements(self, run: Run) -> Iterator:
         return iter(self.make(run))
 
-    def find_spec(self) -> Any:
-        return self._found
+    def compute_spec(self) -> Any:
+        return self._known_spec
 
     def cardinality(self) -> int:
         return self.count
 
 
 class Step(Node):
-    """A step after one other, whose elements look the same."""
+    """A step with one input and the same element spec."""
 
     def __init__(self, input: Node) -> None:
         self.input = input
         self.inputs = (input,)
-        self.tries = input.tries
+        self.spec_needs_call = input.spec_needs_call
 
-    def find_spec(self) -> Any:
+    def compute_spec(self) -> Any:
         return self.input.spec
 
 
 class _RowStep(Step):
-    """A step that only picks or orders: it works on tables as on elements."""
+    """A step that only selects or reorders: it works on index tables and on elements."""
 
     def __init__(self, input: Node) -> None:
         super().__init__(input)
@@ -155,7 +161,7 @@ class _RowStep(Step):
 
 
 class Take(_RowStep):
-    """The first elements."""
+    """Takes the first `count` elements."""
 
     name = "Take"
 
@@ -163,20 +169,20 @@ class Take(_RowStep):
         super().__init__(input)
         self.count = count
 
-    def tables(self, run: Run) -> _rows.Tables:
+    def tables(self, run: Run) -> _row_indices.Tables:
         tables = self.input.tables(run)
-        return tables if self.count < 0 else _rows.taken(tables, self.count)
+        return tables if self.count < 0 else _row_indices.take(tables, self.count)
 
     def elements(self, run: Run) -> Iterator:
-        return self._first(self.input.open(run), 0)
+        return self._take(self.input.open(run), 0)
 
-    def _first(self, elements: Iterator, gone: int) -> Iterator:
-        left = None if self.count < 0 else max(self.count - gone, 0)
-        return itertools.islice(elements, left)
+    def _take(self, elements: Iterator, skipped: int) -> Iterator:
+        remaining = None if self.count < 0 else max(self.count - skipped, 0)
+        return itertools.islice(elements, remaining)
 
     def open_after(self, run: Run, count: int) -> Iterator:
         count = count if self.count < 0 else min(count, self.count)
-        return self._first(self.input.open_after(run, count), count)
+        return self._take(self.input.open_after(run, count), count)
 
     def cardinality(self) -> int:
         n = self.input.cardinality()
@@ -186,7 +192,7 @@ class Take(_RowStep):
 
 
 class Skip(_RowStep):
-    """What follows the first elements; nothing if `count` is negative."""
+    """Skips the first `count` elements, or all if `count` is negative."""
 
     name = "Skip"
 
@@ -194,8 +200,8 @@ class Skip(_RowStep):
         super().__init__(input)
         self.count = count
 
-    def tables(self, run: Run) -> _rows.Tables:
-        return iter(()) if self.count < 0 else _rows.skipped(self.input.tables(run), self.count)
+    def tables(self, run: Run) -> _row_indices.Tables:
+        return iter(()) if self.count < 0 else _row_indices.skip(self.input.tables(run), self.count)
 
     def elements(self, run: Run) -> Iterator:
         return (
@@ -213,7 +219,7 @@ class Skip(_RowStep):
 
 
 class Shard(_RowStep):
-    """Every `shards`th element, from `index` on."""
+    """Takes every `shards`-th element, starting at `index`."""
 
     name = "Shard"
 
@@ -221,8 +227,8 @@ class Shard(_RowStep):
         super().__init__(input)
         self.shards, self.index = shards, index
 
-    def tables(self, run: Run) -> _rows.Tables:
-        return _rows.sharded(self.input.tables(run), self.shards, self.index)
+    def tables(self, run: Run) -> _row_indices.Tables:
+        return _row_indices.shard(self.input.tables(run), self.shards, self.index)
 
     def elements(self, run: Run) -> Iterator:
         return itertools.islice(self.input.open(run), self.index, None, self.shards)
@@ -237,7 +243,7 @@ class Shard(_RowStep):
 
 
 class Repeat(_RowStep):
-    """All elements `count` times; without end if it is negative."""
+    """Repeats all elements `count` times, or forever if `count` is negative."""
 
     name = "Repeat"
 
@@ -245,7 +251,7 @@ class Repeat(_RowStep):
         super().__init__(input)
         self.count = count
 
-    def _again(self, open: Callable[[Run], Iterator], run: Run) -> Iterator:
+    def _repeat(self, open: Callable[[Run], Iterator], run: Run) -> Iterator:
         may_be_empty = self.count < 0 and self.input.cardinality() <= 0
         for _ in itertools.count() if self.count < 0 else range(self.count):
             empty = may_be_empty
@@ -255,18 +261,18 @@ class Repeat(_RowStep):
             if empty:
                 return
 
-    def tables(self, run: Run) -> _rows.Tables:
-        return self._again(self.input.tables, run)
+    def tables(self, run: Run) -> _row_indices.Tables:
+        return self._repeat(self.input.tables, run)
 
     def elements(self, run: Run) -> Iterator:
-        return self._again(self.input.open, run)
+        return self._repeat(self.input.open, run)
 
     def open_after(self, run: Run, count: int) -> Iterator:
         size = self.input.cardinality()
         if self.source is not None or size <= 0:
             return super().open_after(run, count)
-        coming = itertools.chain([size] * (count // size), [count % size], itertools.repeat(0))
-        return self._again(lambda run: self.input.open_after(run, next(coming)), run)
+        skip_counts = itertools.chain([size] * (count // size), [count % size], itertools.repeat(0))
+        return self._repeat(lambda run: self.input.open_after(run, next(skip_counts)), run)
 
     def cardinality(self) -> int:
         n = self.input.cardinality()
@@ -278,7 +284,7 @@ class Repeat(_RowStep):
 
 
 class Shuffle(_RowStep):
-    """Elements drawn at random from a buffer."""
+    """Draws elements at random from a buffer."""
 
     name = "Shuffle"
 
@@ -286,74 +292,76 @@ class Shuffle(_RowStep):
         super().__init__(input)
         self.size, self.seeds = size, seeds
 
-    def tables(self, run: Run) -> _rows.Tables:
-        return _rows.shuffled(self.input.tables(run), self.size, self.seeds.generator(run))
+    def tables(self, run: Run) -> _row_indices.Tables:
+        return _row_indices.shuffle(self.input.tables(run), self.size, self.seeds.generator(run))
 
     def elements(self, run: Run) -> Iterator:
         rng, buffer = self.seeds.generator(run), []
         for element in self.input.open(run):
             if len(buffer) == self.size:
-                place = rng.integers(self.size)
-                yield buffer[place]
-                buffer[place] = element
+                index = rng.integers(self.size)
+                yield buffer[index]
+                buffer[index] = element
             else:
                 buffer.append(element)
-        yield from (buffer[place] for place in rng.permutation(len(buffer)))
+        yield from (buffer[index] for index in rng.permutation(len(buffer)))
 
     def cardinality(self) -> int:
         return self.input.cardinality()
 
 
 class Cache(_RowStep):
-    """What the first whole pass yields, kept for all later ones."""
+    """Caches the elements of the first complete run for all later ones."""
 
     name = "Cache"
 
     def __init__(self, input: Node) -> None:
         super().__init__(input)
-        self.kept: list | None = None
+        self.cached: list | None = None
 
-    def _keep(self, items: Iterator) -> Iterator:
-        seen = []
+    def _fill_cache(self, items: Iterator) -> Iterator:
+        filled = []
         for item in items:
-            seen.append(item)
+            filled.append(item)
             yield item
-        self.kept = seen
+        self.cached = filled
 
-    def tables(self, run: Run) -> _rows.Tables:
-        return self._keep(self.input.tables(run)) if self.kept is None else iter(self.kept)
+    def tables(self, run: Run) -> _row_indices.Tables:
+        return (
+            self._fill_cache(self.input.tables(run)) if self.cached is None else iter(self.cached)
+        )
 
     def elements(self, run: Run) -> Iterator:
-        return self._keep(self.input.open(run)) if self.kept is None else iter(self.kept)
+        return self._fill_cache(self.input.open(run)) if self.cached is None else iter(self.cached)
 
     def cardinality(self) -> int:
         return self.input.cardinality()
 
 
 class Zip(Node):
-    """Elements of several datasets side by side."""
+    """Zips the elements of several datasets."""
 
     name = "Zip"
 
     def __init__(self, inputs: Sequence[Node], pack: Callable) -> None:
         self.inputs, self.pack = inputs, pack
-        self.tries = any(node.tries for node in inputs)
+        self.spec_needs_call = any(node.spec_needs_call for node in inputs)
         if all(node.source is not None for node in inputs):
-            self.source = _rows.Paired([node.source for node in inputs], pack)
+            self.source = _row_indices.ZippedSource([node.source for node in inputs], pack)
 
-    def tables(self, run: Run) -> _rows.Tables:
-        return _rows.paired([node.tables(run) for node in self.inputs])
+    def tables(self, run: Run) -> _row_indices.Tables:
+        return _row_indices.zip_tables([node.tables(run) for node in self.inputs])
 
     def elements(self, run: Run) -> Iterator:
-        return self._side_by_side([node.open(run) for node in self.inputs])
+        return self._zip([node.open(run) for node in self.inputs])
 
     def open_after(self, run: Run, count: int) -> Iterator:
-        return self._side_by_side([node.open_after(run, count) for node in self.inputs])
+        return self._zip([node.open_after(run, count) for node in self.inputs])
 
-    def _side_by_side(self, streams: list[Iterator]) -> Iterator:
+    def _zip(self, streams: list[Iterator]) -> Iterator:
         return (self.pack(list(row)) for row in zip(*streams, strict=False))
 
-    def find_spec(self) -> Any:
+    def compute_spec(self) -> Any:
         return self.pack([node.spec for node in self.inputs])
 
     def cardinality(self) -> int:
@@ -365,7 +373,7 @@ class Zip(Node):
 
 
 class Batch(Step):
-    """Elements stacked, `size` at a time."""
+    """Stacks `size` consecutive elements."""
 
     name = "Batch"
 
@@ -379,13 +387,13 @@ class Batch(Step):
     def open_after(self, run: Run, count: int) -> Iterator:
         source = self.input.source
         if source is not None and self.stack is None:
-            tables = _rows.skipped(self.input.tables(run), count * self.size)
-            return map(source.take, _rows.grouped(tables, self.size, self.drop))
+            tables = _row_indices.skip(self.input.tables(run), count * self.size)
+            return map(source.take, _row_indices.batch(tables, self.size, self.drop))
         stack = self.stack or plain_stack(self.input)
         elements = self.input.open_after(run, count * self.size)
         return map(stack, Groups(elements, self.size, self.drop))
 
-    def find_spec(self) -> Any:
+    def compute_spec(self) -> Any:
         size = self.size if self.drop else None
         return map_specs(lambda leaf: batched_spec(leaf, size), self.input.spec)
 
@@ -395,13 +403,13 @@ class Batch(Step):
 
 
 def plain_stack(node: Node) -> Callable:
-    """What stacks elements of `node`. A function that is tried makes no rows of ragged tensors."""
-    ragged = not node.tries and are_ragged(node.spec)
-    return functools.partial(stacked, spec=lambda: node.spec, ragged=ragged)
+    """Returns a function that stacks elements of `node`."""
+    ragged = not node.spec_needs_call and are_ragged(node.spec)
+    return functools.partial(stack_elements, spec=lambda: node.spec, ragged=ragged)
 
 
 class Groups:
-    """Lists of `size` elements. An error costs the list that it falls into, not those after it."""
+    """Iterates over lists of `size` elements. An error drops only the list that it occurs in."""
 
     def __init__(self, elements: Iterator, size: int, drop: bool) -> None:
         self._elements, self._size, self._drop = elements, size, drop
@@ -416,8 +424,8 @@ class Groups:
                 group.append(next(self._elements))
             except StopIteration:
                 break
-            except Exception as problem:  # the others of the group go with it
-                error = error or problem
+            except Exception as raised:  # drops the whole group
+                error = error or raised
         if error is not None:
             raise error
         if not group or (self._drop and len(group) < self._size):
@@ -426,16 +434,16 @@ class Groups:
 
 
 class Map(Step):
-    """A function of each element."""
+    """Applies a function to each element."""
 
     name = "Map"
-    tries = True
+    spec_needs_call = True
 
     def __init__(
-        self, input: Node, function: Callable, parallel: int | None, in_order: bool | None
+        self, input: Node, function: Callable, parallel: int | None, deterministic: bool | None
     ) -> None:
         self.input, self.inputs, self.function = input, (input,), function
-        self.parallel, self.in_order = parallel, in_order
+        self.parallel, self.deterministic = parallel, deterministic
         self.seeds = None if parallel is None else Seeds(None, True)
 
     def elements(self, run: Run) -> Iterator:
@@ -445,19 +453,21 @@ class Map(Step):
         source = self.input.open_after(run, count)
         if self.seeds is None:
             return map(self.function, source)
-        in_order = self.in_order is not False
+        deterministic = self.deterministic is not False
         streams = itertools.islice(self.seeds.streams(run), count, None)
-        return ParallelMap(self.function, source, threads(self.parallel), in_order, streams, run)
+        return ParallelMap(
+            self.function, source, threads(self.parallel), deterministic, streams, run
+        )
 
-    def find_spec(self) -> Any:
-        return spec_by_trial(self.function, self.input.spec, self.input.first)
+    def compute_spec(self) -> Any:
+        return infer_spec(self.function, self.input.spec, self.input.first)
 
     def cardinality(self) -> int:
         return self.input.cardinality()
 
 
 class Prefetch(Step):
-    """The same elements, made ahead of time by a thread."""
+    """Computes elements ahead of time in a thread."""
 
     name = "Prefetch"
 
@@ -470,14 +480,14 @@ class Prefetch(Step):
 
     def open_after(self, run: Run, count: int) -> Iterator:
         elements = self.input.open_after(run, count)
-        return Prefetched(elements, self.size, run) if self.size else elements
+        return Prefetcher(elements, self.size, run) if self.size else elements
 
     def cardinality(self) -> int:
         return self.input.cardinality()
 
 
-class Stream(Step):
-    """Whatever `make` makes of the elements, in a pass of its own each time."""
+class Transform(Step):
+    """Applies `make(elements, run)`, a function of iterators, to the input."""
 
     def __init__(
         self,
@@ -487,38 +497,47 @@ class Stream(Step):
         *,
         spec: Callable[[], Any] | None = None,
         cardinality: Callable[[int], int] = lambda _n: UNKNOWN_CARDINALITY,
-        tries: bool = False,
-        others: Sequence[Node] = (),
+        spec_needs_call: bool = False,
+        other_inputs: Sequence[Node] = (),
         seeds: Seeds | None = None,
     ) -> None:
         super().__init__(input)
-        self.make, self.name, self._find, self._count = make, name, spec, cardinality
-        self.inputs, self.seeds = (input, *others), seeds
-        self.tries = self.tries or tries or any(node.tries for node in others)
+        self.make, self.name, self._spec_function, self._cardinality_function = (
+            make,
+            name,
+            spec,
+            cardinality,
+        )
+        self.inputs, self.seeds = (input, *other_inputs), seeds
+        self.spec_needs_call = (
+            self.spec_needs_call
+            or spec_needs_call
+            or any(node.spec_needs_call for node in other_inputs)
+        )
 
     def elements(self, run: Run) -> Iterator:
         return self.make(self.input.open(run), run)
 
-    def find_spec(self) -> Any:
-        return self.input.spec if self._find is None else self._find()
+    def compute_spec(self) -> Any:
+        return self.input.spec if self._spec_function is None else self._spec_function()
 
     def cardinality(self) -> int:
-        return self._count(self.input.cardinality())
+        return self._cardinality_function(self.input.cardinality())
 
 
-def same_count(n: int) -> int:
-    """The cardinality of a step that neither drops nor adds elements."""
+def preserve_count(n: int) -> int:
+    """Returns `n`: the cardinality of a step that neither drops nor adds elements."""
     return n
 
 
 class Concatenate(Node):
-    """One dataset after another."""
+    """Concatenates two datasets."""
 
     name = "Concatenate"
 
     def __init__(self, first: Node, second: Node, spec: Callable[[], Any]) -> None:
-        self.inputs, self.find_spec = (first, second), spec
-        self.tries = first.tries or second.tries
+        self.inputs, self.compute_spec = (first, second), spec
+        self.spec_needs_call = first.spec_needs_call or second.spec_needs_call
 
     def elements(self, run: Run) -> Iterator:
         for node in self.inputs:
@@ -529,10 +548,11 @@ class Concatenate(Node):
         size = first.cardinality()
         if size == UNKNOWN_CARDINALITY:
             return super().open_after(run, count)
-        gone = count if size == INFINITE_CARDINALITY else min(count, size)
-        # The first is opened in any case, so that it draws the random numbers of this pass.
+        skipped = count if size == INFINITE_CARDINALITY else min(count, size)
+        # Always open the first dataset, so that it draws the random numbers of this run.
         return itertools.chain(
-            first.open_after(run, gone), _later(lambda: second.open_after(run, count - gone))
+            first.open_after(run, skipped),
+            _open_lazily(lambda: second.open_after(run, count - skipped)),
         )
 
     def cardinality(self) -> int:
@@ -542,12 +562,12 @@ class Concatenate(Node):
         return UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else sum(counts)
 
 
-def _later(open: Callable[[], Iterator]) -> Iterator:
+def _open_lazily(open: Callable[[], Iterator]) -> Iterator:
     yield from open()
 
 
 def discard(elements: Iterator, count: int) -> None:
-    """Takes `count` elements off, those among them that fail as well."""
+    """Discards `count` elements and their errors."""
     for _ in range(count):
         try:
             next(elements)
@@ -558,7 +578,7 @@ def discard(elements: Iterator, count: int) -> None:
 
 
 def check_positive(value: int, what: str) -> None:
-    """Raises unless a size is at least 1."""
+    """Raises an error unless a size is at least 1."""
     if value < 1:
         raise invalid(f"{what} must be greater than zero. Received: {as_text(value)}.")
 

@@ -1,4 +1,4 @@
-"""Elements of different sizes, padded to one and stacked."""
+"""Pads elements of different sizes to one size and stacks them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.data._structure import NoneTensorSpec, batched_spec
+from retrograde.data._elements import NoneTensorSpec, batched_spec
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import nest
 from retrograde.values.arguments import shown
@@ -17,16 +17,19 @@ from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TensorSpec
 
 
-def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
-    """Elements padded, to `shapes` or to the largest of them, and stacked."""
+def pad_and_stack(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
+    """Pads elements to `shapes`, or to the largest element, and stacks them."""
     flat, pack = nest.flatten_with_pack(elements[0])
     columns = zip(*map(nest.flatten, elements), strict=True)
-    asked, fills = _asked(shapes, elements[0], len(flat)), _fills(values, len(flat))
-    return pack(list(map(_padded, columns, asked, fills)))
+    target, padding_values = (
+        _target_shapes(shapes, elements[0], len(flat)),
+        _padding_values(values, len(flat)),
+    )
+    return pack(list(map(_pad_leaf, columns, target, padding_values)))
 
 
-def _asked(shapes: Any, structure: Any, count: int) -> list:
-    """The shape asked for at each leaf, `None` where none is."""
+def _target_shapes(shapes: Any, structure: Any, count: int) -> list:
+    """Returns the target shape of each leaf, or `None`."""
     if shapes is None:
         return [None] * count
     return list(_shapes(shapes, structure))
@@ -41,24 +44,26 @@ def _shapes(shapes: Any, structure: Any) -> Any:
         raise TypeError(
             f"`padded_shapes` must have the structure of the elements. Received: {shown(shapes)}."
         )
-    for part, within in zip(parts, inner, strict=True):
-        yield from _shapes(part, within)
+    for part, part_structure in zip(parts, inner, strict=True):
+        yield from _shapes(part, part_structure)
 
 
-def _shape(given: Any) -> TensorShape:
+def _shape(shape: Any) -> TensorShape:
     try:
-        return TensorShape(given)
+        return TensorShape(shape)
     except TypeError:
-        raise ValueError(f"`padded_shapes` must hold shapes. Received: {shown(given)}.") from None
+        raise ValueError(
+            f"`padded_shapes` must contain shapes. Received: {shown(shape)}."
+        ) from None
 
 
-def _fills(values: Any, count: int) -> list:
-    """The value to pad each leaf with. One for all is allowed."""
+def _padding_values(values: Any, count: int) -> list:
+    """Returns the padding value of each leaf. A single value applies to all leaves."""
     flat = nest.flatten(values)
     return flat * count if len(flat) == 1 else flat
 
 
-def _padded(leaves: Sequence[Any], asked: TensorShape | None, fill: Any) -> Any:
+def _pad_leaf(leaves: Sequence[Any], target: TensorShape | None, fill: Any) -> Any:
     if leaves[0] is None:
         return None
     if not isinstance(leaves[0], Tensor):
@@ -68,24 +73,24 @@ def _padded(leaves: Sequence[Any], asked: TensorShape | None, fill: Any) -> Any:
         )
     arrays = [np.asarray(leaf._array) for leaf in leaves]
     rank, dtype = arrays[0].ndim, arrays[0].dtype
-    asked = TensorShape([None] * rank) if asked is None or asked.rank is None else asked
-    if any(array.ndim != asked.rank for array in arrays):
+    target = TensorShape([None] * rank) if target is None or target.rank is None else target
+    if any(array.ndim != target.rank for array in arrays):
         raise ValueError(
-            f"The padded shape {asked} is not compatible with the shape {leaves[0].shape} of the "
+            f"The padded shape {target} is not compatible with the shape {leaves[0].shape} of the "
             "corresponding input component."
         )
     largest = np.max([array.shape for array in arrays], axis=0, initial=0).astype(int)
-    sizes = [big if size is None else size for big, size in zip(largest, asked, strict=True)]
+    sizes = [big if size is None else size for big, size in zip(largest, target, strict=True)]
     if any(big > size for big, size in zip(largest, sizes, strict=True)):
         raise DataLossError(
             None,
             None,
-            f"Attempted to pad to a smaller size than the input element: to {tuple(sizes)}, where "
-            f"sizes up to {tuple(largest.tolist())} came.",
+            f"Attempted to pad to a smaller size than the input element. The padded shape is "
+            f"{tuple(sizes)}, but elements have sizes up to {tuple(largest.tolist())}.",
         )
     result = np.full([len(arrays), *sizes], _fill(fill, dtype, leaves[0]), dtype)
-    for place, array in enumerate(arrays):
-        result[(place, *map(slice, array.shape))] = array
+    for row, array in enumerate(arrays):
+        result[(row, *map(slice, array.shape))] = array
     return wrap(result)
 
 
@@ -101,19 +106,19 @@ def _fill(fill: Any, dtype: np.dtype, leaf: Tensor) -> Any:
     return np.asarray(value._array).item() if dtype.kind == "O" else value._array
 
 
-def asked_shapes(shapes: Any, spec: Any, leaves: Sequence[Any]) -> list[TensorShape]:
-    """The shapes to pad to, for each leaf of a spec: those of the elements if none are given."""
+def target_shapes(shapes: Any, spec: Any, leaves: Sequence[Any]) -> list[TensorShape]:
+    """Returns the target shape of each leaf of a spec, by default the shape of the elements."""
     if shapes is None:
         return [getattr(leaf, "shape", TensorShape(None)) for leaf in leaves]  # None has no shape
     return list(_shapes(shapes, spec))
 
 
 def padded_spec(spec: Any, shapes: Any, size: int | None) -> Any:
-    """What padded batches of `size` elements look like."""
+    """Returns the spec of padded batches of `size` elements."""
     flat, pack = nest.flatten_with_pack(spec)
-    asked = asked_shapes(shapes, spec, flat)
+    target = target_shapes(shapes, spec, flat)
     leaves = [
         leaf if isinstance(leaf, NoneTensorSpec) else TensorSpec(shape, leaf.dtype)
-        for shape, leaf in zip(asked, flat, strict=True)
+        for shape, leaf in zip(target, flat, strict=True)
     ]
     return pack([batched_spec(leaf, size) for leaf in leaves])

@@ -1,8 +1,9 @@
-"""Elements in files: datasets that are saved, loaded, and cached on the disk.
+"""Saves, loads and caches datasets on disk.
 
-A directory holds `dataset.json`, the index, and `data-TOKEN`. The index has the structure and the
-number of the elements, and the name of the data. The data have a directory for each shard, with
-files of consecutive elements. A dataset is replaced by writing new data and renaming a new index.
+A directory contains `dataset.json`, the index, and `data-TOKEN`, the data. The index has the spec
+and the number of the elements, and the name of the data directory. The data directory has a
+directory for each shard, with files of consecutive elements. To replace a dataset, new data are
+written and a new index is renamed over the old one.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import wrap
-from retrograde.data._nodes import Made, Node, Step
-from retrograde.data._structure import NoneTensorSpec, common_spec, spec_of_element
+from retrograde.data._elements import NoneTensorSpec, common_spec, spec_of_element
+from retrograde.data._nodes import FunctionSource, Node, Step
 from retrograde.data._workers import Run
 from retrograde.files.atomic import (
     TOKEN,
@@ -42,60 +43,63 @@ from retrograde.values.errors import DataLossError, NotFoundError, OpError
 from retrograde.values.specs import TensorSpec, TypeSpec
 
 _INDEX = "dataset.json"
-_COUNTS = range(1 << 48)  # elements of a shard
+_COUNTS = range(1 << 48)  # valid numbers of elements in a shard
 _DATA = f"data-({TOKEN})"
 _KIND = "part of a saved dataset"
-_CHUNK = 1 << 25  # bytes after which a file ends
+_CHUNK = 1 << 25  # size in bytes after which a new file starts
 
-# What elements look like, in words of JSON
+# Specs in JSON
 
 
-def spec_in_words(spec: Any) -> Any:
-    """A structure of specs as lists and dicts."""
+def spec_to_json(spec: Any) -> Any:
+    """Converts a structure of specs to JSON."""
     if isinstance(spec, TypeSpec):
-        return _leaf_in_words(spec)
+        return _leaf_to_json(spec)
     if isinstance(spec, dict):
-        return {"dict": {key: spec_in_words(part) for key, part in spec.items()}}
-    return {"tuple": [spec_in_words(part) for part in spec]}
+        return {"dict": {key: spec_to_json(part) for key, part in spec.items()}}
+    return {"tuple": [spec_to_json(part) for part in spec]}
 
 
-def _leaf_in_words(spec: TypeSpec) -> dict[str, Any]:
-    kinds = {TensorSpec: "tensor", RaggedTensorSpec: "ragged", SparseTensorSpec: "sparse"}
+def _leaf_to_json(spec: TypeSpec) -> dict[str, Any]:
+    kind_names = {TensorSpec: "tensor", RaggedTensorSpec: "ragged", SparseTensorSpec: "sparse"}
     if isinstance(spec, NoneTensorSpec):
         return {"none": {}}
-    if type(spec) not in kinds:
-        raise TypeError(f"Elements of {type(spec).__name__} cannot be written to files.")
+    if type(spec) not in kind_names:
+        raise TypeError(f"Elements of type {type(spec).__name__} cannot be written to files.")
     shape = None if spec.shape.rank is None else spec.shape.as_list()
-    words = {"shape": shape, "dtype": spec.dtype.name}
+    spec_json = {"shape": shape, "dtype": spec.dtype.name}
     if isinstance(spec, RaggedTensorSpec):
-        words |= {"ragged_rank": spec.ragged_rank, "row_splits_dtype": spec.row_splits_dtype.name}
-    return {kinds[type(spec)]: words}
+        spec_json |= {
+            "ragged_rank": spec.ragged_rank,
+            "row_splits_dtype": spec.row_splits_dtype.name,
+        }
+    return {kind_names[type(spec)]: spec_json}
 
 
-def spec_from_words(words: Any) -> Any:
-    """What `spec_in_words` put into words."""
-    ((kind, content),) = words.items()
+def spec_from_json(spec_json: Any) -> Any:
+    """Converts the result of `spec_to_json` to specs."""
+    ((kind, content),) = spec_json.items()
     if kind == "dict":
-        return {key: spec_from_words(part) for key, part in content.items()}
+        return {key: spec_from_json(part) for key, part in content.items()}
     if kind == "tuple":
-        return tuple(map(spec_from_words, content))
-    made = {
+        return tuple(map(spec_from_json, content))
+    spec_types = {
         "none": NoneTensorSpec,
         "tensor": TensorSpec,
         "ragged": RaggedTensorSpec,
         "sparse": SparseTensorSpec,
     }
-    return made[kind](**content)
+    return spec_types[kind](**content)
 
 
 def _arrays(element: Any) -> list[np.ndarray]:
-    """The arrays of all tensors in an element."""
+    """Returns the arrays of all tensors in an element."""
     parts = nest.leaves(element, expand_composites=True)
     return [np.asarray(part._array) for part in parts if part is not None]
 
 
 def _element(spec: Any, arrays: Iterator[np.ndarray]) -> Any:
-    """An element of these arrays."""
+    """Creates an element from arrays."""
     flat, pack = nest.flatten_with_pack(spec)
     return pack([_leaf(leaf, arrays) for leaf in flat])
 
@@ -116,7 +120,7 @@ def _leaf(spec: TypeSpec, arrays: Iterator[np.ndarray]) -> Any:
 
 
 class Writer:
-    """Writes elements into a new directory, which the index names when all of them are there."""
+    """Writes elements into a new directory, which the index refers to once it is complete."""
 
     def __init__(self, path: str, node: Node) -> None:
         self._path, self._node = path, node
@@ -137,21 +141,21 @@ class Writer:
         self._shards[shard].add(_arrays(element))
 
     def commit(self, replace: bool = True) -> None:
-        """Makes the elements the dataset of the directory.
+        """Publishes the elements as the dataset of the directory.
 
-        Without `replace`, a dataset that appeared there in the meantime stays, since its readers
-        may be at work.
+        Without `replace`, a dataset that another process wrote in the meantime is kept, because it
+        may be in use.
         """
-        # No function is tried where the elements themselves can tell what they look like.
-        seen = self._node.tries and self._spec is not None
-        words = spec_in_words(self._spec if seen else self._node.spec)
+        # Use the spec of the elements where computing the spec would call a user function.
+        use_actual_spec = self._node.spec_needs_call and self._spec is not None
+        spec_json = spec_to_json(self._spec if use_actual_spec else self._node.spec)
         for shard in self._shards.values():
             shard.flush()
         counts = {str(number): shard.count for number, shard in sorted(self._shards.items())}
-        index = {"version": 1, "element_spec": words, "shards": counts, "data": self._name}
+        index = {"version": 1, "element_spec": spec_json, "shards": counts, "data": self._name}
         with full_disk_as_resource_exhausted(self._path), exclusive(self._path):
             write_bytes(os.path.join(self._staging.path, _INDEX), sealed(index))
-            os.makedirs(self._data, exist_ok=True)  # there may be no elements
+            os.makedirs(self._data, exist_ok=True)  # needed if there are no elements
             sync_directory(self._data)
             if replace or not is_saved(self._path):
                 self._staging.move(self._name)
@@ -161,17 +165,17 @@ class Writer:
         remove_superseded(self._path, _DATA, lambda: _read_index(self._path)["data"])
 
     def close(self) -> None:
-        """Removes whatever was not committed."""
+        """Removes everything that was not committed."""
         self._staging.close()
         if self._is_new:
-            with contextlib.suppress(OSError):  # the directory has content
+            with contextlib.suppress(OSError):  # the directory is not empty
                 os.rmdir(self._path)
 
 
 def _staging_in(path: str) -> Staging:
-    """Creates a directory and a place in it for new files.
+    """Creates a directory and a staging directory in it.
 
-    A writer that gives up may remove the directory, which is empty, in between.
+    It retries because another writer that aborts may remove the empty directory in between.
     """
     for _ in range(100):
         os.makedirs(path, exist_ok=True)
@@ -182,31 +186,31 @@ def _staging_in(path: str) -> Staging:
 
 class _Shard:
     def __init__(self, path: str) -> None:
-        self._path, self._waiting, self._size, self._files = path, [], 0, 0
+        self._path, self._pending, self._size, self._files = path, [], 0, 0
         self.count = 0
 
     def add(self, arrays: list[np.ndarray]) -> None:
-        self._waiting.append(arrays)
+        self._pending.append(arrays)
         self._size += sum(array.nbytes for array in arrays)
         self.count += 1
         if self._size >= _CHUNK:
             self.flush()
 
     def flush(self) -> None:
-        if not self._waiting:
+        if not self._pending:
             return
         tensors = {
-            f"{row}/{place}": array
-            for row, arrays in enumerate(self._waiting)
-            for place, array in enumerate(arrays)
+            f"{row}/{index}": array
+            for row, arrays in enumerate(self._pending)
+            for index, array in enumerate(arrays)
         }
-        shape = {"elements": len(self._waiting), "tensors": len(self._waiting[0])}
+        shape = {"elements": len(self._pending), "tensors": len(self._pending[0])}
         path = os.path.join(self._path, f"{self._files:08d}{SUFFIX}")
         with full_disk_as_resource_exhausted(path):
             os.makedirs(self._path, exist_ok=True)
             put_tensors(path, _KIND, tensors, shape)
             sync(path)
-        self._waiting, self._size, self._files = [], 0, self._files + 1
+        self._pending, self._size, self._files = [], 0, self._files + 1
 
 
 def save(elements: Iterator, path: str, node: Node, shard_of: Callable | None) -> None:
@@ -224,18 +228,18 @@ def save(elements: Iterator, path: str, node: Node, shard_of: Callable | None) -
 
 
 def is_saved(path: str) -> bool:
-    """Whether there is a dataset in this directory."""
+    """Returns whether there is a dataset in this directory."""
     return os.path.exists(os.path.join(path, _INDEX))
 
 
 def _read_index(path: str) -> dict[str, Any]:
-    """The index of a saved dataset, whose checksum and parts are right."""
+    """Reads and validates the index of a saved dataset."""
     index = os.path.join(path, _INDEX)
     try:
-        found = read_sealed(index)
-        found["element_spec"] = spec_from_words(found["element_spec"])
-        found["shards"] = dict(map(_shard_in_words, found["shards"].items()))
-        if not re.fullmatch(_DATA, found["data"]):
+        index_data = read_sealed(index)
+        index_data["element_spec"] = spec_from_json(index_data["element_spec"])
+        index_data["shards"] = dict(map(_parse_shard, index_data["shards"].items()))
+        if not re.fullmatch(_DATA, index_data["data"]):
             raise ValueError
     except FileNotFoundError:
         raise NotFoundError(
@@ -243,56 +247,56 @@ def _read_index(path: str) -> dict[str, Any]:
         ) from None
     except (DataLossError, KeyError, TypeError, ValueError, AttributeError):
         raise DataLossError(
-            None, None, f"Cannot read {index}: it is damaged or of another format."
+            None, None, f"Cannot read {index}: it is damaged or has another format."
         ) from None
-    return found
+    return index_data
 
 
-def _shard_in_words(words: tuple[str, Any]) -> tuple[int, int]:
-    """The number of a shard, and how many elements it holds."""
-    number, count = words
+def _parse_shard(item: tuple[str, Any]) -> tuple[int, int]:
+    """Returns the number of a shard and the number of its elements."""
+    number, count = item
     if not re.fullmatch("[0-9]{1,18}", number) or type(count) is not int or count not in _COUNTS:
         raise ValueError
     return int(number), count
 
 
-def shards(path: str) -> list[Made]:
-    """The shards of a saved dataset."""
+def shards(path: str) -> list[FunctionSource]:
+    """Returns a node for each shard of a saved dataset."""
     index = _read_index(path)
     spec, data = index["element_spec"], os.path.join(path, index["data"])
     if not index["shards"]:
-        return [Made(lambda _run: iter(()), spec, 0, "Load")]
+        return [FunctionSource(lambda _run: iter(()), spec, 0, "Load")]
     counts = index["shards"].items()
     return [_shard(os.path.join(data, f"{n:08d}"), spec, count) for n, count in counts]
 
 
-def _shard(path: str, spec: Any, count: int) -> Made:
-    return Made(lambda _run: _read(path, spec, count), spec, count, "Load")
+def _shard(path: str, spec: Any, count: int) -> FunctionSource:
+    return FunctionSource(lambda _run: _read(path, spec, count), spec, count, "Load")
 
 
 def _read(path: str, spec: Any, count: int) -> Iterator:
-    left = count
+    remaining = count
     for number in itertools.count():
-        if not left:
+        if not remaining:
             return
         file = TensorFile(os.path.join(path, f"{number:08d}{SUFFIX}"), _KIND)
         rows, width = _counts(file)
         for row in range(rows):
-            yield _element_in(file, spec, [f"{row}/{place}" for place in range(width)])
-        left -= rows
+            yield _element_in(file, spec, [f"{row}/{index}" for index in range(width)])
+        remaining -= rows
 
 
 def _element_in(file: TensorFile, spec: Any, keys: list[str]) -> Any:
-    """An element of the tensors that have these names."""
+    """Reads the element of the tensors with these names."""
     arrays = [file.array(key) for key in keys]
     try:
         return _element(spec, iter(arrays))
     except (OpError, RuntimeError, StopIteration, TypeError, ValueError):
-        raise file.unreadable("its tensors do not fit the element_spec") from None
+        raise file.unreadable("its tensors do not match the element_spec") from None
 
 
 def _counts(file: TensorFile) -> tuple[int, int]:
-    """How many elements a file holds, and how many tensors each of them has."""
+    """Returns the number of elements in a file and the number of tensors per element."""
     match file.description:
         case {"elements": int(rows), "tensors": int(width)} if rows > 0 and width >= 0:
             if rows * width == len(file.keys):
@@ -300,8 +304,8 @@ def _counts(file: TensorFile) -> tuple[int, int]:
     raise file.unreadable("its description is damaged")
 
 
-class Stored(Step):
-    """Elements that the first whole pass writes to the disk, and all later ones read from there."""
+class DiskCache(Step):
+    """Writes the elements of the first complete run to disk; later runs read them."""
 
     def __init__(
         self, input: Node, path: str, name: str, shard_of: Callable | None, read: Callable
@@ -311,7 +315,7 @@ class Stored(Step):
 
     def elements(self, run: Run) -> Iterator:
         if is_saved(self.path):
-            remove_leftovers(self.path)  # the next writer may never come
+            remove_leftovers(self.path)  # there may be no other writer to do this
             return self.read(self.path).open(run)
         return self._write(run)
 

@@ -1,4 +1,4 @@
-"""Random numbers for passes over a dataset, in an order that can be repeated."""
+"""Reproducible random numbers for iterations over a dataset."""
 
 from __future__ import annotations
 
@@ -12,41 +12,42 @@ from retrograde.ops import random_state
 
 
 class Seeds:
-    """Generators of random numbers, one for each pass; all alike unless `anew`."""
+    """Creates a random generator for each iteration; all are the same unless `reshuffle`."""
 
-    def __init__(self, seed: int | None, anew: bool) -> None:
+    def __init__(self, seed: int | None, reshuffle: bool) -> None:
         draw = random_state.draw_key(seed)
-        self.seed, self.anew = seed, anew
-        # With a seed, the same for every dataset that is made with it.
+        self.seed, self.reshuffle = seed, reshuffle
+        # Datasets with the same seed draw the same numbers.
         self.key, self.start = draw.key, draw.counter if seed is None else (0, 0)
         self._numbers = itertools.count()
 
-    def passes_of(self, run: Any) -> Passes:
-        """Which passes a run has made by this."""
+    def passes_in(self, run: Any) -> Passes:
+        """Returns the record of this object's iterations within a run."""
         if id(self) not in run.passes:
             run.passes[id(self)] = Passes(self.key, self.start, self._numbers)
         return run.passes[id(self)]
 
-    def _drawn(self, run: Any) -> np.random.Philox:
-        passes = self.passes_of(run)
-        number = passes.next() if self.anew else 0
+    def _bit_generator(self, run: Any) -> np.random.Philox:
+        passes = self.passes_in(run)
+        number = passes.next() if self.reshuffle else 0
         return np.random.Philox(counter=[0, number, *passes.start], key=[*passes.key])
 
     def generator(self, run: Any) -> np.random.Generator:
-        """Numbers for the next pass."""
-        return np.random.Generator(self._drawn(run))
+        """Returns the generator for the next iteration."""
+        return np.random.Generator(self._bit_generator(run))
 
     def streams(self, run: Any) -> Iterator[random_state.State]:
-        """States of random numbers for the calls of one pass."""
-        seed = int(self._drawn(run).random_raw())
-        return (random_state.State(seed, place, {}) for place in itertools.count())
+        """Returns random states for the calls of one iteration."""
+        seed = int(self._bit_generator(run).random_raw())
+        return (random_state.State(seed, call, {}) for call in itertools.count())
 
 
 class Passes:
-    """Which passes one run makes by a `Seeds`: their numbers.
+    """The numbers of the iterations of one run, which select their random numbers.
 
-    Runs share the numbers, each taking the next. Once a run was saved, it goes on by itself from
-    the next one, as will the run that is resumed from there; that makes the earlier ones again.
+    Runs share a counter. After a run was saved, it uses its own counter, which starts at the next
+    number, so that a resumed run continues with the same numbers. A resumed run first repeats the
+    saved numbers.
     """
 
     def __init__(
@@ -59,18 +60,18 @@ class Passes:
     ) -> None:
         self.key, self.start = key, start
         self._shared, self._numbers, self._following = shared, list(numbers), following
-        self._made = 0
+        self._from_node = 0
 
     def next(self) -> int:
-        """The number of the next pass."""
-        if self._made == len(self._numbers):
+        """Returns the number of the next iteration."""
+        if self._from_node == len(self._numbers):
             self._numbers.append(next(self._shared) if self._following is None else self._following)
             self._following = None if self._following is None else self._following + 1
-        self._made += 1
-        return self._numbers[self._made - 1]
+        self._from_node += 1
+        return self._numbers[self._from_node - 1]
 
     def state(self) -> dict[str, Any]:
-        """What `resumed` needs."""
+        """Returns the state for `resume`."""
         if self._following is None:
             self._following = next(self._shared)
         return {
@@ -81,6 +82,6 @@ class Passes:
         }
 
     @classmethod
-    def resumed(cls, state: dict[str, Any]) -> Passes:
-        """The same passes once more, and those that follow."""
+    def resume(cls, state: dict[str, Any]) -> Passes:
+        """Creates an object that repeats the saved numbers and continues after them."""
         return cls(shared=iter(()), **state)

@@ -1,4 +1,4 @@
-"""Threads that work ahead, for as long as somebody may want what they make."""
+"""Threads that compute elements ahead of time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from retrograde.values.locks import fork_safe_lock
 
 
 class Run:
-    """One pass over a dataset: what is to be stopped when it ends or is given up.
+    """One iteration over a dataset. It stops its workers when it ends or is dropped.
 
-    `passes` says which random numbers it drew, by the ids of its `Seeds`.
+    `passes` has the random numbers that it drew, by the ids of the `Seeds`.
     """
 
     def __init__(self, passes: dict[int, Any] | None = None) -> None:
@@ -26,13 +26,13 @@ class Run:
         self.passes = {} if passes is None else passes
 
     def add(self, worker: Any) -> None:
-        """Will `close` a worker at the end, if it is still at work."""
+        """Registers a worker to be closed at the end."""
         if self.closed:
             worker.close()
         self._open[id(worker)] = worker.close
 
     def discard(self, worker: Any) -> None:
-        """A worker that has ended by itself."""
+        """Unregisters a worker that has ended."""
         self._open.pop(id(worker), None)
 
     def close(self) -> None:
@@ -53,11 +53,11 @@ def _check_process(process: int) -> None:
         )
 
 
-class Prefetched:
-    """An iterator whose elements are made ahead of time by a thread, up to `size` of them.
+class Prefetcher:
+    """An iterator that computes up to `size` elements ahead of time in a thread.
 
-    What the thread raises is raised where the element is asked for; the thread goes on with the
-    next one.
+    An exception in the thread is raised when the element is requested. The thread continues with
+    the next element.
     """
 
     def __init__(self, elements: Iterator, size: int, run: Run) -> None:
@@ -75,7 +75,7 @@ class Prefetched:
         run.add(self)
         self._thread.start()
 
-    def __iter__(self) -> Prefetched:
+    def __iter__(self) -> Prefetcher:
         return self
 
     def __next__(self) -> Any:
@@ -92,7 +92,7 @@ class Prefetched:
             try:
                 raise error
             finally:
-                del error  # no cycle of this frame and the error's traceback
+                del error  # avoids a reference cycle of this frame and the traceback
         return element
 
     def close(self) -> None:
@@ -113,25 +113,24 @@ def _fill(
             if state["stopped"]:
                 break
         try:
-            made = next(elements), None
+            result = next(elements), None
         except StopIteration:
             break
         except BaseException as error:
-            made = None, error
+            result = None, error
         with changed:
-            ready.append(made)
+            ready.append(result)
             changed.notify_all()
-        del made  # an error leads to the frames that it went through, and so to the iterator
+        del result  # the traceback of an error refers to frames, and these to the iterator
     with changed:
         state["ended"] = True
         changed.notify_all()
 
 
 class ParallelMap:
-    """`function` of each element, computed by `count` threads ahead of time.
+    """Computes `function` of each element ahead of time with `count` threads.
 
-    Each call draws its random numbers from a stream of its own, so that they do not depend on
-    which thread makes it.
+    Each call has its own stream of random numbers, so that they do not depend on the thread.
     """
 
     def __init__(
@@ -139,14 +138,14 @@ class ParallelMap:
         function: Callable,
         elements: Iterator,
         count: int,
-        in_order: bool,
+        deterministic: bool,
         streams: Iterator[random_state.State],
         run: Run,
     ) -> None:
         self._function, self._elements, self._streams = function, elements, streams
-        self._count, self._in_order, self._run = count, in_order, run
+        self._count, self._in_order, self._run = count, deterministic, run
         self._pool = concurrent.futures.ThreadPoolExecutor(count, "retrograde-data-map")
-        self._coming: collections.deque = collections.deque()
+        self._pending: collections.deque = collections.deque()
         self._error: Exception | None = None
         self._process = os.getpid()
         run.add(self)
@@ -157,44 +156,46 @@ class ParallelMap:
     def __next__(self) -> Any:
         _check_process(self._process)
         self._submit()
-        if not self._coming:
+        if not self._pending:
             if self._error is not None:
                 error, self._error = self._error, None
                 raise error
             self._run.discard(self)
             self.close()
             raise StopIteration
-        result = self._coming.popleft() if self._in_order else self._earliest()
+        result = self._pending.popleft() if self._in_order else self._earliest()
         self._submit()
         return result.result()
 
     def _submit(self) -> None:
-        """Hands out work until twice as much is under way as there are threads."""
-        while len(self._coming) < 2 * self._count and self._error is None:
+        """Submits work until there are two pending calls for each thread."""
+        while len(self._pending) < 2 * self._count and self._error is None:
             try:
                 element = next(self._elements)
             except StopIteration:
                 return
-            except Exception as error:  # comes after the results of the elements before it
+            except Exception as error:  # raised after the results of earlier elements
                 self._error = error
                 return
-            self._coming.append(
-                self._pool.submit(_drawing, next(self._streams), self._function, element)
+            self._pending.append(
+                self._pool.submit(
+                    _call_with_random_state, next(self._streams), self._function, element
+                )
             )
 
     def _earliest(self) -> concurrent.futures.Future:
         done, _ = concurrent.futures.wait(
-            self._coming, return_when=concurrent.futures.FIRST_COMPLETED
+            self._pending, return_when=concurrent.futures.FIRST_COMPLETED
         )
         result = next(iter(done))
-        self._coming.remove(result)
+        self._pending.remove(result)
         return result
 
     def close(self) -> None:
-        """Drops what has not begun and waits for the rest."""
+        """Cancels pending calls and waits for running ones."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _drawing(state: random_state.State, function: Callable, element: Any) -> Any:
+def _call_with_random_state(state: random_state.State, function: Callable, element: Any) -> Any:
     with random_state.replaying(state):
         return function(element)

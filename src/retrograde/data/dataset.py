@@ -1,4 +1,4 @@
-"""Dataset: elements one after the other, made as they are asked for."""
+"""Dataset: a sequence of elements that are computed on demand."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.data import _mixing, _nodes, _saving, _sources, _steps
+from retrograde.data import _mixing, _nodes, _saving, _sources, _transforms
 from retrograde.data._base import as_seed, dataset_of, node_of
-from retrograde.data._batch_steps import BatchSteps
-from retrograde.data._element_steps import ElementSteps
+from retrograde.data._batch_methods import BatchMethods
+from retrograde.data._element_methods import ElementMethods
+from retrograde.data._elements import common_spec
 from retrograde.data._fingerprint import fingerprint
-from retrograde.data._generators import checked, signature
+from retrograde.data._generators import check_elements, resolve_signature
 from retrograde.data._seeds import Seeds
-from retrograde.data._structure import common_spec
 from retrograde.data.iterator import Iterator as DatasetIterator
 from retrograde.data.iterator import NumpyIterator
 from retrograde.data.options import Options
@@ -30,12 +30,11 @@ from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TypeSpec
 
 
-class Dataset(ElementSteps, BatchSteps):
-    """Elements one after the other: tensors, or tuples and dicts of them.
+class Dataset(ElementMethods, BatchMethods):
+    """A sequence of elements: tensors, or nested tuples and dicts of tensors.
 
-    A dataset is a description. Each `iter()` makes one pass of its own; nothing is computed before
-    an element is asked for. Its methods make new datasets. No tape follows what functions given to
-    them do.
+    Methods return new datasets. Elements are computed on demand, separately for each `iter()`.
+    Tapes do not record the functions passed to methods.
 
     >>> data = tf.data.Dataset.from_tensor_slices([1, 2, 3, 4, 5])
     >>> data = data.map(lambda x: 10 * x).batch(2)
@@ -44,7 +43,7 @@ class Dataset(ElementSteps, BatchSteps):
     """
 
     @staticmethod
-    def _made(node: _nodes.Node, options: Options | None = None) -> Dataset:
+    def _from_node(node: _nodes.Node, options: Options | None = None) -> Dataset:
         return Dataset(node, options)
 
     @property
@@ -55,19 +54,19 @@ class Dataset(ElementSteps, BatchSteps):
     def _spec_of_datasets(element_spec: Any) -> DatasetSpec:
         return DatasetSpec(element_spec)
 
-    def _loaded(self, path: str, reader_func: Callable | None) -> _nodes.Node:
-        return _loaded(path, reader_func)
+    def _load_node(self, path: str, reader_func: Callable | None) -> _nodes.Node:
+        return _load_node(path, reader_func)
 
-    # Where elements come from
+    # Sources
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """One element."""
-        return Dataset(_sources.one(tensors))
+        """Creates a dataset with a single element."""
+        return Dataset(_sources.from_tensors(tensors))
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
-        """One element for each row of a tensor, or of all tensors in a structure.
+        """Creates a dataset with one element for each row of the tensors.
 
         >>> features, labels = [[1, 2], [3, 4]], ["a", "b"]
         >>> for x, y in tf.data.Dataset.from_tensor_slices((features, labels)):
@@ -75,7 +74,7 @@ class Dataset(ElementSteps, BatchSteps):
         [1 2] b'a'
         [3 4] b'b'
         """
-        return Dataset(_sources.slices(tensors))
+        return Dataset(_sources.from_slices(tensors))
 
     @staticmethod
     def from_generator(
@@ -86,42 +85,44 @@ class Dataset(ElementSteps, BatchSteps):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What a Python generator yields; `generator(*args)` is called anew for each pass."""
+        """Creates a dataset from a Python generator. Each iteration calls `generator(*args)`."""
         if not callable(generator):
             raise TypeError("`generator` must be a Python callable.")
-        spec = signature(output_types, output_shapes, output_signature)
+        spec = resolve_signature(output_types, output_shapes, output_signature)
         arguments = [as_tensor(arg).numpy() for arg in args or ()]
-        make = lambda _run: checked(generator(*arguments), spec)  # noqa: E731
-        return Dataset(_nodes.Made(make, spec, _nodes.UNKNOWN_CARDINALITY, "FlatMap"))
+        make = lambda _run: check_elements(generator(*arguments), spec)  # noqa: E731
+        return Dataset(_nodes.FunctionSource(make, spec, _nodes.UNKNOWN_CARDINALITY, "FlatMap"))
 
     @staticmethod
     def range(*args: Any, **kwargs: Any) -> Dataset:
-        """The numbers of Python's `range`, as int64 or as `output_type`."""
-        return Dataset(_sources.numbers(args, kwargs))
+        """Creates a dataset of the numbers of Python's `range`, int64 or `output_type`."""
+        return Dataset(_sources.from_range(args, kwargs))
 
     @staticmethod
     def counter(
         start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64, name: str | None = None
     ) -> Dataset:
-        """`start`, `start + step` and so on without end."""
-        return Dataset(_sources.count_up(start, step, dtype))
+        """Creates an infinite dataset `start`, `start + step`, ..."""
+        return Dataset(_sources.counter_source(start, step, dtype))
 
     @staticmethod
     def random(
         seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Dataset:
-        """Random numbers from 0 to 2**32 - 1 without end."""
-        return Dataset(_sources.at_random(Seeds(as_seed(seed), bool(rerandomize_each_iteration))))
+        """Creates an infinite dataset of random numbers from 0 to 2**32 - 1."""
+        return Dataset(
+            _sources.random_numbers(Seeds(as_seed(seed), bool(rerandomize_each_iteration)))
+        )
 
     @staticmethod
     def list_files(
         file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
     ) -> Dataset:
-        """The names of files that fit a pattern, or one of several.
+        """Creates a dataset of the file names that match one or several patterns.
 
-        They come in another order for each pass, unless `shuffle` is false: then sorted.
+        Each iteration has a different order, unless `shuffle` is false: then names are sorted.
         """
-        names = Dataset.from_tensor_slices(_sources.files(file_pattern))
+        names = Dataset.from_tensor_slices(_sources.match_files(file_pattern))
         return names if shuffle is False else names.shuffle(len(names), seed)
 
     @staticmethod
@@ -132,26 +133,26 @@ class Dataset(ElementSteps, BatchSteps):
         reader_func: Callable | None = None,
         wait: bool = False,
     ) -> Dataset:
-        """The elements that `save` wrote to a directory.
+        """Loads a dataset that `save` wrote to a directory.
 
-        `reader_func`, given a dataset of the datasets of all shards, says how to put them together;
-        by default they take turns. `wait` waits until the directory is there.
+        `reader_func` combines a dataset of the datasets of all shards; by default they are
+        interleaved. With `wait`, it waits until the directory exists.
         """
         directory = os.fspath(path)
         while wait and not _saving.is_saved(directory):
             time.sleep(0.1)
         with tensorflow_errors(directory):
-            node = _loaded(directory, reader_func)
+            node = _load_node(directory, reader_func)
         if element_spec is not None and common_spec(element_spec, node.spec) != element_spec:
             raise invalid(
-                f"The elements in {directory} are {node.spec}, which does not fit the given "
-                f"element_spec {as_text(element_spec)}."
+                f"The elements in {directory} have the spec {node.spec}, which is not compatible "
+                f"with the given element_spec {as_text(element_spec)}."
             )
         return Dataset(node)
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Elements of several datasets side by side, in the structure that these are given in."""
+        """Zips several datasets. Elements have the structure of the argument."""
         if not args and datasets is None:
             raise TypeError("Must pass at least one dataset to `zip`.")
         if args and datasets is not None:
@@ -170,24 +171,24 @@ class Dataset(ElementSteps, BatchSteps):
     def choose_from_datasets(
         datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
-        """The next element of that dataset, each time, whose number `choice_dataset` gives."""
-        _check_some(datasets)
+        """Takes each element from the dataset whose index is the next of `choice_dataset`."""
+        _check_not_empty(datasets)
         if not isinstance(choice_dataset, Dataset):
             raise TypeError(
                 "Invalid `choice_dataset`. `choice_dataset` should be a `tf.data.Dataset` but is "
                 f"{type(choice_dataset)}."
             )
-        if not choice_dataset._node.tries and choice_dataset.element_spec != _nodes.INT64:
+        if not choice_dataset._node.spec_needs_call and choice_dataset.element_spec != _nodes.INT64:
             raise TypeError(
                 "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
                 f"tensors but are {choice_dataset.element_spec}."
             )
         nodes = [node_of(dataset, "choose_from_datasets") for dataset in datasets]
-        make = lambda choices, run: _mixing.chosen(  # noqa: E731
+        make = lambda choices, run: _mixing.choose_elements(  # noqa: E731
             nodes, map(int, choices), stop_on_empty_dataset, run
         )
-        spec = lambda: _all_common(nodes)  # noqa: E731
-        return choice_dataset._stream(make, "DirectedInterleave", spec=spec, others=nodes)
+        spec = lambda: _common_spec_of_all(nodes)  # noqa: E731
+        return choice_dataset._transform(make, "DirectedInterleave", spec=spec, other_inputs=nodes)
 
     @staticmethod
     def sample_from_datasets(
@@ -197,9 +198,9 @@ class Dataset(ElementSteps, BatchSteps):
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
-        """The next element, each time, of a dataset drawn at random with chances `weights`."""
-        _check_some(datasets)
-        if isinstance(weights, range):  # which may be longer than `len` can tell
+        """Takes each element from a random dataset, with probabilities `weights`."""
+        _check_not_empty(datasets)
+        if isinstance(weights, range):  # may be too long for `len`
             weights = to_list("sample_from_datasets", weights)
         if weights is not None and len(weights) != len(datasets):
             raise ValueError(
@@ -208,47 +209,49 @@ class Dataset(ElementSteps, BatchSteps):
             )
         nodes = [node_of(dataset, "sample_from_datasets") for dataset in datasets]
         seeds = Seeds(as_seed(seed), bool(rerandomize_each_iteration))
-        make = lambda _first, run: _mixing.chosen(  # noqa: E731
+        make = lambda _first, run: _mixing.choose_elements(  # noqa: E731
             nodes,
-            _mixing.drawn(len(nodes), weights, seeds.generator(run)),
+            _mixing.draw_choices(len(nodes), weights, seeds.generator(run)),
             stop_on_empty_dataset,
             run,
         )
-        spec = lambda: _all_common(nodes)  # noqa: E731
+        spec = lambda: _common_spec_of_all(nodes)  # noqa: E731
         base = Dataset.counter().with_options(datasets[0].options())
-        return base._stream(make, "DirectedInterleave", spec=spec, others=nodes, seeds=seeds)
+        return base._transform(
+            make, "DirectedInterleave", spec=spec, other_inputs=nodes, seeds=seeds
+        )
 
-    # What this is
+    # Properties
 
     @property
     def element_spec(self) -> Any:
-        """What elements look like: a `tf.TypeSpec` for each part.
+        """The spec of elements: a `tf.TypeSpec` for each component.
 
-        After `map` and its relatives this is found by trying the function on made-up elements.
+        For `map` and similar methods, it is inferred by calling the function with dummy elements.
         """
         return self._node.spec
 
     def cardinality(self) -> Tensor:
-        """How many elements there are, or `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`."""
+        """Returns the number of elements, `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`."""
         return wrap(np.int64(self._node.cardinality()))
 
     def fingerprint(self) -> Tensor:
-        """A number of 64 bits that tells datasets apart, the same in other processes.
+        """Returns a 64-bit hash of the dataset, which is the same in other processes.
 
-        It depends on the steps, on the data, and on the code of functions and what they refer to.
+        It depends on the steps, the data, and the code and closures of functions.
         """
         return wrap(np.uint64(fingerprint(self._node)))
 
     def options(self) -> Options:
-        """The options that hold for this dataset."""
+        """Returns the options of this dataset."""
         return self._options
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same elements; `options` hold for the steps after this one."""
+        """Returns this dataset with `options` for the following steps."""
         return Dataset(self._node, self._options.merge(options))
 
     def apply(self, transformation_func: Callable) -> Dataset:
-        """`transformation_func(self)`, for transformations that are functions."""
+        """Returns `transformation_func(self)`."""
         result = transformation_func(self)
         if not isinstance(result, Dataset):
             raise TypeError(
@@ -257,7 +260,7 @@ class Dataset(ElementSteps, BatchSteps):
         return result
 
     def as_numpy_iterator(self) -> NumpyIterator:
-        """The elements with NumPy arrays in place of tensors."""
+        """Returns an iterator over the elements as NumPy arrays."""
         return NumpyIterator(iter(self))
 
     def __iter__(self) -> DatasetIterator:
@@ -279,7 +282,7 @@ class Dataset(ElementSteps, BatchSteps):
 
 
 class DatasetSpec(TypeSpec):
-    """What the elements of a dataset look like, where it is an element itself."""
+    """The spec of a dataset that is an element of another dataset."""
 
     __slots__ = ("_element_spec",)
 
@@ -288,7 +291,7 @@ class DatasetSpec(TypeSpec):
 
     @property
     def element_spec(self) -> Any:
-        """What elements look like."""
+        """The spec of the elements."""
         return self._element_spec
 
     @property
@@ -297,7 +300,7 @@ class DatasetSpec(TypeSpec):
         return Dataset
 
     def _sample(self, which: int) -> Dataset:
-        from retrograde.data._structure import _sample
+        from retrograde.data._elements import _sample
 
         return Dataset.from_tensors(_sample(self._element_spec, which)).repeat(2 + which)
 
@@ -305,32 +308,34 @@ class DatasetSpec(TypeSpec):
         return self._element_spec, TensorShape([])
 
 
-# What the methods are made of
+# Helpers
 
 
-def _loaded(path: str, reader_func: Callable | None) -> _nodes.Node:
-    """The elements of a directory, as one node."""
+def _load_node(path: str, reader_func: Callable | None) -> _nodes.Node:
+    """Returns a node with the elements of a directory."""
     shards = [Dataset(node) for node in _saving.shards(path)]
     spec = shards[0].element_spec
     if reader_func is not None:
-        both = _nodes.Made(lambda _run: shards, DatasetSpec(spec), len(shards), "Load")
-        return dataset_of(reader_func, Dataset(both))._node
-    make = lambda run: _steps.interleaved(iter(shards), len(shards), 1, False, run)  # noqa: E731
-    return _nodes.Made(make, spec, sum(map(len, shards)), "Load")
+        shard_source = _nodes.FunctionSource(
+            lambda _run: shards, DatasetSpec(spec), len(shards), "Load"
+        )
+        return dataset_of(reader_func, Dataset(shard_source))._node
+    make = lambda run: _transforms.interleave_datasets(iter(shards), len(shards), 1, False, run)  # noqa: E731
+    return _nodes.FunctionSource(make, spec, sum(map(len, shards)), "Load")
 
 
-def _check_some(datasets: Sequence[Dataset]) -> None:
+def _check_not_empty(datasets: Sequence[Dataset]) -> None:
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
 
 
-def _all_common(nodes: Sequence[_nodes.Node]) -> Any:
-    found = nodes[0].spec
+def _common_spec_of_all(nodes: Sequence[_nodes.Node]) -> Any:
+    spec = nodes[0].spec
     for node in nodes[1:]:
-        found = found and common_spec(found, node.spec)
-    if found is None:
+        spec = spec and common_spec(spec, node.spec)
+    if spec is None:
         specs = ", ".join(str(node.spec) for node in nodes)
         raise TypeError(
             f"Invalid `datasets`. `datasets` must have compatible element specs. Received: {specs}."
         )
-    return found
+    return spec

@@ -1,4 +1,4 @@
-"""tf.data.experimental: older names of methods of `Dataset`, most of them for `Dataset.apply`."""
+"""tf.data.experimental: legacy names of `Dataset` methods, mostly for `Dataset.apply`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.data import _sources
 from retrograde.data._nodes import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
-from retrograde.data._steps import counted_exactly
+from retrograde.data._transforms import assert_count
 from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Iterator, Optional
 from retrograde.values import dtypes
@@ -50,32 +50,32 @@ __all__ = [
     "unique",
 ]
 
-__path__: list[str] = []  # of TensorFlow's, modules can be imported
+__path__: list[str] = []  # allows imports of submodules, as in TensorFlow
 __getattr__, __dir__ = from_all(__name__)
 
 Transformation = Callable[[Dataset], Dataset]
 
-# About datasets and iterators
+# Functions of datasets and iterators
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """How many elements there are, as `dataset.cardinality()`."""
+    """Returns `dataset.cardinality()`."""
     return expect(dataset, Dataset, "cardinality", "a dataset").cardinality()
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """The only element, as `dataset.get_single_element()`."""
+    """Returns `dataset.get_single_element()`."""
     return expect(dataset, Dataset, "get_single_element", "a dataset").get_single_element()
 
 
 def get_structure(dataset_or_iterator: Dataset | Iterator) -> Any:
-    """What elements look like."""
+    """Returns the spec of elements."""
     kinds = (Dataset, Iterator)
     return expect(dataset_or_iterator, kinds, "get_structure", "a dataset").element_spec
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:
-    """The next element or nothing."""
+    """Returns the next element as an `Optional`."""
     what = "get_next_as_optional"
     return expect(iterator, Iterator, what, "an iterator").get_next_as_optional()
 
@@ -84,19 +84,19 @@ def get_next_as_optional(iterator: Iterator) -> Optional:
 
 
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
-    """`start`, `start + step` and so on without end."""
+    """Creates an infinite dataset `start`, `start + step`, ..."""
     return Dataset.counter(start, step, dtype)
 
 
 def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
-    """The elements of a list. Their shapes may differ, their structures and dtypes not."""
-    return Dataset(_sources.listed(elements))
+    """Creates a dataset from a list. Shapes may differ, but not structures and dtypes."""
+    return Dataset(_sources.from_list(elements))
 
 
 def choose_from_datasets(
     datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
 ) -> Dataset:
-    """The next element of that dataset, each time, whose number `choice_dataset` gives."""
+    """Takes each element from the dataset whose index is the next of `choice_dataset`."""
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
 
@@ -106,7 +106,7 @@ def sample_from_datasets(
     seed: Any = None,
     stop_on_empty_dataset: bool = False,
 ) -> Dataset:
-    """The next element, each time, of a dataset drawn at random with chances `weights`."""
+    """Takes each element from a random dataset, with probabilities `weights`."""
     return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
 
 
@@ -117,7 +117,7 @@ def save(
     shard_func: Callable | None = None,
     checkpoint_args: Any = None,
 ) -> None:
-    """Writes all elements to a directory."""
+    """Saves all elements to a directory."""
     expect(dataset, Dataset, "save", "a dataset")
     dataset.save(path, compression, shard_func, checkpoint_args)
 
@@ -128,23 +128,24 @@ def load(
     compression: str | None = None,
     reader_func: Callable | None = None,
 ) -> Dataset:
-    """The elements that `save` wrote to a directory."""
+    """Loads a dataset that `save` wrote to a directory."""
     return Dataset.load(path, element_spec, compression, reader_func)
 
 
-# For `Dataset.apply`: each is a method of `Dataset` of that name unless it says more
+# Transformations for `Dataset.apply`. Each calls the `Dataset` method of the same name unless its
+# docstring says otherwise.
 
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:
-    """Says how many elements there are, and checks it in each whole pass."""
-    expected = as_int(expected_cardinality, "assert_cardinality: the number")
+    """Sets the number of elements and checks it in each complete iteration."""
+    expected = as_int(expected_cardinality, "assert_cardinality: expected_cardinality")
     if expected < INFINITE_CARDINALITY:
         raise ValueError(
             "assert_cardinality: expected a number of elements or tf.data.INFINITE_CARDINALITY. "
             f"Received: {expected}."
         )
-    return lambda dataset: dataset._stream(
-        lambda elements, _run: counted_exactly(elements, expected),
+    return lambda dataset: dataset._transform(
+        lambda elements, _run: assert_count(elements, expected),
         "AssertCardinality",
         cardinality=lambda _n: expected,
     )
@@ -160,7 +161,7 @@ def bucket_by_sequence_length(
     no_padding: bool = False,
     drop_remainder: bool = False,
 ) -> Transformation:
-    """Padded batches of elements of similar length."""
+    """Batches elements of similar length, with padding."""
     return lambda dataset: dataset.bucket_by_sequence_length(
         element_length_func,
         bucket_boundaries,
@@ -174,29 +175,29 @@ def bucket_by_sequence_length(
 
 
 def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
-    """The dataset itself: elements are on the CPU until something computes with them."""
+    """Returns the dataset itself: elements stay on the CPU until an operation uses them."""
     return lambda dataset: dataset
 
 
 def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
-    """`prefetch`: elements are on the CPU until something computes with them."""
+    """Calls `prefetch`: elements stay on the CPU until an operation uses them."""
     return lambda dataset: dataset.prefetch(buffer_size)
 
 
 def dense_to_ragged_batch(
     batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
 ) -> Transformation:
-    """`ragged_batch`."""
+    """Calls `ragged_batch`."""
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
-    """`sparse_batch`."""
+    """Calls `sparse_batch`."""
     return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
 
 
 def enumerate_dataset(start: Any = 0) -> Transformation:
-    """`enumerate`."""
+    """Calls `enumerate`."""
     return lambda dataset: dataset.enumerate(start)
 
 
@@ -206,14 +207,14 @@ def group_by_window(
     window_size: Any = None,
     window_size_func: Callable | None = None,
 ) -> Transformation:
-    """Windows of elements that share a key."""
+    """Groups elements by key into windows."""
     return lambda dataset: dataset.group_by_window(
         key_func, reduce_func, window_size, window_size_func
     )
 
 
 def ignore_errors(log_warning: bool = False) -> Transformation:
-    """The elements that can be made without an error."""
+    """Drops elements that raise an error."""
     return lambda dataset: dataset.ignore_errors(log_warning)
 
 
@@ -224,7 +225,7 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: Any = None,
 ) -> Transformation:
-    """`map` and then `batch`, ahead of time."""
+    """Calls `map` with parallel calls, then `batch`."""
     calls = AUTOTUNE if num_parallel_calls is None else num_parallel_calls
     return lambda dataset: dataset.map(map_func, calls).batch(batch_size, drop_remainder)
 
@@ -237,24 +238,24 @@ def parallel_interleave(
     buffer_output_elements: Any = None,
     prefetch_input_elements: Any = None,
 ) -> Transformation:
-    """`interleave`, ahead of time."""
+    """Calls `interleave` with parallel calls."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
 
 
 def rejection_resample(
     class_func: Callable, target_dist: Any, initial_dist: Any = None, seed: Any = None
 ) -> Transformation:
-    """Pairs of class and element, with classes as often as `target_dist` says."""
+    """Drops elements at random until classes have the distribution `target_dist`."""
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
 def scan(initial_state: Any, scan_func: Callable) -> Transformation:
-    """What `scan_func` returns beside the next state."""
+    """Maps `scan_func` over the elements with a state."""
     return lambda dataset: dataset.scan(initial_state, scan_func)
 
 
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
-    """`shuffle` and then `repeat`."""
+    """Calls `shuffle`, then `repeat`."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
@@ -264,20 +265,20 @@ def snapshot(
     reader_func: Callable | None = None,
     shard_func: Callable | None = None,
 ) -> Transformation:
-    """What the first whole pass yields, kept in a directory."""
+    """Caches the elements of the first complete iteration in a directory."""
     return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
 
 
 def take_while(predicate: Callable) -> Transformation:
-    """The elements before the first for which `predicate` is false."""
+    """Stops at the first element for which `predicate` is false."""
     return lambda dataset: dataset.take_while(predicate)
 
 
 def unbatch() -> Transformation:
-    """The rows of elements."""
+    """Splits each element into its rows."""
     return lambda dataset: dataset.unbatch()
 
 
 def unique() -> Transformation:
-    """Each element once."""
+    """Drops repeated elements."""
     return lambda dataset: dataset.unique()

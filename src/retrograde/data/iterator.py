@@ -1,4 +1,4 @@
-"""Iterator: one pass over a dataset."""
+"""Iterators over datasets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from retrograde.values.errors import (
 
 
 class Iterator:
-    """One pass over a dataset, from its start. When it is dropped, its threads end.
+    """An iterator over a dataset. Its threads stop when it is garbage-collected.
 
     >>> iterator = iter(tf.data.Dataset.range(2))
     >>> iterator.get_next().numpy(), next(iterator).numpy(), list(iterator)
@@ -39,7 +39,7 @@ class Iterator:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        # Of an iterator that a function makes, the one of this call; each call makes its own.
+        # For an iterator created inside a `tf.function`, this holds the iterator of each call.
         self._box: Tensor | None = None
         if recorders.thread.recorders.recording is not None:
             self._box = perform(Host("iterator", lambda: object_array(Iterator(node)), pure=False))
@@ -47,27 +47,27 @@ class Iterator:
         self._open(Run(), 0)
 
     def _open(self, run: Run, taken: int) -> None:
-        """Begins a pass after the elements that were taken already."""
+        """Starts iterating after the first `taken` elements."""
         self._run, self._taken = run, taken
         self._elements = self._node.open_after(run, taken)
         self._end = weakref.finalize(self, run.close)
 
-    # In a checkpoint: how many elements were taken, and which random numbers were drawn for them.
+    # A checkpoint has the number of elements taken and the random numbers drawn for them.
 
     def _checkpoint_bytes(self) -> bytes:
-        drawn = [seeds.passes_of(self._run).state() for seeds in self._node.all_seeds()]
-        return json.dumps({"taken": self._taken, "drawn": drawn}).encode()
+        pass_states = [seeds.passes_in(self._run).state() for seeds in self._node.all_seeds()]
+        return json.dumps({"taken": self._taken, "drawn": pass_states}).encode()
 
     def _restoring(self, value: bytes) -> Callable[[], None]:
         state = _state_in(value)
-        drawn, all_seeds = state["drawn"], self._node.all_seeds()
-        if len(drawn) != len(all_seeds):
+        pass_states, all_seeds = state["drawn"], self._node.all_seeds()
+        if len(pass_states) != len(all_seeds):
             raise invalid(
-                f"The iterator that was saved drew random numbers in {len(drawn)} places, this one "
-                f"does so in {len(all_seeds)}. Expected an iterator over the same dataset."
+                f"The saved iterator has {len(pass_states)} random steps, but this one has "
+                f"{len(all_seeds)}. Restore it into an iterator over the same dataset."
             )
-        pairs = zip(all_seeds, drawn, strict=True)
-        passes = {id(seeds): Passes.resumed(made) for seeds, made in pairs}
+        pairs = zip(all_seeds, pass_states, strict=True)
+        passes = {id(seeds): Passes.resume(pass_state) for seeds, pass_state in pairs}
 
         def restore() -> None:
             self._end()
@@ -77,7 +77,7 @@ class Iterator:
 
     @staticmethod
     def _quietly(function: Callable[[], Any]) -> Any:
-        """Calls `function` where no tape follows what happens inside a dataset."""
+        """Calls `function` without recorders: tapes do not record inside datasets."""
         outer = recorders.thread.recorders
         if not outer:
             return function()
@@ -89,7 +89,7 @@ class Iterator:
 
     @property
     def element_spec(self) -> Any:
-        """What elements look like."""
+        """The spec of elements."""
         return self._node.spec
 
     def __iter__(self) -> Iterator:
@@ -112,7 +112,7 @@ class Iterator:
         return element
 
     def _next_in_function(self) -> Any:
-        """The next element, in this call of a function and in each one that follows."""
+        """Returns the next element inside a `tf.function`, in this call and in each later one."""
         box = Tensor(object_array(self)) if self._box is None else self._box
         parts, answer = call_on_each_replay("next", _element, (box,))
         element = answer._array.item().kept
@@ -123,13 +123,13 @@ class Iterator:
         return nest.pack(element, iter(leaves), expand_composites=True)
 
     def get_next(self) -> Any:
-        """The next element; an `OutOfRangeError` if there is none."""
+        """Returns the next element. Raises `OutOfRangeError` if there is none."""
         for element in self:
             return element
         raise OutOfRangeError(None, None, "End of sequence")
 
     def get_next_as_optional(self) -> Optional:
-        """The next element or nothing."""
+        """Returns the next element as an `Optional`, which is empty at the end."""
         return Optional([element for element in (next(self, _NOTHING),) if element is not _NOTHING])
 
 
@@ -137,7 +137,7 @@ _NOTHING = object()
 
 
 def _element(box: Any) -> CallbackResult:
-    """The arrays of the next element of the iterator in `box`."""
+    """Returns the arrays of the next element of the iterator in `box`."""
     element = next(box.item(), _NOTHING)
     if element is _NOTHING:
         return CallbackResult([], "the end", element)
@@ -147,24 +147,24 @@ def _element(box: Any) -> CallbackResult:
 
 
 class Optional:
-    """A value, or none."""
+    """A value that may be missing."""
 
     def __init__(self, values: list) -> None:
         self._values = values
 
     def has_value(self, name: str | None = None) -> Tensor:
-        """Whether there is a value."""
+        """Returns whether there is a value."""
         return as_tensor(bool(self._values))
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value; an `InvalidArgumentError` if there is none."""
+        """Returns the value. Raises `InvalidArgumentError` if there is none."""
         if not self._values:
-            raise invalid("The given optional does not have a value. Ask has_value() first.")
+            raise invalid("The given optional does not have a value. Check has_value() first.")
         return self._values[0]
 
 
 class NumpyIterator:
-    """One pass over a dataset, with NumPy arrays in place of tensors."""
+    """An iterator over a dataset that returns NumPy arrays instead of tensors."""
 
     def __init__(self, iterator: Iterator) -> None:
         self._iterator = iterator
@@ -197,11 +197,11 @@ def _state_in(value: Any) -> dict[str, Any]:
     """Returns the state that `_checkpoint_bytes` wrote, after checking the type of each part."""
     state = parse_json(value, _STATE) if isinstance(value, bytes) else None
     match state:
-        case {"taken": int(taken), "drawn": list(drawn)} if taken >= 0 and all(
-            map(_is_pass, drawn)
+        case {"taken": int(taken), "drawn": list(pass_states)} if taken >= 0 and all(
+            map(_is_pass, pass_states)
         ):
             return state
-    raise DataLossError(None, None, f"Cannot read {_STATE}: it is damaged or of another format.")
+    raise DataLossError(None, None, f"Cannot read {_STATE}: it is damaged or has another format.")
 
 
 def _is_pass(state: Any) -> bool:

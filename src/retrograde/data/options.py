@@ -1,4 +1,4 @@
-"""Options: how datasets are to be run."""
+"""Options of datasets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from retrograde.values.arguments import expect, shown
 
 
 class _Settings:
-    """Attributes of fixed names and types, all `None` at first."""
+    """A set of typed attributes, initially `None`."""
 
     _types: ClassVar[dict[str, type]] = {}
 
@@ -34,7 +34,7 @@ class _Settings:
     __hash__ = None
 
     def merge(self, options: Any) -> Any:
-        """These settings, with those that `options` sets in their place."""
+        """Returns these settings updated with those of `options` that are not `None`."""
         expect(options, type(self), "merge", f"tf.data.{type(self).__name__}")
         result = type(self)()
         for name, kind in self._types.items():
@@ -46,13 +46,13 @@ class _Settings:
 
 
 class ThreadingOptions(_Settings):
-    """How many threads may be used. Accepted; each dataset decides by itself."""
+    """Threading options. They are accepted but have no effect."""
 
     _types: ClassVar = {"max_intra_op_parallelism": int, "private_threadpool_size": int}
 
 
 class Options(_Settings):
-    """How datasets are to be run: `deterministic = False` lets parallel maps change the order.
+    """Options of datasets. `deterministic = False` lets parallel maps change the order.
 
     >>> options = tf.data.Options()
     >>> options.deterministic = False
@@ -62,18 +62,18 @@ class Options(_Settings):
 
     _types: ClassVar = {"deterministic": bool, "threading": ThreadingOptions}
 
-    # Older names, which programs still set.
+    # Legacy names
 
     @property
     def experimental_deterministic(self) -> bool | None:
-        """`deterministic`."""
+        """The legacy name of `deterministic`."""
         return self.deterministic
 
     @property
     def experimental_threading(self) -> ThreadingOptions:
-        """`threading`."""
+        """The legacy name of `threading`."""
         return self.threading
 
     def __setattr__(self, name: str, value: Any) -> None:
-        older = name in ("experimental_deterministic", "experimental_threading")
-        super().__setattr__(name.removeprefix("experimental_") if older else name, value)
+        is_legacy_name = name in ("experimental_deterministic", "experimental_threading")
+        super().__setattr__(name.removeprefix("experimental_") if is_legacy_name else name, value)

@@ -1,4 +1,4 @@
-"""Datasets of what files hold: lines of text, or records of one length."""
+"""Datasets of lines or fixed-length records in files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _STRING = TensorSpec([], dtypes.string)
 
 
 class TextLineDataset(Dataset):
-    """The lines of text files, without what ends them.
+    """The lines of text files, without line endings.
 
     `filenames` is a name, or a tensor or dataset of names. `compression_type` is "GZIP", "ZLIB" or
-    nothing. `num_parallel_reads` files are read in turn, ahead of time; one after the other
-    without it.
+    empty. `num_parallel_reads` files are read ahead of time and interleaved; without it, files are
+    read sequentially.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        read = lambda path: _lines(_opened(path, compression_type))  # noqa: E731
-        super().__init__(_in_files(filenames, read, num_parallel_reads, "TextLine"))
+        read = lambda path: _lines(_open_file(path, compression_type))  # noqa: E731
+        super().__init__(_read_files(filenames, read, num_parallel_reads, "TextLine"))
 
 
 class FixedLengthRecordDataset(Dataset):
-    """The records of files, `record_bytes` each, between a header and a footer.
+    """The records of `record_bytes` bytes in files, between a header and a footer.
 
-    The other arguments are those of `TextLineDataset`.
+    `TextLineDataset` describes the other arguments.
     """
 
     def __init__(
@@ -69,32 +69,32 @@ class FixedLengthRecordDataset(Dataset):
         read = lambda path: _records(  # noqa: E731
             path, compression_type, size, header, footer
         )
-        super().__init__(_in_files(filenames, read, num_parallel_reads, "FixedLengthRecord"))
+        super().__init__(_read_files(filenames, read, num_parallel_reads, "FixedLengthRecord"))
 
 
-def _in_files(
+def _read_files(
     filenames: Any, read: Callable[[str], Iterator[bytes]], parallel: Any, name: str
 ) -> _nodes.Node:
-    """All that `read` finds in files."""
+    """Returns a node with everything that `read` yields for the files."""
     if isinstance(filenames, Dataset):
         files = filenames
     else:
-        files = Dataset.from_tensor_slices(np.atleast_1d(_names(filenames)))
+        files = Dataset.from_tensor_slices(np.atleast_1d(_file_names(filenames)))
 
-    def contents(path: Tensor) -> Dataset:
+    def read_file(path: Tensor) -> Dataset:
         text = expect(path.numpy(), bytes, name, "file names of dtype tf.string")
         make = lambda _run: (wrap(np.asarray(part, object)) for part in read(text.decode()))  # noqa: E731
-        return Dataset(_nodes.Made(make, _STRING, _nodes.UNKNOWN_CARDINALITY, name))
+        return Dataset(_nodes.FunctionSource(make, _STRING, _nodes.UNKNOWN_CARDINALITY, name))
 
     if parallel is None:
-        node = files.flat_map(contents)._node
+        node = files.flat_map(read_file)._node
     else:
-        node = files.interleave(contents, parallel, num_parallel_calls=parallel)._node
-    node.name, node.find_spec, node.tries = name, lambda: _STRING, False
+        node = files.interleave(read_file, parallel, num_parallel_calls=parallel)._node
+    node.name, node.compute_spec, node.spec_needs_call = name, lambda: _STRING, False
     return node
 
 
-def _names(filenames: Any) -> np.ndarray:
+def _file_names(filenames: Any) -> np.ndarray:
     empty = isinstance(filenames, (list, tuple)) and not np.size(filenames)
     tensor = as_tensor(filenames, dtypes.string.numpy_dtype if empty else None)
     if tensor.dtype != dtypes.string:
@@ -105,11 +105,11 @@ def _names(filenames: Any) -> np.ndarray:
     return np.asarray(tensor._array).reshape(-1)
 
 
-def _opened(path: str, compression: str | None) -> BinaryIO:
+def _open_file(path: str, compression: str | None) -> BinaryIO:
     if compression and compression not in WINDOWS:
         raise invalid(
-            f"Unsupported compression_type: {shown(compression)}. Expected 'GZIP', 'ZLIB' or "
-            "nothing."
+            f"Unsupported compression_type: {shown(compression)}. Expected 'GZIP', 'ZLIB', '' "
+            "or None."
         )
     try:
         file = open(path, "rb")  # noqa: SIM115 (the reader closes it)
@@ -132,7 +132,7 @@ def _records(
     path: str, compression: str | None, size: int, header: int, footer: int
 ) -> Iterator[bytes]:
     length = _length(path, compression) - header - footer
-    with _opened(path, compression) as file:
+    with _open_file(path, compression) as file:
         if length < 0 or length % size:
             raise invalid(
                 f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
@@ -145,8 +145,8 @@ def _records(
 
 
 def _length(path: str, compression: str | None) -> int:
-    """Returns how many bytes a file holds; all of a compressed file is read for that."""
-    with _opened(path, compression) as file:
+    """Returns the size of the content in bytes. This reads all of a compressed file."""
+    with _open_file(path, compression) as file:
         if not compression:
             return file.seek(0, io.SEEK_END)
         return sum(map(len, iter(lambda: file.read(1 << 18), b"")))

@@ -196,8 +196,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> Any:
-        target = _target_module(fullname)
-        return target and importlib.util.spec_from_loader(fullname, _Loader(target))
+        module_name = _target_module(fullname)
+        return module_name and importlib.util.spec_from_loader(fullname, _Loader(module_name))
 
 
 def _target_module(name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Elements of different sizes as one: ragged, sparse, or sorted into buckets by length."""
+"""Batches of elements of different sizes: ragged, sparse, bucketed; resampling of classes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.data._padding import asked_shapes
-from retrograde.data._structure import are_ragged, batched_spec, map_specs, ragged_rows, stacked
+from retrograde.data._elements import (
+    are_ragged,
+    batched_spec,
+    map_specs,
+    ragged_rows,
+    stack_elements,
+)
+from retrograde.data._padding import target_shapes
 from retrograde.ops.conversion import as_tensor
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
@@ -24,45 +30,45 @@ from retrograde.values.specs import TensorSpec, TypeSpec
 
 
 def ragged(elements: Sequence[Any], spec: Callable[[], Any], splits: np.dtype) -> Any:
-    """Elements stacked, as ragged tensors where their specs leave a dimension open."""
+    """Stacks elements; leaves with unknown dimensions become ragged tensors."""
     flat, pack = nest.flatten_with_pack(spec())
     columns = zip(*map(nest.flatten, elements), strict=True)
     return pack(
         [
-            ragged_rows(column, _open_axes(leaf), splits)
-            if _open_axes(leaf)
-            else stacked(column, lambda leaf=leaf: leaf, are_ragged(leaf))
+            ragged_rows(column, _ragged_depth(leaf), splits)
+            if _ragged_depth(leaf)
+            else stack_elements(column, lambda leaf=leaf: leaf, are_ragged(leaf))
             for leaf, column in zip(flat, columns, strict=True)
         ]
     )
 
 
-def _open_axes(spec: TypeSpec) -> int:
-    """How many axes there are up to the last that is open."""
+def _ragged_depth(spec: TypeSpec) -> int:
+    """Returns the number of axes up to the last unknown dimension."""
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return 0
     return max((axis + 1 for axis, size in enumerate(spec.shape) if size is None), default=0)
 
 
 def ragged_spec(spec: Any, size: int | None, splits: np.dtype) -> Any:
-    """What such batches look like."""
+    """Returns the spec of such batches."""
 
-    def of_leaf(leaf: TypeSpec) -> TypeSpec:
-        depth = _open_axes(leaf)
+    def leaf_spec(leaf: TypeSpec) -> TypeSpec:
+        depth = _ragged_depth(leaf)
         if not depth:
             return batched_spec(leaf, size)
         shape = TensorShape([size]).concatenate(leaf.shape)
         return RaggedTensorSpec(shape, leaf.dtype, depth, splits)
 
-    return map_specs(of_leaf, spec)
+    return map_specs(leaf_spec, spec)
 
 
 # Sparse
 
 
 def sparse(elements: Sequence[Any], row_shape: TensorShape) -> SparseTensor:
-    """Tensors as the rows of a sparse tensor, each with all of its elements."""
-    arrays = [_one_tensor(element) for element in elements]
+    """Combines tensors into a sparse tensor with one row for each; all values are explicit."""
+    arrays = [_as_array(element) for element in elements]
     for array in arrays:
         if array.ndim != row_shape.rank:
             raise invalid(
@@ -78,28 +84,28 @@ def sparse(elements: Sequence[Any], row_shape: TensorShape) -> SparseTensor:
             )
     largest = np.max([array.shape for array in arrays], axis=0).astype(np.int64)
     sizes = [m if n is None else n for m, n in zip(largest, row_shape, strict=True)]
-    places = [
+    indices = [
         np.insert(np.argwhere(np.ones(array.shape)), 0, row, axis=1)
         for row, array in enumerate(arrays)
     ]
     values = np.concatenate([array.reshape(-1) for array in arrays])
-    return SparseTensor(np.concatenate(places), wrap(values), np.array([len(arrays), *sizes]))
+    return SparseTensor(np.concatenate(indices), wrap(values), np.array([len(arrays), *sizes]))
 
 
-def _one_tensor(element: Any) -> np.ndarray:
+def _as_array(element: Any) -> np.ndarray:
     if not isinstance(element, Tensor):
         raise TypeError(
-            "sparse_batch: expected elements that are one tensor. Received: "
+            "sparse_batch: elements must be single tensors. Received: an element of type "
             f"{type(element).__name__}."
         )
     return np.asarray(element._array)
 
 
 def sparse_spec(spec: Any, row_shape: TensorShape) -> SparseTensorSpec:
-    """What such batches look like."""
+    """Returns the spec of such batches."""
     if not isinstance(spec, TensorSpec):
         raise TypeError(
-            f"sparse_batch: elements must be one tensor each. Received: {as_text(spec)}."
+            f"sparse_batch: elements must be single tensors. Received: {as_text(spec)}."
         )
     return SparseTensorSpec(TensorShape([None]).concatenate(row_shape), spec.dtype)
 
@@ -108,7 +114,7 @@ def sparse_spec(spec: Any, row_shape: TensorShape) -> SparseTensorSpec:
 
 
 class Buckets:
-    """Which bucket an element belongs to by its length, and how many make a batch there."""
+    """Maps an element to a bucket by its length, and a bucket to its batch size."""
 
     def __init__(self, length: Callable, boundaries: Sequence[int], sizes: Sequence[int]) -> None:
         sizes, boundaries = (to_list("bucket_by_sequence_length", x) for x in (sizes, boundaries))
@@ -123,53 +129,53 @@ class Buckets:
         self._sizes = [as_int(size, "`bucket_batch_sizes`") for size in sizes]
 
     def key(self, *element: Any) -> np.int64:
-        """The number of the bucket for an element."""
+        """Returns the bucket of an element."""
         length = int(as_tensor(self._length(*element)))
         return np.int64(bisect.bisect_right(self._boundaries, length))
 
     def size(self, key: Any) -> int:
-        """How many elements of a bucket make a batch."""
+        """Returns the batch size of a bucket."""
         return self._sizes[int(key)]
 
-    def padded_to(self, key: Any, shapes: Any, spec: Any) -> Any:
-        """`shapes`, or those of elements, with open dimensions as large as the bucket has them."""
-        place = int(key)
-        if place == len(self._boundaries):
+    def padded_shapes(self, key: Any, shapes: Any, spec: Any) -> Any:
+        """Returns the padded shapes, with the maximum length of the bucket for unknown sizes."""
+        bucket = int(key)
+        if bucket == len(self._boundaries):
             raise invalid(
                 "When pad_to_bucket_boundary=True, elements must have length < "
                 f"max(bucket_boundaries), which is {self._boundaries[-1]}."
             )
-        longest = self._boundaries[place] - 1
+        max_length = self._boundaries[bucket] - 1
         flat, pack = nest.flatten_with_pack(spec)
         return pack(
             [
                 shape
                 if shape.rank is None
-                else TensorShape([longest if size is None else size for size in shape])
-                for shape in asked_shapes(shapes, spec, flat)
+                else TensorShape([max_length if size is None else size for size in shape])
+                for shape in target_shapes(shapes, spec, flat)
             ]
         )
 
 
-# Classes
+# Resampling
 
 
-def resampled(
+def resample(
     elements: Any, class_of: Callable, target: np.ndarray, initial: np.ndarray | None, rng: Any
 ) -> Any:
-    """Pairs of class and element, so many of them left out that classes come as in `target`.
+    """Yields pairs of class and element, dropping elements to get the distribution `target`.
 
-    Without the `initial` chances these are estimated from what came so far, beginning with ten
-    of each class.
+    If `initial` is `None`, it estimates the distribution of the input from the elements so far,
+    starting with a count of ten for each class.
     """
     counts = np.full(len(target), 10.0)
     for element in elements:
         label = class_of(element)
-        place = _class_number(label, len(target))
+        bucket = _class_number(label, len(target))
         if initial is None:
-            counts[place] += 1
-        wanted = target / (counts / counts.sum() if initial is None else initial)
-        if rng.random() * wanted.max() < wanted[place]:
+            counts[bucket] += 1
+        acceptance = target / (counts / counts.sum() if initial is None else initial)
+        if rng.random() * acceptance.max() < acceptance[bucket]:
             yield label, element
 
 
@@ -184,9 +190,9 @@ def _class_number(label: Any, count: int) -> int:
 
 
 def distribution(values: Any, what: str, count: int | None = None) -> np.ndarray:
-    """Chances that a user gave, as an array."""
-    chances = np.asarray(as_tensor(values)._array, np.float64)
-    if chances.ndim != 1 or (count is not None and len(chances) != count):
-        expected = "a vector" if count is None else f"{count} numbers, as many as in target_dist"
-        raise ValueError(f"{what}: expected {expected}. Received: shape {chances.shape}.")
-    return chances
+    """Converts a distribution to an array."""
+    probabilities = np.asarray(as_tensor(values)._array, np.float64)
+    if probabilities.ndim != 1 or (count is not None and len(probabilities) != count):
+        expected = "a vector" if count is None else f"{count} numbers, the length of target_dist"
+        raise ValueError(f"{what}: expected {expected}. Received: shape {probabilities.shape}.")
+    return probabilities

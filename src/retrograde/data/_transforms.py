@@ -1,4 +1,4 @@
-"""What the steps of a pipeline do with elements, one after the other."""
+"""Functions from iterators to iterators that implement the steps of a pipeline."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.data._nodes import INFINITE_CARDINALITY
-from retrograde.data._structure import (
+from retrograde.data._elements import (
     call,
     common_spec,
-    from_function,
+    normalize_result,
     row_counts,
     rows_of,
     spec_of_element,
 )
-from retrograde.data._workers import Prefetched, Run
+from retrograde.data._nodes import INFINITE_CARDINALITY
+from retrograde.data._workers import Prefetcher, Run
 from retrograde.values import nest
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import FailedPreconditionError, invalid
 
 
-def on_element(function: Callable) -> Callable:
-    """`function` of elements, tuples among them as several arguments."""
-    return lambda element: from_function(call(function, element))
+def as_element_function(function: Callable) -> Callable:
+    """Returns `function` as a function of elements; tuples are passed as several arguments."""
+    return lambda element: normalize_result(call(function, element))
 
 
-def truth(predicate: Callable, element: Any) -> bool:
-    """Whether `predicate` holds for an element."""
-    result = from_function(call(predicate, element))
+def evaluate_predicate(predicate: Callable, element: Any) -> bool:
+    """Returns whether `predicate` is true for an element."""
+    result = normalize_result(call(predicate, element))
     if type(result) is not Tensor or result._spec.dtype != bool or result._spec.ndim:
         raise ValueError(
             "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its "
@@ -40,51 +40,51 @@ def truth(predicate: Callable, element: Any) -> bool:
     return bool(result._array)
 
 
-def while_true(keep: Callable, elements: Iterator) -> Iterator:
-    """The elements before the first that is not to be kept."""
+def take_while_true(keep: Callable, elements: Iterator) -> Iterator:
+    """Yields elements up to the first for which `keep` is false."""
     for element in elements:
         if not keep(element):
             return
         yield element
 
 
-def scanned(scan_func: Callable, state: Any, element: Any) -> tuple:
-    """The next state and what comes out."""
+def scan_step(scan_func: Callable, state: Any, element: Any) -> tuple:
+    """Returns the next state and the output."""
     result = scan_func(state, element)
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise TypeError(
             "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the "
             f"output value but it returned {shown(result)}."
         )
-    following, output = map(from_function, result)
-    check_state("scan_func", state, following)
-    return following, output
+    next_state, output = map(normalize_result, result)
+    check_state("scan_func", state, next_state)
+    return next_state, output
 
 
 def scan(scan_func: Callable, state: Any, elements: Iterator) -> Iterator:
-    """What comes out, element by element."""
+    """Yields the output for each element."""
     for element in elements:
-        state, output = scanned(scan_func, state, element)
+        state, output = scan_step(scan_func, state, element)
         yield output
 
 
-def check_state(what: str, state: Any, following: Any) -> None:
-    """Raises unless the state stays of its kind."""
-    before, after = spec_of_element(state), spec_of_element(following)
+def check_state(name: str, state: Any, next_state: Any) -> None:
+    """Raises an error if the spec of the state changes."""
+    before, after = spec_of_element(state), spec_of_element(next_state)
     if common_spec(before, after) is None:
         raise TypeError(
-            f"Invalid `{what}`. The element types for the new state must match the initial state. "
+            f"Invalid `{name}`. The element types for the new state must match the initial state. "
             f"Expected {before}, got {after}."
         )
 
 
 def unique(elements: Iterator) -> Iterator:
-    """Each element once."""
+    """Yields each distinct element once."""
     seen = set()
     for element in elements:
         leaves = nest.flatten(element)
         if len(leaves) != 1 or not isinstance(leaves[0], Tensor):
-            raise invalid("unique: only elements that are one tensor are supported.")
+            raise invalid("unique: elements must be single tensors.")
         array = np.asarray(leaves[0]._array)
         if array.dtype not in (np.int32, np.int64, np.dtype(object)):
             raise TypeError(
@@ -97,13 +97,13 @@ def unique(elements: Iterator) -> Iterator:
             yield element
 
 
-def rows_together(flat: Sequence[Any], pack: Callable) -> Iterator:
-    """The rows of leaves, packed one by one."""
+def zip_rows(flat: Sequence[Any], pack: Callable) -> Iterator:
+    """Yields the packed rows of the leaves."""
     return (pack(list(row)) for row in zip(*map(rows_of, flat), strict=False))
 
 
-def groups_in_turn(elements: Iterator, sizes: Sequence[int], drop: bool) -> Iterator:
-    """Lists of elements that have these sizes in turn; the last may be shorter, or is dropped."""
+def cyclic_groups(elements: Iterator, sizes: Sequence[int], drop: bool) -> Iterator:
+    """Yields lists of elements with the given sizes in turn. The last may be shorter."""
     for size in itertools.cycle(sizes):
         group = list(itertools.islice(elements, size))
         if not group or (drop and len(group) < size):
@@ -111,8 +111,8 @@ def groups_in_turn(elements: Iterator, sizes: Sequence[int], drop: bool) -> Iter
         yield group
 
 
-def unbatched(elements: Iterator) -> Iterator:
-    """The rows of elements."""
+def unbatch_elements(elements: Iterator) -> Iterator:
+    """Yields the rows of elements."""
     for element in elements:
         flat, pack = nest.flatten_with_pack(element)
         counts = row_counts(flat)
@@ -122,11 +122,11 @@ def unbatched(elements: Iterator) -> Iterator:
                 "`unbatch()` is only supported for datasets of elements whose components have a "
                 f"matching leading dimension. Encountered {sorted(counts)}."
             )
-        yield from rows_together(flat, pack)
+        yield from zip_rows(flat, pack)
 
 
 def check_has_rows(tensors: Collection, element: Any) -> None:
-    """Raises if no part of an element has rows: then their number is not known."""
+    """Raises an error if an element has no tensors: then the number of rows is unknown."""
     if not tensors:
         raise ValueError(
             "`unbatch()` is only supported for elements with at least one tensor. Received: "
@@ -134,56 +134,58 @@ def check_has_rows(tensors: Collection, element: Any) -> None:
         )
 
 
-def windows(elements: Iterator, reach: int, shift: int, stride: int, drop: bool) -> Iterator[list]:
-    """Lists of elements, each beginning `shift` after the one before."""
+def windows(elements: Iterator, span: int, shift: int, stride: int, drop: bool) -> Iterator[list]:
+    """Yields lists of elements; each starts `shift` elements after the previous one."""
     buffer: list = []
-    ahead = 0  # elements before the next window that are still to come
+    to_skip = 0  # elements to skip before the next window
     for element in elements:
-        if ahead:
-            ahead -= 1
+        if to_skip:
+            to_skip -= 1
             continue
         buffer.append(element)
-        if len(buffer) == reach:
+        if len(buffer) == span:
             yield buffer[::stride]
-            ahead = max(shift - reach, 0)
+            to_skip = max(shift - span, 0)
             del buffer[:shift]
     while buffer and not drop:
         yield buffer[::stride]
         del buffer[:shift]
 
 
-def window_count(n: int, reach: int, shift: int, drop: bool) -> int:
-    """How many windows `n` elements give."""
+def window_count(n: int, span: int, shift: int, drop: bool) -> int:
+    """Returns the number of windows over `n` elements."""
     if n < 0:
         return n
-    return max(0, (n - reach) // shift + 1) if drop else -(-n // shift)
+    return max(0, (n - span) // shift + 1) if drop else -(-n // shift)
 
 
-def interleaved(datasets: Iterator, cycle: int, block: int, ahead: bool, run: Run) -> Iterator:
-    """`block` elements at a time of each of `cycle` datasets in turn."""
+def interleave_datasets(
+    datasets: Iterator, cycle: int, block: int, prefetch: bool, run: Run
+) -> Iterator:
+    """Interleaves `cycle` datasets, `block` elements at a time."""
     slots: list[Iterator | None] = [None] * cycle
     exhausted = False
-    place = 0
+    current = 0
     while not exhausted or any(slot is not None for slot in slots):
-        if slots[place] is None and not exhausted:
+        if slots[current] is None and not exhausted:
             dataset = next(datasets, None)
             exhausted = dataset is None
             if dataset is not None:
                 opened = dataset._node.open(run)
-                slots[place] = Prefetched(opened, 2 * block, run) if ahead else opened
-        if slots[place] is not None:
+                slots[current] = Prefetcher(opened, 2 * block, run) if prefetch else opened
+        if slots[current] is not None:
             for _ in range(block):
                 try:
-                    element = next(slots[place])
+                    element = next(slots[current])
                 except StopIteration:
-                    slots[place] = None
+                    slots[current] = None
                     break
                 yield element
-        place = (place + 1) % cycle
+        current = (current + 1) % cycle
 
 
-def surviving(elements: Iterator) -> Iterator:
-    """The elements that could be made."""
+def skip_errors(elements: Iterator) -> Iterator:
+    """Yields the elements that do not raise an error."""
     while True:
         try:
             yield next(elements)
@@ -193,15 +195,15 @@ def surviving(elements: Iterator) -> Iterator:
             continue
 
 
-def counted_exactly(elements: Iterator, count: int) -> Iterator:
-    """The elements, if there are exactly `count` of them; -1 stands for infinitely many."""
+def assert_count(elements: Iterator, count: int) -> Iterator:
+    """Yields the elements and raises an error unless there are `count`. -1 means infinite."""
     expected = "an infinite number of" if count == INFINITE_CARDINALITY else count
-    words = f"Input dataset was expected to contain {expected} elements but contained"
+    message = f"Input dataset was expected to contain {expected} elements but contained"
     seen = 0
     for element in elements:
         seen += 1
         if seen > count >= 0:
-            raise FailedPreconditionError(None, None, f"{words} at least {seen} elements.")
+            raise FailedPreconditionError(None, None, f"{message} at least {seen} elements.")
         yield element
     if seen != count:
-        raise FailedPreconditionError(None, None, f"{words} only {seen} elements.")
+        raise FailedPreconditionError(None, None, f"{message} only {seen} elements.")

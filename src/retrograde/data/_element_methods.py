@@ -1,4 +1,4 @@
-"""The methods of `Dataset` that take elements one after the other, or choose and order them."""
+"""The methods of `Dataset` that transform, select or reorder elements."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.data import _nodes, _saving, _steps
+from retrograde.data import _nodes, _saving, _transforms
 from retrograde.data._base import BaseDataset, as_seed, dataset_of, node_of
+from retrograde.data._elements import call, common_spec, infer_spec, normalize
 from retrograde.data._fingerprint import fingerprint
 from retrograde.data._seeds import Seeds
-from retrograde.data._structure import call, common_spec, normalise, spec_by_trial
 from retrograde.io.files import tensorflow_errors
 from retrograde.ops.arguments import integer
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
-class ElementSteps(BaseDataset):
-    """Steps from elements to elements."""
+class ElementMethods(BaseDataset):
+    """Methods that transform, select or reorder elements."""
 
-    # One element after the other
+    # Elementwise transformations
 
     def map(
         self,
@@ -32,9 +32,9 @@ class ElementSteps(BaseDataset):
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> Any:
-        """`map_func` of each element, on threads ahead of time if `num_parallel_calls` is given.
+        """Applies `map_func` to each element, on threads if `num_parallel_calls` is given.
 
-        A tuple comes as several arguments. Results keep their order unless `deterministic` is
+        A tuple is passed as several arguments. Results keep their order unless `deterministic` is
         false.
 
         >>> data = tf.data.Dataset.zip(tf.data.Dataset.range(3), tf.data.Dataset.range(5, 8))
@@ -43,23 +43,27 @@ class ElementSteps(BaseDataset):
         """
         if not callable(map_func):
             raise ValueError(f"`map_func` must be callable. Received: {shown(map_func)}.")
-        calls = _parallel(num_parallel_calls)
-        in_order = self._options.deterministic if deterministic is None else deterministic
-        return self._then(_nodes.Map(self._node, _steps.on_element(map_func), calls, in_order))
+        calls = _check_parallel_calls(num_parallel_calls)
+        deterministic = self._options.deterministic if deterministic is None else deterministic
+        return self._derive(
+            _nodes.Map(self._node, _transforms.as_element_function(map_func), calls, deterministic)
+        )
 
     def filter(self, predicate: Callable, name: str | None = None) -> Any:
-        """The elements for which `predicate` is true."""
-        keep = functools.partial(_steps.truth, predicate)
-        return self._stream(lambda elements, _run: filter(keep, elements), "Filter")
+        """Keeps the elements for which `predicate` is true."""
+        keep = functools.partial(_transforms.evaluate_predicate, predicate)
+        return self._transform(lambda elements, _run: filter(keep, elements), "Filter")
 
     def take_while(self, predicate: Callable, name: str | None = None) -> Any:
-        """The elements before the first for which `predicate` is false."""
-        keep = functools.partial(_steps.truth, predicate)
-        return self._stream(lambda elements, _run: _steps.while_true(keep, elements), "TakeWhile")
+        """Stops at the first element for which `predicate` is false."""
+        keep = functools.partial(_transforms.evaluate_predicate, predicate)
+        return self._transform(
+            lambda elements, _run: _transforms.take_while_true(keep, elements), "TakeWhile"
+        )
 
     def flat_map(self, map_func: Callable, name: str | None = None) -> Any:
-        """The elements of the datasets that `map_func` returns, one dataset after the other."""
-        return self._joined(map_func, 1, 1, False, "FlatMap")
+        """Concatenates the datasets that `map_func` returns."""
+        return self._interleave_datasets(map_func, 1, 1, False, "FlatMap")
 
     def interleave(
         self,
@@ -70,7 +74,7 @@ class ElementSteps(BaseDataset):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Any:
-        """`block_length` elements at a time of each of `cycle_length` datasets in turn.
+        """Interleaves `cycle_length` datasets of `map_func`, `block_length` elements at a time.
 
         >>> data = tf.data.Dataset.range(1, 4).interleave(
         ...     lambda x: tf.data.Dataset.from_tensors(x).repeat(2), cycle_length=2
@@ -87,68 +91,74 @@ class ElementSteps(BaseDataset):
         block = 1 if block_length is None else integer(block_length, "block_length", TypeError)
         _nodes.check_positive(cycle, "interleave: cycle_length")
         _nodes.check_positive(block, "interleave: block_length")
-        ahead = _parallel(num_parallel_calls) is not None
-        return self._joined(map_func, cycle, block, ahead, "Interleave")
+        prefetch = _check_parallel_calls(num_parallel_calls) is not None
+        return self._interleave_datasets(map_func, cycle, block, prefetch, "Interleave")
 
-    def _joined(self, map_func: Callable, cycle: int, block: int, ahead: bool, name: str) -> Any:
+    def _interleave_datasets(
+        self, map_func: Callable, cycle: int, block: int, prefetch: bool, name: str
+    ) -> Any:
         make = functools.partial(dataset_of, map_func)
-        spec = lambda: spec_by_trial(make, self._node.spec, self._node.first).element_spec  # noqa: E731
-        step = lambda elements, run: _steps.interleaved(  # noqa: E731
-            map(make, elements), cycle, block, ahead, run
+        spec = lambda: infer_spec(make, self._node.spec, self._node.first).element_spec  # noqa: E731
+        step = lambda elements, run: _transforms.interleave_datasets(  # noqa: E731
+            map(make, elements), cycle, block, prefetch, run
         )
-        return self._stream(step, name, spec=spec, tries=True)
+        return self._transform(step, name, spec=spec, spec_needs_call=True)
 
     def scan(self, initial_state: Any, scan_func: Callable, name: str | None = None) -> Any:
-        """What `scan_func(state, element)` returns beside the next state, element by element."""
-        start = normalise(initial_state)
-        function = lambda element: _steps.scanned(scan_func, start, element)[1]  # noqa: E731
-        spec = lambda: spec_by_trial(function, self._node.spec, self._node.first)  # noqa: E731
-        step = lambda elements, _run: _steps.scan(scan_func, start, elements)  # noqa: E731
-        return self._stream(step, "Scan", spec=spec, cardinality=_nodes.same_count, tries=True)
+        """Returns the outputs of `state, output = scan_func(state, element)`."""
+        start = normalize(initial_state)
+        function = lambda element: _transforms.scan_step(scan_func, start, element)[1]  # noqa: E731
+        spec = lambda: infer_spec(function, self._node.spec, self._node.first)  # noqa: E731
+        step = lambda elements, _run: _transforms.scan(scan_func, start, elements)  # noqa: E731
+        return self._transform(
+            step, "Scan", spec=spec, cardinality=_nodes.preserve_count, spec_needs_call=True
+        )
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Any:
-        """Pairs of a number and an element."""
+        """Pairs each element with its index, starting at `start`."""
         return self.zip(self.counter(start), self)
 
     def unique(self, name: str | None = None) -> Any:
-        """Each element once, where it comes first."""
-        return self._stream(lambda elements, _run: _steps.unique(elements), "Unique")
+        """Drops repeated elements."""
+        return self._transform(lambda elements, _run: _transforms.unique(elements), "Unique")
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
-        """The elements that can be made without an error."""
-        return self._stream(lambda elements, _run: _steps.surviving(elements), "IgnoreErrors")
+        """Drops elements that raise an error."""
+        return self._transform(
+            lambda elements, _run: _transforms.skip_errors(elements), "IgnoreErrors"
+        )
 
-    # Which elements, and in what order
+    # Selection and order
 
     def take(self, count: Any, name: str | None = None) -> Any:
-        """The first `count` elements; all if it is negative."""
-        return self._then(_nodes.Take(self._node, integer(count, "count", TypeError)))
+        """Returns the first `count` elements, or all if `count` is negative."""
+        return self._derive(_nodes.Take(self._node, integer(count, "count", TypeError)))
 
     def skip(self, count: Any, name: str | None = None) -> Any:
-        """All but the first `count` elements; none if it is negative."""
-        return self._then(_nodes.Skip(self._node, integer(count, "count", TypeError)))
+        """Skips the first `count` elements, or all if `count` is negative."""
+        return self._derive(_nodes.Skip(self._node, integer(count, "count", TypeError)))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
-        """Every `num_shards`th element, from the one at `index` on."""
-        shards, place = (
+        """Returns every `num_shards`-th element, starting at `index`."""
+        shards, shard_index = (
             integer(num_shards, "num_shards", TypeError),
             integer(index, "index", TypeError),
         )
         _nodes.check_positive(shards, "shard: num_shards")
-        if not 0 <= place < shards:
+        if not 0 <= shard_index < shards:
             raise invalid(
-                f"shard: index must be between 0 and {shards - 1}. Received: index {place}."
+                f"shard: index must be between 0 and {shards - 1}. Received: index {shard_index}."
             )
-        return self._then(_nodes.Shard(self._node, shards, place))
+        return self._derive(_nodes.Shard(self._node, shards, shard_index))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Any:
-        """All elements `count` times; by default without end.
+        """Repeats the elements `count` times, or forever by default.
 
         >>> [int(x) for x in tf.data.Dataset.range(2).repeat(3)]
         [0, 1, 0, 1, 0, 1]
         """
         times = -1 if count is None else integer(count, "count", TypeError)
-        return self._then(_nodes.Repeat(self._node, times))
+        return self._derive(_nodes.Repeat(self._node, times))
 
     def shuffle(
         self,
@@ -157,10 +167,10 @@ class ElementSteps(BaseDataset):
         reshuffle_each_iteration: bool = True,
         name: str | None = None,
     ) -> Any:
-        """Elements drawn from a buffer of `buffer_size`, in another order for each pass.
+        """Draws elements at random from a buffer of `buffer_size`.
 
-        A buffer that holds all elements makes every order equally likely. With
-        `reshuffle_each_iteration=False`, all passes have the same order.
+        A buffer that holds all elements gives a uniform shuffle. Each iteration has a different
+        order unless `reshuffle_each_iteration=False`.
 
         >>> data = tf.data.Dataset.range(5).shuffle(5)
         >>> sorted(int(x) for x in data)
@@ -173,17 +183,17 @@ class ElementSteps(BaseDataset):
                 f"Received: {size}."
             )
         seeds = Seeds(as_seed(seed), reshuffle_each_iteration is not False)
-        return self._then(_nodes.Shuffle(self._node, None if size < 0 else size, seeds))
+        return self._derive(_nodes.Shuffle(self._node, None if size < 0 else size, seeds))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Any:
-        """What the first whole pass yields, kept for all later ones.
+        """Caches the elements of the first complete iteration for all later ones.
 
-        It is kept in memory, or in a directory `filename`: then for other processes too, whatever
-        dataset they have, until the directory is deleted.
+        The cache is in memory, or in the directory `filename`. A directory is also used by other
+        processes, regardless of their dataset, until it is deleted.
         """
         if filename:
-            return self._stored(os.fspath(filename), "Cache")
-        return self._then(_nodes.Cache(self._node))
+            return self._cache_on_disk(os.fspath(filename), "Cache")
+        return self._derive(_nodes.Cache(self._node))
 
     def snapshot(
         self,
@@ -193,22 +203,24 @@ class ElementSteps(BaseDataset):
         shard_func: Callable | None = None,
         name: str | None = None,
     ) -> Any:
-        """What the first whole pass yields, kept in a directory in `path` for all later ones.
+        """Caches the elements of the first complete iteration in a subdirectory of `path`.
 
-        Each dataset, told by its `fingerprint`, has a directory of its own there.
+        Each dataset has its own subdirectory, named by its `fingerprint`.
         """
-        place = os.path.join(os.fspath(path), f"{fingerprint(self._node):016x}")
-        return self._stored(place, "Snapshot", reader_func, shard_func)
+        shard_index = os.path.join(os.fspath(path), f"{fingerprint(self._node):016x}")
+        return self._cache_on_disk(shard_index, "Snapshot", reader_func, shard_func)
 
-    def _stored(
+    def _cache_on_disk(
         self,
         path: str,
         name: str,
         reader_func: Callable | None = None,
         shard_func: Callable | None = None,
     ) -> Any:
-        read = lambda directory: self._loaded(directory, reader_func)  # noqa: E731
-        return self._then(_saving.Stored(self._node, path, name, _shard_of(shard_func), read))
+        read = lambda directory: self._load_node(directory, reader_func)  # noqa: E731
+        return self._derive(
+            _saving.DiskCache(self._node, path, name, _shard_function(shard_func), read)
+        )
 
     def save(
         self,
@@ -217,9 +229,9 @@ class ElementSteps(BaseDataset):
         shard_func: Callable | None = None,
         checkpoint_args: Any = None,
     ) -> None:
-        """Writes all elements to a directory, which appears when all of them are there.
+        """Saves all elements to a directory, which appears once it is complete.
 
-        `shard_func` says in which shard of the directory an element is kept. Nothing is compressed.
+        `shard_func` returns the shard of an element. Files are not compressed.
 
         >>> import tempfile
         >>> path = tempfile.mkdtemp() + "/numbers"
@@ -228,13 +240,13 @@ class ElementSteps(BaseDataset):
         [0, 1, 2]
         """
         if checkpoint_args is not None:
-            raise NotImplementedError("save: `checkpoint_args` are not supported. Leave them out.")
+            raise NotImplementedError("save: `checkpoint_args` is not supported. Omit it.")
         directory = os.fspath(path)
         with tensorflow_errors(directory):
-            _saving.save(iter(self), directory, self._node, _shard_of(shard_func))
+            _saving.save(iter(self), directory, self._node, _shard_function(shard_func))
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
-        """The same elements, up to `buffer_size` of them made ahead of time by a thread."""
+        """Computes up to `buffer_size` elements ahead of time in a thread."""
         size = (
             _nodes.AUTOTUNE
             if buffer_size is None
@@ -242,21 +254,21 @@ class ElementSteps(BaseDataset):
         )
         if size < _nodes.AUTOTUNE:
             raise invalid(f"prefetch: buffer_size must be >= 0 or AUTOTUNE. Received: {size}.")
-        return self._then(_nodes.Prefetch(self._node, size))
+        return self._derive(_nodes.Prefetch(self._node, size))
 
     def concatenate(self, dataset: BaseDataset, name: str | None = None) -> Any:
-        """The elements of this dataset and then those of another."""
+        """Appends the elements of another dataset."""
         nodes = self._node, node_of(dataset, "concatenate")
-        if not any(node.tries for node in nodes):
+        if not any(node.spec_needs_call for node in nodes):
             _common(*nodes)
-        return self._then(_nodes.Concatenate(*nodes, lambda: _common(*nodes)))
+        return self._derive(_nodes.Concatenate(*nodes, lambda: _common(*nodes)))
 
 
-def _shard_of(shard_func: Callable | None) -> Callable | None:
+def _shard_function(shard_func: Callable | None) -> Callable | None:
     return shard_func and (lambda element: integer(call(shard_func, element), "shard_func"))
 
 
-def _parallel(num_parallel_calls: Any) -> int | None:
+def _check_parallel_calls(num_parallel_calls: Any) -> int | None:
     if num_parallel_calls is None:
         return None
     calls = integer(num_parallel_calls, "num_parallel_calls", TypeError)
@@ -266,7 +278,7 @@ def _parallel(num_parallel_calls: Any) -> int | None:
 
 
 def _common(first: _nodes.Node, second: _nodes.Node) -> Any:
-    found = common_spec(first.spec, second.spec)
-    if found is None:
+    spec = common_spec(first.spec, second.spec)
+    if spec is None:
         raise TypeError(f"Incompatible dataset elements:\n  {first.spec} vs.   {second.spec}")
-    return found
+    return spec

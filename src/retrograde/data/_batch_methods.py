@@ -1,4 +1,4 @@
-"""The methods of `Dataset` that make one of many elements."""
+"""The methods of `Dataset` that combine many elements into one."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.data import _mixing, _nodes, _steps, _uneven
+from retrograde.data import _mixing, _nodes, _transforms, _variable_size
 from retrograde.data._base import BaseDataset, as_seed, dataset_of
-from retrograde.data._padding import padded, padded_spec
-from retrograde.data._seeds import Seeds
-from retrograde.data._structure import (
+from retrograde.data._elements import (
     batched_spec,
     common_spec,
-    from_function,
+    infer_spec,
     map_specs,
-    normalise,
+    normalize,
+    normalize_result,
     row_spec,
-    spec_by_trial,
     spec_of_element,
     specs_of_tensors,
 )
+from retrograde.data._padding import pad_and_stack, padded_spec
+from retrograde.data._seeds import Seeds
 from retrograde.ops.arguments import integer, integers
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_int
@@ -31,10 +31,10 @@ from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
 
 
-class BatchSteps(BaseDataset):
-    """Steps from many elements to one."""
+class BatchMethods(BaseDataset):
+    """Methods that combine many elements into one."""
 
-    # Many elements as one
+    # Batches
 
     def batch(
         self,
@@ -44,9 +44,9 @@ class BatchSteps(BaseDataset):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Any:
-        """Elements stacked, `batch_size` at a time.
+        """Stacks `batch_size` consecutive elements.
 
-        The last batch may be smaller, unless `drop_remainder` leaves it out.
+        The last batch may be smaller; `drop_remainder` drops it.
 
         >>> data = tf.data.Dataset.range(5)
         >>> [batch.tolist() for batch in data.batch(2).as_numpy_iterator()]
@@ -57,7 +57,7 @@ class BatchSteps(BaseDataset):
     def _batched(self, batch_size: Any, drop: Any, stack: Callable | None = None) -> Any:
         size = integer(batch_size, "batch_size", TypeError)
         _nodes.check_positive(size, "batch: batch_size")
-        return self._then(_nodes.Batch(self._node, size, bool(drop), stack))
+        return self._derive(_nodes.Batch(self._node, size, bool(drop), stack))
 
     def padded_batch(
         self,
@@ -67,16 +67,16 @@ class BatchSteps(BaseDataset):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Elements stacked after each is padded, to `padded_shapes` or to the longest of a batch.
+        """Pads elements to `padded_shapes`, or to the longest in the batch, and stacks them.
 
         >>> data = tf.data.Dataset.range(1, 4).map(lambda n: tf.fill([n], n)).padded_batch(3)
         >>> next(iter(data)).numpy().tolist()
         [[1, 0, 0], [2, 2, 0], [3, 3, 3]]
         """
-        stack = functools.partial(padded, shapes=padded_shapes, values=padding_values)
+        stack = functools.partial(pad_and_stack, shapes=padded_shapes, values=padding_values)
         batches = self._batched(batch_size, drop_remainder, stack)
         size = batches._node.size if drop_remainder else None
-        batches._node.find_spec = lambda: padded_spec(self._node.spec, padded_shapes, size)
+        batches._node.compute_spec = lambda: padded_spec(self._node.spec, padded_shapes, size)
         return batches
 
     def ragged_batch(
@@ -86,42 +86,46 @@ class BatchSteps(BaseDataset):
         row_splits_dtype: Any = dtypes.int64,
         name: str | None = None,
     ) -> Any:
-        """Elements stacked, as ragged tensors where their shapes may differ.
+        """Stacks elements; components of variable shape become ragged tensors.
 
         >>> data = tf.data.Dataset.range(3).map(tf.range).ragged_batch(3)
         >>> next(iter(data))
         <tf.RaggedTensor [[], [0], [0, 1]]>
         """
         splits = dtypes.as_dtype(row_splits_dtype).numpy_dtype
-        stack = functools.partial(_uneven.ragged, spec=lambda: self._node.spec, splits=splits)
+        stack = functools.partial(
+            _variable_size.ragged, spec=lambda: self._node.spec, splits=splits
+        )
         batches = self._batched(batch_size, drop_remainder, stack)
         size = batches._node.size if drop_remainder else None
-        batches._node.find_spec = lambda: _uneven.ragged_spec(self._node.spec, size, splits)
+        batches._node.compute_spec = lambda: _variable_size.ragged_spec(
+            self._node.spec, size, splits
+        )
         return batches
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
-        """Tensors of different sizes, up to `row_shape`, as the rows of sparse tensors."""
+        """Combines tensors of different sizes, up to `row_shape`, into sparse tensors."""
         shape = TensorShape(row_shape)
-        batches = self._batched(batch_size, False, lambda part: _uneven.sparse(part, shape))
-        batches._node.find_spec = lambda: _uneven.sparse_spec(self._node.spec, shape)
+        batches = self._batched(batch_size, False, lambda part: _variable_size.sparse(part, shape))
+        batches._node.compute_spec = lambda: _variable_size.sparse_spec(self._node.spec, shape)
         return batches
 
     def unbatch(self, name: str | None = None) -> Any:
-        """The rows of elements, one by one."""
+        """Splits each element into its rows."""
         spec = lambda: map_specs(row_spec, self._node.spec)  # noqa: E731
-        if not self._node.tries:
+        if not self._node.spec_needs_call:
             spec()
-            _steps.check_has_rows(specs_of_tensors(self._node.spec), self._node.spec)
-        return self._stream(
-            lambda elements, _run: _steps.unbatched(elements),
+            _transforms.check_has_rows(specs_of_tensors(self._node.spec), self._node.spec)
+        return self._transform(
+            lambda elements, _run: _transforms.unbatch_elements(elements),
             "Unbatch",
             spec=spec,
             cardinality=self._row_count,
         )
 
     def _row_count(self, n: int) -> int:
-        """How many rows `n` elements have, as far as that is known without trying functions."""
-        specs = [] if self._node.tries else specs_of_tensors(self._node.spec)
+        """Returns how many rows `n` elements have, if that is known without calling functions."""
+        specs = [] if self._node.spec_needs_call else specs_of_tensors(self._node.spec)
         sizes = [spec.shape[:1] for spec in specs]
         rows = next((size[0] for size in sizes if size.rank and size[0] is not None), None)
         if rows is None or n == _nodes.UNKNOWN_CARDINALITY:
@@ -129,7 +133,7 @@ class BatchSteps(BaseDataset):
         return n * rows if n > 0 else n
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:
-        """Batches of another size, or of several sizes in turn.
+        """Changes the batch size. Several sizes are used in turn.
 
         >>> data = tf.data.Dataset.range(5).batch(2).rebatch([1, 2])
         >>> [batch.tolist() for batch in data.as_numpy_iterator()]
@@ -137,21 +141,21 @@ class BatchSteps(BaseDataset):
         """
         sizes, rows = integers(batch_size, "batch_size", TypeError), self.unbatch()
         if not sizes:
-            raise invalid("rebatch: expected at least one size. Received: none.")
+            raise invalid("rebatch: batch_size must not be empty. Received: [].")
         for size in sizes:
             _nodes.check_positive(size, "rebatch: batch_size")
-        specs = [] if self._node.tries else specs_of_tensors(self._node.spec)
-        whole = bool(specs) and all(s.shape[0] and s.shape[0] % sizes[0] == 0 for s in specs)
-        fixed = sizes[0] if len(set(sizes)) == 1 and (drop_remainder or whole) else None
+        specs = [] if self._node.spec_needs_call else specs_of_tensors(self._node.spec)
+        divides = bool(specs) and all(s.shape[0] and s.shape[0] % sizes[0] == 0 for s in specs)
+        static_size = sizes[0] if len(set(sizes)) == 1 and (drop_remainder or divides) else None
 
         def batches(elements: Iterator, _run: Any) -> Iterator:
-            groups = _steps.groups_in_turn(elements, sizes, drop_remainder)
+            groups = _transforms.cyclic_groups(elements, sizes, drop_remainder)
             return map(_nodes.plain_stack(rows._node), groups)
 
-        return rows._stream(
+        return rows._transform(
             batches,
             "Rebatch",
-            spec=lambda: map_specs(lambda leaf: batched_spec(leaf, fixed), rows._node.spec),
+            spec=lambda: map_specs(lambda leaf: batched_spec(leaf, static_size), rows._node.spec),
         )
 
     def window(
@@ -162,21 +166,21 @@ class BatchSteps(BaseDataset):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Datasets of `size` elements that are `stride` apart, one window every `shift`."""
+        """Groups elements into datasets of `size` elements. `shift` is the step between windows."""
         size, stride = integer(size, "size", TypeError), integer(stride, "stride", TypeError)
         shift = size if shift is None else integer(shift, "shift", TypeError)
-        for what, value in (("size", size), ("shift", shift), ("stride", stride)):
-            _nodes.check_positive(value, f"window: {what}")
-        reach = (size - 1) * stride + 1
+        for argument, value in (("size", size), ("shift", shift), ("stride", stride)):
+            _nodes.check_positive(value, f"window: {argument}")
+        span = (size - 1) * stride + 1
         spec = lambda: map_specs(self._spec_of_datasets, self._node.spec)  # noqa: E731
-        as_datasets = lambda part: _window(part, self._made)  # noqa: E731
-        return self._stream(
+        as_datasets = lambda part: _window(part, self._from_node)  # noqa: E731
+        return self._transform(
             lambda elements, _run: map(
-                as_datasets, _steps.windows(elements, reach, shift, stride, drop_remainder)
+                as_datasets, _transforms.windows(elements, span, shift, stride, drop_remainder)
             ),
             "Window",
             spec=spec,
-            cardinality=lambda n: _steps.window_count(n, reach, shift, drop_remainder),
+            cardinality=lambda n: _transforms.window_count(n, span, shift, drop_remainder),
         )
 
     def group_by_window(
@@ -187,7 +191,7 @@ class BatchSteps(BaseDataset):
         window_size_func: Callable | None = None,
         name: str | None = None,
     ) -> Any:
-        """The elements of `reduce_func(key, window)`, for windows of elements that share a key."""
+        """Groups elements by key and returns the elements of `reduce_func(key, window)`."""
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
                 "Either the `window_size` argument or the `window_size_func` argument must be "
@@ -195,20 +199,24 @@ class BatchSteps(BaseDataset):
             )
         size = (lambda _key: window_size) if window_size_func is None else window_size_func
 
-        def whole(key: int) -> int:
+        def window_size_of(key: int) -> int:
             return as_int(size(wrap(np.int64(key))), "group_by_window: the window size")
 
         def reduce(key: int, elements: list) -> _nodes.Node:
-            window = self._made(
-                _nodes.Made(lambda _run: elements, self._node.spec, len(elements), "Window")
+            window = self._from_node(
+                _nodes.FunctionSource(
+                    lambda _run: elements, self._node.spec, len(elements), "Window"
+                )
             )
             return dataset_of(reduce_func, (wrap(np.int64(key)), window))._node
 
-        return self._stream(
-            lambda elements, run: _mixing.by_key(elements, key_func, reduce, whole, run),
+        return self._transform(
+            lambda elements, run: _mixing.group_by_key(
+                elements, key_func, reduce, window_size_of, run
+            ),
             "GroupByWindow",
             spec=lambda: reduce(0, []).spec,
-            tries=True,
+            spec_needs_call=True,
         )
 
     def bucket_by_sequence_length(
@@ -223,25 +231,25 @@ class BatchSteps(BaseDataset):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Padded batches of elements whose lengths lie between the same two boundaries.
+        """Batches elements of similar length, with padding.
 
         >>> data = tf.data.Dataset.range(1, 6).map(tf.range)
         >>> data = data.bucket_by_sequence_length(tf.size, [3], [2, 2])
         >>> [batch.tolist() for batch in data.as_numpy_iterator()]
         [[[0, 0], [0, 1]], [[0, 1, 2, 0], [0, 1, 2, 3]], [[0, 1, 2, 3, 4]]]
         """
-        buckets = _uneven.Buckets(element_length_func, bucket_boundaries, bucket_batch_sizes)
+        buckets = _variable_size.Buckets(element_length_func, bucket_boundaries, bucket_batch_sizes)
 
         def batches(key: Tensor, window: BaseDataset) -> Any:
             size, shapes = buckets.size(key), padded_shapes
             if no_padding:
                 return window.batch(size, drop_remainder)
             if pad_to_bucket_boundary:
-                shapes = buckets.padded_to(key, padded_shapes, self._node.spec)
+                shapes = buckets.padded_shapes(key, padded_shapes, self._node.spec)
             return window.padded_batch(size, shapes, padding_values, drop_remainder)
 
         groups = self.group_by_window(buckets.key, batches, window_size_func=buckets.size)
-        groups._node.find_spec = lambda: (
+        groups._node.compute_spec = lambda: (
             map_specs(lambda leaf: batched_spec(leaf, None), self._node.spec)
             if no_padding
             else padded_spec(self._node.spec, padded_shapes, None)
@@ -256,35 +264,36 @@ class BatchSteps(BaseDataset):
         seed: Any = None,
         name: str | None = None,
     ) -> Any:
-        """Pairs of class and element, some left out so that classes come as in `target_dist`.
+        """Drops elements at random until classes have the distribution `target_dist`.
 
-        `initial_dist` is how often the classes come before; without it that is estimated.
+        The result has pairs of class and element. `initial_dist` is the distribution of the
+        input; it is estimated if it is not given.
         """
-        target = _uneven.distribution(target_dist, "target_dist")
+        target = _variable_size.distribution(target_dist, "target_dist")
         initial = None
         if initial_dist is not None:
-            initial = _uneven.distribution(initial_dist, "initial_dist", len(target))
-        seeds, class_of = Seeds(as_seed(seed), True), _steps.on_element(class_func)
-        step = lambda elements, run: _uneven.resampled(  # noqa: E731
+            initial = _variable_size.distribution(initial_dist, "initial_dist", len(target))
+        seeds, class_of = Seeds(as_seed(seed), True), _transforms.as_element_function(class_func)
+        step = lambda elements, run: _variable_size.resample(  # noqa: E731
             elements, class_of, target, initial, seeds.generator(run)
         )
         spec = lambda: (  # noqa: E731
-            spec_by_trial(class_of, self._node.spec, self._node.first),
+            infer_spec(class_of, self._node.spec, self._node.first),
             self._node.spec,
         )
-        return self._stream(step, "Filter", spec=spec, tries=True, seeds=seeds)
+        return self._transform(step, "Filter", spec=spec, spec_needs_call=True, seeds=seeds)
 
     def reduce(self, initial_state: Any, reduce_func: Callable, name: str | None = None) -> Any:
-        """The last state, of those that `reduce_func(state, element)` makes one by one."""
-        state = normalise(initial_state)
+        """Reduces the dataset with `state = reduce_func(state, element)`; returns the state."""
+        state = normalize(initial_state)
         for element in self:
-            following = from_function(reduce_func(state, element))
-            _steps.check_state("reduce_func", state, following)
-            state = following
+            next_state = normalize_result(reduce_func(state, element))
+            _transforms.check_state("reduce_func", state, next_state)
+            state = next_state
         return state
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The only element."""
+        """Returns the only element."""
         elements = list(self.take(2))
         if len(elements) != 1:
             problem = "had more than one element" if elements else "was empty"
@@ -293,14 +302,14 @@ class BatchSteps(BaseDataset):
 
 
 def _window(elements: list, dataset: Callable) -> Any:
-    """A dataset for each part of these elements."""
+    """Returns a dataset for each component of these elements."""
     _, pack = nest.flatten_with_pack(elements[0])
     columns = zip(*map(nest.flatten, elements), strict=True)
-    return pack([dataset(_listed(list(column))) for column in columns])
+    return pack([dataset(_column_source(list(column))) for column in columns])
 
 
-def _listed(column: list) -> _nodes.Node:
+def _column_source(column: list) -> _nodes.Node:
     spec = functools.reduce(
         common_spec, map(spec_of_element, column[1:]), spec_of_element(column[0])
     )
-    return _nodes.Made(lambda _run: column, spec, len(column), "Window")
+    return _nodes.FunctionSource(lambda _run: column, spec, len(column), "Window")

@@ -1,4 +1,4 @@
-"""Elements of datasets: structures of tuples and dicts with tensors in them."""
+"""Elements of datasets: nested tuples and dicts of tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 
 class NoneTensorSpec(TypeSpec):
-    """The spec of a part of an element that is `None`."""
+    """The spec of a component that is `None`."""
 
     __slots__ = ()
 
@@ -47,33 +47,33 @@ class NoneTensorSpec(TypeSpec):
         return ()
 
 
-def normalise(value: Any) -> Any:
-    """`value` with tensors for leaves. Unlike in `tf.nest`, a list is one tensor."""
+def normalize(value: Any) -> Any:
+    """Converts the leaves of `value` to tensors. Unlike in `tf.nest`, a list is one tensor."""
     if type(value) is Tensor or value is None or isinstance(value, CompositeTensor):
         return value
     if isinstance(value, tuple):
-        parts = [normalise(part) for part in value]
+        parts = [normalize(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, Mapping):
-        return type(value)({key: normalise(part) for key, part in value.items()})
+        return type(value)({key: normalize(part) for key, part in value.items()})
     tensor = as_tensor(value)
     escape(tensor, "dataset")
     return wrap(tensor._array)
 
 
-def from_function(result: Any) -> Any:
-    """What a user's function returned, as an element: a list means a tuple there."""
-    return normalise(tuple(result) if type(result) is list else result)
+def normalize_result(result: Any) -> Any:
+    """Converts the result of a user function to an element. A list becomes a tuple."""
+    return normalize(tuple(result) if type(result) is list else result)
 
 
 def call(function: Callable, element: Any) -> Any:
-    """`function` of an element; of its parts one by one if it is a tuple."""
+    """Calls `function` with an element. A tuple is passed as several arguments."""
     return function(*element) if type(element) is tuple else function(element)
 
 
-def element_of(tensors: Any) -> tuple[list, Callable[[list], Any]]:
-    """The leaves of what a user made a dataset of, and a function that packs others like them."""
-    flat, pack = nest.flatten_with_pack(normalise(tensors))
+def flatten_element(tensors: Any) -> tuple[list, Callable[[list], Any]]:
+    """Returns the leaves of an element and a function that packs leaves."""
+    flat, pack = nest.flatten_with_pack(normalize(tensors))
     if all(leaf is None for leaf in flat):
         raise ValueError("Invalid `element`. `element` should not be empty.")
     for leaf in flat:
@@ -86,31 +86,31 @@ def element_of(tensors: Any) -> tuple[list, Callable[[list], Any]]:
 
 
 def spec_of_element(element: Any) -> Any:
-    """The specs of the leaves, in the structure of the element."""
+    """Returns the specs of the leaves in the structure of the element."""
     flat, pack = nest.flatten_with_pack(element)
     return pack([NoneTensorSpec() if leaf is None else spec_of(leaf) for leaf in flat])
 
 
 def map_specs(function: Callable, spec: Any) -> Any:
-    """`function` of every leaf of a structure of specs."""
+    """Applies `function` to each leaf of a structure of specs."""
     flat, pack = nest.flatten_with_pack(spec)
     return pack([function(leaf) for leaf in flat])
 
 
 def common_spec(first: Any, second: Any) -> Any:
-    """The narrowest specs that both fit, or `None` if there are none."""
+    """Returns the most specific common supertype of both specs, or `None`."""
     (flat, pack), (others, pack_other) = map(nest.flatten_with_pack, (first, second))
-    places = list(range(len(flat)))
-    if len(flat) != len(others) or pack(places) != pack_other(places):
+    leaf_indices = list(range(len(flat)))
+    if len(flat) != len(others) or pack(leaf_indices) != pack_other(leaf_indices):
         return None
     if not all(hasattr(leaf, "most_specific_common_supertype") for leaf in flat):  # not a spec
         return None
-    found = [a.most_specific_common_supertype([b]) for a, b in zip(flat, others, strict=True)]
-    return None if None in found else pack(found)
+    specs = [a.most_specific_common_supertype([b]) for a, b in zip(flat, others, strict=True)]
+    return None if None in specs else pack(specs)
 
 
 def batched_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
-    """The spec of `size` values, stacked."""
+    """Returns the spec of `size` stacked values."""
     if isinstance(spec, TensorSpec):
         return TensorSpec(TensorShape([size]).concatenate(spec.shape), spec.dtype)
     if isinstance(spec, RaggedTensorSpec):
@@ -127,12 +127,12 @@ def _reshaped(spec: TypeSpec, size: int | None) -> TypeSpec:
 
 
 def specs_of_tensors(spec: Any) -> list[TypeSpec]:
-    """Returns the specs of the parts of an element that are not `None`."""
+    """Returns the specs of the components that are not `None`."""
     return [leaf for leaf in nest.flatten(spec) if not isinstance(leaf, NoneTensorSpec)]
 
 
 def row_spec(spec: TypeSpec) -> TypeSpec:
-    """The spec of one row of a value."""
+    """Returns the spec of one row of a value."""
     if isinstance(spec, NoneTensorSpec):
         return spec
     if not hasattr(spec, "shape"):
@@ -152,48 +152,48 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
     return type(spec)(shape[1:], *others)
 
 
-# A function is not traced, so what it returns is found by trying it on a made-up element. A second
-# one, that differs in every value and in every dimension which is not fixed, is needed only if
-# these can make a difference: where dimensions are open, or a value was looked at.
+# Functions are not traced, so the spec of their result is inferred by calling them with a dummy
+# element. If dimensions are unknown, or the function reads a value, a second call with different
+# values and sizes shows which dimensions of the result vary.
 
 
-class _Attention(Recorder):
-    """Hears whether a value was looked at."""
+class _EscapeObserver(Recorder):
+    """Observes whether a value was converted to Python or NumPy."""
 
-    __slots__ = ("looked",)
+    __slots__ = ("escaped",)
 
     def __init__(self) -> None:
-        self.looked = False
+        self.escaped = False
 
     def escape(self, tensor: Any, how: str) -> None:
-        self.looked = True
+        self.escaped = True
 
 
-def spec_by_trial(function: Callable, spec: Any, first: Callable[[], Any]) -> Any:
-    """The specs of what `function` returns for elements of a `spec`.
+def infer_spec(function: Callable, spec: Any, first: Callable[[], Any]) -> Any:
+    """Infers the specs of the result of `function` for elements of `spec`.
 
-    Where it cannot work with made-up elements, `first()` gives a real one. Then no dimension of
-    the result is taken for fixed.
+    If it fails with dummy elements, it is called with the real element `first()`. Then all
+    dimensions of the result are unknown.
     """
-    attention = _Attention()
+    observer = _EscapeObserver()
     with random_state.replaying(random_state.state()):
         try:
-            with listening([attention]):
-                found = spec_of_element(function(_sample(spec, 0)))
-            if not attention.looked and all(map(_is_fixed, nest.flatten(spec))):
-                return found
+            with listening([observer]):
+                specs = spec_of_element(function(_sample(spec, 0)))
+            if not observer.escaped and all(map(_is_static, nest.flatten(spec))):
+                return specs
             other = spec_of_element(function(_sample(spec, 1)))
         except Exception as error:
             try:
                 element = first()
             except StopIteration:
                 raise error from None
-            return map_specs(_opened, spec_of_element(function(element)))
-    return common_spec(found, other) or found
+            return map_specs(_with_unknown_dims, spec_of_element(function(element)))
+    return common_spec(specs, other) or specs
 
 
-def _is_fixed(spec: TypeSpec) -> bool:
-    """Whether elements of a `spec` differ only in numbers. Strings may be names of files."""
+def _is_static(spec: TypeSpec) -> bool:
+    """Returns whether elements differ only in numbers. Strings may be file names."""
     return (
         isinstance(spec, TensorSpec)
         and spec.shape.is_fully_defined()
@@ -201,48 +201,54 @@ def _is_fixed(spec: TypeSpec) -> bool:
     )
 
 
-def _opened(spec: TypeSpec) -> TypeSpec:
+def _with_unknown_dims(spec: TypeSpec) -> TypeSpec:
     if isinstance(spec, TensorSpec):
         return TensorSpec([None] * spec.shape.rank, spec.dtype)
     return spec
 
 
-def _sample(spec: Any, which: int) -> Any:
-    return map_specs(lambda leaf: _sample_of(leaf, which), spec)
+def _sample(spec: Any, sample_index: int) -> Any:
+    return map_specs(lambda leaf: _sample_leaf(leaf, sample_index), spec)
 
 
-def _sample_of(spec: TypeSpec, which: int) -> Any:
+def _sample_leaf(spec: TypeSpec, sample_index: int) -> Any:
     if isinstance(spec, NoneTensorSpec):
         return None
     if isinstance(spec, RaggedTensorSpec):
-        return _ragged_sample(spec, which)
-    shape = _sizes(spec, which, 1 + which)
+        return _ragged_sample(spec, sample_index)
+    shape = _sizes(spec, sample_index, 1 + sample_index)
     if isinstance(spec, SparseTensorSpec):
-        place = np.zeros((1, len(shape)), np.int64)
-        return SparseTensor(place, _numbers((1,), spec, which), np.array(shape, np.int64))
-    return _numbers(shape, spec, which) if isinstance(spec, TensorSpec) else spec._sample(which)
+        leaf_index = np.zeros((1, len(shape)), np.int64)
+        return SparseTensor(
+            leaf_index, _sample_values((1,), spec, sample_index), np.array(shape, np.int64)
+        )
+    return (
+        _sample_values(shape, spec, sample_index)
+        if isinstance(spec, TensorSpec)
+        else spec._sample(sample_index)
+    )
 
 
-def _sizes(spec: TypeSpec, which: int, rank: int) -> list[int]:
-    """The shape of a made-up value; of `rank` axes where that is open, too."""
+def _sizes(spec: TypeSpec, sample_index: int, rank: int) -> list[int]:
+    """Returns the shape of a dummy value, with `rank` axes if the rank is unknown."""
     shape = getattr(spec, "shape", None) or TensorShape([])
     sizes = [None] * rank if shape.rank is None else shape
-    return [2 + which if size is None else size for size in sizes]
+    return [2 + sample_index if size is None else size for size in sizes]
 
 
-def _numbers(shape: Sequence[int], spec: Any, which: int) -> Tensor:
-    """Zeros, or zeros and ones that are not all alike."""
+def _sample_values(shape: Sequence[int], spec: Any, sample_index: int) -> Tensor:
+    """Returns zeros for sample 0, and a mix of zeros and ones for sample 1."""
     dtype = spec.dtype.numpy_dtype
     if dtype.kind == "O":
-        return Tensor(np.full(shape, str(which).encode(), object))
-    places = np.arange(math.prod(shape)).reshape(shape)
-    return Tensor(np.asarray((places % 3 != 1) * which).astype(dtype))
+        return Tensor(np.full(shape, str(sample_index).encode(), object))
+    leaf_indices = np.arange(math.prod(shape)).reshape(shape)
+    return Tensor(np.asarray((leaf_indices % 3 != 1) * sample_index).astype(dtype))
 
 
-def _ragged_sample(spec: RaggedTensorSpec, which: int) -> Any:
-    sizes = _sizes(spec, which, spec.ragged_rank + 1)
+def _ragged_sample(spec: RaggedTensorSpec, sample_index: int) -> Any:
+    sizes = _sizes(spec, sample_index, spec.ragged_rank + 1)
     inner = spec.ragged_rank + 1
-    flat = _numbers([math.prod(sizes[:inner]), *sizes[inner:]], spec, which)
+    flat = _sample_values([math.prod(sizes[:inner]), *sizes[inner:]], spec, sample_index)
     lengths = [
         np.full(math.prod(sizes[: axis + 1]), sizes[axis + 1], spec.row_splits_dtype.numpy_dtype)
         for axis in range(spec.ragged_rank)
@@ -250,26 +256,30 @@ def _ragged_sample(spec: RaggedTensorSpec, which: int) -> Any:
     return RaggedTensor.from_nested_row_lengths(flat, lengths) if lengths else flat
 
 
-# Many elements as one, and back
+# Stacking and unstacking
 
 
-def stacked(elements: Sequence[Any], spec: Callable[[], Any], ragged: bool = False) -> Any:
-    """Elements stacked leaf by leaf.
+def stack_elements(elements: Sequence[Any], spec: Callable[[], Any], ragged: bool = False) -> Any:
+    """Stacks elements leaf by leaf.
 
-    `spec()` is asked only where their shapes differ, or if some of the leaves are known to be rows
-    of ragged tensors, which become ragged again.
+    `spec()` is called only if shapes differ or if `ragged` says that some leaves are rows of ragged
+    tensors. These become ragged again.
     """
     _, pack = nest.flatten_with_pack(elements[0])
     columns = zip(*map(nest.flatten, elements), strict=True)
-    return pack([_stacked(column, place, spec, ragged) for place, column in enumerate(columns)])
+    return pack(
+        [_stack_leaf(column, leaf_index, spec, ragged) for leaf_index, column in enumerate(columns)]
+    )
 
 
 def are_ragged(spec: Any) -> bool:
-    """Whether some leaves are ragged, or rows of ragged tensors."""
+    """Returns whether some leaves are ragged or rows of ragged tensors."""
     return any(isinstance(leaf, RaggedTensorSpec) for leaf in nest.flatten(spec))
 
 
-def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any], ragged: bool) -> Any:
+def _stack_leaf(
+    leaves: Sequence[Any], leaf_index: int, spec: Callable[[], Any], ragged: bool
+) -> Any:
     first = leaves[0]
     if first is None:
         return None
@@ -281,20 +291,20 @@ def _stacked(leaves: Sequence[Any], place: int, spec: Callable[[], Any], ragged:
         raise TypeError(f"Elements of type {type(first).__name__} cannot be batched.")
     other = next((i for i, x in enumerate(leaves) if x._spec.shape != first._spec.shape), None)
     if ragged or other is not None:
-        leaf = nest.flatten(spec())[place]
+        leaf = nest.flatten(spec())[leaf_index]
         if isinstance(leaf, RaggedTensorSpec):
             return ragged_rows(leaves, leaf.ragged_rank + 1, leaf.row_splits_dtype.numpy_dtype)
     if other is not None:
         raise invalid(
-            f"Cannot batch tensors with different shapes in component {place}. First element "
+            f"Cannot batch tensors with different shapes in component {leaf_index}. First element "
             f"had shape {list(first._spec.shape)} and element {other} had shape "
             f"{list(leaves[other]._spec.shape)}. Use padded_batch for such elements."
         )
-    return wrap(stacked_arrays([leaf._array for leaf in leaves]))
+    return wrap(stack_arrays([leaf._array for leaf in leaves]))
 
 
 def ragged_rows(leaves: Sequence[Tensor], depth: int, splits: np.dtype) -> RaggedTensor:
-    """Tensors as the rows of a ragged one whose first `depth` axes behind the rows are ragged."""
+    """Stacks tensors to a ragged tensor with `depth` ragged axes after the first axis."""
     arrays = [np.asarray(leaf._array) for leaf in leaves]
     lengths = [
         np.concatenate([np.full(int(np.prod(a.shape[:axis])), a.shape[axis]) for a in arrays])
@@ -306,15 +316,15 @@ def ragged_rows(leaves: Sequence[Tensor], depth: int, splits: np.dtype) -> Ragge
     )
 
 
-def stacked_arrays(arrays: Sequence[Any]) -> np.ndarray:
-    """Arrays of one shape as one array."""
+def stack_arrays(arrays: Sequence[Any]) -> np.ndarray:
+    """Stacks arrays of one shape."""
     if arrays[0].ndim or arrays[0].dtype.kind == "O":
         return np.stack(arrays)
     return np.array(arrays, arrays[0].dtype)
 
 
 def row_counts(leaves: Sequence[Any]) -> set[int]:
-    """The sizes of the first axes."""
+    """Returns the set of sizes of the first axes."""
     shapes = [getattr(leaf, "shape", None) for leaf in leaves if leaf is not None]
     if any(shape is None or not shape.rank for shape in shapes):  # a Dataset has no shape
         raise ValueError(
@@ -324,7 +334,7 @@ def row_counts(leaves: Sequence[Any]) -> set[int]:
 
 
 def rows_of(leaf: Any) -> Iterator[Any]:
-    """The rows of one leaf, over and over `None` if it is `None`."""
+    """Yields the rows of one leaf, or `None` forever if the leaf is `None`."""
     if leaf is None:
         while True:
             yield None
@@ -338,7 +348,7 @@ def rows_of(leaf: Any) -> Iterator[Any]:
 
 
 def row_at(array: np.ndarray, position: int) -> Any:
-    """One row: a view, or what a tensor without axes holds."""
+    """Returns one row: a view, or the value of a scalar."""
     row = array[position]
     return np.asarray(row, object) if array.dtype.kind == "O" and array.ndim == 1 else row
 

@@ -1,9 +1,9 @@
-"""tf.data: TensorFlow's errors, and what they say."""
+"""tf.data: error classes and messages."""
 
 import pytest
 
 import retrograde as tf
-from tests.namespaces.datasets import INT64, Dataset, listed
+from tests.namespaces.datasets import INT64, Dataset, to_list
 from tests.namespaces.helpers import assert_raises
 
 ERRORS = {
@@ -15,7 +15,7 @@ ERRORS = {
     "uneven": (
         lambda: Dataset.from_tensor_slices(([1, 2], [1, 2, 3])),
         ValueError,
-        "Dimensions 2 and 3 are not compatible. Expected tensors with first axes of one size.",
+        "Dimensions 2 and 3 are not compatible. All tensors must have the same first dimension.",
     ),
     "empty": (
         lambda: Dataset.from_tensor_slices(()),
@@ -46,15 +46,15 @@ ERRORS = {
     "sparse_batch_of_pairs": (
         lambda: Dataset.range(3).enumerate().sparse_batch(2, [3]).element_spec,
         TypeError,
-        f"sparse_batch: elements must be one tensor each. Received: {(INT64, INT64)}.",
+        f"sparse_batch: elements must be single tensors. Received: {(INT64, INT64)}.",
     ),
     "structure_of_padded_shapes": (
-        lambda: listed(Dataset.range(3).enumerate().padded_batch(2, padded_shapes=[])),
+        lambda: to_list(Dataset.range(3).enumerate().padded_batch(2, padded_shapes=[])),
         TypeError,
         "`padded_shapes` must have the structure of the elements. Received: [].",
     ),
     "padded_sparse_tensors": (
-        lambda: listed(
+        lambda: to_list(
             Dataset.from_tensor_slices(tf.sparse.from_dense([[1, 0], [0, 2]])).padded_batch(2)
         ),
         TypeError,
@@ -62,9 +62,9 @@ ERRORS = {
         "SparseTensor.",
     ),
     "padded_shapes": (
-        lambda: listed(Dataset.range(3).padded_batch(2, padded_shapes=([3], []))),
+        lambda: to_list(Dataset.range(3).padded_batch(2, padded_shapes=([3], []))),
         ValueError,
-        "`padded_shapes` must hold shapes. Received: ([3], []).",
+        "`padded_shapes` must contain shapes. Received: ([3], []).",
     ),
     "rebatch": (
         lambda: Dataset.range(3).batch(2).rebatch([1, 0]),
@@ -74,10 +74,10 @@ ERRORS = {
     "rebatch_without_sizes": (
         lambda: Dataset.range(3).batch(2).rebatch([]),
         tf.errors.InvalidArgumentError,
-        "rebatch: expected at least one size. Received: none.",
+        "rebatch: batch_size must not be empty. Received: [].",
     ),
     "shapes": (
-        lambda: listed(Dataset.range(1, 3).map(tf.range).batch(2)),
+        lambda: to_list(Dataset.range(1, 3).map(tf.range).batch(2)),
         tf.errors.InvalidArgumentError,
         "Cannot batch tensors with different shapes in component 0. First element had shape [1] "
         "and element 1 had shape [2]. Use padded_batch for such elements.",
@@ -118,7 +118,7 @@ ERRORS = {
         "Cannot unbatch an input with scalar components. Expected elements with a first axis.",
     ),
     "unbatch_none": (
-        lambda: listed(Dataset.range(2).map(lambda _x: (None, None)).unbatch()),
+        lambda: to_list(Dataset.range(2).map(lambda _x: (None, None)).unbatch()),
         ValueError,
         "`unbatch()` is only supported for elements with at least one tensor. Received: elements "
         "(None, None).",
@@ -135,22 +135,22 @@ ERRORS = {
     "sparse_none": (
         lambda: Dataset.range(2).map(lambda _x: None).sparse_batch(2, [2]).element_spec,
         TypeError,
-        "sparse_batch: elements must be one tensor each. Received: NoneTensorSpec().",
+        "sparse_batch: elements must be single tensors. Received: NoneTensorSpec().",
     ),
     "unbatch_uneven": (
-        lambda: listed(Dataset.from_tensors(([1, 2], [1, 2, 3])).unbatch()),
+        lambda: to_list(Dataset.from_tensors(([1, 2], [1, 2, 3])).unbatch()),
         ValueError,
         "`unbatch()` is only supported for datasets of elements whose components have a matching "
         "leading dimension. Encountered [2, 3].",
     ),
     "predicate": (
-        lambda: listed(Dataset.range(2).filter(lambda x: x)),
+        lambda: to_list(Dataset.range(2).filter(lambda x: x)),
         ValueError,
         "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its return "
         f"type is {INT64}.",
     ),
     "flat_map": (
-        lambda: listed(Dataset.range(2).flat_map(lambda _x: 1)),
+        lambda: to_list(Dataset.range(2).flat_map(lambda _x: 1)),
         TypeError,
         "Invalid `map_func`. `map_func` must return a `tf.data.Dataset` object. Got <class 'int'>.",
     ),
@@ -190,27 +190,27 @@ ERRORS = {
         f"Incompatible dataset elements:\n  {INT64} vs.   {tf.TensorSpec([])}",
     ),
     "scan": (
-        lambda: listed(Dataset.range(2).scan(0.0, lambda _s, x: (x, x))),
+        lambda: to_list(Dataset.range(2).scan(0.0, lambda _s, x: (x, x))),
         TypeError,
         "Invalid `scan_func`. The element types for the new state must match the initial state. "
         f"Expected {tf.TensorSpec([])}, got {INT64}.",
     ),
     "scan_pair": (
-        lambda: listed(Dataset.range(2).scan(0.0, lambda _s, _x: None)),
+        lambda: to_list(Dataset.range(2).scan(0.0, lambda _s, _x: None)),
         TypeError,
         "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the "
         "output value but it returned None.",
     ),
     "unique": (
-        lambda: listed(Dataset.from_tensor_slices([1.0]).unique()),
+        lambda: to_list(Dataset.from_tensor_slices([1.0]).unique()),
         TypeError,
         "`tf.data.Dataset.unique` does not support type tf.float32 -- only `tf.int32`, "
         "`tf.int64`, and `tf.string` are supported.",
     ),
     "unique_tuple": (
-        lambda: listed(Dataset.range(1).enumerate().unique()),
+        lambda: to_list(Dataset.range(1).enumerate().unique()),
         tf.errors.InvalidArgumentError,
-        "unique: only elements that are one tensor are supported.",
+        "unique: elements must be single tensors.",
     ),
     "range": (
         lambda: Dataset.range(),
@@ -246,39 +246,39 @@ ERRORS = {
         "<class 'list'> which is not.",
     ),
     "generator_type": (
-        lambda: listed(Dataset.from_generator(lambda: iter(["a"]), tf.int32)),
+        lambda: to_list(Dataset.from_generator(lambda: iter(["a"]), tf.int32)),
         tf.errors.InvalidArgumentError,
         "`generator` yielded an element that could not be converted to the expected type. The "
         "expected type was int32, but the yielded element was 'a'.",
     ),
     "generator_shape": (
-        lambda: listed(Dataset.from_generator(lambda: iter([[1, 2]]), tf.int32, [3])),
+        lambda: to_list(Dataset.from_generator(lambda: iter([[1, 2]]), tf.int32, [3])),
         tf.errors.InvalidArgumentError,
         "`generator` yielded an element of shape (2,) where an element of shape (3,) was expected.",
     ),
     "generator_structure": (
-        lambda: listed(Dataset.from_generator(lambda: iter([1]), (tf.int32, tf.int32))),
+        lambda: to_list(Dataset.from_generator(lambda: iter([1]), (tf.int32, tf.int32))),
         tf.errors.InvalidArgumentError,
         "`generator` yielded an element that did not match the expected structure. The expected "
         "structure was (tf.int32, tf.int32), but the yielded element was 1.",
     ),
     "padding_type": (
-        lambda: listed(Dataset.range(2).map(tf.range).padded_batch(2, padding_values=0)),
+        lambda: to_list(Dataset.range(2).map(tf.range).padded_batch(2, padding_values=0)),
         TypeError,
         "Invalid `padding_values`. `padding_values` values type tf.int32 does not match type "
         "tf.int64 of the corresponding input component.",
     ),
     "padding_rank": (
-        lambda: listed(Dataset.range(2).padded_batch(2, [2])),
+        lambda: to_list(Dataset.range(2).padded_batch(2, [2])),
         ValueError,
         "The padded shape (2,) is not compatible with the shape () of the corresponding input "
         "component.",
     ),
     "padding_small": (
-        lambda: listed(Dataset.range(4).map(tf.range).padded_batch(4, [2])),
+        lambda: to_list(Dataset.range(4).map(tf.range).padded_batch(4, [2])),
         tf.errors.DataLossError,
-        "Attempted to pad to a smaller size than the input element: to (2,), where sizes up to "
-        "(3,) came.",
+        "Attempted to pad to a smaller size than the input element. The padded shape is (2,), but "
+        "elements have sizes up to (3,).",
     ),
     "apply": (
         lambda: Dataset.range(1).apply(lambda _d: 1),
@@ -286,17 +286,17 @@ ERRORS = {
         "`transformation_func` must return a `tf.data.Dataset` object. Got <class 'int'>.",
     ),
     "asserted_more": (
-        lambda: listed(Dataset.range(3).apply(tf.data.experimental.assert_cardinality(2))),
+        lambda: to_list(Dataset.range(3).apply(tf.data.experimental.assert_cardinality(2))),
         tf.errors.FailedPreconditionError,
         "Input dataset was expected to contain 2 elements but contained at least 3 elements.",
     ),
     "asserted_fewer": (
-        lambda: listed(Dataset.range(3).apply(tf.data.experimental.assert_cardinality(4))),
+        lambda: to_list(Dataset.range(3).apply(tf.data.experimental.assert_cardinality(4))),
         tf.errors.FailedPreconditionError,
         "Input dataset was expected to contain 4 elements but contained only 3 elements.",
     ),
     "asserted_infinite": (
-        lambda: listed(Dataset.range(3).apply(tf.data.experimental.assert_cardinality(-1))),
+        lambda: to_list(Dataset.range(3).apply(tf.data.experimental.assert_cardinality(-1))),
         tf.errors.FailedPreconditionError,
         "Input dataset was expected to contain an infinite number of elements but contained only 3 "
         "elements.",
@@ -308,7 +308,7 @@ ERRORS = {
         "Received: -2.",
     ),
     "numpy": (
-        lambda: listed(Dataset.range(3).window(2)),
+        lambda: to_list(Dataset.range(3).window(2)),
         TypeError,
         "as_numpy_iterator() does not support values of type Dataset.",
     ),
@@ -324,7 +324,7 @@ ERRORS = {
         f"but are {tf.TensorSpec([], tf.int32)}.",
     ),
     "choose_range": (
-        lambda: listed(Dataset.choose_from_datasets([Dataset.range(1)], Dataset.range(1, 2))),
+        lambda: to_list(Dataset.choose_from_datasets([Dataset.range(1)], Dataset.range(1, 2))),
         tf.errors.InvalidArgumentError,
         "Selector index out of range: 1 >= 1.",
     ),
@@ -362,7 +362,7 @@ ERRORS = {
         "`len(bucket_batch_sizes)=2` and `len(bucket_boundaries)=2`.",
     ),
     "bucket_boundary": (
-        lambda: listed(
+        lambda: to_list(
             Dataset.range(1, 7)
             .map(tf.range)
             .bucket_by_sequence_length(tf.size, [3, 5], [2, 2, 2], pad_to_bucket_boundary=True)
@@ -374,7 +374,7 @@ ERRORS = {
     "sparse_tuple": (
         lambda: list(Dataset.range(3).enumerate().sparse_batch(2, [3])),
         TypeError,
-        "sparse_batch: expected elements that are one tensor. Received: tuple.",
+        "sparse_batch: elements must be single tensors. Received: an element of type tuple.",
     ),
     "sparse_rank": (
         lambda: list(Dataset.range(3).map(tf.range).sparse_batch(2, [3, 4])),
@@ -404,7 +404,7 @@ ERRORS = {
     "class_initial": (
         lambda: Dataset.range(1).rejection_resample(lambda x: x, [0.5, 0.5], [1.0]),
         ValueError,
-        "initial_dist: expected 2 numbers, as many as in target_dist. Received: shape (1,).",
+        "initial_dist: expected 2 numbers, the length of target_dist. Received: shape (1,).",
     ),
     "list_files": (
         lambda: Dataset.list_files(["/nowhere/*.a", "/nowhere/*.b"]),
@@ -419,11 +419,11 @@ ERRORS = {
     "save_checkpoints": (
         lambda: Dataset.range(1).save("/nowhere", checkpoint_args={}),
         NotImplementedError,
-        "save: `checkpoint_args` are not supported. Leave them out.",
+        "save: `checkpoint_args` is not supported. Omit it.",
     ),
 }
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_say_what_is_wrong(name):
+def test_error_messages(name):
     assert_raises(*ERRORS[name])

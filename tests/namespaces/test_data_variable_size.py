@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from tests.namespaces.datasets import INT64, Dataset, listed
+from tests.namespaces.datasets import INT64, Dataset, to_list
 
 SEQUENCES = [
     [0],
@@ -23,13 +23,13 @@ def sequences(extra=False):
     return dataset.map(lambda x: (x, tf.reduce_sum(x))) if extra else dataset
 
 
-def bucketed(dataset, boundaries=(3, 5), sizes=(2, 2, 2), **options):
+def bucket(dataset, boundaries=(3, 5), sizes=(2, 2, 2), **options):
     return dataset.bucket_by_sequence_length(
         lambda x, *_: tf.shape(x)[0], list(boundaries), list(sizes), **options
     )
 
 
-# As TensorFlow answers
+# Results of TensorFlow
 
 
 BUCKETS = {
@@ -66,14 +66,14 @@ BUCKETS = {
 
 
 @pytest.mark.parametrize("name", BUCKETS)
-def test_sequences_are_batched_with_others_of_their_length(name):
+def test_bucket_by_sequence_length(name):
     options, expected = BUCKETS[name]
-    assert listed(bucketed(sequences(), **options)) == expected
+    assert to_list(bucket(sequences(), **options)) == expected
 
 
 def test_buckets_of_tuples():
-    found = bucketed(sequences(extra=True), [4, 7], pad_to_bucket_boundary=True)
-    assert listed(found)[0] == ([[0, 0, 0], [5, 6, 7]], [0, 18])
+    found = bucket(sequences(extra=True), [4, 7], pad_to_bucket_boundary=True)
+    assert to_list(found)[0] == ([[0, 0, 0], [5, 6, 7]], [0, 18])
     assert found.element_spec == (
         tf.TensorSpec([None, None], tf.int64),
         tf.TensorSpec([None], tf.int64),
@@ -83,8 +83,8 @@ def test_buckets_of_tuples():
 
 def test_buckets_without_padding():
     pairs = Dataset.from_tensor_slices([[1, 2], [3, 4], [5, 6]])
-    found = bucketed(pairs, no_padding=True)
-    assert listed(found) == [[[1, 2], [3, 4]], [[5, 6]]]
+    found = bucket(pairs, no_padding=True)
+    assert to_list(found) == [[[1, 2], [3, 4]], [[5, 6]]]
     assert found.element_spec == tf.TensorSpec([None, 2], tf.int32)
 
 
@@ -98,7 +98,7 @@ RAGGED = {
 
 
 @pytest.mark.parametrize("name", RAGGED)
-def test_ragged_batches_cut_up_to_the_last_open_axis(name):
+def test_ragged_batches_are_ragged_up_to_the_last_unknown_dimension(name):
     shape, sizes, rank = RAGGED[name]
     arrays = [np.arange(np.prod(size)).reshape(size) for size in sizes]
     dataset = Dataset.from_generator(
@@ -110,7 +110,7 @@ def test_ragged_batches_cut_up_to_the_last_open_axis(name):
     assert found.to_list() == [array.tolist() for array in arrays]
 
 
-def test_ragged_batches_leave_what_is_even_as_it_is():
+def test_ragged_batches_of_fixed_shapes_are_dense():
     dataset = Dataset.zip(Dataset.range(3), Dataset.range(3).map(tf.range))
     found = dataset.ragged_batch(2, row_splits_dtype=tf.int32)
     ragged = tf.RaggedTensorSpec([None, None], tf.int64, 1, tf.int32)
@@ -124,7 +124,7 @@ def test_ragged_batches_leave_what_is_even_as_it_is():
     assert len(dropped) == 1
 
 
-def test_sparse_batches_hold_every_element():
+def test_sparse_batches():
     dataset = Dataset.range(4).map(tf.range).sparse_batch(3, [4])
     assert dataset.element_spec == tf.SparseTensorSpec([None, 4], tf.int64)
     first, second = dataset
@@ -137,15 +137,15 @@ def test_sparse_batches_hold_every_element():
 
 
 @pytest.mark.parametrize("initial", [None, [0.9, 0.1]])
-def test_classes_are_resampled(initial):
+def test_rejection_resample(initial):
     rare = Dataset.from_tensor_slices(np.tile([0] * 9 + [1], 400))
     found = rare.rejection_resample(lambda x: x, [0.5, 0.5], initial, seed=1)
     assert found.element_spec == (INT64, INT64)
-    pairs = listed(found)
+    pairs = to_list(found)
     assert all(label == value for label, value in pairs)
     labels = [label for label, _ in pairs]
-    # All of the rare class stay. Six standard deviations of the others are 116.
+    # All elements of the rare class are kept. Six standard deviations of the others are 116.
     assert labels.count(1) == 400
     assert abs(labels.count(0) - 400) < 120
     again = rare.rejection_resample(lambda x: x, [0.5, 0.5], initial, seed=1)
-    assert listed(again) == pairs
+    assert to_list(again) == pairs
