@@ -16,7 +16,7 @@ from retrograde.diagnose import listing, memory, profile, tape_notes, verify
 from retrograde.diagnose.graph import tape_graph
 from retrograde.diagnose.missing_gradients import explain
 from retrograde.diagnose.nonfinite import autopsy
-from retrograde.ops import variable_scattering
+from retrograde.ops import variable_scatter
 from retrograde.values.holder import Holder
 
 
@@ -79,21 +79,21 @@ class VariableMethods(Operators, VariableCell):
     def __itruediv__(self, other: Any) -> NoReturn: ...
     def __ipow__(self, other: Any) -> NoReturn: ...
 
-    sparse_read = variable_scattering.sparse_read
-    gather_nd = variable_scattering.gather_nd
-    batch_scatter_update = variable_scattering.batch_scatter_update
-    scatter_add = variable_scattering.scatter_add
-    scatter_sub = variable_scattering.scatter_sub
-    scatter_mul = variable_scattering.scatter_mul
-    scatter_div = variable_scattering.scatter_div
-    scatter_min = variable_scattering.scatter_min
-    scatter_max = variable_scattering.scatter_max
-    scatter_update = variable_scattering.scatter_update
-    scatter_nd_add = variable_scattering.scatter_nd_add
-    scatter_nd_sub = variable_scattering.scatter_nd_sub
-    scatter_nd_update = variable_scattering.scatter_nd_update
-    scatter_nd_max = variable_scattering.scatter_nd_max
-    scatter_nd_min = variable_scattering.scatter_nd_min
+    sparse_read = variable_scatter.sparse_read
+    gather_nd = variable_scatter.gather_nd
+    batch_scatter_update = variable_scatter.batch_scatter_update
+    scatter_add = variable_scatter.scatter_add
+    scatter_sub = variable_scatter.scatter_sub
+    scatter_mul = variable_scatter.scatter_mul
+    scatter_div = variable_scatter.scatter_div
+    scatter_min = variable_scatter.scatter_min
+    scatter_max = variable_scatter.scatter_max
+    scatter_update = variable_scatter.scatter_update
+    scatter_nd_add = variable_scatter.scatter_nd_add
+    scatter_nd_sub = variable_scatter.scatter_nd_sub
+    scatter_nd_update = variable_scatter.scatter_nd_update
+    scatter_nd_max = variable_scatter.scatter_nd_max
+    scatter_nd_min = variable_scatter.scatter_nd_min
 
 
 class TapeMethods(Recorder):
