@@ -1,4 +1,4 @@
-"""Shows examples that begin with `>>>` as code: Markdown would take them for quotations."""
+"""Renders doctests as code. Without it, Markdown reads the lines with `>>>` as quotations."""
 
 import re
 
@@ -7,7 +7,7 @@ from markdown.preprocessors import Preprocessor
 
 
 class _Fence(Preprocessor):
-    """Puts a fence around each doctest, from its first `>>>` to the next empty line."""
+    """Adds a fence around each doctest, from its first `>>>` to the next empty line."""
 
     def run(self, lines):
         fenced, inside, in_fence = [], False, False
@@ -26,13 +26,13 @@ class _Fence(Preprocessor):
 
 
 class Doctests(Extension):
-    """The Markdown extension."""
+    """Registers the preprocessor with Markdown."""
 
     def extendMarkdown(self, md):
         md.preprocessors.register(_Fence(md), "doctests", 200)
 
 
 def on_config(config):
-    """Called by mkdocs: adds the extension to those of every page and docstring."""
+    """Enables the extension on every page and in docstrings. mkdocs calls this function."""
     config.markdown_extensions.append(Doctests())
     return config
