@@ -1,4 +1,4 @@
-"""tf.strings, tf.as_string, tf.edit_distance and others about strings and sequences."""
+"""tf.strings, tf.as_string, tf.edit_distance and other functions of strings and sequences."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ ANSWERS = json.loads((DATA / "string_answers.json").read_text())
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
+def test_result_agrees_with_tensorflow(call):
     actual = answer(call, tf)
 
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
@@ -31,11 +31,11 @@ OFFSETS = {
 }
 
 
-@pytest.mark.parametrize(("string", "numbers"), OFFSETS.items())
-def test_offsets_of_characters(string, numbers):
+@pytest.mark.parametrize(("string", "expected"), OFFSETS.items())
+def test_offsets_of_characters(string, expected):
     _, offsets = tf.strings.unicode_decode_with_offsets([string], "UTF-8")
 
-    assert offsets.to_list() == [numbers]
+    assert offsets.to_list() == [expected]
 
 
 def test_control_characters_can_be_replaced():
@@ -44,13 +44,13 @@ def test_control_characters_can_be_replaced():
     assert y.numpy() == b"a?b"
 
 
-def test_what_no_code_point_is_can_be_left_out():
+def test_invalid_code_points_can_be_ignored():
     y = tf.strings.unicode_encode([104, 0xD800], "UTF-8", errors="ignore")
 
     assert y.numpy() == b"h"
 
 
-def test_ragged_rows_of_rows():
+def test_ragged_tensors_of_rank_3():
     x = tf.ragged.constant([[["a", "b"], ["c"]], [["d", "e", "f"]]])
     points = tf.ragged.constant([[[104, 105]], [[]]])
 
@@ -62,7 +62,7 @@ def test_ragged_rows_of_rows():
     assert joined.numpy().tolist() == [[b"ab"], [b"c"], [b"def"]]
 
 
-def test_strings_are_added_and_broadcast():
+def test_addition_concatenates_and_broadcasts_strings():
     x = tf.constant([["a"], ["b"]])
 
     assert (x + tf.constant(["c", "d"])).numpy().tolist() == [[b"ac", b"ad"], [b"bc", b"bd"]]
@@ -70,7 +70,7 @@ def test_strings_are_added_and_broadcast():
     assert tf.math.add("a", x).shape == (2, 1)
 
 
-def test_short_rows_can_be_kept_with_their_padding():
+def test_ngrams_can_preserve_short_rows_with_their_padding():
     row = ["a"]
 
     short = tf.strings.ngrams(row, 4, preserve_short_sequences=True)
@@ -82,23 +82,23 @@ def test_short_rows_can_be_kept_with_their_padding():
     assert tf.strings.ngrams(tf.constant([], tf.string), 2).shape == (0,)
 
 
-def test_filling_empty_rows_has_gradients():
+def test_gradients_of_ragged_fill_empty_rows():
     def f(values, default):
         y = tf.ragged_fill_empty_rows([2, 0, 2], values, 4, default).output_values
         return y * y
 
     check_gradients(f, [float64([1.0, 2.0, 3.0]), float64(0.5)])
 
-    where, g = tf.constant([3, 0, 1]), float64([1.0, 2.0, 3.0, 4.0, 5.0])
-    check_gradients(lambda g: tf.ragged_fill_empty_rows_grad(where, g), [g])
-    values, default = tf.ragged_fill_empty_rows_grad(where, g)
+    index_map, g = tf.constant([3, 0, 1]), float64([1.0, 2.0, 3.0, 4.0, 5.0])
+    check_gradients(lambda g: tf.ragged_fill_empty_rows_grad(index_map, g), [g])
+    values, default = tf.ragged_fill_empty_rows_grad(index_map, g)
     assert (values.numpy().tolist(), float(default)) == ([4.0, 1.0, 2.0], 8.0)
 
 
 INVALID = {
     "both_notations": (
         lambda: tf.as_string([1.0], scientific=True, shortest=True),
-        "as_string: scientific and shortest exclude each other.",
+        "as_string: scientific and shortest cannot both be True.",
     ),
     "fill": (
         lambda: tf.as_string([1], fill="x"),
@@ -106,11 +106,12 @@ INVALID = {
     ),
     "precision": (
         lambda: tf.as_string([1], precision=2),
-        "as_string: precision, scientific and shortest are for floats. Received: dtype int32.",
+        "as_string: precision, scientific and shortest require a floating dtype. Received: dtype "
+        "int32.",
     ),
     "join": (
         lambda: tf.strings.join([["a", "b"], ["c"]]),
-        "join: the shapes [(1,), (2,)] differ. Expected equal ones, or scalars.",
+        "join: the shapes [(1,), (2,)] differ. Expected equal shapes or scalars.",
     ),
     "separator": (
         lambda: tf.strings.join(["a"], separator=["b"]),
@@ -138,7 +139,7 @@ INVALID = {
     ),
     "to_number": (
         lambda: tf.strings.to_number(["1_0"]),
-        "to_number: b'1_0' does not spell a number of dtype float32.",
+        "to_number: b'1_0' is not a number of dtype float32.",
     ),
     "segments": (
         lambda: tf.strings.unsorted_segment_join(["a"], [2], 2),
@@ -146,7 +147,8 @@ INVALID = {
     ),
     "segment_shape": (
         lambda: tf.strings.unsorted_segment_join(["a"], [0, 1], 2),
-        "unsorted_segment_join: segment_ids of shape (2,) do not fit the front of (1,).",
+        "unsorted_segment_join: the shape (2,) of segment_ids is not a prefix of the shape (1,) of "
+        "inputs.",
     ),
     "buckets": (
         lambda: tf.strings.to_hash_bucket_fast(["a"], 0),
@@ -170,7 +172,7 @@ INVALID = {
     ),
     "class": (
         lambda: tf.strings.regex_replace("a", "[[:foo:]]", ""),
-        "Invalid pattern: there is no class [:foo:].",
+        "Invalid pattern: unknown character class [:foo:].",
     ),
     "lookahead": (
         lambda: tf.strings.regex_full_match("a", "(?=b)"),
@@ -178,7 +180,7 @@ INVALID = {
     ),
     "encoding": (
         lambda: tf.strings.unicode_decode("a", "X"),
-        "There is no encoding 'X'.",
+        "Unknown encoding: 'X'.",
     ),
     "decoding": (
         lambda: tf.strings.unicode_decode(b"\xff", "UTF-8", errors="strict"),
@@ -186,11 +188,11 @@ INVALID = {
     ),
     "surrogate": (
         lambda: tf.strings.unicode_encode([0xD800], "UTF-8", errors="strict"),
-        "unicode_encode: a code point is out of range, or a surrogate.",
+        "unicode_encode: a code point is out of range or a surrogate.",
     ),
     "axis_twice": (
         lambda: tf.strings.reduce_join(["a"], axis=[0, -1]),
-        "reduce_join: an axis is named twice. Received: [0, -1].",
+        "reduce_join: an axis is repeated. Received: [0, -1].",
     ),
     "no_code_points": (
         lambda: tf.strings.unicode_encode([1.5], "UTF-8"),
@@ -241,7 +243,7 @@ OTHER_ERRORS = {
     "code_point": (
         lambda: tf.strings.unicode_encode(104, "UTF-8"),
         ValueError,
-        "unicode_encode: expected code points along an axis. Received: one.",
+        "unicode_encode: expected at least one axis of code points. Received: a scalar.",
     ),
     "columns_of_csv": (
         lambda: tf.io.decode_csv("1,2", [[0], [0]], select_cols=[1, 0]),
@@ -267,7 +269,7 @@ OTHER_ERRORS = {
     "ragged_axis": (
         lambda: tf.strings.reduce_join(tf.ragged.constant([[["a"]]]), axis=1),
         ValueError,
-        "reduce_join: of a RaggedTensor with 3 axes only along all of them.",
+        "reduce_join: a RaggedTensor with 3 axes can be joined only along all of them.",
     ),
     "edit_distance": (
         lambda: tf.edit_distance(3, tf.sparse.from_dense([[1]])),
@@ -282,7 +284,7 @@ def test_other_errors(case):
     assert_raises(*OTHER_ERRORS[case])
 
 
-def test_fingerprints_of_numbers_are_those_of_their_memory():
+def test_fingerprint_of_numbers_depends_on_their_bytes():
     same_bytes = tf.bitcast(tf.constant([[1.0, 2.0]]), tf.int32)
 
     np.testing.assert_array_equal(tf.fingerprint([[1.0, 2.0]]), tf.fingerprint(same_bytes))

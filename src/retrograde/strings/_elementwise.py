@@ -1,4 +1,4 @@
-"""Strings one by one: what all functions of tf.strings are made of."""
+"""Helpers of tf.strings: conversion to string tensors and element-by-element functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STRING = dtypes.string.numpy_dtype
 
 
 def as_string_tensor(value: Any) -> Any:
-    """`value` as a tensor of strings; ragged ones stay so."""
+    """Converts `value` to a string tensor; a RaggedTensor is returned unchanged."""
     tensor = value if isinstance(value, RaggedTensor) else as_tensor(value, _dtype_hint(value))
     if tensor.dtype is not dtypes.string:
         raise invalid(f"Expected strings. Received: dtype {tensor.dtype.name}.")
@@ -34,7 +34,7 @@ def _dtype_hint(value: Any) -> np.dtype | None:
 
 @host_function
 def map_strings(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
-    """`f` of each string."""
+    """Applies `f` to each string."""
     x = as_string_tensor(value)
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(map_strings(f, x.flat_values, dtype))
@@ -44,7 +44,7 @@ def map_strings(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
 
 
 def array_of(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
-    """An array along one axis; of bytes too, which NumPy would take for its own strings."""
+    """Returns a one-dimensional array; `np.array` would convert bytes to fixed-width strings."""
     array = np.empty(len(values), dtype)
     array[:] = values
     return array
@@ -52,7 +52,7 @@ def array_of(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
 
 @host_function(dynamic_shapes=True)
 def map_to_ragged(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
-    """Rows of what `f` makes of each string: ragged along a new last axis."""
+    """Applies `f`, which returns a list, to each string; the new last axis is ragged."""
     x = as_string_tensor(value)
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(map_to_ragged(f, x.flat_values, dtype))
@@ -70,27 +70,27 @@ def map_to_ragged(f: Callable, value: Any, dtype: np.dtype = STRING) -> Any:
     return rows
 
 
-def scalar_string(value: Any, op_name: str) -> bytes:
-    """The one string in `value`."""
+def scalar_string(value: Any, label: str) -> bytes:
+    """Returns the string in a scalar `value`."""
     array = np.asarray(as_string_tensor(value))
     if array.ndim:
-        raise invalid(f"{op_name} must be a scalar. Received: shape {array.shape}.")
+        raise invalid(f"{label} must be a scalar. Received: shape {array.shape}.")
     return array.item()
 
 
 def decode_utf8(data: bytes) -> str:
-    """UTF-8 decoded; bytes that are none survive the way back."""
+    """Decodes UTF-8; `encode_utf8` restores bytes that are not valid UTF-8."""
     return data.decode(errors="surrogateescape")
 
 
 def encode_utf8(string: str) -> bytes:
-    """The way back."""
+    """Encodes to UTF-8, the inverse of `decode_utf8`."""
     return string.encode(errors="surrogateescape")
 
 
-def check_one_of(value: Any, allowed: tuple, op_name: str) -> Any:
-    """`value`, if it is among `allowed`."""
+def check_one_of(value: Any, allowed: tuple, label: str) -> Any:
+    """Returns `value` if it is among `allowed` and raises otherwise."""
     if value not in allowed:
         expected = ", ".join(map(repr, allowed))
-        raise invalid(f"{op_name} must be one of {expected}. Received: {shown(value)}.")
+        raise invalid(f"{label} must be one of {expected}. Received: {shown(value)}.")
     return value

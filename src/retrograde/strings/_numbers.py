@@ -1,4 +1,4 @@
-"""Numbers that strings spell, as C reads them."""
+"""Parsing of numbers in strings, by the rules of C."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INTEGER = re.compile(rb"([+-]?)0*(\d{1,20})")  # 20 digits are enough for uint6
 
 
 def parse_number(string: bytes, dtype: DType) -> int | float | None:
-    """Returns the number of an integer or floating `dtype` that a string spells, or `None`."""
+    """Parses a number of an integer or floating `dtype`; returns `None` if it is not valid."""
     word = string.strip()
     if dtype.is_integer:
         found = _INTEGER.fullmatch(word)

@@ -19,13 +19,13 @@ _INT64, _UINT8 = np.dtype(np.int64), np.dtype(np.uint8)
 
 
 def to_hash_bucket(input: Any, num_buckets: Any, name: str | None = None) -> Any:
-    """A number below `num_buckets` for each string, by TensorFlow's older hash."""
+    """Hashes each string to a bucket in [0, num_buckets), with TensorFlow's older hash function."""
     buckets = _buckets(num_buckets, "to_hash_bucket")
     return map_strings(lambda s: murmur64(s) % buckets, input, _INT64)
 
 
 def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Any:
-    """A number below `num_buckets` for each string: its fingerprint, taken modulo.
+    """Hashes each string to a bucket in [0, num_buckets): its fingerprint modulo `num_buckets`.
 
     >>> tf.strings.to_hash_bucket_fast(["hello"], 100).numpy()
     array([96])
@@ -35,7 +35,10 @@ def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -
 
 
 def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | None = None) -> Any:
-    """A number below `num_buckets` for each string, that only who knows `key` can foresee."""
+    """Hashes each string to a bucket in [0, num_buckets) with a keyed hash (SipHash).
+
+    Without knowing `key`, nobody can choose strings that collide.
+    """
     buckets = _buckets(num_buckets, "to_hash_bucket_strong")
     secret = integers(key, "to_hash_bucket_strong: key")
     if len(secret) != 2:
@@ -54,7 +57,7 @@ def _buckets(num_buckets: Any, op_name: str) -> int:
 
 @host_function
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
-    """The 8 bytes of a fingerprint for each row of `data`.
+    """Computes a fingerprint of 8 bytes for each row of `data`.
 
     >>> tf.fingerprint(["a"]).numpy()
     array([[227, 117, 223, 182, 101,  66,  69, 179]], dtype=uint8)
@@ -71,7 +74,7 @@ def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) 
 
 
 def _bytes_of(row: np.ndarray) -> bytes:
-    """What is hashed of a row: its memory; of one string, the string; of more, theirs."""
+    """Returns the bytes of a row to hash: its memory, its only string, or its strings' hashes."""
     if row.dtype != STRING:
         return row.tobytes()
     strings = row.tolist()

@@ -1,4 +1,4 @@
-"""Strings taken apart: into words, bytes, characters and n-grams."""
+"""Splitting of strings into words, bytes and characters; Unicode conversion; n-grams."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _OUTPUTS = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """The words of each string, as a RaggedTensor; between white space, or between `sep`.
+    """Splits each string at whitespace, or at `sep`, to a RaggedTensor.
 
     >>> tf.strings.split(["a b", "c"])
     <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
     """
-    between = None if sep is None else scalar_string(sep, "split: sep") or None
+    sep = None if sep is None else scalar_string(sep, "split: sep") or None
     maxsplit = integer(maxsplit, "split: maxsplit", TypeError)
 
     def words(string: bytes) -> list[bytes]:
         if maxsplit == 0:
             return [string]
-        found = string.split(between, maxsplit)
-        if between is None and len(found) == maxsplit:  # what is left then, though it is nothing
+        found = string.split(sep, maxsplit)
+        if sep is None and len(found) == maxsplit:  # the rest, which is empty
             found.append(b"")
         return found
 
@@ -51,7 +51,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """The bytes of each string, as a RaggedTensor.
+    """Splits each string to bytes, as a RaggedTensor.
 
     >>> tf.strings.bytes_split(["ab", "c"])
     <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
@@ -70,7 +70,7 @@ def unicode_decode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The code points of each string, as a RaggedTensor.
+    """Decodes each string to its code points, as a RaggedTensor.
 
     >>> tf.strings.unicode_decode(["hé"], "UTF-8")
     <tf.RaggedTensor [[104, 233]]>
@@ -87,7 +87,7 @@ def unicode_decode_with_offsets(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The code points of each string, and the byte at which each of them begins."""
+    """Decodes each string to its code points and their byte offsets."""
     options = (input_encoding, errors, replacement_char, replace_control_characters)
     return unicode_decode(input, *options), _offsets(input, _Decoder(*options))
 
@@ -99,7 +99,7 @@ def unicode_split(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> Any:
-    """The characters of each string, as a RaggedTensor of strings in the same encoding.
+    """Splits each string to characters, as a RaggedTensor of strings in the same encoding.
 
     >>> tf.strings.unicode_split(["hé"], "UTF-8")
     <tf.RaggedTensor [[b'h', b'\\xc3\\xa9']]>
@@ -115,7 +115,7 @@ def unicode_split_with_offsets(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The characters of each string, and the byte at which each of them begins."""
+    """Splits each string to characters, and returns their byte offsets."""
     options = (input_encoding, errors, replacement_char)
     return unicode_split(input, *options), _offsets(input, _Decoder(*options))
 
@@ -129,7 +129,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Each string in another encoding."""
+    """Converts each string to another encoding."""
     decode = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
     target = check_one_of(output_encoding, _OUTPUTS, "unicode_transcode: output_encoding")
     return map_strings(lambda s: decode(s).encode(target), input)
@@ -143,7 +143,7 @@ def unicode_encode(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> Any:
-    """The strings that code points along the last axis spell.
+    """Encodes the code points along the last axis as strings.
 
     >>> tf.strings.unicode_encode([104, 233], "UTF-8").numpy()
     b'h\\xc3\\xa9'
@@ -158,7 +158,9 @@ def unicode_encode(
     else:
         points = integer_array(input, "unicode_encode")
         if not points.ndim:
-            raise ValueError("unicode_encode: expected code points along an axis. Received: one.")
+            raise ValueError(
+                "unicode_encode: expected at least one axis of code points. Received: a scalar."
+            )
         shape = points.shape[:-1]
         rows = points.reshape(int(np.prod(shape)), points.shape[-1]).tolist()
     encoded = [_encoded(row, target, errors, replacement_char) for row in rows]
@@ -166,18 +168,18 @@ def unicode_encode(
 
 
 def _encoded(points: list[int], target: str, errors: str, replacement: int) -> bytes:
-    good = [0 <= p < 0x110000 and not 0xD800 <= p < 0xE000 for p in points]
-    if errors == "strict" and not all(good):
-        raise invalid("unicode_encode: a code point is out of range, or a surrogate.")
+    valid = [0 <= p < 0x110000 and not 0xD800 <= p < 0xE000 for p in points]
+    if errors == "strict" and not all(valid):
+        raise invalid("unicode_encode: a code point is out of range or a surrogate.")
     if errors == "ignore":
-        points = [p for p, ok in zip(points, good, strict=True) if ok]
+        points = [p for p, ok in zip(points, valid, strict=True) if ok]
     else:
-        points = [p if ok else replacement for p, ok in zip(points, good, strict=True)]
+        points = [p if ok else replacement for p, ok in zip(points, valid, strict=True)]
     return "".join(map(chr, points)).encode(target)
 
 
 class _Decoder:
-    """Bytes to text, with what to do about bytes that are none."""
+    """Decodes bytes to text, with an error policy for invalid bytes."""
 
     def __init__(
         self, encoding: str, errors: str, replacement: int, replace_control: bool = False
@@ -185,7 +187,7 @@ class _Decoder:
         try:
             codecs.lookup(encoding)
         except LookupError:
-            raise invalid(f"There is no encoding {encoding!r}.") from None
+            raise invalid(f"Unknown encoding: {encoding!r}.") from None
         self.encoding = encoding
         self.errors = check_one_of(errors, _ERRORS, "errors")
         self._replacement = chr(replacement)
@@ -195,33 +197,33 @@ class _Decoder:
         return "".join(character for character, _ in self.characters(string))
 
     def characters(self, string: bytes) -> list[tuple[str, int]]:
-        """Each character, and the byte at which it begins; bytes that are none make up one."""
-        found, at = [], 0
-        while at < len(string):
+        """Returns each character and its byte offset; invalid bytes form one character."""
+        found, offset = [], 0
+        while offset < len(string):
             try:
-                good, bad = string[at:].decode(self.encoding), 0
+                valid, invalid_count = string[offset:].decode(self.encoding), 0
             except UnicodeDecodeError as error:
                 if self.errors == "strict":
                     raise invalid(
                         f"{string!r} is not valid in the encoding {self.encoding}."
                     ) from None
-                good = string[at : at + error.start].decode(self.encoding)
-                bad = error.end - error.start
-            for character in good:
-                found.append((self._shown(character), at))
-                at += len(character.encode(self.encoding))
-            if bad and self.errors == "replace":
-                found.append((self._replacement, at))
-            at += bad
+                valid = string[offset : offset + error.start].decode(self.encoding)
+                invalid_count = error.end - error.start
+            for character in valid:
+                found.append((self._replace_if_control(character), offset))
+                offset += len(character.encode(self.encoding))
+            if invalid_count and self.errors == "replace":
+                found.append((self._replacement, offset))
+            offset += invalid_count
         return found
 
-    def _shown(self, character: str) -> str:
+    def _replace_if_control(self, character: str) -> str:
         control = ord(character) < 32 or ord(character) == 127
         return self._replacement if control and self._replace_control else character
 
 
 def _offsets(input: Any, decode: _Decoder) -> Any:
-    return map_to_ragged(lambda s: [at for _, at in decode.characters(s)], input, _INT64)
+    return map_to_ragged(lambda s: [offset for _, offset in decode.characters(s)], input, _INT64)
 
 
 # n-grams
@@ -237,13 +239,13 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Neighboring strings of each row, joined: `ngram_width` of them, or of several widths.
+    """Joins `ngram_width` consecutive strings of each row; several widths are allowed.
 
     >>> tf.strings.ngrams(["a", "b", "c"], 2).numpy()
     array([b'a b', b'b c'], dtype=object)
     """
     x = as_string_tensor(data)
-    between = scalar_string(separator, "ngrams: separator")
+    sep = scalar_string(separator, "ngrams: separator")
     widths = integers(ngram_width, "ngrams: ngram_width")
     if min(widths) < 1:
         raise ValueError(f"ngrams: expected widths of at least 1. Received: {shown(list(widths))}.")
@@ -253,11 +255,11 @@ def ngrams(
         found = []
         for width in widths:
             size = width - 1 if padding_width is None else min(padding_width, width - 1)
-            whole = [*pads[0] * size, *row, *pads[1] * size] if pads else list(row)
-            found += [between.join(whole[i : i + width]) for i in range(len(whole) - width + 1)]
+            padded = [*pads[0] * size, *row, *pads[1] * size] if pads else list(row)
+            found += [sep.join(padded[i : i + width]) for i in range(len(padded) - width + 1)]
         if not found and row and preserve_short_sequences:
             size = (max(widths) - 1 if padding_width is None else padding_width) if pads else 0
-            found = [between.join([*pads[0] * size, *row, *pads[1] * size] if pads else row)]
+            found = [sep.join([*pads[0] * size, *row, *pads[1] * size] if pads else row)]
         return found
 
     if isinstance(x, RaggedTensor):
