@@ -1,4 +1,4 @@
-"""SparseTensor: its parts, its operators, and its place in structures and on tapes."""
+"""SparseTensor: attributes, operators, nested structures, specs and tapes."""
 
 import copy
 import pickle
@@ -14,7 +14,7 @@ def sparse(values=(1.0, 2.0)):
     return tf.SparseTensor([[0, 1], [1, 0]], list(values), [2, 2])
 
 
-def test_parts():
+def test_attributes():
     x = sparse()
 
     assert x.indices.dtype is x.dense_shape.dtype is tf.int64
@@ -26,7 +26,7 @@ def test_parts():
     assert tf.sparse.SparseTensor is tf.SparseTensor
 
 
-def test_text_is_that_of_tensorflow():
+def test_repr_agrees_with_tensorflow():
     x = tf.SparseTensor([[1]], [5.0], [3])
 
     assert (
@@ -40,7 +40,7 @@ def test_text_is_that_of_tensorflow():
     )
 
 
-def test_any_dtype_and_no_values():
+def test_string_values_and_empty_tensors():
     assert tf.SparseTensor([[0]], ["a"], [1]).dtype is tf.string
     empty = tf.SparseTensor(np.zeros([0, 2], np.int64), [], tf.TensorShape([2, 3]))
     assert (empty.dtype, empty.shape) == (tf.float32, (2, 3))
@@ -61,12 +61,12 @@ def test_with_values_and_from_value():
 
 
 def test_copies_and_pickles():
-    for again in (copy.deepcopy(sparse()), pickle.loads(pickle.dumps(sparse()))):
-        assert again.values.numpy().tolist() == [1.0, 2.0]
-        assert again.shape == (2, 2)
+    for copied in (copy.deepcopy(sparse()), pickle.loads(pickle.dumps(sparse()))):
+        assert copied.values.numpy().tolist() == [1.0, 2.0]
+        assert copied.shape == (2, 2)
 
 
-def test_set_shape_only_checks():
+def test_set_shape_checks_compatibility():
     x = sparse()
     x.set_shape([None, 2])
 
@@ -99,11 +99,11 @@ def test_set_shape_only_checks():
         ),
     ],
 )
-def test_wrong_parts(parts, error, message):
+def test_inconsistent_components(parts, error, message):
     assert_raises(lambda: tf.SparseTensor(*parts), error, message)
 
 
-def test_from_value_of_something_else():
+def test_from_value_of_another_type():
     assert_raises(
         lambda: tf.SparseTensor.from_value(3),
         TypeError,
@@ -119,14 +119,14 @@ UNARY = [
 
 
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)
-def test_functions_that_keep_zeros_apply_to_the_values(function):
+def test_zero_preserving_functions_apply_to_the_values(function):
     x = sparse()
 
     np.testing.assert_array_equal(function(x).values, function(x.values))
     assert function(x).indices is x.indices
 
 
-def test_cast_and_description():
+def test_cast_rank_shape_and_size():
     x = sparse()
 
     assert tf.cast(x, tf.int32).dtype is tf.cast(x=x, dtype=tf.int32).dtype is tf.int32
@@ -137,7 +137,7 @@ def test_cast_and_description():
     assert int(tf.size(x)) == 4
 
 
-REFUSING = {
+DENSE_ONLY = {
     "convert_to_tensor": tf.convert_to_tensor,
     "constant": tf.constant,
     "exp": tf.exp,
@@ -151,8 +151,8 @@ REFUSING = {
 }
 
 
-@pytest.mark.parametrize("call", REFUSING.values(), ids=REFUSING)
-def test_operations_on_dense_tensors_refuse(call):
+@pytest.mark.parametrize("call", DENSE_ONLY.values(), ids=DENSE_ONLY)
+def test_dense_operations_raise(call):
     x = sparse()
     assert_raises(
         lambda: call(x),
@@ -167,7 +167,7 @@ def test_operations_on_dense_tensors_refuse(call):
 @pytest.mark.parametrize(
     "call", [lambda x: x + x, lambda x: 1.0 + x, lambda x: -x, lambda x: x // 2.0, lambda x: x[0]]
 )
-def test_operators_that_it_does_not_have(call):
+def test_unsupported_operators_raise(call):
     with pytest.raises(TypeError, match="SparseTensor"):
         call(sparse())
 
@@ -182,7 +182,7 @@ def test_tape_watches_the_values():
 
 
 @pytest.mark.parametrize("role", ["source", "target", "output gradient"])
-def test_sparse_tensor_is_no_source_and_no_target(role):
+def test_sparse_tensors_cannot_be_sources_or_targets_of_gradients(role):
     x = sparse()
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -200,7 +200,7 @@ def test_sparse_tensor_is_no_source_and_no_target(role):
     )
 
 
-def test_indexed_slices_are_watched_by_their_values():
+def test_tape_watches_the_values_of_indexed_slices():
     x = tf.IndexedSlices(tf.constant([[1.0, 2.0]]), tf.constant([1]), tf.constant([2, 2]))
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -210,7 +210,7 @@ def test_indexed_slices_are_watched_by_their_values():
 
 
 class TestNest:
-    def test_is_a_leaf_unless_it_is_to_be_expanded(self):
+    def test_is_a_leaf_without_expand_composites(self):
         x = sparse()
 
         assert tf.nest.flatten([x, 1]) == [x, 1]
@@ -221,7 +221,7 @@ class TestNest:
         assert parts[2] is x.dense_shape
         assert not tf.nest.is_nested(x)
 
-    def test_packs_and_maps_its_parts(self):
+    def test_pack_and_map_its_components(self):
         x = sparse()
         parts = [x.indices, x.values + 1.0, x.dense_shape]
         packed = tf.nest.pack_sequence_as({"a": x}, parts, expand_composites=True)["a"]
@@ -230,15 +230,15 @@ class TestNest:
         assert packed.values.numpy().tolist() == [2.0, 3.0]
         assert isinstance(mapped, tf.SparseTensor)
 
-    def test_indexed_slices_have_two_parts_or_three(self):
+    def test_indexed_slices_have_two_or_three_components(self):
         values, indices = tf.ones([2]), tf.constant([0, 1])
         two = tf.IndexedSlices(values, indices)
         three = tf.IndexedSlices(values, indices, tf.constant([2]))
 
         assert len(tf.nest.flatten(two, expand_composites=True)) == 2
         assert len(tf.nest.flatten(three, expand_composites=True)) == 3
-        again = tf.nest.map_structure(tf.identity, three, expand_composites=True)
-        assert again.dense_shape.numpy().tolist() == [2]
+        mapped = tf.nest.map_structure(tf.identity, three, expand_composites=True)
+        assert mapped.dense_shape.numpy().tolist() == [2]
 
     def test_same_structure(self):
         x, slices = sparse(), tf.IndexedSlices(tf.ones([2]), tf.constant([0, 1]))
@@ -295,11 +295,11 @@ class TestSpecs:
         assert not tf.type_spec_from_value(two).is_compatible_with(three)
         assert tf.type_spec_from_value(two).value_type is tf.IndexedSlices
 
-    def test_type_spec_itself_cannot_be_made(self):
+    def test_type_spec_is_abstract(self):
         with pytest.raises(TypeError, match="abstract"):
             tf.TypeSpec()
 
-    def test_of_what_is_no_tensor(self):
+    def test_of_values_that_are_not_tensors(self):
         assert tf.type_spec_from_value([1, 2]) == tf.TensorSpec([2], tf.int32)
         assert_raises(
             lambda: tf.type_spec_from_value(tf),
@@ -313,7 +313,7 @@ ERRORS = {
     "unsorted": (
         lambda: tf.sparse.to_dense(tf.SparseTensor([[1], [0]], [1.0, 2.0], [2])),
         "to_dense: indices[1] = [0] is out of order. Many sparse operations need sorted "
-        "indices: use tf.sparse.reorder to make a sorted copy.",
+        "indices: use tf.sparse.reorder to create a sorted copy.",
     ),
     "repeated": (
         lambda: tf.sparse.to_dense(tf.SparseTensor([[1], [1]], [1.0, 2.0], [2])),
@@ -338,7 +338,7 @@ ERRORS = {
 }
 
 
-class TestMaking:
+class TestConversion:
     def test_from_dense_and_back(self):
         dense = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, np.nan]])
         x = tf.sparse.from_dense(dense)
@@ -363,7 +363,7 @@ class TestMaking:
         assert tf.sparse.to_dense(x).numpy().tolist() == [[1, 0], [0, 1], [0, 0]]
         assert tf.sparse.eye(0).shape == (0, 0)
 
-    def test_repeated_and_unsorted_places(self):
+    def test_repeated_and_unsorted_indices(self):
         unsorted = tf.SparseTensor([[1], [0]], [1.0, 2.0], [2])
         repeated = tf.SparseTensor([[1], [1]], [1.0, 2.0], [2])
 
@@ -383,5 +383,5 @@ class TestMaking:
         assert_raises(
             lambda: tf.sparse.eye(3, dtype=tf.string),
             TypeError,
-            "eye: there is no 1 of dtype string. Expected a dtype of numbers or bool.",
+            "eye: the dtype must be numeric or bool. Received: string.",
         )

@@ -1,4 +1,4 @@
-"""tf.sparse: tensors of which only the elements that are not zero are kept."""
+"""tf.sparse: operations on SparseTensors, which store only nonzero elements."""
 
 from retrograde._api.lazy import from_stub
 from retrograde.sparse import (

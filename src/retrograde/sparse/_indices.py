@@ -1,4 +1,4 @@
-"""Where the values of sparse tensors are: work on their indices, which are plain integers."""
+"""Helpers for the indices of sparse tensors: sorting, uniqueness, bounds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from retrograde.sparse.tensor import SparseTensor
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
-# Indices decide about the shapes of results. What is made of them is made in functions that are
-# `hosted`, and so made again by a `function` that is replayed.
+# The values of indices determine the shapes of results. Functions that compute with them are host
+# functions, so that the replay of a trace runs them again.
 
 
 def as_sparse(value: Any) -> SparseTensor:
-    """`value`, if it is a SparseTensor or holds the parts of one."""
+    """Converts `value` to a SparseTensor; it may have the attributes of a SparseTensorValue."""
     if isinstance(value, SparseTensor):
         return value
     if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
@@ -29,28 +29,28 @@ def as_sparse(value: Any) -> SparseTensor:
 
 
 def indices_array(x: SparseTensor) -> np.ndarray:
-    """The indices as an array."""
+    """Returns the indices as an array."""
     return np.asarray(x.indices)
 
 
 def shape_of(x: SparseTensor) -> tuple[int, ...]:
-    """The shape of the whole as integers."""
+    """Returns the dense shape as integers."""
     return tuple(np.asarray(x.dense_shape).tolist())
 
 
 def make_sparse(indices: Any, values: Tensor, shape: Any) -> SparseTensor:
-    """A SparseTensor of values and of indices, an array or a tensor."""
+    """Creates a SparseTensor; `indices` may be an array or a tensor."""
     return SparseTensor(tensor_of(indices), values, Tensor(np.array(shape, np.int64).reshape(-1)))
 
 
 def sort_order(indices: np.ndarray) -> np.ndarray:
-    """What sorts the rows of `indices`; equal ones keep their order."""
+    """Returns the permutation that sorts the rows of `indices`; the sort is stable."""
     keys = _row_keys(indices)
     return np.lexsort(indices.T[::-1]) if keys is None else np.argsort(keys, kind="stable")
 
 
 def _row_keys(indices: np.ndarray) -> np.ndarray | None:
-    """One number for each row, in the same order; `None` if such numbers would be too large."""
+    """Returns one integer per row, in the same order, or `None` if an int64 cannot hold it."""
     sizes = (indices.max(0, initial=0) + 1).tolist()
     if math.prod(sizes) >= 2**63 or indices.min(initial=0) < 0:
         return None
@@ -61,27 +61,28 @@ def _row_keys(indices: np.ndarray) -> np.ndarray | None:
 
 
 def unique_rows(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different rows of `indices`, sorted; and for each row which of these it is."""
+    """Returns the unique rows of `indices`, sorted, and the position of each row among them."""
     order = sort_order(indices)
-    ranked = indices[order]
-    is_new = np.ones(len(ranked), bool)
-    is_new[1:] = _any_in_row(ranked[1:] != ranked[:-1])
-    which = np.empty(len(ranked), np.int64)
-    which[order] = np.cumsum(is_new) - 1
-    return ranked[is_new], which
+    ordered = indices[order]
+    is_new = np.ones(len(ordered), bool)
+    is_new[1:] = _any_in_row(ordered[1:] != ordered[:-1])
+    positions = np.empty(len(ordered), np.int64)
+    positions[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], positions
 
 
-def _any_in_row(truth: np.ndarray) -> np.ndarray:
-    """Whether something is true in each row: NumPy's `any` is slow along a short axis."""
-    found = np.zeros(len(truth), bool)
-    for column in truth.T:
+def _any_in_row(mask: np.ndarray) -> np.ndarray:
+    """Computes `mask.any(1)`; NumPy's `any` is slow along a short axis."""
+    found = np.zeros(len(mask), bool)
+    for column in mask.T:
         found |= column
     return found
 
 
 @host_function
 def checked_indices(x: SparseTensor, shape: tuple, op_name: str, in_order: bool = False) -> Tensor:
-    """The indices as a tensor, if all are inside `shape`, and sorted if they have to be."""
+    """Returns the indices as a tensor; raises if one is out of bounds, or with `in_order` "
+    "unsorted."""
     indices = indices_array(x)
     check_in_bounds(indices, shape, op_name)
     if in_order:
@@ -90,7 +91,7 @@ def checked_indices(x: SparseTensor, shape: tuple, op_name: str, in_order: bool 
 
 
 def check_in_bounds(indices: np.ndarray, shape: tuple[int, ...], op_name: str) -> None:
-    """Refuses indices that are not inside `shape`."""
+    """Raises if an index is out of bounds for `shape`."""
     wrong = _any_in_row((indices < 0) | (indices >= np.array(shape, np.int64)))
     if wrong.any():
         first = int(np.argmax(wrong))
@@ -101,7 +102,7 @@ def check_in_bounds(indices: np.ndarray, shape: tuple[int, ...], op_name: str) -
 
 
 def check_sorted(indices: np.ndarray, op_name: str) -> None:
-    """Refuses indices that are not sorted, or repeated."""
+    """Raises if indices are not sorted or are repeated."""
     keys = _row_keys(indices)
     if keys is not None and (keys[1:] > keys[:-1]).all():
         return
@@ -109,28 +110,28 @@ def check_sorted(indices: np.ndarray, op_name: str) -> None:
     first_change = np.take_along_axis(step, (step != 0).argmax(1)[:, None], 1)[:, 0]
     wrong = first_change <= 0
     if wrong.any():
-        place = int(np.argmax(wrong))
-        row = f"{op_name}: indices[{place + 1}] = {indices[place + 1].tolist()}"
-        if first_change[place]:
+        i = int(np.argmax(wrong))
+        row = f"{op_name}: indices[{i + 1}] = {indices[i + 1].tolist()}"
+        if first_change[i]:
             raise invalid(
                 f"{row} is out of order. Many sparse operations need sorted indices: use "
-                "tf.sparse.reorder to make a sorted copy."
+                "tf.sparse.reorder to create a sorted copy."
             )
         raise invalid(f"{row} is repeated.")
 
 
-def take(values: Tensor, which: Any) -> Tensor:
-    """Elements of `values` by their numbers, with a gradient that is whole."""
-    return gather(values, tensor_of(which), axis=0, whole=True)
+def take(values: Tensor, positions: Any) -> Tensor:
+    """Gathers elements of `values`, with a dense gradient."""
+    return gather(values, tensor_of(positions), axis=0, whole=True)
 
 
-def scatter_sum(values: Tensor, which: Any, count: int) -> Tensor:
-    """`count` sums, `which` saying to which of them each value goes."""
-    return scatter_add(values, tensor_of(which), shape=(count,))
+def scatter_sum(values: Tensor, segments: Any, count: int) -> Tensor:
+    """Computes `count` sums; `segments` has the index of the sum to which each value is added."""
+    return scatter_add(values, tensor_of(segments), shape=(count,))
 
 
 def check_same_dtype(op_name: str, *tensors: Tensor) -> None:
-    """Refuses tensors of different dtypes."""
+    """Raises if tensors have different dtypes."""
     names = [x.dtype.name for x in tensors]
     if len(set(names)) > 1:
         raise invalid(f"{op_name}: the dtypes {' and '.join(names)} differ. Use tf.cast on one.")

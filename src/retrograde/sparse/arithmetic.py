@@ -1,4 +1,4 @@
-"""Arithmetic with sparse tensors: sums, products, reductions. Gradients flow to their values."""
+"""Arithmetic with sparse tensors: sums, products, reductions. Gradients flow to the values."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ from retrograde.values.shapes import broadcast, normalize_axis
 
 
 def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
-    """The sum of two sparse tensors; or, dense, of a sparse and a dense one of the same shape.
+    """Adds two sparse tensors, or a sparse and a dense tensor of the same shape.
 
-    Elements of a sparse sum whose size is below `threshold` are left out.
+    The sum is sparse only if both inputs are. Elements of a sparse sum with a magnitude below
+    `threshold` are dropped.
 
     >>> x = tf.SparseTensor([[0], [2]], [5.0, 7.0], [3])
     >>> tf.sparse.add(x, x).values.numpy(), tf.sparse.add(x, [1.0, 1.0, 1.0]).numpy()
@@ -52,7 +53,9 @@ def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
     """
     a_sparse, b_sparse = (isinstance(x, SparseTensor) for x in (a, b))
     if not a_sparse and not b_sparse:
-        raise TypeError("At least one input should be a SparseTensor; use tf.add for two others.")
+        raise TypeError(
+            "At least one input should be a SparseTensor; use tf.add for dense tensors."
+        )
     if not (a_sparse and b_sparse):
         return _add_dense(a, b) if a_sparse else _add_dense(b, a)
     indices, (x, y), shape = _union(a, b, "add")
@@ -66,7 +69,7 @@ def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
 
 @host_function(dynamic_shapes=True)
 def _indices_of_large(values: Tensor, limit: Tensor) -> Tensor:
-    """Which values are not smaller than `limit`."""
+    """Returns the positions of the values with a magnitude of at least `limit`."""
     return Tensor(np.flatnonzero(np.abs(np.asarray(values)) >= np.asarray(limit)))
 
 
@@ -86,30 +89,30 @@ def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
 
 
 def _union(a: Any, b: Any, op_name: str) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
-    """All places of two sparse tensors, sorted; the values of each there; and their shape."""
+    """Returns the union of the indices, sorted, the values of both tensors there, and the shape."""
     a, b = as_sparse(a), as_sparse(b)
     check_same_dtype(op_name, a.values, b.values)
     shape = shape_of(a)
     if shape != shape_of(b):
         raise invalid(
-            f"{op_name}: the shapes {shape} and {shape_of(b)} differ. Expected equal ones."
+            f"{op_name}: the shapes {shape} and {shape_of(b)} differ. Expected equal shapes."
         )
-    indices, *which = _unique_indices(a.indices, b.indices)
-    (count, _), parts = indices._spec.shape, zip((a, b), which, strict=True)
+    indices, *groups = _unique_indices(a.indices, b.indices)
+    (count, _), parts = indices._spec.shape, zip((a, b), groups, strict=True)
     return indices, [scatter_sum(x.values, part, count) for x, part in parts], shape
 
 
 @host_function(dynamic_shapes=True)
 def _unique_indices(*indices: Tensor) -> tuple[Tensor, ...]:
-    """All different indices, sorted; and for each of those that were given, which it is."""
+    """Returns the unique indices, sorted, and the position of each input index among them."""
     found = [np.asarray(x) for x in indices]
-    whole, which = unique_rows(np.concatenate(found))
+    unique, positions = unique_rows(np.concatenate(found))
     ends = np.cumsum([len(part) for part in found])[:-1]
-    return Tensor(whole), *map(Tensor, np.split(which, ends))
+    return Tensor(unique), *map(Tensor, np.split(positions, ends))
 
 
 def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The larger of two at every place where one of them has a value; the other counts as 0 there.
+    """Computes the elementwise maximum at the indices of both tensors; missing values are 0.
 
     >>> x, y = tf.SparseTensor([[0]], [5.0], [3]), tf.SparseTensor([[2]], [-7.0], [3])
     >>> tf.sparse.maximum(x, y).values.numpy()
@@ -119,7 +122,7 @@ def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
 
 
 def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The smaller of two at every place where one of them has a value."""
+    """Computes the elementwise minimum at the indices of both tensors; missing values are 0."""
     return _elementwise(ar.minimum, sp_a, sp_b, "minimum")
 
 
@@ -129,7 +132,7 @@ def _elementwise(primitive: Primitive, a: Any, b: Any, op_name: str) -> SparseTe
 
 
 def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
-    """`op` of the values of sparse tensors that all have their values in the same places.
+    """Applies `op` to the values of sparse tensors with equal indices and shapes.
 
     >>> x = tf.SparseTensor([[0], [2]], [5.0, 7.0], [3])
     >>> tf.sparse.map_values(tf.add, x, 1.0).values.numpy()
@@ -143,7 +146,8 @@ def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
         same = shape_of(first) == shape_of(other)
         if not (same and np.array_equal(indices_array(first), indices_array(other))):
             raise invalid(
-                "map_values: the SparseTensors have different indices or shapes. Expected the same."
+                "map_values: the SparseTensors have different indices or shapes. Expected equal "
+                "ones."
             )
 
     args, kwargs = map_instances(SparseTensor, lambda x: x.values, args, kwargs)
@@ -156,7 +160,7 @@ def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
 def sparse_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product of a sparse and a dense matrix, in either order.
+    """Multiplies a sparse and a dense matrix, in either order.
 
     >>> x = tf.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
     >>> tf.sparse.sparse_dense_matmul(x, [[1.0], [10.0]]).numpy()
@@ -206,22 +210,22 @@ def sampled_addmm(
     alpha: Any = 1.0,
     output_type: Any = dtypes.float32,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`beta * A + alpha * mat1 @ mat2`, only at the places where the sparse matrix A has values.
+    """Computes `beta * A + alpha * mat1 @ mat2` at the indices of the sparse matrix A.
 
-    A is given, and the result returned, as indices, values and shape. Axes before the last two
-    are batches.
+    A and the result are represented by indices, values and dense shape. Axes before the last two
+    are batch axes.
 
     >>> _, values, _ = tf.sparse.sampled_addmm([[0, 1]], [5.0], [2, 2], tf.eye(2), tf.ones([2, 2]))
     >>> values.numpy()
     array([6.], dtype=float32)
     """
     kind = numpy_dtype(output_type)
-    at, shape = as_tensor(indices), as_tensor(dense_shape)
+    index_tensor, shape = as_tensor(indices), as_tensor(dense_shape)
     a, b, c = (as_tensor(x, kind) for x in (values, mat1, mat2))
-    if at._spec.dtype.kind != "i" or min(b.ndim, c.ndim) < 2:
+    if index_tensor._spec.dtype.kind != "i" or min(b.ndim, c.ndim) < 2:
         raise ValueError(
-            "sampled_addmm: expected indices that are integers, and matrices. Received: indices of "
-            f"dtype {at.dtype.name}, shapes {b._spec.shape} and {c._spec.shape}."
+            "sampled_addmm: expected integer indices, and matrices. Received: indices of "
+            f"dtype {index_tensor.dtype.name}, shapes {b._spec.shape} and {c._spec.shape}."
         )
     size = (b.shape[-2], c.shape[-1])
     if tuple(np.asarray(shape).tolist()[-2:]) != size or b.shape[-1] != c.shape[-2]:
@@ -232,21 +236,21 @@ def sampled_addmm(
     batch = b.ndim - 2
     columns = transpose(c, perm=(*range(batch), batch + 1, batch))
     if not batch:
-        products = sampled_matmul(b, columns, at)
+        products = sampled_matmul(b, columns, index_tensor)
     else:
         rows, others = (
-            indexing.gather_nd(x, at[..., i : i + 1], batch_dims=batch)
+            indexing.gather_nd(x, index_tensor[..., i : i + 1], batch_dims=batch)
             for i, x in enumerate((b, columns))
         )
         products = reduction.sum(rows * others, axis=(batch + 1,), keepdims=False)
-    return at, operand(beta, a) * a + operand(alpha, a) * products, shape
+    return index_tensor, operand(beta, a) * a + operand(alpha, a) * products, shape
 
 
 # Elementwise products with a dense tensor that broadcasts to the sparse one
 
 
 def _values_and_dense(x: SparseTensor, dense: Any, op_name: str) -> tuple[Tensor, Tensor]:
-    """The values of a sparse tensor, and the elements of a dense one in their places."""
+    """Returns the values of a sparse tensor, and the elements of a dense one at its indices."""
     shape = shape_of(x)
     dense = as_tensor(dense, x.values._spec.dtype)
     if broadcast(shape, tuple(dense.shape)) != shape:
@@ -256,8 +260,8 @@ def _values_and_dense(x: SparseTensor, dense: Any, op_name: str) -> tuple[Tensor
         )
     if not dense.ndim:
         return x.values, broadcast_to(dense, shape=tuple(x.values.shape))
-    own = np.array([n != 1 for n in dense.shape], np.int64)  # along axes that are not stretched
-    indices = x.indices[:, len(shape) - dense.ndim :] * own
+    not_broadcast = np.array([n != 1 for n in dense.shape], np.int64)
+    indices = x.indices[:, len(shape) - dense.ndim :] * not_broadcast
     return x.values, indexing.gather_nd(dense, indices, batch_dims=0)
 
 
@@ -268,19 +272,19 @@ def _multiply(self: SparseTensor, other: Any) -> SparseTensor:
 
 def _divide(self: SparseTensor, other: Any) -> SparseTensor:
     values, divisors = _values_and_dense(self, other, "divide")
-    divisors = _refuse_zeros(divisors)
+    divisors = _check_nonzero(divisors)
     return self.with_values(true_divide(values, divisors))
 
 
 @host_function
-def _refuse_zeros(divisors: Tensor) -> Tensor:
+def _check_nonzero(divisors: Tensor) -> Tensor:
     if not np.asarray(divisors).all():
         raise invalid("divide: a SparseTensor cannot be divided by zero. Divide its values.")
     return divisors
 
 
 def _refuse(self: SparseTensor, other: Any) -> Any:
-    """Beside a tensor, say what to do; beside anything else Python's own words are enough."""
+    """Raises an error with advice for a tensor; Python reports other operand types itself."""
     if tensor_or_variable(other) is None:
         return NotImplemented
     raise NotOneTensor(self)
@@ -302,15 +306,13 @@ def reduce_sum(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """The sum over `axis`: one axis, several, or `None` for all; dense or sparse.
+    """Sums over `axis`: one axis, several, or `None` for all. The result is dense or sparse.
 
     >>> x = tf.SparseTensor([[0, 1], [1, 1]], [5.0, 7.0], [2, 3])
     >>> tf.sparse.reduce_sum(x, axis=0).numpy()
     array([ 0., 12.,  0.], dtype=float32)
     """
-    return _reduced(
-        as_sparse(sp_input), axis, keepdims, output_is_sparse, scatter_sum, "reduce_sum"
-    )
+    return _reduce(as_sparse(sp_input), axis, keepdims, output_is_sparse, scatter_sum, "reduce_sum")
 
 
 def reduce_max(
@@ -320,31 +322,33 @@ def reduce_max(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """The largest value over `axis`, the zeros between them left aside; 0 where there is none.
+    """Computes the maximum over `axis` of the explicit values; 0 where there are none.
 
     >>> x = tf.SparseTensor([[0, 1], [1, 1]], [-5.0, -7.0], [2, 3])
     >>> tf.sparse.reduce_max(x, axis=0).numpy()
     array([ 0., -5.,  0.], dtype=float32)
     """
-    return _reduced(as_sparse(sp_input), axis, keepdims, output_is_sparse, _largest, "reduce_max")
+    return _reduce(
+        as_sparse(sp_input), axis, keepdims, output_is_sparse, _segment_max, "reduce_max"
+    )
 
 
-def _largest(values: Tensor, which: Tensor, count: int) -> Tensor:
-    """`count` maxima, `which` saying to which of them each value goes; 0 for those without."""
-    start = _start(which, count, values._spec.dtype)
-    at = reshape(which, shape=(*which._spec.shape, 1))
-    return indexing.max_nd(start, values, at, batch_dims=0)
+def _segment_max(values: Tensor, groups: Tensor, count: int) -> Tensor:
+    """Computes `count` maxima; `groups` has the index of the maximum each value belongs to."""
+    start = _start(groups, count, values._spec.dtype)
+    indices = reshape(groups, shape=(*groups._spec.shape, 1))
+    return indexing.max_nd(start, values, indices, batch_dims=0)
 
 
 @host_function
-def _start(which: Tensor, count: int, dtype: np.dtype) -> Tensor:
-    """Less than all values there are, where there will be any."""
+def _start(groups: Tensor, count: int, dtype: np.dtype) -> Tensor:
+    """Returns the lowest value of the dtype for groups with values, and 0 for empty ones."""
     start = np.zeros(count, dtype)
-    start[np.asarray(which)] = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+    start[np.asarray(groups)] = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
     return Tensor(start)
 
 
-def _reduced(
+def _reduce(
     x: SparseTensor, axis: Any, keepdims: Any, as_sparse: bool, reduce: Callable, op_name: str
 ) -> Tensor | SparseTensor:
     shape = shape_of(x)
@@ -352,37 +356,39 @@ def _reduced(
     kept = [i for i in range(len(shape)) if i not in axes]
     sizes = tuple(shape[i] for i in kept)
     if not as_sparse:
-        y = reduce(x.values, _flat(x.indices, kept, sizes, op_name), math.prod(sizes))
+        y = reduce(x.values, _flat_indices(x.indices, kept, sizes, op_name), math.prod(sizes))
         return reshape(y, shape=_ones_at(axes, shape) if keepdims else sizes)
-    indices, which = _grouped(x.indices, kept, sizes, op_name, len(shape) if keepdims else None)
-    values = reduce(x.values, which, indices._spec.shape[0])
+    indices, groups = _group_indices(
+        x.indices, kept, sizes, op_name, len(shape) if keepdims else None
+    )
+    values = reduce(x.values, groups, indices._spec.shape[0])
     return make_sparse(indices, values, _ones_at(axes, shape) if keepdims else sizes)
 
 
 @host_function
-def _flat(indices: Tensor, kept: list[int], sizes: tuple[int, ...], op_name: str) -> Tensor:
-    """Where the axes that are `kept` point to in an array of `sizes`, laid flat."""
+def _flat_indices(indices: Tensor, kept: list[int], sizes: tuple[int, ...], op_name: str) -> Tensor:
+    """Returns the flat index along the axes `kept`, in an array of shape `sizes`."""
     found = np.asarray(indices)[:, kept]
     check_in_bounds(found, sizes, op_name)
     return Tensor(np.ravel_multi_index(found.T, sizes) if kept else np.zeros(len(found), np.int64))
 
 
 @host_function(dynamic_shapes=True)
-def _grouped(
+def _group_indices(
     indices: Tensor, kept: list[int], sizes: tuple[int, ...], op_name: str, rank: int | None
 ) -> tuple[Tensor, Tensor]:
-    """The different indices along the axes that are `kept`, and for each which of them it is.
+    """Returns the unique indices along the axes `kept`, and the position of each index.
 
-    If there is a `rank`, there are zeros along all other axes.
+    With `rank`, the unique indices have that many columns, with zeros along the other axes.
     """
     found = np.asarray(indices)[:, kept]
     check_in_bounds(found, sizes, op_name)
-    found, which = unique_rows(found)
+    found, groups = unique_rows(found)
     if rank is None:
-        return Tensor(found), Tensor(which)
-    whole = np.zeros((len(found), rank), np.int64)
-    whole[:, kept] = found
-    return Tensor(whole), Tensor(which)
+        return Tensor(found), Tensor(groups)
+    padded = np.zeros((len(found), rank), np.int64)
+    padded[:, kept] = found
+    return Tensor(padded), Tensor(groups)
 
 
 def _axes(axis: Any, rank: int, op_name: str) -> set[int]:
@@ -394,7 +400,7 @@ def _ones_at(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The softmax along the last axis over the values there are; places without one stay empty.
+    """Computes the softmax of the explicit values along the last axis.
 
     >>> x = tf.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], [2, 3])
     >>> tf.sparse.softmax(x).values.numpy()
@@ -405,11 +411,11 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
         raise invalid(f"softmax: expected at least 2 axes. Received: shape {shape_of(x)}.")
     if x.values._spec.dtype not in dtypes.FLOATING:
         raise invalid(f"softmax: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
-    rows, which = _unique_indices(x.indices[:, :-1])
+    rows, groups = _unique_indices(x.indices[:, :-1])
     count, _ = rows._spec.shape
-    largest = stop_gradient(_largest(x.values, which, count))
-    e = exp(x.values - take(largest, which))
-    return x.with_values(e / take(scatter_sum(e, which, count), which))
+    largest = stop_gradient(_segment_max(x.values, groups, count))
+    e = exp(x.values - take(largest, groups))
+    return x.with_values(e / take(scatter_sum(e, groups, count), groups))
 
 
 HANDLERS["divide"] = HANDLERS["truediv"] = lambda _, x, y, name=None: x / y

@@ -1,4 +1,4 @@
-"""From dense tensors to sparse ones, and back."""
+"""Conversion between dense and sparse tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from retrograde.values.errors import invalid, reports_out_of_memory
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The elements that are not zero, false or empty.
+    """Converts a dense tensor to a SparseTensor of its nonzero (or nonempty) elements.
 
     >>> tf.sparse.from_dense([[0, 5], [7, 0]]).indices.numpy()
     array([[0, 1],
@@ -28,13 +28,13 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     x = as_tensor(tensor)
     if not x.ndim:
         raise invalid("from_dense: expected a tensor with at least one axis. Received: shape ().")
-    indices = _filled_places(x)
+    indices = _nonzero_indices(x)
     values = indexing.gather_nd(x, indices, batch_dims=0)
     return SparseTensor(indices, values, Tensor(np.array(x._spec.shape, np.int64)))
 
 
 @host_function(dynamic_shapes=True)
-def _filled_places(x: Tensor) -> Tensor:
+def _nonzero_indices(x: Tensor) -> Tensor:
     array = np.asarray(x)
     return Tensor(np.argwhere(array.astype(bool) if array.dtype.kind == "O" else array))
 
@@ -43,7 +43,7 @@ def _filled_places(x: Tensor) -> Tensor:
 def eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:
-    """Ones on the diagonal.
+    """Creates a sparse matrix with ones on the diagonal.
 
     >>> tf.sparse.to_dense(tf.sparse.eye(2, 3)).numpy()
     array([[1., 0., 0.],
@@ -55,7 +55,7 @@ def eye(
         raise invalid(f"eye: expected sizes >= 0. Received: {rows} rows and {columns} columns.")
     kind = numpy_dtype(dtype)
     if kind.kind == "O":
-        raise TypeError("eye: there is no 1 of dtype string. Expected a dtype of numbers or bool.")
+        raise TypeError("eye: the dtype must be numeric or bool. Received: string.")
     diagonal = np.arange(min(rows, columns))
     return make_sparse(
         np.stack([diagonal, diagonal], 1), Tensor(np.ones(len(diagonal), kind)), (rows, columns)
@@ -65,10 +65,11 @@ def eye(
 def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The whole tensor, with `default_value` (zero, false or empty) where no value is.
+    """Converts a SparseTensor to a dense tensor.
 
-    With `validate_indices`, indices have to be sorted and must not be repeated; without, the last
-    of those that are repeated counts.
+    Elements without a value become `default_value`, by default zero, false or the empty string.
+    With `validate_indices`, indices must be sorted and unique. Without it, the last value of a
+    repeated index is used.
 
     >>> tf.sparse.to_dense(tf.SparseTensor([[1]], [5.0], [3]), default_value=-1.0).numpy()
     array([-1.,  5., -1.], dtype=float32)

@@ -1,4 +1,4 @@
-"""Counts, indicators and crosses of what a sparse tensor holds."""
+"""`bincount` and `to_indicator`: counts and indicators of the values of tensors."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """How often each integer occurs: in all of `values`, or with `axis=-1` in each row.
+    """Counts the occurrences of each integer in `values`, or with `axis=-1` in each row.
 
-    With `weights`, these are added up instead; with `binary_output`, 1 says that it occurs.
-    Integers from `maxlength` on are left out.
+    With `weights`, the result is the sum of the weights of each integer. With `binary_output`, it
+    is 1 for each integer that occurs. Integers >= `maxlength` are ignored.
 
     >>> counts = tf.sparse.bincount([1, 3, 3])
     >>> tf.sparse.to_dense(counts).numpy()
@@ -53,12 +53,12 @@ def bincount(
             f"bincount: only the axes 0 and -1 are supported. Received: axis={as_text(axis)}."
         )
     if weights is not None and binary_output:
-        raise ValueError("bincount: binary_output and weights exclude each other. Give only one.")
+        raise ValueError("bincount: binary_output and weights cannot be combined. Pass only one.")
     rows, numbers, added, count = _entries(values, weights)
     if numbers.dtype not in (np.int32, np.int64):
         raise invalid(f"bincount: expected int32 or int64. Received: dtype {numbers.dtype}.")
     if (numbers < 0).any():
-        raise invalid("bincount: expected integers that are not negative.")
+        raise invalid("bincount: expected nonnegative integers.")
     by_row = axis == -1 and count is not None
     width = int(numbers.max(initial=-1)) + 1
     width = max(width, 0 if minlength is None else integer(minlength, "bincount: minlength"))
@@ -80,7 +80,7 @@ def _dense_counts(
     maxlength: Any = None, dtype: Any = dtypes.int32, name: Any = None, axis: Any = None,
     binary_output: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`tf.math.bincount` of a SparseTensor."""
+    """Computes `tf.math.bincount` of a SparseTensor."""
     values = arr.values
     if axis != -1 or arr.shape.rank < 2:
         flat = None if weights is None else as_sparse(weights).values
@@ -95,7 +95,7 @@ HANDLERS["bincount"] = _dense_counts
 
 
 def _entries(values: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, Tensor | None, int | None]:
-    """The row and the value of each element, its weight, and how many rows there are."""
+    """Returns the row, value and weight of each element, and the number of rows."""
     if isinstance(values, SparseTensor):
         if weights is not None:
             weights = as_sparse(weights)
@@ -112,7 +112,7 @@ def _entries(values: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, Tensor 
         if tuple(weights.shape) != array.shape:
             raise invalid(
                 f"bincount: values and weights have the shapes {array.shape} and "
-                f"{tuple(weights.shape)}. Expected equal ones."
+                f"{tuple(weights.shape)}. Expected equal shapes."
             )
         weights = reshape(weights, shape=(array.size,))
     count = array.shape[0] if array.ndim > 1 else None
@@ -122,9 +122,8 @@ def _entries(values: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, Tensor 
 
 @reports_out_of_memory("to_indicator")
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """Truth values along a new last axis: whether each integer below `vocab_size` is a value.
+    """Replaces the last axis by `vocab_size` booleans: whether each integer occurs along it.
 
-    The last axis of the sparse tensor is gone: its values are sets.
 
     >>> x = tf.SparseTensor([[0, 0], [0, 1]], [0, 2], [2, 2])
     >>> tf.sparse.to_indicator(x, 3).numpy()

@@ -21,30 +21,30 @@ from retrograde.values.errors import invalid
 
 
 def cross(inputs: Any, name: str | None = None, separator: Any = None) -> SparseTensor:
-    """All ways to take one string from each of several tensors, row by row, joined by `separator`.
+    """Computes the Cartesian product of each row's values and joins them with `separator`.
 
-    Sparse inputs come first, as in TensorFlow. Integers are written out.
+    Sparse inputs come first, as in TensorFlow. Integers are converted to strings.
 
     >>> letters, digits = tf.constant([["a", "b"]]), tf.constant([["1"]])
     >>> tf.sparse.cross([letters, digits]).values.numpy()
     array([b'a_X_1', b'b_X_1'], dtype=object)
     """
-    return _crossed(inputs, string_joiner(separator), np.dtype(object), "cross")
+    return _cross(inputs, string_joiner(separator), np.dtype(object), "cross")
 
 
 def cross_hashed(
     inputs: Any, num_buckets: Any = 0, hash_key: Any = None, name: str | None = None
 ) -> SparseTensor:
-    """A number below `num_buckets` for each way to take one value from each of several tensors.
+    """Computes the Cartesian product of each row's values and hashes it to `num_buckets`.
 
-    The numbers are TensorFlow's.
+    The hashes are the same as TensorFlow's.
 
     >>> letters, digits = tf.constant([["a", "b"]]), tf.constant([["1"]])
     >>> tf.sparse.cross_hashed([letters, digits], num_buckets=10).values.dtype
     tf.int64
     """
-    hashed = hash_combiner(num_buckets, hash_key)
-    return _crossed(inputs, hashed, np.dtype(np.int64), "cross_hashed")
+    combine = hash_combiner(num_buckets, hash_key)
+    return _cross(inputs, combine, np.dtype(np.int64), "cross_hashed")
 
 
 _DEFAULT_KEY = 0xDECAFCAFFE
@@ -52,28 +52,28 @@ _LARGEST = 2**63 - 1
 
 
 def string_joiner(separator: Any) -> Callable[[tuple], bytes]:
-    """What joins a cross of strings and integers."""
-    between = b"_X_" if separator is None else np.asarray(as_tensor(separator)).item()
-    return lambda parts: between.join(
+    """Returns a function that joins a tuple of strings and integers."""
+    sep = b"_X_" if separator is None else np.asarray(as_tensor(separator)).item()
+    return lambda parts: sep.join(
         part if isinstance(part, bytes) else str(part).encode() for part in parts
     )
 
 
 def hash_combiner(num_buckets: Any, hash_key: Any) -> Callable[[tuple], int]:
-    """What makes one number of a cross of strings and integers."""
+    """Returns a function that hashes a tuple of strings and integers to a bucket."""
     key = _DEFAULT_KEY if hash_key is None else integer(hash_key, "cross_hashed: hash_key")
     buckets = integer(num_buckets, "cross_hashed: num_buckets")
     if buckets < 0:
         raise invalid(f"cross_hashed: expected num_buckets >= 0. Received: {buckets}.")
 
-    def hashed(parts: tuple) -> int:
+    def combine(parts: tuple) -> int:
         numbers = [fingerprint64(p) if isinstance(p, bytes) else p % 2**64 for p in parts]
         return functools.reduce(combined, numbers, key) % (buckets or _LARGEST)
 
-    return hashed
+    return combine
 
 
-def _crossed(inputs: Any, combine: Callable, dtype: np.dtype, op_name: str) -> SparseTensor:
+def _cross(inputs: Any, combine: Callable, dtype: np.dtype, op_name: str) -> SparseTensor:
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"{op_name}: expected a list of tensors. Received: {shown(inputs)}.")
     for x in inputs:
@@ -88,23 +88,23 @@ def _crossed(inputs: Any, combine: Callable, dtype: np.dtype, op_name: str) -> S
 
 
 def cross_rows(tables: list, combine: Callable, op_name: str) -> list[list]:
-    """Row by row, what `combine` makes of each way to take one value from each table."""
+    """Applies `combine` to each tuple of one value per table, row by row."""
     if len({len(table) for table in tables}) > 1:
         raise invalid(
-            f"{op_name}: the inputs have {[len(t) for t in tables]} rows. Expected as many."
+            f"{op_name}: the inputs have {[len(t) for t in tables]} rows. Expected equal numbers."
         )
     return [[combine(p) for p in itertools.product(*row)] for row in zip(*tables, strict=True)]
 
 
 def values_by_row(x: Any, op_name: str) -> list[list]:
-    """The values of each row, as bytes or integers."""
-    parts = isinstance(x, SparseTensor)
-    values = np.asarray(x.values if parts else as_tensor(x))
-    shape = shape_of(x) if parts else values.shape
+    """Returns the values of each row, as bytes or integers."""
+    is_sparse = isinstance(x, SparseTensor)
+    values = np.asarray(x.values if is_sparse else as_tensor(x))
+    shape = shape_of(x) if is_sparse else values.shape
     if len(shape) != 2:
         raise invalid(f"{op_name}: expected matrices. Received: shape {tuple(shape)}.")
     values = values if values.dtype.kind == "O" else values.astype(np.int64)
-    if not parts:
+    if not is_sparse:
         return values.tolist()
     rows: list[list] = [[] for _ in range(shape[0])]
     for i, value in zip(indices_array(x)[:, 0].tolist(), values.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""tf.edit_distance, of sequences held in sparse tensors."""
+"""tf.edit_distance between sequences in sparse tensors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def edit_distance(
     normalize: bool = True,
     name: str | None = "edit_distance",
 ) -> Tensor:
-    """How many elements to insert, delete or replace to get from one sequence to the other.
+    """Computes the Levenshtein distance (insertions, deletions, substitutions) between sequences.
 
-    Sequences lie along the last axis. With `normalize` the number is divided by the length of the
-    true one; it is infinite if that is empty and the other is not.
+    Sequences are along the last axis. With `normalize`, the distance is divided by the length of
+    the true sequence; it is infinite if only the true sequence is empty.
 
     >>> a, b = tf.sparse.from_dense([[1, 2, 3]]), tf.sparse.from_dense([[1, 3]])
     >>> tf.edit_distance(a, b, normalize=False).numpy()
@@ -42,29 +42,29 @@ def edit_distance(
         )
     found, expected = _sequences(hypothesis), _sequences(truth)
     y = np.zeros(np.maximum(*(shape[:-1] for shape in shapes)), np.float32)
-    for place in found.keys() | expected.keys():
-        a, b = found.get(place, []), expected.get(place, [])
+    for index in found.keys() | expected.keys():
+        a, b = found.get(index, []), expected.get(index, [])
         distance = _distance(a, b)
         if normalize:
             distance = distance / len(b) if b else (np.inf if a else 0.0)
-        y[place] = distance
+        y[index] = distance
     return Tensor(y)
 
 
 def _sequences(x: SparseTensor) -> dict[tuple[int, ...], list]:
     rows: dict[tuple[int, ...], list] = {}
     values = np.asarray(x.values).tolist()
-    for place, value in zip(map(tuple, indices_array(x)[:, :-1].tolist()), values, strict=True):
-        rows.setdefault(place, []).append(value)
+    for index, value in zip(map(tuple, indices_array(x)[:, :-1].tolist()), values, strict=True):
+        rows.setdefault(index, []).append(value)
     return rows
 
 
 def _distance(a: Sequence, b: Sequence) -> int:
-    """Row by row of the table of distances between all beginnings of `a` and of `b`."""
-    before = list(range(len(b) + 1))
+    """Computes the distance by dynamic programming over prefixes of `a` and `b`."""
+    previous = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]
         for j, y in enumerate(b):
-            row.append(min(before[j + 1] + 1, row[j] + 1, before[j] + (x != y)))
-        before = row
-    return before[-1]
+            row.append(min(previous[j + 1] + 1, row[j] + 1, previous[j] + (x != y)))
+        previous = row
+    return previous[-1]

@@ -1,4 +1,4 @@
-"""Sums of rows take by index: products with a sparse matrix that nobody has to write down."""
+"""Segment sums of gathered rows, computed as products with a sparse matrix."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def segment_sum(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """Sums of rows of `data`: row `indices[i]` goes to the sum `segment_ids[i]`.
+    """Sums rows of `data`: row `indices[i]` is added to segment `segment_ids[i]`.
 
-    The ids are sorted. A segment without rows is 0. With `sparse_gradient` the gradient comes
-    as IndexedSlices.
+    The ids must be sorted. A segment without rows is 0. With `sparse_gradient`, the gradient is
+    an IndexedSlices.
 
     >>> rows = tf.constant([[1.0], [2.0], [4.0]])
     >>> tf.sparse.segment_sum(rows, [0, 2, 2], [0, 0, 1]).numpy()
@@ -41,8 +41,10 @@ def segment_sum(
     x = as_tensor(data)
     if x._spec.dtype not in dtypes.REAL:
         raise invalid(f"segment_sum: dtype {x.dtype.name} is not supported. Expected real numbers.")
-    weigh = np.ones_like
-    return _segments(x, indices, segment_ids, num_segments, sparse_gradient, weigh, "segment_sum")
+    weights_for = np.ones_like
+    return _segments(
+        x, indices, segment_ids, num_segments, sparse_gradient, weights_for, "segment_sum"
+    )
 
 
 def segment_mean(
@@ -53,8 +55,8 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """Means of rows of `data`, put together as in `segment_sum`."""
-    x = _floats(data, "segment_mean")
+    """Computes means of rows of `data`, grouped as in `segment_sum`."""
+    x = _float_tensor(data, "segment_mean")
     return _segments(
         x, indices, segment_ids, num_segments, sparse_gradient, np.reciprocal, "segment_mean"
     )
@@ -68,19 +70,19 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """Sums of rows of `data`, divided by the square root of their number."""
-    x = _floats(data, "segment_sqrt_n")
-    weigh = _one_over_root
+    """Sums rows of `data` as `segment_sum` and divides by the square root of their number."""
+    x = _float_tensor(data, "segment_sqrt_n")
+    weights_for = _inverse_sqrt
     return _segments(
-        x, indices, segment_ids, num_segments, sparse_gradient, weigh, "segment_sqrt_n"
+        x, indices, segment_ids, num_segments, sparse_gradient, weights_for, "segment_sqrt_n"
     )
 
 
-def _one_over_root(counts: np.ndarray) -> np.ndarray:
+def _inverse_sqrt(counts: np.ndarray) -> np.ndarray:
     return 1 / np.sqrt(counts)
 
 
-def _floats(data: Any, op_name: str) -> Tensor:
+def _float_tensor(data: Any, op_name: str) -> Tensor:
     x = as_tensor(data)
     if x._spec.dtype not in dtypes.FLOATING:
         raise invalid(f"{op_name}: expected floats. Received: dtype {x.dtype.name}. Use tf.cast.")
@@ -93,35 +95,46 @@ def _segments(
     ids: Any,
     count: Any,
     sparse_gradient: bool,
-    weigh: Callable,
+    weights_for: Callable,
     op_name: str,
 ) -> Tensor:
-    """The product of `x` and a sparse matrix that has weights, by the size of each segment."""
-    matrix = _matrix(x._spec.shape, indices, ids, count, sparse_gradient, weigh, op_name)
-    places, weights, used, marks = matrix
-    weights, count = to_dtype(weights, x._spec.dtype), marks._spec.size
-    if sparse_gradient:  # that of a gather, of each row once
+    """Multiplies `x` by a sparse matrix whose weights depend on the segment sizes."""
+    matrix = _matrix(x._spec.shape, indices, ids, count, sparse_gradient, weights_for, op_name)
+    entries, weights, used, output = matrix
+    weights, count = to_dtype(weights, x._spec.dtype), output._spec.size
+    if sparse_gradient:  # the gradient of gather is an IndexedSlices
         x = gather(x, used, axis=0)
     flat = reshape(x, shape=(x.shape[0], math.prod(x.shape[1:])))
-    y = sparse_matmul(weights, flat, places, shape=(count, x.shape[0]))
+    y = sparse_matmul(weights, flat, entries, shape=(count, x.shape[0]))
     return reshape(y, shape=(count, *x.shape[1:]))
 
 
 @host_function(dynamic_shapes=True)
 def _matrix(
-    shape: tuple, indices: Any, ids: Any, count: Any, each_once: bool, weigh: Callable, op_name: str
+    shape: tuple,
+    indices: Any,
+    ids: Any,
+    count: Any,
+    unique_rows: bool,
+    weights_for: Callable,
+    op_name: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Where its weights are, the weights, the rows of data, and something as long as the result.
+    """Returns indices and weights of the sparse matrix, the used rows, and a tensor of output size.
 
-    The rows are those that are used at all if `each_once`.
+    Without `unique_rows`, all rows of the data count as used.
     """
     rows, segments, count = _checked(shape, indices, ids, count, op_name)
     sizes = np.bincount(segments, minlength=count)[segments].astype(np.float64)
     used = np.arange(shape[0])
-    if each_once:
+    if unique_rows:
         used, rows = np.unique(rows, return_inverse=True)
-    places, marks = np.stack([segments, rows], 1), np.zeros(count, bool)
-    return Tensor(places), Tensor(weigh(sizes)), Tensor(used.astype(np.int32)), Tensor(marks)
+    entries, output = np.stack([segments, rows], 1), np.zeros(count, bool)
+    return (
+        Tensor(entries),
+        Tensor(weights_for(sizes)),
+        Tensor(used.astype(np.int32)),
+        Tensor(output),
+    )
 
 
 def _checked(
@@ -130,15 +143,16 @@ def _checked(
     rows, segments = (integer_array(v, op_name) for v in (indices, ids))
     if not shape or rows.ndim != 1 or segments.shape != rows.shape:
         raise invalid(
-            f"{op_name}: expected data with at least one axis, and as many indices as segment_ids "
-            f"along one axis. Received: shapes {tuple(shape)}, {rows.shape} and {segments.shape}."
+            f"{op_name}: expected data with at least one axis, and indices and segment_ids as "
+            f"vectors of the same length. Received: shapes {tuple(shape)}, {rows.shape} and "
+            f"{segments.shape}."
         )
     if (np.diff(segments) < 0).any() or (segments < 0).any():
         raise invalid(f"{op_name}: segment_ids must be sorted and not negative.")
     wrong = (rows < 0) | (rows >= shape[0])
     if wrong.any():
-        place = int(np.argmax(wrong))
-        raise invalid(f"{op_name}: indices[{place}] = {rows[place]} is not in [0, {shape[0]}).")
+        i = int(np.argmax(wrong))
+        raise invalid(f"{op_name}: indices[{i}] = {rows[i]} is not in [0, {shape[0]}).")
     needed = int(segments[-1]) + 1 if len(segments) else 0
     if count is None:
         return rows, segments, needed

@@ -1,4 +1,4 @@
-"""Sparse tensors put together, taken apart and rearranged."""
+"""Reshaping, slicing, splitting and concatenation of sparse tensors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from retrograde.values.shapes import normalize_axis
 
 
 def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same with its indices sorted, the last axis running fastest.
+    """Sorts the indices in row-major order.
 
     >>> x = tf.SparseTensor([[1], [0]], [5.0, 7.0], [2])
     >>> tf.sparse.reorder(x).values.numpy()
@@ -48,9 +48,9 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 def _sorted(
     indices: Tensor, values: Tensor, shape: Sequence[int], axes: Sequence[int] | None = None
 ) -> SparseTensor:
-    """With sorted indices, whose columns are to be in the order of `axes`."""
-    ranked, order = _sorted_indices(indices, range(len(shape)) if axes is None else axes)
-    return make_sparse(ranked, take(values, order), shape)
+    """Creates a SparseTensor with its axes permuted to `axes` and its indices sorted."""
+    ordered, order = _sorted_indices(indices, range(len(shape)) if axes is None else axes)
+    return make_sparse(ordered, take(values, order), shape)
 
 
 @host_function
@@ -61,7 +61,7 @@ def _sorted_indices(indices: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tenso
 
 
 def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """Its axes in the order `perm`, by default in reverse.
+    """Permutes the axes to the order `perm`, by default the reverse order.
 
     >>> x = tf.SparseTensor([[0, 2]], [5.0], [2, 3])
     >>> tf.sparse.transpose(x).indices.numpy()
@@ -73,7 +73,7 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     order = [*range(rank)][::-1] if perm is None else _integers(perm, "transpose: perm")
     if sorted(order) != [*range(rank)]:
         raise ValueError(
-            f"transpose: perm must name each of the {rank} axes once. Received: {order}."
+            f"transpose: perm must be a permutation of the {rank} axes. Received: {order}."
         )
     return _sorted(x.indices, x.values, [shape[i] for i in order], order)
 
@@ -83,7 +83,7 @@ def _integers(value: Any, op_name: str) -> list[int]:
 
 
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """Another shape for the whole, in which one -1 stands for what is left.
+    """Changes the dense shape; one dimension may be -1 and is then inferred.
 
     >>> x = tf.SparseTensor([[1, 0]], [5.0], [2, 2])
     >>> tf.sparse.reshape(x, [-1]).indices.numpy()
@@ -109,24 +109,24 @@ def _strides(shape: Sequence[int]) -> list[int]:
 
 
 def _completed(shape: list[int], before: tuple[int, ...]) -> list[int]:
-    """`shape` with a number in place of its -1."""
+    """Returns `shape` with its -1 replaced."""
     total, known = math.prod(before), math.prod(n for n in shape if n != -1)
     if total >= 2**63:
-        raise invalid(f"reshape: shape {before} has {total} elements, more than can be counted.")
+        raise invalid(f"reshape: shape {before} has {total} elements, more than an int64 can hold.")
     if shape.count(-1) > 1:
         raise invalid(f"reshape: only one dimension may be -1. Received: shape {shape}.")
     if -1 in shape and known and total % known == 0:
         return [total // known if n == -1 else n for n in shape]
     if -1 in shape or known != total:
         raise invalid(
-            f"reshape: a SparseTensor of shape {before} has {total} elements with its zeros. They "
-            f"do not fit the shape {shape}."
+            f"reshape: a SparseTensor of shape {before} has {total} elements including zeros, "
+            f"which is not compatible with the shape {shape}."
         )
     return shape
 
 
 def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """An axis of size 1 put in before `axis`; by default behind all others."""
+    """Inserts an axis of size 1 before `axis`, by default at the end."""
     x = as_sparse(sp_input)
     shape = list(shape_of(x))
     at = -1 if axis is None else integer(axis, "expand_dims: axis")
@@ -137,12 +137,12 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 
 @host_function
 def _with_column(indices: Tensor, position: int) -> Tensor:
-    """Indices with zeros put in."""
+    """Inserts a column of zeros."""
     return Tensor(np.insert(np.asarray(indices), position, 0, axis=1))
 
 
 def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same values in a larger shape; or, without `new_shape`, in the smallest that holds them.
+    """Enlarges the dense shape to `new_shape`, or without it shrinks it to fit the values.
 
     >>> x = tf.SparseTensor([[0, 1]], [5.0], [9, 9])
     >>> tf.sparse.reset_shape(x).shape
@@ -163,7 +163,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 
 def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Only those values that `to_retain`, one truth value for each, marks.
+    """Keeps only the values for which `to_retain` is true.
 
     >>> x = tf.SparseTensor([[0], [2]], [5.0, 7.0], [3])
     >>> tf.sparse.retain(x, [False, True]).values.numpy()
@@ -173,7 +173,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     keep, (count,) = as_tensor(to_retain), x.values._spec.shape
     if keep._spec.shape != (count,):
         raise ValueError(
-            f"retain: expected one truth value for each of {count} values. Received: shape "
+            f"retain: expected one boolean for each of {count} values. Received: shape "
             f"{keep._spec.shape}."
         )
     kept = true_places(keep)
@@ -181,7 +181,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
-    """IndexedSlices without the rows whose index is in `mask_indices`.
+    """Removes the rows of IndexedSlices whose index is in `mask_indices`.
 
     >>> rows = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 2]))
     >>> tf.sparse.mask(rows, [0]).values.numpy()
@@ -202,7 +202,7 @@ def _unmasked(indices: Tensor, masked: Tensor) -> Tensor:
 
 
 def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """The part that begins at `start` and has `size`, cut off at the end of each axis.
+    """Extracts the slice of `size` at `start`, clipped at the end of each axis.
 
     >>> x = tf.SparseTensor([[0, 1], [1, 2]], [5.0, 7.0], [2, 3])
     >>> tf.sparse.slice(x, [1, 1], [1, 2]).indices.numpy()
@@ -228,7 +228,7 @@ def _part(x: SparseTensor, start: Any, size: Any, shape: np.ndarray) -> SparseTe
 
 @host_function(dynamic_shapes=True)
 def _inside(indices: Tensor, start: list[int], size: list[int]) -> tuple[Tensor, Tensor]:
-    """The indices within a part, counted from where it begins, and which they are."""
+    """Returns the indices inside a slice, relative to its start, and their positions."""
     found, first = np.asarray(indices), np.array(start, np.int64)
     inside = ((found >= first) & (found < first + np.array(size, np.int64))).all(1)
     return Tensor(found[inside] - first), Tensor(np.flatnonzero(inside))
@@ -237,7 +237,7 @@ def _inside(indices: Tensor, start: list[int], size: list[int]) -> tuple[Tensor,
 def split(
     sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
 ) -> list[SparseTensor]:
-    """`num_split` parts along `axis`; the first ones are larger by 1 if they cannot be equal."""
+    """Splits along `axis` into `num_split` parts; if they cannot be equal, the first are larger."""
     for value, argument in ((sp_input, "sp_input"), (num_split, "num_split"), (axis, "axis")):
         if value is None:
             raise ValueError(f"split: {argument} is required.")
@@ -263,9 +263,9 @@ def split(
 def concat(
     axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> SparseTensor:
-    """Several joined along `axis`. No gradient flows through it, as in TensorFlow.
+    """Concatenates SparseTensors along `axis`. As in TensorFlow, no gradient flows.
 
-    With `expand_nonconcat_dims` the other axes take the largest of their sizes.
+    With `expand_nonconcat_dims`, the other axes may differ and get their maximum size.
 
     >>> x = tf.SparseTensor([[0, 1]], [5.0], [1, 2])
     >>> tf.sparse.concat(0, [x, x]).indices.numpy()
@@ -286,8 +286,8 @@ def concat(
     others = {shape[:along] + shape[along + 1 :] for shape in shapes}
     if len(others) > 1 and not expand_nonconcat_dims:
         raise invalid(
-            f"concat: shapes {shapes} cannot be joined along axis {along}. Expected equal sizes "
-            "along the others, or expand_nonconcat_dims=True."
+            f"concat: shapes {shapes} cannot be concatenated along axis {along}. Expected equal "
+            "sizes along the other axes, or expand_nonconcat_dims=True."
         )
     starts = np.cumsum([0, *(shape[along] for shape in shapes)])
     whole[along] = starts[-1]
@@ -300,7 +300,7 @@ def concat(
 def fill_empty_rows(
     sp_input: Any, default_value: Any, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """`default_value` in the first place of each row that has no value; and which rows these are.
+    """Adds `default_value` at the start of each empty row, and returns which rows were empty.
 
     >>> x = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
     >>> filled, empty = tf.sparse.fill_empty_rows(x, -1.0)
@@ -317,7 +317,7 @@ def fill_empty_rows(
 
 @host_function(dynamic_shapes=True)
 def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
-    """Sorted indices, one for each empty row among them; their order; which rows are empty."""
+    """Returns sorted indices with one for each empty row, their order, and the empty rows."""
     found = np.asarray(indices)
     empty, order = find_empty_rows(found[:, 0], shape[0], "fill_empty_rows")
     new = np.zeros((int(empty.sum()), len(shape)), np.int64)
@@ -327,11 +327,11 @@ def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Te
 
 @reports_out_of_memory("fill_empty_rows")
 def find_empty_rows(rows: np.ndarray, count: int, op_name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Which of `count` rows are empty; and what sorts values with one for each of these behind."""
+    """Returns a mask of the empty rows, and the order of the values with the defaults appended."""
     wrong = (rows < 0) | (rows >= count)
     if wrong.any():
-        place = int(np.argmax(wrong))
-        raise invalid(f"{op_name}: row {rows[place]} at position {place} is not in [0, {count}).")
+        i = int(np.argmax(wrong))
+        raise invalid(f"{op_name}: row {rows[i]} at position {i} is not in [0, {count}).")
     empty = np.ones(count, bool)
     empty[rows] = False
     order = np.argsort(np.concatenate([rows, np.flatnonzero(empty)]), kind="stable")
@@ -339,7 +339,7 @@ def find_empty_rows(rows: np.ndarray, count: int, op_name: str) -> tuple[np.ndar
 
 
 def append_default(values: Tensor, default: Tensor, times: int) -> Tensor:
-    """`values` with `default` behind them, as often as it is needed."""
+    """Appends `default` to `values`, `times` times."""
     if default.ndim:
         raise invalid(
             f"fill_empty_rows: default_value should be a scalar. Received: shape "

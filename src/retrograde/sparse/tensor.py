@@ -1,4 +1,4 @@
-"""SparseTensor: the elements that are not zero, and where they are."""
+"""SparseTensor: nonzero elements and their indices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INT64 = np.dtype(np.int64)
 
 
 class SparseTensorValue(NamedTuple):
-    """The three parts of a SparseTensor, as arrays."""
+    """The three components of a SparseTensor, as arrays."""
 
     indices: Any
     values: Any
@@ -30,7 +30,7 @@ class SparseTensorValue(NamedTuple):
 
 
 class SparseTensor(CompositeTensor):
-    """`values` at the places `indices`, one row for each, of a tensor that is zero elsewhere.
+    """A tensor with `values` at `indices` (one row per value) and zeros elsewhere.
 
     Gradients flow to `values`, which is an ordinary tensor.
 
@@ -53,12 +53,12 @@ class SparseTensor(CompositeTensor):
         count = self._indices.shape.with_rank(2)
         size = self._values.shape.with_rank(1)
         rank = self._dense_shape.shape.with_rank(1)
-        _check("indices and values", "number of elements", count[0], size[0])
-        _check("indices and dense_shape", "rank", count[1], rank[0])
+        _check_equal("indices and values", "number of elements", count[0], size[0])
+        _check_equal("indices and dense_shape", "rank", count[1], rank[0])
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """A SparseTensor of another one, or of its three parts as a `SparseTensorValue`."""
+        """Converts a `SparseTensorValue`; a SparseTensor is returned unchanged."""
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         parts = [getattr(sparse_tensor_value, name, None) for name in SparseTensorValue._fields]
@@ -71,7 +71,7 @@ class SparseTensor(CompositeTensor):
 
     @property
     def indices(self) -> Tensor:
-        """Where the values are: an int64 tensor of shape `[number of values, rank]`."""
+        """The indices of the values: an int64 tensor of shape `[number of values, rank]`."""
         return self._indices
 
     @property
@@ -81,12 +81,12 @@ class SparseTensor(CompositeTensor):
 
     @property
     def dense_shape(self) -> Tensor:
-        """The shape of the whole, as a tensor of int64."""
+        """The dense shape, as an int64 tensor."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """The dense shape."""
         return TensorShape(np.asarray(self._dense_shape).tolist())
 
     @property
@@ -95,18 +95,18 @@ class SparseTensor(CompositeTensor):
         return self._values.dtype
 
     def get_shape(self) -> TensorShape:
-        """The shape, as a method."""
+        """Returns the dense shape."""
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Checks that the shape agrees with `shape`."""
+        """Raises if the dense shape is not compatible with `shape`."""
         self.shape.assert_is_compatible_with(shape)
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """Other values at the same places."""
+        """Returns a SparseTensor with the same indices and `new_values`."""
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
-    # What makes it a composite tensor
+    # The interface of CompositeTensor
 
     def _components(self) -> tuple[Tensor, ...]:
         return self._indices, self._values, self._dense_shape
@@ -124,7 +124,7 @@ class SparseTensor(CompositeTensor):
 
     def _handler(self, operation: Any) -> Callable | None:
         name = operation.name if isinstance(operation, Primitive) else operation.__name__
-        handler = _map if name in _KEEP_ZERO else HANDLERS.get(name)
+        handler = _map_values if name in _ZERO_PRESERVING else HANDLERS.get(name)
         return handler and functools.partial(handler, operation)
 
     def __repr__(self) -> str:
@@ -134,17 +134,17 @@ class SparseTensor(CompositeTensor):
         )
 
 
-def _map(function: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
+def _map_values(function: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
     found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
     if not found:
-        raise TypeError("Expected a tf.SparseTensor by itself. Received: one inside a list.")
+        raise TypeError("Expected a tf.SparseTensor. Received: a list with a SparseTensor.")
     x = found[0]
     args, kwargs = map_instances(SparseTensor, lambda x: x.values, args, kwargs)
     return x.with_values(function(*args, **kwargs))
 
 
-# The functions that TensorFlow applies to the values alone: those that keep zeros, and one more.
-_KEEP_ZERO = frozenset(
+# The functions that TensorFlow applies to the values only: zero-preserving ones and bessel_i0e.
+_ZERO_PRESERVING = frozenset(
     {
         "abs", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "cast", "erf",
         "identity", "negative", "sign", "sin", "sqrt", "square", "stop_gradient", "tan", "tanh",
@@ -156,7 +156,7 @@ def _shape_as(x: SparseTensor, dtype: Any, op_name: str = "shape") -> Tensor:
     return Tensor(np.asarray(x.dense_shape).astype(count_dtype(dtype, np.int32, op_name)))
 
 
-# What other public functions do with a SparseTensor: `handler(function, *args, **kwargs)`.
+# Implementations of other public functions for SparseTensors: `handler(function, *args, **kwargs)`.
 HANDLERS: dict[str, Callable] = {
     "rank": lambda _, input, name=None: Tensor(np.int32(input.shape.rank)),
     "shape": lambda _, input, out_type=None, name=None: _shape_as(input, out_type),
@@ -168,16 +168,16 @@ HANDLERS: dict[str, Callable] = {
 }
 
 
-def _check(parts: str, op_name: str, first: int, second: int) -> None:
+def _check_equal(parts: str, quantity: str, first: int, second: int) -> None:
     if first != second:
         raise ValueError(
             f"Dimensions {first} and {second} are not compatible: {parts} of a SparseTensor must "
-            f"have the same {op_name}."
+            f"have the same {quantity}."
         )
 
 
 class SparseTensorSpec(TypeSpec):
-    """What a SparseTensor must look like: a shape, of which parts may be open, and a dtype.
+    """The dtype and the (possibly partial) shape of a SparseTensor.
 
     >>> spec = tf.SparseTensorSpec([None, 2], tf.float32)
     >>> spec, spec.is_compatible_with(tf.sparse.eye(2))
@@ -192,13 +192,13 @@ class SparseTensorSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: Any) -> SparseTensorSpec:
-        """The spec that only values like `value` fit."""
+        """Returns the spec of `value`."""
         expect(value, SparseTensor, "from_value", "a tf.SparseTensor")
         return cls(value.shape, value.dtype)
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, as far as it is fixed."""
+        """The shape, with `None` for unknown dimensions."""
         return self._shape
 
     @property
