@@ -26,7 +26,7 @@ def nested(values):
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
+def test_result_agrees_with_tensorflow(call):
     actual = answer(call, tf)
 
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
@@ -41,7 +41,7 @@ SPEC = tf.RaggedTensorSpec([None], tf.float64, ragged_rank=0)
 GRADIENTS = {
     "multiply": lambda v: (ragged(v) * ragged(v)).flat_values,
     "column": lambda v: (ragged(v) * tf.constant(COLUMN, tf.float64)).flat_values,
-    "spread": lambda v: (ragged(v) * tf.reshape(v[:4], [4, 1])).flat_values,
+    "broadcast": lambda v: (ragged(v) * tf.reshape(v[:4], [4, 1])).flat_values,
     "scalar": lambda v: (v[0] / ragged(v)).flat_values,
     "where": lambda v: tf.where(ragged(v) > 0.5, ragged(v), ragged(v) ** 3.0).flat_values,
     "sum": lambda v: tf.reduce_sum(ragged(v), axis=1),
@@ -56,7 +56,7 @@ GRADIENTS = {
     "variance": lambda v: tf.math.reduce_variance(ragged(v), axis=0),
     "softmax": lambda v: tf.nn.softmax(ragged(v)).flat_values,
     "to_tensor": lambda v: ragged(v).to_tensor(default_value=v[1]),
-    "cut": lambda v: ragged(v).to_tensor(shape=[None, 2]),
+    "truncated": lambda v: ragged(v).to_tensor(shape=[None, 2]),
     "to_sparse": lambda v: ragged(v).to_sparse().values,
     "from_tensor": lambda v: (
         tf.RaggedTensor.from_tensor(tf.reshape(v, [2, 3]), lengths=[1, 3]).flat_values
@@ -107,8 +107,8 @@ GRADIENTS = {
 
 
 @pytest.mark.parametrize("f", GRADIENTS.values(), ids=GRADIENTS)
-def test_gradients_to_second_order_agree_with_differences(f):
-    """Squared, so that the linear ones have a second derivative too."""
+def test_first_and_second_order_gradients_agree_with_finite_differences(f):
+    """Checks squares, so that linear functions have a second derivative as well."""
     check_gradients(lambda v: f(v) * f(v), [float64([0.7, -1.2, 0.4, 1.9, 0.3, -0.8])])
 
 
@@ -131,7 +131,7 @@ class TestTape:
 
         assert tape.gradient(y, x).to_list() == [[[2.0, 4.0], [6.0]], [], [[8.0, 10.0, 12.0]]]
 
-    def test_rows_that_are_picked_give_a_whole_gradient(self):
+    def test_gathered_rows_have_a_dense_gradient(self):
         x = tf.ragged.constant([[1.0, 2.0], [3.0]])
         with tf.GradientTape() as tape:
             tape.watch(x)
@@ -171,10 +171,10 @@ class TestTape:
         assert outer.gradient(g, x).to_list() == [[6.0, 12.0], [18.0]]
 
 
-# What it is
+# Conversion and Python protocols
 
 
-def test_text():
+def test_repr():
     assert repr(tf.ragged.constant([[0.1, 2.0], []])) == "<tf.RaggedTensor [[0.1, 2.0], []]>"
     assert repr(tf.ragged.constant([["a"], []])) == "<tf.RaggedTensor [[b'a'], []]>"
     assert repr(nested([1, 2, 3, 4, 5, 6])) == (
@@ -197,21 +197,21 @@ def test_numpy():
 
 def test_copies_and_pickles():
     x = nested([1, 2, 3, 4, 5, 6])
-    for again in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
-        assert again.to_list() == x.to_list()
+    for copied in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert copied.to_list() == x.to_list()
 
 
-def test_iteration_gives_rows():
+def test_iteration_yields_rows():
     assert [row.numpy().tolist() for row in tf.ragged.constant([[1, 2], [3]])] == [[1, 2], [3]]
     assert [row.to_list() for row in nested([1, 2, 3, 4, 5, 6])] == [[[1, 2], [3]], [], [[4, 5, 6]]]
 
 
-def test_has_no_truth_value_and_no_hash():
+def test_bool_and_hash_raise():
     x = tf.ragged.constant([[1]])
     assert_raises(
         lambda: bool(x),
         TypeError,
-        "A RaggedTensor has no truth value: use tf.reduce_any or tf.reduce_all.",
+        "A RaggedTensor cannot be converted to bool: use tf.reduce_any or tf.reduce_all.",
     )
     with pytest.raises(TypeError, match="unhashable"):
         hash(x)
@@ -221,12 +221,12 @@ def test_constructor_is_private():
     assert_raises(
         lambda: tf.RaggedTensor([1], None),
         ValueError,
-        "RaggedTensors are made by methods such as RaggedTensor.from_row_lengths, or by "
-        "tf.ragged.constant, not by this constructor.",
+        "Create RaggedTensors with methods such as RaggedTensor.from_row_lengths or with "
+        "tf.ragged.constant, not with this constructor.",
     )
 
 
-def test_is_refused_where_only_a_dense_tensor_will_do():
+def test_dense_operations_raise():
     x = tf.ragged.constant([[1]])
     assert tf.is_tensor(x)
     for call in (tf.convert_to_tensor, tf.Variable, tf.transpose):
@@ -234,7 +234,7 @@ def test_is_refused_where_only_a_dense_tensor_will_do():
             call(x)
 
 
-def test_split_dtypes_that_differ_become_int64():
+def test_different_row_split_dtypes_become_int64():
     inner = tf.RaggedTensor.from_row_splits([1, 2], tf.constant([0, 1, 2], tf.int32))
     outer = tf.RaggedTensor.from_row_splits(inner, tf.constant([0, 2], tf.int64))
 
@@ -251,7 +251,7 @@ def test_operators_with_arrays_and_tensors_on_the_left():
     assert (tf.constant(2.0) > x).to_list() == [[True, False], [False]]
 
 
-def test_arguments_may_be_named():
+def test_keyword_arguments():
     x, column = tf.ragged.constant([[1.0, 2.0], [3.0]]), tf.constant([[1.0], [2.0]])
     loss = tf.nn.sigmoid_cross_entropy_with_logits
 
@@ -262,17 +262,17 @@ def test_arguments_may_be_named():
         [1.0, 2.0],
         [2.0],
     ]
-    named, placed = loss(labels=x, logits=x), loss(x, x)
-    assert named.to_list() == placed.to_list()
+    by_keyword, by_position = loss(labels=x, logits=x), loss(x, x)
+    assert by_keyword.to_list() == by_position.to_list()
 
 
-def test_a_call_that_is_handed_over_writes_no_message(monkeypatch):
+def test_dispatch_does_not_format_an_error_message(monkeypatch):
     monkeypatch.setattr(tf.RaggedTensor, "__repr__", None)
 
     assert (tf.ragged.constant([[1.0]]) + 1.0).to_list() == [[2.0]]
 
 
-def test_empty_rows_of_rows():
+def test_nested_empty_rows():
     x = tf.ragged.constant([[[], [1.0]], []])
 
     assert tf.reduce_sum(x, axis=2).to_list() == [[0.0, 1.0], []]
@@ -280,7 +280,7 @@ def test_empty_rows_of_rows():
     assert x.bounding_shape().numpy().tolist() == [2, 2, 1]
 
 
-def test_rows_are_printed():
+def test_print():
     lines = []
     tf.print(X, tf.ragged.constant([["a"], []]), output_stream=lines.append)
     tf.print(tf.ragged.range([8, 2]), summarize=2, output_stream=lines.append)
@@ -292,19 +292,19 @@ def test_rows_are_printed():
 
 
 class TestNest:
-    def test_is_flat_values_and_row_splits(self):
+    def test_components_are_flat_values_and_row_splits(self):
         x = nested([1, 2, 3, 4, 5, 6])
         parts = tf.nest.flatten(x, expand_composites=True)
 
         assert parts[0] is x.flat_values
         assert [p.numpy().tolist() for p in parts[1:]] == [[0, 2, 2, 3], [0, 2, 3, 6]]
 
-    def test_packs_its_parts(self):
+    def test_packing_keeps_the_uniform_row_length(self):
         x = tf.RaggedTensor.from_uniform_row_length([1, 2, 3, 4], 2)
-        again = tf.nest.map_structure(lambda t: t * 1, [x], expand_composites=True)[0]
+        mapped = tf.nest.map_structure(lambda t: t * 1, [x], expand_composites=True)[0]
 
-        assert again.to_list() == [[1, 2], [3, 4]]
-        assert again.shape == (2, 2)
+        assert mapped.to_list() == [[1, 2], [3, 4]]
+        assert mapped.shape == (2, 2)
 
 
 class TestSpec:
@@ -334,7 +334,7 @@ class TestSpec:
         assert_raises(
             lambda: tf.RaggedTensorSpec(),
             ValueError,
-            "RaggedTensorSpec: give ragged_rank if the shape has no rank.",
+            "RaggedTensorSpec: ragged_rank is required if the rank of the shape is unknown.",
         )
         assert_raises(
             lambda: tf.RaggedTensorSpec([2, None], ragged_rank=2),
@@ -350,7 +350,7 @@ R = tf.RaggedTensor
 INVALID = {
     "shapes_of_ranges": (
         lambda: tf.ragged.range([0, 1], [1, 1, 1]),
-        "range: shapes (2,), (3,) and () do not go together.",
+        "range: shapes (2,), (3,) and () do not broadcast.",
     ),
     "no_indices": (
         lambda: tf.gather(tf.ragged.constant([[1]]), [0.0]),
@@ -358,31 +358,30 @@ INVALID = {
     ),
     "decreasing_splits": (
         lambda: tf.ragged.row_splits_to_segment_ids([0, 3, 2]),
-        "row_splits_to_segment_ids: splits must not decrease. Received: [0, 3, 2].",
+        "row_splits_to_segment_ids: splits must be sorted. Received: [0, 3, 2].",
     ),
     "row_splits": (
         lambda: R.from_row_splits([1, 2, 3], [0, 2, 1, 3]),
-        "row_splits must begin with 0, not decrease, and end with the number of values, 3. "
-        "Received: [0, 2, 1, 3].",
+        "row_splits must start with 0, be sorted, and end with the number of values, 3. Received: "
+        "[0, 2, 1, 3].",
     ),
     "row_lengths": (
         lambda: R.from_row_lengths([1, 2, 3], [2, 0]),
-        "row_lengths must not be negative, and add up to the number of values, 3. Received: "
-        "[2, 0].",
+        "row_lengths must be nonnegative and sum to the number of values, 3. Received: [2, 0].",
     ),
     "value_rowids": (
         lambda: R.from_value_rowids([1, 2, 3], [0, 2, 1]),
-        "value_rowids must not be negative nor decrease, one for each of 3 values. Received: "
+        "value_rowids must be nonnegative and sorted, one for each of 3 values. Received: "
         "[0, 2, 1].",
     ),
     "from_sparse": (
         lambda: R.from_sparse(tf.SparseTensor([[0, 1]], [1], [1, 2])),
-        "from_sparse: the values of each row must be sorted and lie at its front, without gaps.",
+        "from_sparse: the values of each row must be sorted and at its start, without gaps.",
     ),
     "rows": (
         lambda: X + TWO_ROWS,
-        "Two RaggedTensors of shapes (3, None) and (2, None) do not go together. Expected rows of "
-        "the same lengths.",
+        "Two RaggedTensors of shapes (3, None) and (2, None) cannot be broadcast. Expected equal "
+        "row lengths.",
     ),
     "broadcast": (
         lambda: X + tf.ones([3, 2]),
@@ -396,7 +395,7 @@ INVALID = {
     ),
     "concat": (
         lambda: tf.concat([X, TWO_ROWS], 1),
-        "concat: the tensors have [3, 2] rows. Expected as many.",
+        "concat: the tensors have [3, 2] rows. Expected equal numbers.",
     ),
     "concat_rows": (
         lambda: tf.concat([nested([1] * 6), nested([1] * 6)[::-1]], 2),
@@ -417,12 +416,12 @@ INVALID = {
     ),
     "outer": (
         lambda: nested([1, 2, 3, 4, 5, 6]) * tf.ragged.constant([[1, 2], [3], []])[:, :, None],
-        "Two RaggedTensors of shapes (3, None, None) and (3, None, 1) do not go together. Expected "
-        "rows of the same lengths.",
+        "Two RaggedTensors of shapes (3, None, None) and (3, None, 1) cannot be broadcast. "
+        "Expected equal row lengths.",
     ),
     "tile": (
         lambda: tf.tile(X, [2]),
-        "tile: expected 2 numbers that are not negative, one for each axis. Received: [2].",
+        "tile: expected 2 nonnegative integers, one for each axis. Received: [2].",
     ),
     "squeeze": (
         lambda: tf.squeeze(X, 1),
@@ -449,7 +448,7 @@ INVALID = {
     ),
     "cross": (
         lambda: tf.ragged.cross([tf.ragged.constant([["a"]]), tf.constant([["a"], ["b"]])]),
-        "cross: the inputs have [1, 2] rows. Expected as many.",
+        "cross: the inputs have [1, 2] rows. Expected equal numbers.",
     ),
     "range_shape": (
         lambda: tf.ragged.range([[1]]),
@@ -457,11 +456,11 @@ INVALID = {
     ),
     "range_step": (
         lambda: tf.ragged.range([1], [2], 0),
-        "range: a step of zero never reaches its limit.",
+        "range: deltas must not be zero.",
     ),
     "segments": (
         lambda: tf.ragged.segment_ids_to_row_splits([0, 5], 3),
-        "segment_ids_to_row_splits: an id is not below num_segments, 3.",
+        "segment_ids_to_row_splits: an id is not less than num_segments=3.",
     ),
     "partitions_rank": (
         lambda: tf.ragged.stack_dynamic_partitions([1], [[0]], 1),
@@ -488,8 +487,8 @@ VALUE_ERRORS = {
     ),
     "map_fn": (
         lambda: tf.map_fn(tf.size, tf.ragged.constant([[1], [2, 3]])),
-        "map_fn: expected rows of a RaggedTensor from `fn`. Received: scalars. Say what it returns "
-        "by `fn_output_signature`.",
+        "map_fn: expected `fn` to return rows of a RaggedTensor. Received: scalars. Pass the dtype "
+        "of its results as `fn_output_signature`.",
     ),
     "range_of_int8": (
         lambda: tf.ragged.range(tf.constant([1], tf.int8)),
@@ -497,7 +496,7 @@ VALUE_ERRORS = {
     ),
     "empty_splits": (
         lambda: R.from_row_splits([1], []),
-        "row_splits may not be empty: they hold 0 if there are no rows.",
+        "row_splits must not be empty: for no rows, pass [0].",
     ),
     "splits_dtype": (
         lambda: R.from_row_splits([1], [0.0, 1.0]),
@@ -505,7 +504,7 @@ VALUE_ERRORS = {
     ),
     "row_splits_dtype": (
         lambda: tf.ragged.constant([[1]], row_splits_dtype=tf.int16),
-        "Row splits are int32 or int64. Received: tf.int16.",
+        "row_splits_dtype must be int32 or int64. Received: tf.int16.",
     ),
     "nrows": (
         lambda: R.from_value_rowids([1], [2], nrows=2),
@@ -518,7 +517,7 @@ VALUE_ERRORS = {
     ),
     "uniform_zero": (
         lambda: R.from_uniform_row_length([1], 0),
-        "from_uniform_row_length: 1 values do not make rows of length 0.",
+        "from_uniform_row_length: 1 values cannot be partitioned into rows of length 0.",
     ),
     "scalar": (
         lambda: R.from_row_lengths(1, [1]),
@@ -530,16 +529,16 @@ VALUE_ERRORS = {
     ),
     "from_tensor": (
         lambda: R.from_tensor([1, 2]),
-        "from_tensor: a tensor of 1 axes cannot have 1 of them ragged. Expected 0 < ragged_rank < "
-        "the number of axes.",
+        "from_tensor: a tensor of 1 axes cannot have 1 ragged axes. Expected 0 < ragged_rank < the "
+        "number of axes.",
     ),
     "lengths_and_padding": (
         lambda: R.from_tensor([[1]], lengths=[1], padding=0),
-        "from_tensor: lengths and padding exclude each other. Give only one.",
+        "from_tensor: lengths and padding cannot be combined. Pass only one.",
     ),
     "lengths_rank": (
         lambda: R.from_tensor([[[1]]], lengths=[1], ragged_rank=2),
-        "from_tensor: lengths and padding are for one ragged axis. Received: ragged_rank=2.",
+        "from_tensor: lengths and padding require a single ragged axis. Received: ragged_rank=2.",
     ),
     "sparse_rank": (
         lambda: R.from_sparse(tf.SparseTensor([[0]], [1], [1])),
@@ -551,8 +550,7 @@ VALUE_ERRORS = {
     ),
     "to_tensor": (
         lambda: tf.ragged.constant([[[1, 2]]], ragged_rank=1).to_tensor(shape=[1, 1, 3]),
-        "to_tensor: the axes behind the ragged ones have the shape (2,). Received: "
-        "shape=[1, 1, 3].",
+        "to_tensor: the axes after the ragged ones have the shape (2,). Received: shape=[1, 1, 3].",
     ),
     "inner_index": (
         lambda: X[:, 0],
@@ -560,11 +558,11 @@ VALUE_ERRORS = {
     ),
     "constant_depth": (
         lambda: tf.ragged.constant([[1], 2]),
-        "constant: all scalars must be nested equally deep.",
+        "constant: all scalars must have the same nesting depth.",
     ),
     "constant_rank": (
         lambda: tf.ragged.constant([[1]], ragged_rank=2),
-        "constant: lists nested 2 deep cannot have 2 ragged axes.",
+        "constant: lists of depth 2 cannot have 2 ragged axes.",
     ),
     "stack": (
         lambda: tf.ragged.stack([]),
@@ -580,11 +578,11 @@ VALUE_ERRORS = {
     ),
     "gather_axis": (
         lambda: tf.gather(X, [0], axis=1),
-        "gather: from a RaggedTensor only rows can be picked. Received: axis=1, batch_dims=0.",
+        "gather: only rows can be gathered from a RaggedTensor. Received: axis=1, batch_dims=0.",
     ),
     "mask": (
         lambda: tf.ragged.boolean_mask(X, [True]),
-        "boolean_mask: expected 3 truth values. Received: dtype bool, shape (1,).",
+        "boolean_mask: expected 3 booleans. Received: dtype bool, shape (1,).",
     ),
     "map_flat_values": (
         lambda: tf.ragged.map_flat_values(tf.reduce_sum, X),
@@ -596,20 +594,20 @@ VALUE_ERRORS = {
     ),
     "squeeze": (
         lambda: tf.squeeze(X),
-        "squeeze: name the axes of a RaggedTensor that are to go.",
+        "squeeze: axis is required for a RaggedTensor.",
     ),
     "split_axis": (
         lambda: tf.split(X, 2, axis=1),
-        "split: a RaggedTensor is split along axis 0. Received: axis=1.",
+        "split: a RaggedTensor can be split only along axis 0. Received: axis=1.",
     ),
     "gather_nd": (
         lambda: tf.gather_nd(X, [0]),
-        "gather_nd: from a RaggedTensor with a list of places, each an index into its first axes. "
-        "Received: shape (1,), batch_dims=0.",
+        "gather_nd: a RaggedTensor requires a matrix of indices into its first axes, and "
+        "batch_dims=0. Received: shape (1,), batch_dims=0.",
     ),
     "softmax": (
         lambda: tf.nn.softmax(X, axis=0),
-        "softmax: of a RaggedTensor only along its last axis. Received: axis=0.",
+        "softmax: a RaggedTensor supports only the last axis. Received: axis=0.",
     ),
 }
 
@@ -661,7 +659,7 @@ def test_other_errors(case):
     assert_raises(*OTHER_ERRORS[case])
 
 
-def test_numbers_count_as_truth_values_where_all_or_any_is_asked():
+def test_reduce_all_and_reduce_any_accept_numbers():
     x = tf.ragged.constant([[0.1, 0.0], [0.3], []])
 
     assert tf.reduce_all(x, axis=1).numpy().tolist() == [False, True, True]

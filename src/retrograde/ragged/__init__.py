@@ -1,4 +1,4 @@
-"""tf.ragged: tensors whose rows differ in length."""
+"""tf.ragged: operations on RaggedTensors, whose rows may have different lengths."""
 
 from retrograde._api.lazy import from_stub
 from retrograde.ragged import (

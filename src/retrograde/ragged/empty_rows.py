@@ -1,4 +1,4 @@
-"""Rows without values given one."""
+"""`tf.ragged_fill_empty_rows` and its gradient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from retrograde.values.errors import invalid, reports_out_of_memory
 
 
 class RaggedFillEmptyRows(NamedTuple):
-    """What `tf.ragged_fill_empty_rows` returns."""
+    """The result of `tf.ragged_fill_empty_rows`."""
 
     output_value_rowids: Tensor
     output_values: Tensor
@@ -26,7 +26,7 @@ class RaggedFillEmptyRows(NamedTuple):
 
 
 class RaggedFillEmptyRowsGrad(NamedTuple):
-    """What `tf.ragged_fill_empty_rows_grad` returns."""
+    """The result of `tf.ragged_fill_empty_rows_grad`."""
 
     d_values: Tensor
     d_default_value: Tensor
@@ -36,9 +36,9 @@ class RaggedFillEmptyRowsGrad(NamedTuple):
 def ragged_fill_empty_rows(
     value_rowids: Any, values: Any, nrows: Any, default_value: Any, name: str | None = None
 ) -> RaggedFillEmptyRows:
-    """Values sorted by their row, `default_value` in each of `nrows` rows that has none.
+    """Sorts values by row and adds `default_value` to each of `nrows` rows that is empty.
 
-    Returns the rows and the values; which rows were empty; and where each value went.
+    Returns the row ids, the values, a mask of the empty rows, and the new position of each value.
 
     >>> filled = tf.ragged_fill_empty_rows([0, 2], [5.0, 7.0], 3, -1.0)
     >>> filled.output_values.numpy(), filled.empty_row_indicator.numpy()
@@ -54,28 +54,28 @@ def ragged_fill_empty_rows(
     count = integer(nrows, "ragged_fill_empty_rows: nrows")
     empty, order = find_empty_rows(rows, count, "ragged_fill_empty_rows")
     new = np.flatnonzero(empty)
-    whole = append_default(x, as_tensor(default_value, x._spec.dtype), len(new))
-    where = np.argsort(order, kind="stable")[: len(rows)]
+    extended = append_default(x, as_tensor(default_value, x._spec.dtype), len(new))
+    new_positions = np.argsort(order, kind="stable")[: len(rows)]
     return RaggedFillEmptyRows(
         Tensor(np.concatenate([rows, new])[order]),
-        take(whole, order),
+        take(extended, order),
         Tensor(empty),
-        Tensor(where.astype(np.int64)),
+        Tensor(new_positions.astype(np.int64)),
     )
 
 
 def ragged_fill_empty_rows_grad(
     reverse_index_map: Any, grad_values: Any, name: str | None = None
 ) -> RaggedFillEmptyRowsGrad:
-    """The gradients of `ragged_fill_empty_rows`, by its values and by its default value."""
-    where, g = integer_array(reverse_index_map, "reverse_index_map"), as_tensor(grad_values)
+    """Computes the gradients of `ragged_fill_empty_rows` for its values and default value."""
+    index_map, g = integer_array(reverse_index_map, "reverse_index_map"), as_tensor(grad_values)
     if not g.ndim:
         raise invalid(
             "ragged_fill_empty_rows_grad: grad_values must be a list. Received: a scalar."
         )
     size = g.shape[0]
-    if where.size and not 0 <= where.min() <= where.max() < size:
+    if index_map.size and not 0 <= index_map.min() <= index_map.max() < size:
         raise invalid(f"ragged_fill_empty_rows_grad: expected indices in [0, {size}).")
-    filled = Tensor(np.setdiff1d(np.arange(size), where))
+    filled = Tensor(np.setdiff1d(np.arange(size), index_map))
     default = sum_of(gather(g, filled, axis=0), axis=(0,), keepdims=False)
-    return RaggedFillEmptyRowsGrad(gather(g, Tensor(where), axis=0), default)
+    return RaggedFillEmptyRowsGrad(gather(g, Tensor(index_map), axis=0), default)

@@ -1,4 +1,4 @@
-"""The functions of tf.ragged."""
+"""The public functions of tf.ragged."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def constant(
     name: str | None = None,
     row_splits_dtype: Any = dtypes.int64,
 ) -> RaggedTensor | Tensor:
-    """Nested lists as a RaggedTensor; a list of numbers is a dense tensor.
+    """Converts nested lists to a RaggedTensor, and a flat list to a dense tensor.
 
-    All axes but the first are ragged, unless `ragged_rank` or `inner_shape` says otherwise.
+    By default, all axes but the first are ragged. `ragged_rank` and `inner_shape` change this.
 
     >>> tf.ragged.constant([[1, 2], [3]])
     <tf.RaggedTensor [[1, 2], [3]]>
@@ -43,19 +43,19 @@ def constant(
     kind, splits = numpy_dtype(dtype), split_dtype(row_splits_dtype)
     depth, deepest = _depths(pylist)
     if depth is not None and depth != deepest:
-        raise ValueError("constant: all scalars must be nested equally deep.")
+        raise ValueError("constant: all scalars must have the same nesting depth.")
     inner = None if inner_shape is None else shape_from(inner_shape, "constant: inner_shape")
     if ragged_rank is None:
         ragged_rank = max(0, deepest - 1 - (0 if inner is None else len(inner)))
     if ragged_rank and ragged_rank >= deepest and depth is not None:
         raise ValueError(
-            f"constant: lists nested {deepest} deep cannot have {ragged_rank} ragged axes."
+            f"constant: lists of depth {deepest} cannot have {ragged_rank} ragged axes."
         )
     if not ragged_rank:
-        return as_tensor(_plain(pylist), kind)
-    partitions, level = [], _listed(pylist)
+        return as_tensor(_to_lists(pylist), kind)
+    partitions, level = [], _as_list(pylist)
     for _ in builtins.range(ragged_rank):
-        lists = [_listed(row) for row in level]
+        lists = [_as_list(row) for row in level]
         lengths = np.array([len(row) for row in lists], np.int64)
         partitions.append(RowPartition.from_lengths(lengths, splits))
         level = [element for row in lists for element in row]
@@ -67,38 +67,38 @@ def constant(
 
 def _flat(level: list, kind: Any, inner: tuple | None) -> Tensor:
     if level:
-        return as_tensor(_plain(level), kind)
+        return as_tensor(_to_lists(level), kind)
     return Tensor(np.zeros((0, *(inner or ())), kind or np.float32))
 
 
 def _depths(value: Any, level: int = 0) -> tuple[int | None, int]:
-    """How deep scalars are nested, `None` if there are none; and how deep the lists go."""
+    """Returns the nesting depth of scalars (`None` without scalars) and of lists."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return 0, 0
     if level > MAX_AXES:
         raise nesting_error()
-    found = [_depths(element, level + 1) for element in _listed(value)]
+    found = [_depths(element, level + 1) for element in _as_list(value)]
     scalars = {s for s, _ in found if s is not None}
     if len(scalars) > 1:
-        raise ValueError("constant: all scalars must be nested equally deep.")
+        raise ValueError("constant: all scalars must have the same nesting depth.")
     deepest = 1 + max((d for _, d in found), default=0)
     return (scalars.pop() + 1 if scalars else None), deepest
 
 
-def _listed(value: Any) -> list:
+def _as_list(value: Any) -> list:
     if not isinstance(value, (list, tuple, np.ndarray)):
-        raise ValueError("constant: all scalars must be nested equally deep.")
+        raise ValueError("constant: all scalars must have the same nesting depth.")
     return list(np.asarray(value) if isinstance(value, np.ndarray) else value)
 
 
-def _plain(value: Any) -> Any:
+def _to_lists(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
-    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+    return [_to_lists(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
-    """Tensors that may differ in size, or ragged ones, as the rows of a new axis.
+    """Stacks tensors, which may be ragged or differ in size, along a new axis.
 
     >>> tf.ragged.stack([[1, 2], [3]])
     <tf.RaggedTensor [[1, 2], [3]]>
@@ -108,7 +108,7 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
     return rows.stack(rows.as_tensors(values), axis)
 
 
-# The dtypes that rows of numbers can have; of several, the last is taken.
+# The dtypes of ranges, in the order of promotion.
 _RANGES = tuple(map(np.dtype, (np.int32, np.int64, np.float32, np.float64)))
 
 
@@ -120,29 +120,29 @@ def range(
     name: str | None = None,
     row_splits_dtype: Any = dtypes.int64,
 ) -> RaggedTensor:
-    """A row of numbers for each start, up to its limit.
+    """Creates a row `range(start, limit, delta)` for each start.
 
     >>> tf.ragged.range([3, 0, 2])
     <tf.RaggedTensor [[0, 1, 2], [], [0, 1]]>
     """
     if limits is None:
         starts, limits = 0, starts
-    given = [as_tensor(x) for x in (starts, limits, deltas)]
-    for x in given:
+    bounds = [as_tensor(x) for x in (starts, limits, deltas)]
+    for x in bounds:
         if x._spec.dtype not in _RANGES:
             raise ValueError(
                 f"range: expected int32, int64, float32 or float64. Received: dtype {x.dtype.name}."
             )
-    kind = numpy_dtype(dtype) or max((x._spec.dtype for x in given), key=_RANGES.index)
-    shapes = [tuple(x.shape) for x in given]
+    kind = numpy_dtype(dtype) or max((x._spec.dtype for x in bounds), key=_RANGES.index)
+    shapes = [tuple(x.shape) for x in bounds]
     common = broadcast(*shapes)
     if common is None:
-        raise invalid("range: shapes {}, {} and {} do not go together.".format(*shapes))
+        raise invalid("range: shapes {}, {} and {} do not broadcast.".format(*shapes))
     if len(common) > 1:
         raise invalid(f"range: expected scalars or vectors. Received: shape {tuple(common)}.")
-    first, last, step = np.broadcast_arrays(*(np.asarray(x).astype(kind) for x in given))
+    first, last, step = np.broadcast_arrays(*(np.asarray(x).astype(kind) for x in bounds))
     if not step.all():
-        raise invalid("range: a step of zero never reaches its limit.")
+        raise invalid("range: deltas must not be zero.")
     wide = [np.atleast_1d(x).astype(np.float64) for x in (first, last, step)]
     counts = np.maximum(0, np.ceil((wide[1] - wide[0]) / wide[2])).astype(np.int64)
     within = rows.concatenated_ranges(np.zeros_like(counts), counts).astype(kind)
@@ -152,7 +152,7 @@ def range(
 
 
 def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
-    """The elements that `mask` marks, each in its row.
+    """Keeps the elements for which `mask` is true, in their rows.
 
     >>> tf.ragged.boolean_mask([[1, 2], [3, 4]], [[True, False], [False, False]])
     <tf.RaggedTensor [[1], []]>
@@ -162,7 +162,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
 
 
 def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
-    """`op` of the flat values of ragged tensors that all have the same rows.
+    """Applies `op` to the flat values of ragged tensors with equal row partitions.
 
     >>> x = tf.ragged.constant([[1, 2], [3]])
     >>> tf.ragged.map_flat_values(lambda v: v + 1, x)
@@ -178,17 +178,17 @@ def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
 
     result = op(*map(flat, args), **{name: flat(x) for name, x in kwargs.items()})
     size = model.flat_values.shape[0]
-    held = tensor_or_variable(result)
-    if held is not None and (not held.ndim or held.shape[0] != size):
+    tensor = tensor_or_variable(result)
+    if tensor is not None and (not tensor.ndim or tensor.shape[0] != size):
         raise ValueError(
             f"map_flat_values: op must keep the number of flat values, {size}. It returned the "
-            f"shape {tuple(held.shape)}."
+            f"shape {tuple(tensor.shape)}."
         )
     return model.with_flat_values(result)
 
 
 def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
-    """The row of each value.
+    """Converts row splits to the row of each value.
 
     >>> tf.ragged.row_splits_to_segment_ids([0, 2, 2, 3]).numpy()
     array([0, 0, 2])
@@ -196,8 +196,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     part = RowPartition(as_int_vector(splits, "row_splits_to_segment_ids"))
     if (part.lengths < 0).any():
         raise invalid(
-            "row_splits_to_segment_ids: splits must not decrease. Received: "
-            f"{part.splits.tolist()}."
+            f"row_splits_to_segment_ids: splits must be sorted. Received: {part.splits.tolist()}."
         )
     return Tensor(
         part.rowids.astype(count_dtype(out_type, part.dtype, "row_splits_to_segment_ids"))
@@ -207,7 +206,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
 def segment_ids_to_row_splits(
     segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
 ) -> Tensor:
-    """Where rows begin, given the row of each value.
+    """Converts the row of each value to row splits.
 
     >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2]).numpy()
     array([0, 2, 2, 3])
@@ -217,7 +216,7 @@ def segment_ids_to_row_splits(
     op_name = "segment_ids_to_row_splits"
     counts = allocate(op_name, np.bincount, np.asarray(ids), minlength=size)
     if num_segments is not None and len(counts) > size:
-        raise invalid(f"segment_ids_to_row_splits: an id is not below num_segments, {size}.")
+        raise invalid(f"segment_ids_to_row_splits: an id is not less than num_segments={size}.")
     kind = count_dtype(out_type, ids._spec.dtype, "segment_ids_to_row_splits")
     return RowPartition.from_lengths(counts, kind).row_splits
 
@@ -225,7 +224,7 @@ def segment_ids_to_row_splits(
 def stack_dynamic_partitions(
     data: Any, partitions: Any, num_partitions: Any, name: str | None = None
 ) -> RaggedTensor:
-    """The rows of `data` sorted into partitions.
+    """Groups the rows of `data` by partition.
 
     >>> tf.ragged.stack_dynamic_partitions([1, 2, 3], [1, 0, 1], 3)
     <tf.RaggedTensor [[2], [1, 3], []]>
@@ -246,26 +245,22 @@ def stack_dynamic_partitions(
 
 
 def cross(inputs: Sequence[Any], name: str | None = None) -> RaggedTensor:
-    """All ways to take one string from each of several tensors, row by row.
+    """Computes the Cartesian product of each row's values and joins them to strings.
 
     >>> tf.ragged.cross([tf.ragged.constant([["a"], ["b", "c"]]), tf.constant([["x"], ["y"]])])
     <tf.RaggedTensor [[b'a_X_x'], [b'b_X_y', b'c_X_y']]>
     """
-    return _crossed(inputs, string_joiner(None), np.dtype(object), "cross")
+    return _cross(inputs, string_joiner(None), np.dtype(object), "cross")
 
 
 def cross_hashed(
     inputs: Sequence[Any], num_buckets: Any = 0, hash_key: Any = None, name: str | None = None
 ) -> RaggedTensor:
-    """A number for each way to take one value from each of several tensors, row by row."""
-    return _crossed(
-        inputs, hash_combiner(num_buckets, hash_key), np.dtype(np.int64), "cross_hashed"
-    )
+    """Computes the Cartesian product of each row's values and hashes it to `num_buckets`."""
+    return _cross(inputs, hash_combiner(num_buckets, hash_key), np.dtype(np.int64), "cross_hashed")
 
 
-def _crossed(
-    inputs: Sequence[Any], combine: Callable, dtype: np.dtype, op_name: str
-) -> RaggedTensor:
+def _cross(inputs: Sequence[Any], combine: Callable, dtype: np.dtype, op_name: str) -> RaggedTensor:
     tables = [
         x.to_list() if isinstance(x, RaggedTensor) else values_by_row(x, op_name) for x in inputs
     ]

@@ -20,14 +20,14 @@ def _get_item(self: RaggedTensor, key: Any) -> Any:
 
 
 def _checked(key: Any) -> Any:
-    """One part of an index, its integers taken out of tensors."""
+    """Validates one part of an index and converts tensors to integers."""
     if key is None or key is Ellipsis:
         return key
     if isinstance(key, slice):
         return slice(*(k if k is None else _checked(k) for k in (key.start, key.stop, key.step)))
-    held = tensor_or_variable(key)
-    whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-    if whole or (held is not None and held.dtype.is_integer and not held.ndim):
+    tensor = tensor_or_variable(key)
+    is_int = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+    if is_int or (tensor is not None and tensor.dtype.is_integer and not tensor.ndim):
         return int(key)
     raise TypeError(
         "A RaggedTensor is indexed with integers, slices, ... and tf.newaxis. Received: "
@@ -36,18 +36,18 @@ def _checked(key: Any) -> Any:
 
 
 def _expand_ellipsis(keys: list, rank: int) -> list:
-    """The keys with slices in place of the ellipsis."""
-    given = sum(k is not None and k is not Ellipsis for k in keys)
-    if given > rank or keys.count(Ellipsis) > 1:
-        raise invalid(f"Too many indices for a RaggedTensor of {rank} axes: {given}.")
+    """Replaces the ellipsis by slices."""
+    count = sum(k is not None and k is not Ellipsis for k in keys)
+    if count > rank or keys.count(Ellipsis) > 1:
+        raise invalid(f"Too many indices for a RaggedTensor of {rank} axes: {count}.")
     if Ellipsis not in keys:
         return keys
-    at = keys.index(Ellipsis)
-    return [*keys[:at], *[slice(None)] * (rank - given), *keys[at + 1 :]]
+    i = keys.index(Ellipsis)
+    return [*keys[:i], *[slice(None)] * (rank - count), *keys[i + 1 :]]
 
 
 def _outer(x: Any, keys: list) -> Any:
-    """`x[keys]`, the first of them for the first axis."""
+    """Computes `x[keys]`."""
     if not isinstance(x, RaggedTensor):
         return x[tuple(keys)] if keys else x
     if not keys:
@@ -60,7 +60,7 @@ def _outer(x: Any, keys: list) -> Any:
         return _inner(x if key == slice(None) else take_rows(x, rows, uniform=True), rest)
     nrows = x._partition.nrows
     if not -nrows <= key < nrows:
-        # Past the end it is Python's class, by which `for` knows where to stop.
+        # A `for` loop stops at an IndexError.
         raise (invalid if key < 0 else IndexError)(
             f"Row {key} is out of bounds: the RaggedTensor has {nrows} rows."
         )
@@ -71,7 +71,7 @@ def _outer(x: Any, keys: list) -> Any:
 
 
 def _inner(x: Any, keys: list) -> Any:
-    """`x[:, keys]`: the keys apply within rows."""
+    """Computes `x[:, keys]`: the keys apply within rows."""
     if not keys:
         return x
     if not isinstance(x, RaggedTensor):
@@ -80,7 +80,7 @@ def _inner(x: Any, keys: list) -> Any:
     if key is None:
         return expand_dims(_inner(x, rest), 1)
     if isinstance(key, slice):
-        x = x if key == slice(None) else _cut(x, key)
+        x = x if key == slice(None) else _slice_rows(x, key)
         return x.with_values(_inner(x.values, rest))
     length = x._partition.uniform_row_length
     if length is None:
@@ -90,8 +90,8 @@ def _inner(x: Any, keys: list) -> Any:
     return _inner(take_rows(x.values, x._partition.starts + key % length, uniform=True), rest)
 
 
-def _cut(x: RaggedTensor, key: slice) -> RaggedTensor:
-    """Each row sliced by itself."""
+def _slice_rows(x: RaggedTensor, key: slice) -> RaggedTensor:
+    """Slices each row."""
     part = x._partition
     lengths, which = np.unique(part.lengths, return_inverse=True)
     pieces = [range(n)[key] for n in lengths.tolist()]

@@ -1,4 +1,4 @@
-"""What operations do with ragged tensors: all that is known of them stands in this table."""
+"""Implementations of public functions and operators for ragged tensors, in one table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from retrograde.values.shapes import normalize_axis
 
 
 def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
-    """`function` of the elements; dense arguments are broadcast to the ragged one."""
+    """Applies `function` elementwise; dense arguments are broadcast to the ragged one."""
     model = _model(args, kwargs)
     flat = [align_to_flat_values(model, x) for x in args]
     named = {name: align_to_flat_values(model, x) for name, x in kwargs.items() if name != "name"}
@@ -36,17 +36,17 @@ def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
 
 
 def map_flat(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
-    """`function` of the flat values, its other arguments as they are."""
+    """Applies `function` to the flat values; other arguments are passed unchanged."""
     model = _model(args, kwargs)
     args, kwargs = map_instances(RaggedTensor, lambda x: _align_ragged(model, x), args, kwargs)
     return model.with_flat_values(function(*args, **kwargs))
 
 
 def _model(args: tuple, kwargs: dict) -> RaggedTensor:
-    """The argument that is ragged along most axes: the result will be like it."""
+    """Returns the argument with the most ragged axes; the result has its row partitions."""
     found = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
     if not found:
-        raise TypeError("Expected a tf.RaggedTensor by itself. Received: one inside a list.")
+        raise TypeError("Expected a tf.RaggedTensor. Received: a list with a RaggedTensor.")
     return max(found, key=lambda x: x.ragged_rank)
 
 
@@ -56,7 +56,8 @@ def _primitive(primitive: Primitive, *args: Any) -> RaggedTensor:
 
 
 def align_to_flat_values(model: RaggedTensor, x: Any) -> Any:
-    """The elements of `x` that belong to the flat values of `model`."""
+    """Broadcasts `x` to `model` and returns its elements aligned with the flat values of "
+    "`model`."""
     if isinstance(x, RaggedTensor):
         return _align_ragged(model, x)
     listed = isinstance(x, (list, tuple, range))
@@ -68,15 +69,16 @@ def align_to_flat_values(model: RaggedTensor, x: Any) -> Any:
 
 
 def _align_ragged(model: RaggedTensor, x: RaggedTensor) -> Tensor:
-    """The flat values of `x`, repeated along ragged axes of `model` where `x` has size 1."""
+    """Returns the flat values of `x`, repeated along ragged axes of `model` where `x` has size "
+    "1."""
     shared, missing = x._partitions, model.ragged_rank - x.ragged_rank
     fits = rows.rank_of(x) == rows.rank_of(model) and all(
         a.equals(b) for a, b in zip(shared, model._partitions, strict=False)
     )
     if not fits or any(n != 1 for n in x.flat_values.shape[1 : 1 + missing]):
         raise invalid(
-            f"Two RaggedTensors of shapes {model.shape} and {x.shape} do not go together. Expected "
-            "rows of the same lengths."
+            f"Two RaggedTensors of shapes {model.shape} and {x.shape} cannot be broadcast. "
+            "Expected equal row lengths."
         )
     if not missing:
         return x.flat_values
@@ -89,7 +91,7 @@ def _align_ragged(model: RaggedTensor, x: RaggedTensor) -> Tensor:
 
 
 def _gather_broadcast(model: RaggedTensor, x: Tensor, inner: int) -> Tensor:
-    """Rows of a dense tensor, repeated for each flat value as its axes of size 1 are."""
+    """Gathers for each flat value the element of a dense tensor that is broadcast to it."""
     outer = x.ndim - inner
     if outer > model.ragged_rank + 1:
         raise _not_broadcast(model, x)
@@ -120,7 +122,7 @@ def _where(function: Callable, condition: Any, x: Any = None, y: Any = None, nam
 
 
 def _through_dense(function: Callable, x: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
-    """`function` of the tensor filled up with zeros, as far as that is ragged again."""
+    """Applies `function` to the tensor padded with zeros and removes the padding of the result."""
     y = function(x.to_tensor(), *args, **kwargs)
     return x.with_flat_values(indexing.gather_nd(y, Tensor(x._coordinates()), batch_dims=0))
 
@@ -129,15 +131,15 @@ def _tile(_: Any, input: RaggedTensor, multiples: Any, name: Any = None) -> Ragg
     times = integers(multiples, "tile: multiples")
     if len(times) != rows.rank_of(input) or min(times) < 0:
         raise invalid(
-            f"tile: expected {rows.rank_of(input)} numbers that are not negative, one for each "
-            f"axis. Received: {shown(list(times))}."
+            f"tile: expected {rows.rank_of(input)} nonnegative integers, one for each axis. "
+            f"Received: {shown(list(times))}."
         )
     return rows.tile(input, times)
 
 
 def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) -> Any:
     if axis is None:
-        raise ValueError("squeeze: name the axes of a RaggedTensor that are to go.")
+        raise ValueError("squeeze: axis is required for a RaggedTensor.")
     rank = rows.rank_of(input)
     axes = {normalize_axis(a, rank, "squeeze", ValueError) for a in integers(axis, "squeeze: axis")}
     y: Any = input
@@ -150,7 +152,7 @@ def _split(_: Any, value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, 
            name: Any = None) -> list:  # fmt: skip
     if normalize_axis(as_int(axis, "split: axis"), rows.rank_of(value), "split", ValueError):
         raise ValueError(
-            f"split: a RaggedTensor is split along axis 0. Received: axis={as_text(axis)}."
+            f"split: a RaggedTensor can be split only along axis 0. Received: axis={as_text(axis)}."
         )
     count = value._partition.nrows
     sizes = integers(num_or_size_splits, "split")
@@ -174,23 +176,24 @@ def _dynamic_partition(_: Any, data: RaggedTensor, partitions: Any, num_partitio
 
 
 def _gather_nd(_: Any, params: RaggedTensor, indices: Any, batch_dims: int = 0, name: Any = None):
-    places = integer_array(indices, "gather_nd: indices")
-    if batch_dims or places.ndim != 2 or not 0 < places.shape[1] <= params.ragged_rank + 1:
+    index_array = integer_array(indices, "gather_nd: indices")
+    columns = index_array.shape[-1] if index_array.ndim == 2 else 0
+    if batch_dims or not 0 < columns <= params.ragged_rank + 1:
         raise ValueError(
-            "gather_nd: from a RaggedTensor with a list of places, each an index into its first "
-            f"axes. Received: shape {places.shape}, batch_dims={batch_dims}."
+            "gather_nd: a RaggedTensor requires a matrix of indices into its first axes, and "
+            f"batch_dims=0. Received: shape {index_array.shape}, batch_dims={batch_dims}."
         )
-    found, rest = places[:, 0], params
-    for column in places[:, 1:].T:
+    found, rest = index_array[:, 0], params
+    for column in index_array[:, 1:].T:
         part = rest._partition
-        _check_places(found, part.nrows)
-        _check_places(column, part.lengths[found])
+        _check_bounds(found, part.nrows)
+        _check_bounds(column, part.lengths[found])
         found, rest = part.starts[found] + column, rest.values
-    _check_places(found, rows.row_count(rest))
+    _check_bounds(found, rows.row_count(rest))
     return rows.take_rows(rest, found)
 
 
-def _check_places(found: np.ndarray, limit: Any) -> None:
+def _check_bounds(found: np.ndarray, limit: Any) -> None:
     wrong = (found < 0) | (found >= limit)
     if wrong.any():
         raise invalid(f"gather_nd: index {found[wrong][0]} is out of bounds.")
@@ -216,7 +219,7 @@ def _as_sparse(function: Callable, *args: Any, **kwargs: Any) -> Any:
 def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterations: Any = None,
             back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
             name: Any = None, fn_output_signature: Any = None) -> Any:  # fmt: skip
-    """Row by row; results that a RaggedTensorSpec describes become the rows of a ragged one."""
+    """Maps row by row; results with a RaggedTensorSpec become the rows of a RaggedTensor."""
     leaves, pack = nest.flatten_with_pack(elems)
     columns = zip(*map(rows.unstack_rows, leaves), strict=True)
     results = [nest.flatten(fn(pack(list(row)))) for row in columns]
@@ -228,8 +231,8 @@ def _map_fn(_: Any, fn: Callable, elems: Any, dtype: Any = None, parallel_iterat
             y = rows.stack(rows.as_tensors(column), 0)
             if not isinstance(y, RaggedTensor):
                 raise ValueError(
-                    "map_fn: expected rows of a RaggedTensor from `fn`. Received: scalars. Say "
-                    "what it returns by `fn_output_signature`."
+                    "map_fn: expected `fn` to return rows of a RaggedTensor. Received: scalars. "
+                    "Pass the dtype of its results as `fn_output_signature`."
                 )
             stacked.append(y.with_row_splits_dtype(dtypes.int64))
         else:
@@ -259,7 +262,7 @@ def _gather(_: Any, params: Any, indices: Any, validate_indices: Any = None, axi
 
 
 def _lookup(function: Callable, params: Any, ids: RaggedTensor, **kwargs: Any) -> RaggedTensor:
-    if not isinstance(ids, RaggedTensor):  # it is among `params`, or in a list
+    if not isinstance(ids, RaggedTensor):  # the RaggedTensor is in `params` or in a list
         raise NotOneTensor(
             next(x for x in nest.leaves([params, ids]) if isinstance(x, RaggedTensor))
         )
@@ -267,8 +270,8 @@ def _lookup(function: Callable, params: Any, ids: RaggedTensor, **kwargs: Any) -
 
 
 def _expand_dims(_: Any, input: RaggedTensor, axis: Any, name: Any = None) -> RaggedTensor:
-    place, rank = as_int(axis, "expand_dims: axis"), input.shape.rank + 1
-    return rows.expand_dims(input, normalize_axis(place, rank, "expand_dims", ValueError))
+    position, rank = as_int(axis, "expand_dims: axis"), input.shape.rank + 1
+    return rows.expand_dims(input, normalize_axis(position, rank, "expand_dims", ValueError))
 
 
 def _reverse(_: Any, tensor: RaggedTensor, axis: Any, name: Any = None) -> RaggedTensor:

@@ -1,4 +1,4 @@
-"""RowPartition: how values that lie one behind the other are cut into rows."""
+"""RowPartition: the partition of a sequence of values into rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALLOWED = frozenset({np.dtype(np.int32), _INT64})
 
 
 def as_int_vector(value: Any, op_name: str) -> Tensor:
-    """`value` as a tensor of int32 or int64 along one axis; of Python's integers, int64."""
+    """Converts `value` to a vector of int32 or int64; Python integers become int64."""
     fixed = tensor_or_variable(value) is not None or getattr(value, "dtype", None) in _ALLOWED
     tensor = as_tensor(value, hint=None if fixed else _INT64)
     if not tensor._spec.size and tensor._spec.dtype not in _ALLOWED:
@@ -34,9 +34,10 @@ def as_int_vector(value: Any, op_name: str) -> Tensor:
 
 
 class RowPartition:
-    """Row `i` begins at `row_splits[i]` and ends where the next one begins.
+    """Partition into rows: row `i` is `values[row_splits[i] : row_splits[i + 1]]`.
 
-    The integers decide about shapes, so they leave for Python, which recorders hear.
+    The splits determine shapes, so reading them converts a tensor to NumPy, which recorders
+    observe.
     """
 
     __slots__ = ("_splits", "_uniform")
@@ -47,12 +48,12 @@ class RowPartition:
 
     @property
     def row_splits(self) -> Tensor:
-        """Where rows begin, and where the last one ends."""
+        """The start of each row, and the end of the last one."""
         return self._splits
 
     @property
     def uniform_row_length(self) -> int | None:
-        """The length of all rows, if it is one by construction."""
+        """The length of all rows if it is uniform by construction, otherwise `None`."""
         return self._uniform
 
     @property
@@ -72,12 +73,12 @@ class RowPartition:
 
     @property
     def starts(self) -> np.ndarray:
-        """Where each row begins."""
+        """The start of each row."""
         return self.splits[:-1]
 
     @property
     def limits(self) -> np.ndarray:
-        """Where each row ends."""
+        """The end of each row."""
         return self.splits[1:]
 
     @property
@@ -92,20 +93,20 @@ class RowPartition:
 
     @property
     def positions(self) -> np.ndarray:
-        """The place of each value in its row."""
+        """The position of each value in its row."""
         return np.arange(self.splits[-1]) - np.repeat(self.starts, self.lengths)
 
     def with_dtype(self, dtype: np.dtype) -> RowPartition:
-        """The same with int32 or int64 inside."""
+        """Returns the partition with row splits of int32 or int64."""
         return RowPartition(to_dtype(self._splits, dtype), self._uniform)
 
     def equals(self, other: RowPartition) -> bool:
-        """Whether both cut in the same places."""
+        """Returns whether both partitions have equal row splits."""
         return self._splits is other._splits or np.array_equal(self.splits, other.splits)
 
     @classmethod
     def from_lengths(cls, lengths: Any, dtype: np.dtype = _INT64) -> RowPartition:
-        """Rows of these lengths."""
+        """Creates a partition into rows of these lengths."""
         splits = np.zeros(len(lengths) + 1, dtype)
         np.cumsum(lengths, out=splits[1:])
         return cls(Tensor(splits))
@@ -114,10 +115,11 @@ class RowPartition:
     def uniform(
         cls, length: int, nvals: int, nrows: int | None, dtype: np.dtype = _INT64
     ) -> RowPartition:
-        """Rows of one length; `nrows` has to be given if that is 0."""
+        """Creates a partition into rows of equal length; a length of 0 requires `nrows`."""
         if length < 0 or (length == 0 and nrows is None and nvals):
             raise ValueError(
-                f"from_uniform_row_length: {nvals} values do not make rows of length {length}."
+                f"from_uniform_row_length: {nvals} values cannot be partitioned into rows of "
+                f"length {length}."
             )
         rows = (nvals // length if length else 0) if nrows is None else nrows
         if rows * length != nvals:
@@ -129,18 +131,17 @@ class RowPartition:
         return cls(Tensor((starts * length).astype(dtype)), length)
 
 
-# The ways in which users give partitions. All are checked against the number of values, unless
-# `validate` is false.
+# Partitions from the arguments of users, checked against the number of values if `validate`.
 
 
 def from_row_splits(row_splits: Any, nvals: int, validate: bool) -> RowPartition:
     tensor = as_int_vector(row_splits, "row_splits")
     if not tensor._spec.size:
-        raise ValueError("row_splits may not be empty: they hold 0 if there are no rows.")
+        raise ValueError("row_splits must not be empty: for no rows, pass [0].")
     splits = np.asarray(tensor)
     if validate and (splits[0] or (np.diff(splits) < 0).any() or splits[-1] != nvals):
         raise invalid(
-            f"row_splits must begin with 0, not decrease, and end with the number of values, "
+            f"row_splits must start with 0, be sorted, and end with the number of values, "
             f"{nvals}. Received: {_brief(splits)}."
         )
     return RowPartition(tensor)
@@ -150,7 +151,7 @@ def from_row_lengths(row_lengths: Any, nvals: int, validate: bool) -> RowPartiti
     lengths = np.asarray(as_int_vector(row_lengths, "row_lengths"))
     if validate and ((lengths < 0).any() or lengths.sum() != nvals):
         raise invalid(
-            "row_lengths must not be negative, and add up to the number of values, "
+            "row_lengths must be nonnegative and sum to the number of values, "
             f"{nvals}. Received: {_brief(lengths)}."
         )
     return RowPartition.from_lengths(lengths, lengths.dtype)
@@ -180,7 +181,7 @@ def from_value_rowids(value_rowids: Any, nrows: Any, nvals: int, validate: bool)
         )
     if validate and (len(rowids) != nvals or (rowids < 0).any() or (np.diff(rowids) < 0).any()):
         raise invalid(
-            f"value_rowids must not be negative nor decrease, one for each of {nvals} "
+            f"value_rowids must be nonnegative and sorted, one for each of {nvals} "
             f"values. Received: {_brief(rowids)}."
         )
     return RowPartition.from_lengths(np.bincount(rowids, minlength=count), rowids.dtype)
@@ -191,8 +192,8 @@ def _brief(array: np.ndarray) -> str:
 
 
 def split_dtype(dtype: Any) -> np.dtype:
-    """The dtype that `row_splits_dtype` names: int32 or int64."""
+    """Returns the dtype of row splits as a NumPy dtype: int32 or int64."""
     found = dtypes.as_dtype(dtype).numpy_dtype
     if found not in _ALLOWED:
-        raise ValueError(f"Row splits are int32 or int64. Received: {shown(dtype)}.")
+        raise ValueError(f"row_splits_dtype must be int32 or int64. Received: {shown(dtype)}.")
     return found

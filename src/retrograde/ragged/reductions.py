@@ -1,4 +1,4 @@
-"""Reductions of ragged tensors, one axis after the other."""
+"""Reductions of ragged tensors, one axis at a time."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, as_text
 from retrograde.values.errors import allocate
 
-# `combine(values, ids, count)` makes `count` rows of the rows of a tensor, `ids` saying which of
-# them each goes to.
+# `combine(values, ids, count)` reduces the rows of a tensor to `count` rows; `ids` has the output
+# row of each input row.
 
 
 def _any(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
-    hits = cast_discrete(values, dtype=np.dtype(np.int32))
-    return math.unsorted_segment_sum(hits, ids, count) > 0
+    ones = cast_discrete(values, dtype=np.dtype(np.int32))
+    return math.unsorted_segment_sum(ones, ids, count) > 0
 
 
 def _all(values: Tensor, ids: np.ndarray, count: int) -> Tensor:
@@ -48,7 +48,7 @@ _COMBINE = {
 
 
 def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> Any:
-    """A reduction over one axis, several, or `None` for all."""
+    """Reduces over one axis, several, or with `None` over all."""
     axes = _axes(axis, rank_of(x))
     if primitive.name == "mean":
         return _mean(x, axes, keepdims)
@@ -60,7 +60,7 @@ def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> A
         return reshape(y, shape=(1,) * len(axes)) if keepdims else y
     y: Any = x
     for a in reversed(axes):
-        y = _along(primitive, y, a)
+        y = _reduce_axis(primitive, y, a)
     if keepdims:
         for a in axes:
             y = expand_dims(y, a)
@@ -68,19 +68,19 @@ def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> A
 
 
 def _axes(axis: Any, rank: int) -> list[int]:
-    given = range(rank) if axis is None else integer_array(axis, "axis").reshape(-1).tolist()
-    for a in given:
+    axes = range(rank) if axis is None else integer_array(axis, "axis").reshape(-1).tolist()
+    for a in axes:
         if not -rank <= a < rank:
             raise ValueError(f"axis={a} is out of bounds: expected -{rank} <= axis < {rank}.")
-    return sorted({a % rank for a in given})
+    return sorted({a % rank for a in axes})
 
 
-def _along(primitive: Primitive, x: Any, axis: int) -> Any:
+def _reduce_axis(primitive: Primitive, x: Any, axis: int) -> Any:
     if not isinstance(x, RaggedTensor):
         return primitive(x, axis=(axis,), keepdims=False)
     part = x._partition
     if axis > 1:
-        return x.with_values(_along(primitive, x.values, axis - 1))
+        return x.with_values(_reduce_axis(primitive, x.values, axis - 1))
     combine = _COMBINE[primitive.name]
     if axis == 1:
         return combine_rows(combine, x.values, part.rowids, part.nrows)
@@ -88,15 +88,15 @@ def _along(primitive: Primitive, x: Any, axis: int) -> Any:
 
 
 def combine_rows(combine: Callable, values: Any, ids: np.ndarray, count: int) -> Any:
-    """The same for rows that are ragged: what is at the same place of two rows meets."""
+    """Applies `combine` also to ragged rows, combining the elements at equal positions."""
     if not isinstance(values, RaggedTensor):
         return combine(values, ids, count)
     part = values._partition
     lengths = allocate("a reduction", np.zeros, count, part.dtype)
     np.maximum.at(lengths, ids, part.lengths)
     rows = RowPartition.from_lengths(lengths, part.dtype)
-    places = rows.starts[ids][part.rowids] + part.positions
-    inner = combine_rows(combine, values.values, places, int(rows.splits[-1]))
+    inner_ids = rows.starts[ids][part.rowids] + part.positions
+    inner = combine_rows(combine, values.values, inner_ids, int(rows.splits[-1]))
     return RaggedTensor(inner, rows, internal=True)
 
 
@@ -107,20 +107,20 @@ def _mean(x: RaggedTensor, axes: list[int], keepdims: Any) -> Any:
 
 
 def _logsumexp(x: RaggedTensor, axes: list[int], keepdims: Any) -> Any:
-    """Taken below the largest element of all, which is enough to keep it finite."""
+    """Computes logsumexp, subtracting the global maximum so that nothing overflows."""
     flat = x.flat_values
-    top = stop_gradient(reduction.max(flat, axis=tuple(range(flat.ndim)), keepdims=False))
-    top = ar.mask(top, ar.is_finite(top))
-    total = reduce(reduction.sum, x.with_flat_values(exp(flat - top)), axes, keepdims)
+    largest = stop_gradient(reduction.max(flat, axis=tuple(range(flat.ndim)), keepdims=False))
+    largest = ar.mask(largest, ar.is_finite(largest))
+    total = reduce(reduction.sum, x.with_flat_values(exp(flat - largest)), axes, keepdims)
     if isinstance(total, RaggedTensor):
-        return total.with_flat_values(log(total.flat_values) + top)
-    return log(total) + top
+        return total.with_flat_values(log(total.flat_values) + largest)
+    return log(total) + largest
 
 
 def reduce_variance(
     _: Any, input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: Any = None
 ) -> Any:
-    """The mean square less the square of the mean, as TensorFlow computes it here."""
+    """Computes the variance as mean square minus squared mean, as TensorFlow does here."""
     if input_tensor.flat_values._spec.dtype not in dtypes.INEXACT:
         input_tensor = input_tensor.with_flat_values(
             to_dtype(input_tensor.flat_values, np.dtype(np.float64))
@@ -131,21 +131,21 @@ def reduce_variance(
 
 
 def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) -> RaggedTensor:
-    """The softmax within each of the innermost rows."""
+    """Computes the softmax within each innermost row."""
     rank = rank_of(logits)
     last = -1 if axis is None else as_int(axis, "softmax: axis")
     if last % rank != rank - 1:
         raise ValueError(
-            f"softmax: of a RaggedTensor only along its last axis. Received: axis={as_text(axis)}."
+            f"softmax: a RaggedTensor supports only the last axis. Received: axis={as_text(axis)}."
         )
     if logits.ragged_rank < rank - 1:
         return logits.with_flat_values(math.softmax(logits.flat_values))
     part, dtype = logits._partitions[-1], logits.flat_values._spec.dtype
-    # Half precision is rounded once, at the end.
+    # Half precision is computed in float32 and rounded once, at the end.
     x = to_dtype(logits.flat_values, wide(dtype))
     ids = part.rowids
-    top = stop_gradient(_COMBINE["max"](x, ids, part.nrows))
-    e = exp(x - indexing.gather(top, Tensor(ids), axis=0))
+    largest = stop_gradient(_COMBINE["max"](x, ids, part.nrows))
+    e = exp(x - indexing.gather(largest, Tensor(ids), axis=0))
     total = math.unsorted_segment_sum(e, ids, part.nrows)
     y = e / indexing.gather(total, Tensor(ids), axis=0)
     return logits.with_flat_values(to_dtype(y, dtype))

@@ -1,4 +1,4 @@
-"""Rows of ragged tensors: picked, joined, cut, and put under another axis."""
+"""Row operations of ragged tensors: gather, concat, stack, split, reverse, tile and others."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from retrograde.values.shapes import normalize_axis
 
 
 def rank_of(x: Any) -> int:
-    """The number of axes of a ragged or dense tensor."""
+    """Returns the number of axes of a ragged or dense tensor."""
     return x.shape.rank
 
 
 def row_count(x: Any) -> int:
-    """The number of its rows."""
+    """Returns the number of rows of a ragged or dense tensor."""
     return x._partition.nrows if isinstance(x, RaggedTensor) else x.shape[0]
 
 
 def take_rows(x: Any, rows: np.ndarray, uniform: bool = False) -> Any:
-    """Rows of `x` by their numbers; with `uniform`, axes of one length by construction stay so."""
+    """Gathers rows of `x`; with `uniform`, uniform row lengths are preserved."""
     if not isinstance(x, RaggedTensor):
         return indexing.gather(x, Tensor(rows), axis=0)
     part = x._partition
@@ -49,15 +49,15 @@ def take_rows(x: Any, rows: np.ndarray, uniform: bool = False) -> Any:
 
 
 def concatenated_ranges(starts: np.ndarray, lengths: np.ndarray, step: Any = 1) -> np.ndarray:
-    """For each start, as many numbers from there on as its length says, all in a row."""
+    """Concatenates the ranges that begin at `starts` and have `lengths` elements."""
     ends = np.cumsum(lengths)
     count = ends[-1] if len(ends) else 0
-    within = allocate("spans", np.arange, count) - np.repeat(ends - lengths, lengths)
+    within = allocate("a range", np.arange, count) - np.repeat(ends - lengths, lengths)
     return np.repeat(starts, lengths) + within * step
 
 
 def expand_dims(x: Any, axis: int) -> Any:
-    """`x` with an axis of size 1 put in before `axis`, which counts from the front."""
+    """Inserts an axis of size 1 before `axis`, which must not be negative."""
     if not isinstance(x, RaggedTensor):
         return dense.expand_dims(x, axis)
     nrows = x._partition.nrows
@@ -70,7 +70,7 @@ def expand_dims(x: Any, axis: int) -> Any:
 
 
 def as_ragged(x: Any, ragged_rank: int) -> RaggedTensor:
-    """`x` with at least so many ragged axes."""
+    """Converts `x` to a RaggedTensor with at least `ragged_rank` ragged axes."""
     if not isinstance(x, RaggedTensor):
         return RaggedTensor.from_tensor(as_tensor(x), ragged_rank=ragged_rank)
     missing = ragged_rank - x.ragged_rank
@@ -81,7 +81,7 @@ def as_ragged(x: Any, ragged_rank: int) -> RaggedTensor:
 
 
 def concat(values: Sequence[Any], axis: int) -> Any:
-    """Ragged tensors, and dense ones beside them, joined along `axis`."""
+    """Concatenates ragged and dense tensors along `axis`."""
     ranks = {rank_of(v) for v in values}
     if len(ranks) > 1:
         raise ValueError(
@@ -105,10 +105,10 @@ def _concat(xs: list, axis: int) -> Any:
             raise invalid("concat: the tensors have rows of different lengths.")
         return xs[0].with_values(_concat([x.values for x in xs], axis - 1))
     count = xs[0]._partition.nrows
-    below = _concat(xs, 0)  # row i of all of them is at i, i + count, i + 2 * count, …
+    stacked = _concat(xs, 0)  # row i of the inputs is at i, i + count, i + 2 * count, …
     order = np.arange(count * len(xs)).reshape(len(xs), count).T.ravel()
     lengths = np.sum([x._partition.lengths for x in xs], axis=0)
-    merged = take_rows(below, order).values
+    merged = take_rows(stacked, order).values
     part = RowPartition.from_lengths(lengths, xs[0]._partition.dtype)
     return RaggedTensor(merged, part, internal=True)
 
@@ -116,11 +116,11 @@ def _concat(xs: list, axis: int) -> Any:
 def _check_rows(xs: list, op_name: str) -> None:
     counts = [x._partition.nrows for x in xs]
     if len(set(counts)) > 1:
-        raise invalid(f"{op_name}: the tensors have {counts} rows. Expected as many.")
+        raise invalid(f"{op_name}: the tensors have {counts} rows. Expected equal numbers.")
 
 
 def stack(values: Sequence[Any], axis: int) -> Any:
-    """Tensors, ragged or not, as the rows of a new axis."""
+    """Stacks ragged or dense tensors along a new axis."""
     ranks = {rank_of(v) for v in values}
     if len(ranks) > 1:
         raise ValueError(
@@ -144,7 +144,7 @@ def _stack_dense(values: Sequence[Any], axis: int) -> Any:
 
 
 def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
-    """Rows of `params` at `indices`, either of which is ragged."""
+    """Gathers rows of `params` at `indices`; at least one of them is ragged."""
     if isinstance(indices, RaggedTensor):
         if batch_dims == 1:
             return _gather_within(params, indices)
@@ -153,18 +153,18 @@ def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
         return dense_gather(params, indices, axis=axis, batch_dims=batch_dims)
     if axis not in (None, 0, batch_dims) or batch_dims:
         raise ValueError(
-            f"gather: from a RaggedTensor only rows can be picked. Received: axis={as_text(axis)}, "
-            f"batch_dims={as_text(batch_dims)}."
+            "gather: only rows can be gathered from a RaggedTensor. Received: "
+            f"axis={as_text(axis)}, batch_dims={as_text(batch_dims)}."
         )
-    places = np.asarray(indices_from(indices, "gather"))
+    index_array = np.asarray(indices_from(indices, "gather"))
     count = params._partition.nrows
-    wrong = (places < 0) | (places >= count)
+    wrong = (index_array < 0) | (index_array >= count)
     if wrong.any():
-        raise invalid(f"gather: index {places[wrong][0]} is not in [0, {count}).")
-    if not places.ndim:
-        return params[int(places)]
-    rows = take_rows(params, places.ravel())
-    for size in reversed(places.shape[1:]):
+        raise invalid(f"gather: index {index_array[wrong][0]} is not in [0, {count}).")
+    if not index_array.ndim:
+        return params[int(index_array)]
+    rows = take_rows(params, index_array.ravel())
+    for size in reversed(index_array.shape[1:]):
         lengths = np.full(rows._partition.nrows // size if size else 0, size)
         part = RowPartition.from_lengths(lengths, params._partition.dtype)
         rows = RaggedTensor(rows, part, internal=True)
@@ -172,7 +172,7 @@ def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
 
 
 def _gather_within(params: Any, indices: RaggedTensor) -> RaggedTensor:
-    """From row i of `params` the elements that row i of `indices` names."""
+    """Gathers from row i of `params` the elements at row i of `indices`."""
     params = as_ragged(params, 1)
     _check_rows([params, indices], "gather")
     part, rows = params._partition, indices._coordinates()[:, 0]
@@ -184,7 +184,7 @@ def _gather_within(params: Any, indices: RaggedTensor) -> RaggedTensor:
 
 
 def reverse(x: Any, axes: set[int]) -> Any:
-    """The order of elements along `axes` turned round."""
+    """Reverses the elements along `axes`."""
     if not isinstance(x, RaggedTensor):
         return dense.reverse(x, sorted(axes)) if axes else x
     part = x._partition
@@ -198,7 +198,7 @@ def reverse(x: Any, axes: set[int]) -> Any:
 
 
 def boolean_mask(data: Any, mask: Any) -> Any:
-    """What `mask` marks: whole rows if it has one axis, else elements within their rows."""
+    """Keeps the rows (or with a mask of higher rank, the elements) for which `mask` is true."""
     if isinstance(mask, RaggedTensor) or mask.ndim > 1:
         data, mask = as_ragged(data, 1), as_ragged(mask, 1)
         if not data._partition.equals(mask._partition):
@@ -219,14 +219,14 @@ def boolean_mask(data: Any, mask: Any) -> Any:
     size = row_count(data)
     if marked.dtype != bool or marked.shape != (size,):
         raise ValueError(
-            f"boolean_mask: expected {size} truth values. Received: dtype {marked.dtype}, shape "
+            f"boolean_mask: expected {size} booleans. Received: dtype {marked.dtype}, shape "
             f"{marked.shape}."
         )
     return take_rows(data, np.flatnonzero(marked))
 
 
 def as_tensors(values: Any) -> list:
-    """The elements of a list as tensors, those that are ragged left as they are."""
+    """Converts the elements of a list to tensors, except for RaggedTensors."""
     hint = next(
         (v.flat_values if isinstance(v, RaggedTensor) else tensor_or_variable(v) for v in values),
         None,
@@ -236,7 +236,7 @@ def as_tensors(values: Any) -> list:
 
 
 def unstack_rows(x: Any) -> list:
-    """The rows of a ragged or dense tensor, taken apart at once."""
+    """Returns the rows of a ragged or dense tensor."""
     if not isinstance(x, RaggedTensor):
         return list(unstack(as_tensor(x), axis=0))
     part = x._partition
@@ -246,7 +246,7 @@ def unstack_rows(x: Any) -> list:
 
 
 def tile(x: RaggedTensor, multiples: Sequence[int]) -> RaggedTensor:
-    """`x` repeated along each axis."""
+    """Repeats `x` along each axis."""
     for axis, times in enumerate(multiples):
         if times == 0:
             x = x[(*[slice(None)] * axis, slice(0))]
@@ -256,7 +256,7 @@ def tile(x: RaggedTensor, multiples: Sequence[int]) -> RaggedTensor:
 
 
 def squeeze(x: Any, axis: int) -> Any:
-    """`x` without `axis`, which has size 1."""
+    """Removes `axis`, which must have size 1."""
     if not isinstance(x, RaggedTensor):
         return dense.squeeze(x, axis)
     if axis > 1:
@@ -270,7 +270,7 @@ def squeeze(x: Any, axis: int) -> Any:
 
 
 def split_rows(x: RaggedTensor, sizes: Sequence[int]) -> list[RaggedTensor]:
-    """Parts of so many rows each."""
+    """Splits `x` into parts with these numbers of rows."""
     ends = np.cumsum([0, *sizes])
     if ends[-1] != x._partition.nrows:
         raise invalid(

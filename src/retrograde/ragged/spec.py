@@ -1,4 +1,4 @@
-"""RaggedTensorSpec: what a ragged tensor must look like."""
+"""RaggedTensorSpec: shape, dtype and ragged rank of a RaggedTensor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from retrograde.values.specs import TypeSpec
 
 
 class RaggedTensorSpec(TypeSpec):
-    """What a RaggedTensor must look like: its shape, dtype, and how many axes are ragged.
+    """The (possibly partial) shape, the dtype and the number of ragged axes of a RaggedTensor.
 
     >>> spec = tf.RaggedTensorSpec([None, None], tf.int32)
     >>> spec.is_compatible_with(tf.ragged.constant([[1, 2], [3]]))
@@ -39,7 +39,9 @@ class RaggedTensorSpec(TypeSpec):
         rank = self._shape.rank
         if ragged_rank is None:
             if rank is None:
-                raise ValueError("RaggedTensorSpec: give ragged_rank if the shape has no rank.")
+                raise ValueError(
+                    "RaggedTensorSpec: ragged_rank is required if the rank of the shape is unknown."
+                )
             ragged_rank = rank - 1
         elif rank is not None and ragged_rank >= rank:
             raise ValueError(
@@ -50,12 +52,12 @@ class RaggedTensorSpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
-        """The spec that only values like `value` fit."""
+        """Returns the spec of `value`."""
         return expect(value, RaggedTensor, "from_value", "a tf.RaggedTensor")._type_spec
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, as far as it is fixed."""
+        """The shape, with `None` for unknown dimensions."""
         return self._shape
 
     @property
@@ -65,7 +67,7 @@ class RaggedTensorSpec(TypeSpec):
 
     @property
     def ragged_rank(self) -> int:
-        """The number of axes along which rows are cut."""
+        """The number of ragged axes."""
         return self._ragged_rank
 
     @property
@@ -75,7 +77,7 @@ class RaggedTensorSpec(TypeSpec):
 
     @property
     def flat_values_spec(self) -> TypeSpec | None:
-        """The spec of the flat values, if it was given."""
+        """The spec of the flat values, if it was passed to the constructor."""
         return self._flat_values_spec
 
     @property

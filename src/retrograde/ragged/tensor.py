@@ -1,4 +1,4 @@
-"""RaggedTensor: a tensor whose rows differ in length."""
+"""RaggedTensor: a tensor whose rows may have different lengths."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from retrograde.values.shapes import TensorShape, normalize_axis
 
 
 class RaggedTensor(CompositeTensor):
-    """A tensor whose rows differ in length, made by `tf.ragged.constant` or a `from_` method.
+    """A tensor whose rows may have different lengths.
 
-    `values` holds all rows one behind the other and is ragged itself if there are more axes of
-    this kind; `row_splits` says where rows begin. `flat_values` is the tensor at the bottom of all:
-    gradients flow to it, and the gradient of a ragged source is ragged.
+    Create it with `tf.ragged.constant` or a `from_` method. `values` holds the rows concatenated;
+    with several ragged axes, it is a RaggedTensor. `row_splits` has the start of each row.
+    `flat_values` is the innermost dense tensor. Gradients flow to it, and the gradient of a ragged
+    source is ragged.
 
     >>> x = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
     >>> x.shape, x.row_lengths().numpy(), (x * 2.0).to_list()
@@ -52,8 +53,8 @@ class RaggedTensor(CompositeTensor):
     def __init__(self, values: Any, row_partition: RowPartition, internal: bool = False) -> None:
         if not internal:
             raise ValueError(
-                "RaggedTensors are made by methods such as RaggedTensor.from_row_lengths, or by "
-                "tf.ragged.constant, not by this constructor."
+                "Create RaggedTensors with methods such as RaggedTensor.from_row_lengths or with "
+                "tf.ragged.constant, not with this constructor."
             )
         if isinstance(values, RaggedTensor) and values._partition.dtype != row_partition.dtype:
             row_partition = row_partition.with_dtype(np.dtype(np.int64))
@@ -61,13 +62,13 @@ class RaggedTensor(CompositeTensor):
         self._values = values
         self._partition = row_partition
 
-    # Ways to make one
+    # Construction
 
     @classmethod
     def from_row_splits(
         cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Rows that begin at `row_splits`.
+        """Creates rows that start at `row_splits`.
 
         >>> tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 2, 3])
         <tf.RaggedTensor [[1, 2], [], [3]]>
@@ -79,7 +80,7 @@ class RaggedTensor(CompositeTensor):
     def from_row_lengths(
         cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Rows of the given lengths."""
+        """Creates rows of `row_lengths`."""
         values = _values(values)
         rows = pt.from_row_lengths(row_lengths, _count(values), validate)
         return cls(values, rows, internal=True)
@@ -88,7 +89,7 @@ class RaggedTensor(CompositeTensor):
     def from_row_limits(
         cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Rows that end at `row_limits`."""
+        """Creates rows that end at `row_limits`."""
         values = _values(values)
         return cls(values, pt.from_row_limits(row_limits, _count(values), validate), internal=True)
 
@@ -96,7 +97,7 @@ class RaggedTensor(CompositeTensor):
     def from_row_starts(
         cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Rows that begin at `row_starts`."""
+        """Creates rows that start at `row_starts`."""
         values = _values(values)
         return cls(values, pt.from_row_starts(row_starts, _count(values), validate), internal=True)
 
@@ -109,7 +110,7 @@ class RaggedTensor(CompositeTensor):
         name: str | None = None,
         validate: bool = True,
     ) -> RaggedTensor:
-        """Rows given by the row of each value."""
+        """Creates rows from the row of each value."""
         values = _values(values)
         rows = pt.from_value_rowids(value_rowids, nrows, _count(values), validate)
         return cls(values, rows, internal=True)
@@ -123,12 +124,12 @@ class RaggedTensor(CompositeTensor):
         validate: bool = True,
         name: str | None = None,
     ) -> RaggedTensor:
-        """Rows that all have the same length."""
+        """Creates rows of equal length."""
         values = _values(values)
         length = integer(uniform_row_length, "uniform_row_length")
         count = None if nrows is None else integer(nrows, "nrows")
-        given = tensor_or_variable(uniform_row_length)
-        dtype = np.dtype(np.int64) if given is None else split_dtype(given.dtype)
+        tensor = tensor_or_variable(uniform_row_length)
+        dtype = np.dtype(np.int64) if tensor is None else split_dtype(tensor.dtype)
         if isinstance(values, RaggedTensor):
             dtype = values._partition.dtype
         return cls(
@@ -143,7 +144,7 @@ class RaggedTensor(CompositeTensor):
         name: str | None = None,
         validate: bool = True,
     ) -> RaggedTensor:
-        """Several axes of rows, each given by its splits, the outermost first."""
+        """Creates several ragged axes from their row splits, the outermost first."""
         return _nested(flat_values, nested_row_splits, cls.from_row_splits, validate)
 
     @classmethod
@@ -154,7 +155,7 @@ class RaggedTensor(CompositeTensor):
         name: str | None = None,
         validate: bool = True,
     ) -> RaggedTensor:
-        """Several axes of rows, each given by the lengths, the outermost first."""
+        """Creates several ragged axes from their row lengths, the outermost first."""
         return _nested(flat_values, nested_row_lengths, cls.from_row_lengths, validate)
 
     @classmethod
@@ -166,7 +167,7 @@ class RaggedTensor(CompositeTensor):
         name: str | None = None,
         validate: bool = True,
     ) -> RaggedTensor:
-        """Several axes of rows, each given by the rows of its values, the outermost first."""
+        """Creates several ragged axes from the rows of their values, the outermost first."""
         inner = to_list("from_nested_value_rowids", nested_value_rowids)[::-1]
         counts = nested_nrows or [None] * len(inner)
         values = flat_values
@@ -184,7 +185,7 @@ class RaggedTensor(CompositeTensor):
         name: str | None = None,
         row_splits_dtype: Any = dtypes.int64,
     ) -> RaggedTensor:
-        """The rows of a dense tensor, cut to `lengths`, or before the `padding` at their ends.
+        """Converts a dense tensor, with rows cut to `lengths` or before trailing `padding`.
 
         >>> tf.RaggedTensor.from_tensor([[1, 2, 0], [3, 0, 0]], padding=0)
         <tf.RaggedTensor [[1, 2], [3]]>
@@ -192,11 +193,11 @@ class RaggedTensor(CompositeTensor):
         x, dtype = as_tensor(tensor), split_dtype(row_splits_dtype)
         if x.ndim < 2 or not 0 < ragged_rank < x.ndim:
             raise ValueError(
-                f"from_tensor: a tensor of {x.ndim} axes cannot have {as_text(ragged_rank)} of "
-                "them ragged. Expected 0 < ragged_rank < the number of axes."
+                f"from_tensor: a tensor of {x.ndim} axes cannot have {as_text(ragged_rank)} ragged "
+                "axes. Expected 0 < ragged_rank < the number of axes."
             )
         if lengths is not None and padding is not None:
-            raise ValueError("from_tensor: lengths and padding exclude each other. Give only one.")
+            raise ValueError("from_tensor: lengths and padding cannot be combined. Pass only one.")
         rows = x.shape[:ragged_rank].num_elements()
         flat = reshape(x, shape=(rows * x.shape[ragged_rank], *x.shape[ragged_rank + 1 :]))
         if lengths is None and padding is None:
@@ -208,8 +209,8 @@ class RaggedTensor(CompositeTensor):
             return values
         if ragged_rank != 1:
             raise ValueError(
-                "from_tensor: lengths and padding are for one ragged axis. Received: ragged_rank="
-                f"{as_text(ragged_rank)}."
+                "from_tensor: lengths and padding require a single ragged axis. Received: "
+                f"ragged_rank={as_text(ragged_rank)}."
             )
         size = x.shape[1]
         kept = _unpadded(x, padding) if lengths is None else integer_array(lengths, "lengths")
@@ -219,15 +220,15 @@ class RaggedTensor(CompositeTensor):
                 f"{kept.shape}."
             )
         kept = np.clip(kept, 0, size)
-        places = np.flatnonzero(np.arange(size) < kept[:, None])
-        values = indexing.gather(flat, Tensor(places), axis=0)
+        positions = np.flatnonzero(np.arange(size) < kept[:, None])
+        values = indexing.gather(flat, Tensor(positions), axis=0)
         return cls(values, RowPartition.from_lengths(kept, dtype), internal=True)
 
     @classmethod
     def from_sparse(
         cls, st_input: SparseTensor, name: str | None = None, row_splits_dtype: Any = dtypes.int64
     ) -> RaggedTensor:
-        """The rows of a sparse matrix whose values lie at the front of each row."""
+        """Converts a sparse matrix whose values are at the start of each row, without gaps."""
         if not isinstance(st_input, SparseTensor):
             raise TypeError(f"from_sparse: expected a SparseTensor. Received: {shown(st_input)}.")
         shape = st_input.shape
@@ -238,16 +239,15 @@ class RaggedTensor(CompositeTensor):
         part = RowPartition.from_lengths(lengths, split_dtype(row_splits_dtype))
         if not (np.array_equal(part.rowids, rows) and np.array_equal(part.positions, columns)):
             raise invalid(
-                "from_sparse: the values of each row must be sorted and lie at its front, without "
-                "gaps."
+                "from_sparse: the values of each row must be sorted and at its start, without gaps."
             )
         return cls(st_input.values, part, internal=True)
 
-    # What it is made of
+    # Attributes
 
     @property
     def values(self) -> Any:
-        """All rows one behind the other: a tensor, or ragged if there are more ragged axes."""
+        """The concatenated rows: a tensor, or a RaggedTensor if there are more ragged axes."""
         return self._values
 
     @property
@@ -257,7 +257,7 @@ class RaggedTensor(CompositeTensor):
 
     @property
     def row_splits(self) -> Tensor:
-        """Where rows begin, and where the last one ends."""
+        """The start of each row, and the end of the last one."""
         return self._partition.row_splits
 
     @property
@@ -272,12 +272,12 @@ class RaggedTensor(CompositeTensor):
 
     @property
     def ragged_rank(self) -> int:
-        """The number of axes along which rows are cut."""
+        """The number of ragged axes."""
         return len(self._partitions)
 
     @property
     def uniform_row_length(self) -> Tensor | None:
-        """The length of all rows if it is one by construction, else `None`."""
+        """The length of all rows if it is uniform by construction, otherwise `None`."""
         length = self._partition.uniform_row_length
         return None if length is None else Tensor(self._partition.dtype.type(length))
 
@@ -288,22 +288,22 @@ class RaggedTensor(CompositeTensor):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, with `None` for axes along which rows may differ."""
+        """The shape, with `None` for ragged axes."""
         sizes = [part.uniform_row_length for part in self._partitions]
         return TensorShape([self._partition.nrows, *sizes, *self.flat_values.shape[1:]])
 
     def get_shape(self) -> TensorShape:
-        """The shape, as a method."""
+        """Returns the shape."""
         return self.shape
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
-        """The number of rows."""
+        """Returns the number of rows."""
         return Tensor(
             count_dtype(out_type, self._partition.dtype, "nrows").type(self._partition.nrows)
         )
 
     def row_lengths(self, axis: Any = 1, name: str | None = None) -> Any:
-        """The lengths of rows along `axis`."""
+        """Returns the lengths of rows along `axis`."""
         axis = normalize_axis(axis, self.shape.rank, "row_lengths", ValueError)
         if axis == 0:
             return self.nrows()
@@ -315,29 +315,29 @@ class RaggedTensor(CompositeTensor):
         return self.with_values(Tensor(lengths.astype(self._partition.dtype)))
 
     def row_starts(self, name: str | None = None) -> Tensor:
-        """Where each row begins in `values`."""
+        """Returns the start of each row in `values`."""
         return Tensor(self._partition.starts)
 
     def row_limits(self, name: str | None = None) -> Tensor:
-        """Where each row ends in `values`."""
+        """Returns the end of each row in `values`."""
         return Tensor(self._partition.limits)
 
     def value_rowids(self, name: str | None = None) -> Tensor:
-        """The row that each of `values` belongs to."""
+        """Returns the row of each value."""
         return Tensor(self._partition.rowids)
 
     def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
-        """The row lengths of all ragged axes, the outermost first."""
+        """Returns the row lengths of all ragged axes, the outermost first."""
         return tuple(Tensor(part.lengths) for part in self._partitions)
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
-        """The rows of the values of all ragged axes, the outermost first."""
+        """Returns the rows of the values of all ragged axes, the outermost first."""
         return tuple(Tensor(part.rowids) for part in self._partitions)
 
     def bounding_shape(
         self, axis: Any = None, name: str | None = None, out_type: Any = None
     ) -> Tensor:
-        """The smallest dense shape that holds all rows.
+        """Returns the smallest dense shape that holds all rows.
 
         >>> tf.ragged.constant([[1, 2], [], [3]]).bounding_shape().numpy()
         array([3, 2])
@@ -356,22 +356,22 @@ class RaggedTensor(CompositeTensor):
             )
         return Tensor(whole[axes])
 
-    # Others like it
+    # Modified copies
 
     def with_values(self, new_values: Any) -> RaggedTensor:
-        """The same rows around other `values`."""
+        """Returns a RaggedTensor with the same rows and `new_values` as `values`."""
         values = _values(new_values)
         _check_count(self._values, values)
         return RaggedTensor(values, self._partition, internal=True)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
-        """The same rows around other `flat_values`."""
+        """Returns a RaggedTensor with the same rows and `new_values` as `flat_values`."""
         if isinstance(self._values, RaggedTensor):
             return self.with_values(self._values.with_flat_values(new_values))
         return self.with_values(new_values)
 
     def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
-        """The same with row splits of int32 or int64."""
+        """Returns a RaggedTensor with row splits of int32 or int64."""
         kind = split_dtype(dtype)
         values = self._values
         if isinstance(values, RaggedTensor):
@@ -379,7 +379,7 @@ class RaggedTensor(CompositeTensor):
         return RaggedTensor(values, self._partition.with_dtype(kind), internal=True)
 
     def merge_dims(self, outer_axis: Any, inner_axis: Any) -> Any:
-        """The axes from `outer_axis` to `inner_axis` made one.
+        """Merges the axes from `outer_axis` to `inner_axis` into one.
 
         >>> x = tf.ragged.constant([[[1], [2, 3]], [[4]]])
         >>> x.merge_dims(1, 2).to_list(), x.merge_dims(0, 1).to_list()
@@ -393,12 +393,12 @@ class RaggedTensor(CompositeTensor):
             raise ValueError(
                 f"merge_dims: expected outer_axis <= inner_axis. Received: {outer} and {inner}."
             )
-        return _merged(self, outer, inner)
+        return _merge(self, outer, inner)
 
-    # Ways out
+    # Conversion
 
     def _coordinates(self) -> np.ndarray:
-        """Where each of the flat values is: its index along the first axis and the ragged ones."""
+        """Returns the index of each flat value along the first axis and the ragged axes."""
         found = np.arange(self._partition.nrows)[:, None]
         for part in self._partitions:
             found = np.concatenate([found[part.rowids], part.positions[:, None]], 1)
@@ -407,9 +407,9 @@ class RaggedTensor(CompositeTensor):
     def to_tensor(
         self, default_value: Any = None, name: str | None = None, shape: Any = None
     ) -> Tensor:
-        """A dense tensor, with `default_value` (zero) behind the ends of rows.
+        """Converts to a dense tensor, padding rows with `default_value` (by default zero).
 
-        `shape` may fix sizes, to which rows are filled up or cut; `None` leaves them open.
+        Rows are padded or truncated to the sizes in `shape`; `None` uses the longest row.
 
         >>> tf.ragged.constant([[1, 2], [], [3]]).to_tensor().numpy()
         array([[1, 2],
@@ -420,15 +420,15 @@ class RaggedTensor(CompositeTensor):
         sizes = np.asarray(self.bounding_shape()).tolist()
         outer = coordinates.shape[1]
         if shape is not None:
-            wanted = TensorShape(shape).with_rank(len(sizes)).as_list()
-            sizes = [n if w is None else w for n, w in zip(sizes, wanted, strict=True)]
+            fixed = TensorShape(shape).with_rank(len(sizes)).as_list()
+            sizes = [n if f is None else f for n, f in zip(sizes, fixed, strict=True)]
             inside = np.flatnonzero((coordinates < np.array(sizes[:outer])).all(1))
             if len(inside) < len(coordinates):
                 flat = indexing.gather(flat, Tensor(inside), axis=0)
                 coordinates = coordinates[inside]
         if tuple(sizes[outer:]) != tuple(flat.shape[1:]):
             raise ValueError(
-                f"to_tensor: the axes behind the ragged ones have the shape "
+                f"to_tensor: the axes after the ragged ones have the shape "
                 f"{tuple(flat.shape[1:])}. Received: shape={as_text(shape)}."
             )
         kind = flat._spec.dtype
@@ -438,7 +438,7 @@ class RaggedTensor(CompositeTensor):
         return indexing.put_nd(whole, flat, Tensor(coordinates), batch_dims=0)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
-        """The elements as the values of a SparseTensor."""
+        """Converts to a SparseTensor."""
         flat, coordinates = self.flat_values, self._coordinates()
         if flat.ndim > 1:
             inner = np.indices(flat.shape[1:]).reshape(flat.ndim - 1, -1).T
@@ -450,7 +450,7 @@ class RaggedTensor(CompositeTensor):
         return SparseTensor(Tensor(coordinates.astype(np.int64)), flat, shape)
 
     def to_list(self) -> list:
-        """Nested Python lists."""
+        """Converts to nested Python lists."""
         if isinstance(self._values, RaggedTensor):
             rows = self._values.to_list()
         else:
@@ -459,7 +459,7 @@ class RaggedTensor(CompositeTensor):
         return [rows[a:b] for a, b in itertools.pairwise(splits)]
 
     def numpy(self) -> np.ndarray:
-        """An array of arrays; or one array, if all rows have the same length."""
+        """Converts to an array of arrays, or to one array if all rows have the same length."""
         values = self._values.numpy()
         rows = np.split(values, self._partition.splits[1:-1]) if self._partition.nrows else []
         if not rows:
@@ -474,12 +474,14 @@ class RaggedTensor(CompositeTensor):
         return (self[i] for i in range(self._partition.nrows))
 
     def __bool__(self) -> bool:
-        raise TypeError("A RaggedTensor has no truth value: use tf.reduce_any or tf.reduce_all.")
+        raise TypeError(
+            "A RaggedTensor cannot be converted to bool: use tf.reduce_any or tf.reduce_all."
+        )
 
     def __repr__(self) -> str:
         return f"<tf.RaggedTensor {_format(self)}>"
 
-    # What makes it a composite tensor
+    # The interface of CompositeTensor
 
     def _components(self) -> tuple[Tensor, ...]:
         return self.flat_values, *self.nested_row_splits
@@ -507,8 +509,8 @@ class RaggedTensor(CompositeTensor):
         return handler and functools.partial(handler, operation)
 
 
-# What does an operation on ragged tensors, `handler(operation, *args, **kwargs)`: by the name of
-# the public function or of the primitive, or "elementwise" for primitives of that kind.
+# Implementations for ragged tensors, `handler(operation, *args, **kwargs)`, by the name of the
+# public function or primitive, or "elementwise" for elementwise primitives.
 HANDLERS: dict[str, Callable] = {}
 
 
@@ -543,13 +545,13 @@ def _nested(flat_values: Any, parts: Sequence[Any], make: Callable, validate: bo
 
 
 def _unpadded(x: Tensor, padding: Any) -> np.ndarray:
-    """How many elements of each row come before the padding at its end."""
+    """Returns the number of elements of each row before its trailing padding."""
     filled = np.asarray(x) != np.asarray(as_tensor(padding, x._spec.dtype))
     filled = filled.any(tuple(range(2, filled.ndim)))
     return np.where(filled, np.arange(1, filled.shape[1] + 1), 0).max(1, initial=0)
 
 
-def _merged(x: Any, outer: int, inner: int) -> Any:
+def _merge(x: Any, outer: int, inner: int) -> Any:
     if outer == inner:
         return x
     if not isinstance(x, RaggedTensor):
@@ -557,26 +559,26 @@ def _merged(x: Any, outer: int, inner: int) -> Any:
         size = int(np.prod(shape[outer : inner + 1]))
         return reshape(x, shape=(*shape[:outer], size, *shape[inner + 1 :]))
     if outer == 0:
-        return _merged(x.values, 0, inner - 1)
+        return _merge(x.values, 0, inner - 1)
     if outer > 1:
-        return x.with_values(_merged(x.values, outer - 1, inner - 1))
+        return x.with_values(_merge(x.values, outer - 1, inner - 1))
     values, splits = x.values, x._partition.splits
-    if isinstance(values, RaggedTensor):  # rows of rows: cut where the inner ones are
+    if isinstance(values, RaggedTensor):  # nested rows: split where the inner rows are split
         part = RowPartition(Tensor(values._partition.splits[splits]))
-        return _merged(RaggedTensor(values.values, part, internal=True), 1, inner - 1)
+        return _merge(RaggedTensor(values.values, part, internal=True), 1, inner - 1)
     size = values.shape[1]
     flat = reshape(values, shape=(values.shape[0] * size, *values.shape[2:]))
     part = RowPartition(Tensor(splits * size))
-    return _merged(RaggedTensor(flat, part, internal=True), 1, inner - 1)
+    return _merge(RaggedTensor(flat, part, internal=True), 1, inner - 1)
 
 
-_MANY = 1000  # elements above which only the ends are shown, as NumPy does
+_SUMMARY_THRESHOLD = 1000  # above this number of elements, only the ends are shown, as in NumPy
 
 
 def _format(x: RaggedTensor) -> str:
     rows = range(x._partition.nrows)
     shown: list[Any] = list(rows)
-    if x.flat_values._spec.size > _MANY and len(rows) > 6:
+    if x.flat_values._spec.size > _SUMMARY_THRESHOLD and len(rows) > 6:
         shown = [*rows[:3], None, *rows[-3:]]
     return f"[{', '.join('...' if i is None else _format_row(x[i]) for i in shown)}]"
 

@@ -89,7 +89,7 @@ def dispatch_to_composite(refusal: NotOneTensor, operation: Any, *args: Any, **k
 def map_instances(kind: type, f: Callable, args: tuple, kwargs: dict) -> tuple[list, dict]:
     """Arguments with `f` of them in place of those of a `kind`."""
     if not any(isinstance(x, kind) for x in (*args, *kwargs.values())):
-        raise TypeError(f"Expected a tf.{kind.__name__} by itself. Received: one inside a list.")
+        raise TypeError(f"Expected a tf.{kind.__name__}. Received: a list with a {kind.__name__}.")
     named = {name: f(x) if isinstance(x, kind) else x for name, x in kwargs.items()}
     return [f(x) if isinstance(x, kind) else x for x in args], named
 
