@@ -237,7 +237,7 @@ def test_nothing_is_scatter_divided_by_zero(dtype):
 @pytest.mark.parametrize("method", ["scatter_min", "scatter_max"])
 def test_complex_numbers_are_neither_raised_nor_lowered(method):
     v = tf.Variable([1j, 2j])
-    message = rf"^{method}: expected real numbers\. Received: dtype complex128\.$"
+    message = rf"^{method}: expected a real dtype\. Received: complex128\.$"
 
     with pytest.raises(errors.InvalidArgumentError, match=message):
         getattr(v, method)(slices(tf.constant([3j]), [0]))

@@ -220,7 +220,7 @@ def test_gradients_flow_to_mean_and_deviation():
 def test_integers_need_an_upper_end():
     with pytest.raises(ValueError, match="Must specify maxval for integer dtype int32"):
         tf.random.uniform([2], dtype=tf.int32)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="need minval < maxval"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected minval < maxval"):
         tf.random.uniform([2], 3, 3, tf.int32)
 
 

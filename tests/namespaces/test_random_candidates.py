@@ -159,27 +159,27 @@ def test_the_samplers_are_in_nn_too():
 ERRORS = {
     "too many unique classes": (
         lambda: tf.random.uniform_candidate_sampler(TRUE, 2, 6, True, 5),
-        "unique candidates: cannot draw 6 different ones from 5 classes.",
+        "unique candidates: cannot draw 6 distinct classes from 5.",
     ),
     "unique classes without weight": (
         lambda: tf.random.fixed_unigram_candidate_sampler(
             [[0]], 1, 2, True, 3, unigrams=[0.0, 1.0, 0.0]
         ),
-        "unique candidates: cannot draw 2 different ones from 1 classes.",
+        "unique candidates: cannot draw 2 distinct classes from 1.",
     ),
     "another number of columns": (
         lambda: tf.random.uniform_candidate_sampler(TRUE, 1, 3, False, 5),
-        "uniform_candidate_sampler: `true_classes` must be a matrix with num_true columns, at "
-        "least one. Received: shape (2, 2), num_true=1.",
+        "uniform_candidate_sampler: `true_classes` must be a matrix with num_true >= 1 columns. "
+        "Received: shape (2, 2), num_true=1.",
     ),
     "a vector": (
         lambda: tf.random.uniform_candidate_sampler([1], 1, 3, False, 5),
-        "uniform_candidate_sampler: `true_classes` must be a matrix with num_true columns, at "
-        "least one. Received: shape (1,), num_true=1.",
+        "uniform_candidate_sampler: `true_classes` must be a matrix with num_true >= 1 columns. "
+        "Received: shape (1,), num_true=1.",
     ),
     "int32": (
         lambda: tf.random.uniform_candidate_sampler(tf.constant([[1]]), 1, 3, False, 5),
-        "uniform_candidate_sampler: `true_classes` has dtype int32. Expected int64: use tf.cast.",
+        "uniform_candidate_sampler: `true_classes` has dtype int32. Expected int64. Use tf.cast.",
     ),
     "no samples": (
         lambda: tf.random.log_uniform_candidate_sampler(TRUE, 2, 0, False, 5),
@@ -207,7 +207,7 @@ ERRORS = {
         lambda: tf.random.fixed_unigram_candidate_sampler(
             [[0]], 1, 1, False, 2, unigrams=[-1.0, 2.0]
         ),
-        "fixed_unigram_candidate_sampler: weights must be finite and at least 0, and not all 0. "
+        "fixed_unigram_candidate_sampler: weights must be finite, non-negative and not all 0. "
         "Received: [-1.  2.].",
     ),
 }
@@ -225,7 +225,7 @@ def test_a_missing_file_is_named():
             TRUE, 2, 3, False, 5, vocab_file="nowhere.csv"
         ),
         tf.errors.NotFoundError,
-        "fixed_unigram_candidate_sampler: there is no vocab_file 'nowhere.csv'.",
+        "fixed_unigram_candidate_sampler: no such vocab_file: 'nowhere.csv'.",
     )
 
 

@@ -264,7 +264,9 @@ def test_no_gradient_flows_to_the_parameters_of_counts():
 
 TAIL = "Expected one of float16, float32, float64."
 COUNTS = "Expected one of float16, float32, float64, int32, int64."
-ENDING = "the shape of the samples must end in that of the parameters, broadcast. Received: shape"
+ENDING = (
+    "the shape of the samples must end with the broadcast shape of the parameters. Received: shape"
+)
 ERRORS = {
     "gamma of integers": (
         lambda: tf.random.gamma([2], 1, dtype=tf.int32),
@@ -397,14 +399,14 @@ CATEGORICAL = {
     "no classes": (
         lambda: tf.random.categorical(tf.zeros([2, 0]), 3),
         Invalid,
-        "categorical: logits should be a matrix with a column for each class, at least one. "
+        "categorical: logits should be a matrix with at least one column, one for each class. "
         "Received: shape (2, 0).",
     ),
     "a vector": (
         lambda: tf.random.stateless_categorical(tf.zeros([2]), 3, SEED),
         Invalid,
-        "stateless_categorical: logits should be a matrix with a column for each class, at least "
-        "one. Received: shape (2,).",
+        "stateless_categorical: logits should be a matrix with at least one column, one for each "
+        "class. Received: shape (2,).",
     ),
     "less than no samples": (
         lambda: tf.random.categorical(tf.zeros([2, 3]), -1),

@@ -83,8 +83,8 @@ SHUFFLES = {
     ),
     "a matrix": (
         ([[1]], [1, 2, 3], 3),
-        "random_index_shuffle: expected `index` and `max_index` without axes, or with one and as "
-        "long as each other. Received: shapes (1, 1) and ().",
+        "random_index_shuffle: expected `index` and `max_index` to be scalars or vectors of the "
+        "same length. Received: shapes (1, 1) and ().",
     ),
 }
 

@@ -25,17 +25,17 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
         (
             lambda: tf.random.poisson([2], "text"),
             Invalid,
-            "poisson: expected real numbers. Received: dtype string.",
+            "poisson: expected a real dtype. Received: string.",
         ),
         (
             lambda: tf.random.stateless_binomial([1], [1, 2], tf.constant(1j), 0.5),
             Invalid,
-            "stateless_binomial: expected real numbers. Received: dtype complex128.",
+            "stateless_binomial: expected a real dtype. Received: complex128.",
         ),
         (
             lambda: tf.random.categorical(tf.constant([[1j]]), 1),
             Invalid,
-            "categorical: expected real numbers. Received: dtype complex128.",
+            "categorical: expected a real dtype. Received: complex128.",
         ),
         (
             lambda: tf.random.uniform([2], [0, 0, 0], 5, tf.int32),

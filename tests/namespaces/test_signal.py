@@ -325,12 +325,12 @@ MESSAGES = {
     "an axis twice": (
         lambda: tf.signal.fftnd(Z, axes=[0, -2]),
         tf.errors.InvalidArgumentError,
-        "fftnd: `axes` must all be different. Received: [0, -2].",
+        "fftnd: `axes` must be distinct. Received: [0, -2].",
     ),
     "another axis": (
         lambda: tf.signal.dct(M, axis=0),
         NotImplementedError,
-        "dct: `axis` must be -1, the last. Received: 0. Use tf.transpose for another.",
+        "dct: `axis` must be -1, the last axis. Received: 0. Use tf.transpose for other axes.",
     ),
     "an unknown type": (
         lambda: tf.signal.idct(M, 5),
@@ -350,12 +350,12 @@ MESSAGES = {
     "an orthonormal transform of type 1": (
         lambda: tf.signal.dct(M, 1, norm="ortho"),
         ValueError,
-        "dct: there is no orthonormal transform of type 1. Use norm=None.",
+        "dct: type 1 does not support norm='ortho'. Use norm=None.",
     ),
     "too few elements for type 1": (
         lambda: tf.signal.dct([1.0], 1),
         ValueError,
-        "dct: type 1 needs at least 2 elements along the last axis. Received: shape (1,).",
+        "dct: type 1 requires at least 2 elements along the last axis. Received: shape (1,).",
     ),
     "dct of no elements": (
         lambda: tf.signal.dct(X, n=0),
@@ -395,7 +395,7 @@ MESSAGES = {
     "several values to pad with": (
         lambda: tf.signal.frame(X, 2, 1, pad_end=True, pad_value=[1.0]),
         ValueError,
-        "frame: `pad_value` must be one value. Received: shape (1,).",
+        "frame: `pad_value` must be a scalar. Received: shape (1,).",
     ),
     "frames without frames": (
         lambda: tf.signal.overlap_and_add(X, 2),
@@ -437,7 +437,7 @@ MESSAGES = {
     "coefficients of nothing": (
         lambda: tf.signal.mfccs_from_log_mel_spectrograms(tf.zeros([3, 0])),
         ValueError,
-        "mfccs_from_log_mel_spectrograms: there must be at least 1 band. Received: shape (3, 0).",
+        "mfccs_from_log_mel_spectrograms: expected at least 1 band. Received: shape (3, 0).",
     ),
 }
 

@@ -181,7 +181,7 @@ ONES = tf.ones([3, 4])
         (
             lambda: tf.tensor_scatter_nd_max([1j], [[0]], [2j]),
             Invalid,
-            "tensor_scatter_nd_max: expected real numbers. Received: dtype complex128.",
+            "tensor_scatter_nd_max: expected a real dtype. Received: complex128.",
         ),
         (
             lambda: tf.searchsorted([1, 3], np.array([1.5])),

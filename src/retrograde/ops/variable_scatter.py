@@ -210,7 +210,7 @@ def refuse_unordered(array: Any, what: str) -> None:
     """Refuses numbers of which none is the smaller or the larger one."""
     if array.dtype not in dtypes.REAL:
         name = dtypes.of(array.dtype).name
-        raise invalid(f"{what}: expected real numbers. Received: dtype {name}.")
+        raise invalid(f"{what}: expected a real dtype. Received: {name}.")
 
 
 def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:

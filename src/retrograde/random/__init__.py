@@ -1,7 +1,7 @@
-"""tf.random: numbers that are a function of a seed and of how often it was drawn from.
+"""tf.random: random numbers from counter-based generators.
 
-The numbers come from a counter-based generator (`numpy.random.Philox`). The same seed
-gives the same numbers again; they are not those of TensorFlow.
+The numbers come from `numpy.random.Philox` and depend on a seed and on how many draws were made.
+The same seed gives the same numbers again. They differ from TensorFlow's numbers.
 """
 
 from retrograde._api.lazy import from_stub

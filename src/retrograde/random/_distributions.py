@@ -1,4 +1,4 @@
-"""Distributions, on top of one draw. Gradients flow to parameters where TensorFlow's do."""
+"""Distributions, computed from one draw. Gradients flow to parameters as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -15,76 +15,78 @@ from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.host_functions import register_function
 from retrograde.ops.random_state import Draw
-from retrograde.random._sampling import anew, bits, drawn, full_range, unit_uniform
+from retrograde.random._sampling import bits, call_each_time, draw_unit, full_range, unit_uniform
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
 from retrograde.values.scipy_import import import_scipy
 from retrograde.values.shapes import broadcast
 
-_COUNTS = ("float16", "float32", "float64", "int32", "int64")  # for numbers of events
+_COUNTS = ("float16", "float32", "float64", "int32", "int64")  # dtypes for counts
 _HALF_TO_DOUBLE = ("float16", "float32", "float64")
 
 
-def one_of(dtype: Any, allowed: tuple[str, ...], op_name: str) -> np.dtype:
-    """The NumPy dtype of `dtype`, which has to be one of `allowed`."""
-    wanted = numpy_dtype(dtype)
-    name = dtypes.of(wanted).name
+def check_dtype(dtype: Any, allowed: tuple[str, ...], op_name: str) -> np.dtype:
+    """Returns the NumPy dtype of `dtype`, or raises an error if it is not one of `allowed`."""
+    numpy_type = numpy_dtype(dtype)
+    name = dtypes.of(numpy_type).name
     if name not in allowed:
         raise invalid(
             f"{op_name}: dtype {name} is not supported. Expected one of {', '.join(allowed)}."
         )
-    return wanted
+    return numpy_type
 
 
-def _ending_in(shape: tuple[int, ...], parameters: tuple[Tensor, ...], op_name: str) -> None:
-    """Refuses a `shape` of samples into which the parameters do not broadcast."""
+def _check_sample_shape(
+    shape: tuple[int, ...], parameters: tuple[Tensor, ...], op_name: str
+) -> None:
+    """Raises an error unless the parameters broadcast to the end of the sample `shape`."""
     common = broadcast(*(p._spec.shape for p in parameters))
     if common is None or shape[len(shape) - len(common) :] != tuple(common):
         shapes = " and ".join(str(tuple(p._spec.shape)) for p in parameters)
         raise invalid(
-            f"{op_name}: the shape of the samples must end in that of the parameters, broadcast. "
-            f"Received: shape {shape}, parameters of shape {shapes}."
+            f"{op_name}: the shape of the samples must end with the broadcast shape of the "
+            f"parameters. Received: shape {shape}, parameters of shape {shapes}."
         )
 
 
 # Normal and uniform
 
 
-def scaled(kind: Callable, draw: Draw, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
-    """Unit random numbers times `stddev` plus `mean`, through which gradients flow."""
-    wanted = _floating(dtype)
-    unit = drawn(kind, draw, shape_from(shape, "random"), wanted)
-    return unit * as_tensor(stddev, wanted) + as_tensor(mean, wanted)
+def scaled(sampler: Callable, draw: Draw, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    """Draws unit random numbers times `stddev` plus `mean`; gradients flow to both."""
+    numpy_type = _floating(dtype)
+    unit = draw_unit(sampler, draw, shape_from(shape, "random"), numpy_type)
+    return unit * as_tensor(stddev, numpy_type) + as_tensor(mean, numpy_type)
 
 
 def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
-    """Random numbers from `minval` up to but without `maxval`."""
-    wanted, sizes = numpy_dtype(dtype), shape_from(shape, "random")
-    if wanted.kind in "iu":
+    """Draws uniform random numbers in [`minval`, `maxval`)."""
+    numpy_type, sizes = numpy_dtype(dtype), shape_from(shape, "random")
+    if numpy_type.kind in "iu":
         if maxval is None:
-            raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(wanted).name}.")
-        ends = [as_tensor(v, wanted) for v in (minval, maxval)]
-        return anew(_integers, draw, *ends, shape=sizes, dtype=wanted)
-    unit = drawn(unit_uniform, draw, sizes, _floating(dtype))
-    low, high = (as_tensor(v, wanted) for v in (minval, 1 if maxval is None else maxval))
+            raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(numpy_type).name}.")
+        ends = [as_tensor(v, numpy_type) for v in (minval, maxval)]
+        return call_each_time(_integers, draw, *ends, shape=sizes, dtype=numpy_type)
+    unit = draw_unit(unit_uniform, draw, sizes, _floating(dtype))
+    low, high = (as_tensor(v, numpy_type) for v in (minval, 1 if maxval is None else maxval))
     return unit * (high - low) + low
 
 
 def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
-    """As `uniform`; of integers the whole range if neither end is given."""
-    wanted = numpy_dtype(dtype)
-    if wanted.kind not in "iu":
+    """Draws like `uniform`, or over the full integer range if neither end is given."""
+    numpy_type = numpy_dtype(dtype)
+    if numpy_type.kind not in "iu":
         return uniform(draw, shape, minval, maxval, dtype)
-    name = dtypes.of(wanted).name
+    name = dtypes.of(numpy_type).name
     if (minval is None) != (maxval is None):
         raise ValueError(
             f"For dtype {name}, `minval` and `maxval` must both be given, or both be None. "
             f"Received: minval={as_text(minval)} and maxval={as_text(maxval)}."
         )
     if minval is None:
-        return full_range(draw, shape_from(shape, "random"), wanted)
-    if wanted.kind == "u":
+        return full_range(draw, shape_from(shape, "random"), numpy_type)
+    if numpy_type.kind == "u":
         raise ValueError(
             f"Argument `dtype` got invalid value {name}. Expected a signed dtype if `minval` and "
             "`maxval` are given."
@@ -96,38 +98,38 @@ def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtyp
 def _integers(draw: Draw, low: Any, high: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     if np.any(low >= high):
         raise invalid(
-            f"uniform: need minval < maxval. Received: {as_text(low)} and {as_text(high)}."
+            f"uniform: expected minval < maxval. Received: {as_text(low)} and {as_text(high)}."
         )
-    whole = broadcast(shape, low.shape, high.shape)
-    if whole is None:
+    full_shape = broadcast(shape, low.shape, high.shape)
+    if full_shape is None:
         raise invalid(
             f"uniform: minval and maxval of shapes {low.shape} and {high.shape} do not broadcast "
             f"to {shape}."
         )
-    return np.asarray(bits(draw).integers(low, high, whole, dtype))
+    return np.asarray(bits(draw).integers(low, high, full_shape, dtype))
 
 
 def _floating(dtype: Any) -> np.dtype:
-    wanted = numpy_dtype(dtype)
-    if wanted not in dtypes.FLOATING:
+    numpy_type = numpy_dtype(dtype)
+    if numpy_type not in dtypes.FLOATING:
         raise ValueError(
-            f"Argument `dtype` got invalid value {dtypes.of(wanted).name}. Expected a real float "
-            "dtype, or an integer one for uniform numbers."
+            f"Argument `dtype` got invalid value {dtypes.of(numpy_type).name}. Expected a real "
+            "float dtype, or an integer one for uniform numbers."
         )
-    return wanted
+    return numpy_type
 
 
 def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
-    """Normal numbers between two ends, by the inverse of their distribution function.
+    """Draws truncated normal numbers by inverting the distribution function.
 
-    `parameters` are means, standard deviations, lower and upper ends.
+    `parameters` are the means, standard deviations, and lower and upper bounds.
     """
     op_name = "stateless_parameterized_truncated_normal"
     tensors = tuple(as_tensor(p) for p in parameters)
-    dtype = one_of(tensors[0]._spec.dtype, _HALF_TO_DOUBLE, op_name)
+    dtype = check_dtype(tensors[0]._spec.dtype, _HALF_TO_DOUBLE, op_name)
     sizes = shape_from(shape, op_name)
-    _ending_in(sizes, tensors, op_name)
-    x = anew(_truncated, draw, *tensors, shape=sizes, dtype=dtype, op_name=op_name)
+    _check_sample_shape(sizes, tensors, op_name)
+    x = call_each_time(_truncated, draw, *tensors, shape=sizes, dtype=dtype, op_name=op_name)
     return apply(sampling.implicit_truncated_normal, (x, *tensors))
 
 
@@ -145,13 +147,13 @@ def _truncated(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_n
 
 
 def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
-    """The place between `low` and `high` with a share `u` of the probability below it.
+    """Returns the quantile at `u` of the standard normal distribution on [`low`, `high`].
 
-    What lies mostly to the right is mirrored, so that no probability is close to 1.
+    Intervals mostly to the right of 0 are mirrored, so that no probability is close to 1.
     """
     functions = import_scipy("special", "truncated_normal")
     log_ndtr, ndtri_exp = functions.log_ndtr, functions.ndtri_exp
-    with np.errstate(all="ignore"):  # there may be no ends, and u may be 0
+    with np.errstate(all="ignore"):  # bounds may be infinite, and u may be 0
         right = low + high > 0
         left, end = np.where(right, -high, low), np.where(right, -low, high)
         parts = np.log1p(-u), np.log(u)
@@ -162,10 +164,10 @@ def _truncated_unit(u: Any, low: Any, high: Any) -> np.ndarray:
 
 
 def _real(x: np.ndarray, op_name: str) -> np.ndarray:
-    """The values of `x`, which are real numbers, in double precision."""
+    """Converts `x`, which must be real, to double precision."""
     if x.dtype not in dtypes.REAL:
         name = dtypes.of(x.dtype).name
-        raise invalid(f"{op_name}: expected real numbers. Received: dtype {name}.")
+        raise invalid(f"{op_name}: expected a real dtype. Received: {name}.")
     return np.asarray(x).astype(np.float64)
 
 
@@ -173,9 +175,11 @@ def _real(x: np.ndarray, op_name: str) -> np.ndarray:
 
 
 def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, op_name: str) -> Tensor:
-    """Poisson numbers; a rate below 0 counts as 0. `shape` is the shape of all samples."""
-    wanted = one_of(dtype, _COUNTS, op_name)
-    return anew(_counts, draw, as_tensor(lam), shape=shape, dtype=wanted, op_name=op_name)
+    """Draws Poisson numbers of the given `shape`; a negative rate counts as 0."""
+    numpy_type = check_dtype(dtype, _COUNTS, op_name)
+    return call_each_time(
+        _counts, draw, as_tensor(lam), shape=shape, dtype=numpy_type, op_name=op_name
+    )
 
 
 @register_function
@@ -187,18 +191,20 @@ def _counts(draw: Draw, lam: np.ndarray, shape: tuple, dtype: np.dtype, op_name:
 
 
 def stateless_poisson(draw: Draw, shape: Any, lam: Any, dtype: Any) -> Tensor:
-    """Poisson numbers of a `shape` that ends in that of the rates."""
+    """Draws Poisson numbers of a `shape` that ends with the shape of the rates."""
     rates, sizes = as_tensor(lam), shape_from(shape, "stateless_poisson")
-    _ending_in(sizes, (rates,), "stateless_poisson")
+    _check_sample_shape(sizes, (rates,), "stateless_poisson")
     return poisson(draw, sizes, rates, dtype, "stateless_poisson")
 
 
 def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, op_name: str) -> Tensor:
-    """How many of `counts` trials succeed, each with probability `probs`."""
-    wanted, sizes = one_of(dtype, _COUNTS, op_name), shape_from(shape, op_name)
-    trials, chances = as_tensor(counts), as_tensor(probs)
-    _ending_in(sizes, (trials, chances), op_name)
-    return anew(_successes, draw, trials, chances, shape=sizes, dtype=wanted, op_name=op_name)
+    """Draws the number of successes in `counts` trials with probability `probs`."""
+    numpy_type, sizes = check_dtype(dtype, _COUNTS, op_name), shape_from(shape, op_name)
+    trials, probabilities = as_tensor(counts), as_tensor(probs)
+    _check_sample_shape(sizes, (trials, probabilities), op_name)
+    return call_each_time(
+        _successes, draw, trials, probabilities, shape=sizes, dtype=numpy_type, op_name=op_name
+    )
 
 
 @register_function
@@ -213,22 +219,23 @@ def _successes(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_n
 
 
 def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, op_name: str) -> Tensor:
-    """Classes, by where uniform numbers fall among the running sums of their probabilities."""
+    """Draws classes by searching uniform numbers in the cumulative probabilities."""
     x, count = as_tensor(logits), integer(num_samples, op_name)
-    wanted = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
-    if dtypes.of(wanted).name not in ("int32", "int64"):
+    numpy_type = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
+    if dtypes.of(numpy_type).name not in ("int32", "int64"):
         raise ValueError(
-            f"Argument `dtype` got invalid value {dtypes.of(wanted).name}. Expected int32 or int64."
+            f"Argument `dtype` got invalid value {dtypes.of(numpy_type).name}. Expected int32 or "
+            "int64."
         )
     shape = x._spec.shape
     if len(shape) != 2 or not shape[1]:
         raise invalid(
-            f"{op_name}: logits should be a matrix with a column for each class, at least one. "
+            f"{op_name}: logits should be a matrix with at least one column, one for each class. "
             f"Received: shape {shape}."
         )
     if count < 0:
         raise invalid(f"{op_name}: num_samples should not be negative. Received: {count}.")
-    return anew(_classes, draw, x, count=count, dtype=wanted, op_name=op_name)
+    return call_each_time(_classes, draw, x, count=count, dtype=numpy_type, op_name=op_name)
 
 
 @register_function
@@ -236,10 +243,10 @@ def _classes(
     draw: Draw, logits: np.ndarray, count: int, dtype: np.dtype, op_name: str
 ) -> np.ndarray:
     x = _real(logits, op_name)
-    with np.errstate(all="ignore"):  # a row may have no probability at all
+    with np.errstate(all="ignore"):  # all probabilities of a row may be 0
         ends = np.cumsum(np.exp(x - x.max(1, keepdims=True)), axis=1)
     u = bits(draw).random((len(x), count)) * ends[:, -1:]
-    u = np.minimum(u, np.nextafter(ends[:, -1:], 0))  # rounding must not reach the end
+    u = np.minimum(u, np.nextafter(ends[:, -1:], 0))  # rounding must not exceed the last end
     classes = [row.searchsorted(v, side="right") for row, v in zip(ends, u, strict=True)]
     return np.array(classes, dtype).reshape(len(x), count)
 
@@ -248,10 +255,10 @@ def _classes(
 
 
 def gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
-    """Gamma numbers: `shape` of them for each of the parameters, which are broadcast."""
+    """Draws `shape` gamma numbers for each of the parameters, which broadcast."""
     op_name = "gamma"
-    wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, op_name), shape_from(shape, op_name)
-    shapes, rates = _gamma_parameters(alpha, beta, wanted)
+    numpy_type, sizes = check_dtype(dtype, _HALF_TO_DOUBLE, op_name), shape_from(shape, op_name)
+    shapes, rates = _gamma_parameters(alpha, beta, numpy_type)
     parameters = tuple(p for p in (shapes, rates) if p is not None)
     common = broadcast(*(p._spec.shape for p in parameters))
     if common is None:
@@ -263,11 +270,11 @@ def gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
 
 
 def stateless_gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
-    """Gamma numbers of a `shape` that ends in that of the parameters."""
+    """Draws gamma numbers of a `shape` that ends with the shape of the parameters."""
     op_name = "stateless_gamma"
-    wanted, sizes = one_of(dtype, _HALF_TO_DOUBLE, op_name), shape_from(shape, op_name)
-    shapes, rates = _gamma_parameters(alpha, beta, wanted)
-    _ending_in(sizes, tuple(p for p in (shapes, rates) if p is not None), op_name)
+    numpy_type, sizes = check_dtype(dtype, _HALF_TO_DOUBLE, op_name), shape_from(shape, op_name)
+    shapes, rates = _gamma_parameters(alpha, beta, numpy_type)
+    _check_sample_shape(sizes, tuple(p for p in (shapes, rates) if p is not None), op_name)
     return _gamma(draw, sizes, shapes, rates)
 
 
@@ -276,9 +283,9 @@ def _gamma_parameters(alpha: Any, beta: Any, dtype: np.dtype) -> tuple[Tensor, T
 
 
 def _gamma(draw: Draw, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | None) -> Tensor:
-    """Numbers above 0, since logarithms are often taken of them."""
+    """Draws gamma numbers, clipped to positive values because their logarithm is often taken."""
     dtype = alpha._spec.dtype
-    standard = anew(_standard_gamma, draw, alpha, shape=shape, dtype=dtype)
+    standard = call_each_time(_standard_gamma, draw, alpha, shape=shape, dtype=dtype)
     x = apply(sampling.implicit_gamma, (standard, alpha))
     x = x if beta is None else x / beta
     return apply(maximum, (Tensor(dtype.type(dtypes.ml_dtypes.finfo(dtype).tiny)), x))

@@ -1,4 +1,4 @@
-"""Raw random numbers: what a seed, and how often it was drawn from, determine."""
+"""Raw random numbers, determined by a seed and the number of draws made."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import allocate, invalid
 
 WORD = 1 << 64
-GENERATOR = 1 << 61  # as STATELESS does, keeps its streams apart from those of threads
+GENERATOR = 1 << 61  # like STATELESS, separates these streams from the threads' streams
 
 
 class Algorithm(enum.Enum):
-    """Accepted where TensorFlow takes it; there is one algorithm here, Philox."""
+    """Accepted for compatibility with TensorFlow; Philox is the only algorithm."""
 
     PHILOX = 1
     THREEFRY = 2
@@ -36,7 +36,7 @@ _ALGORITHMS = {a.name.lower(): a for a in Algorithm} | {a.value: a for a in Algo
 
 
 def check_algorithm(alg: Any) -> None:
-    """Refuses what names no algorithm of TensorFlow's."""
+    """Raises an error unless `alg` names an algorithm of TensorFlow."""
     if isinstance(alg, Algorithm):
         return
     if not isinstance(alg, str):
@@ -49,11 +49,11 @@ def check_algorithm(alg: Any) -> None:
 
 
 def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
-    """The draw of a stateless function: `seed`, a pair of integers, is all that counts."""
+    """Returns the draw of a stateless function, which depends only on `seed`, two integers."""
     check_algorithm(alg)
     held = tensor_or_variable(seed)
     if thread.recorders.recording is not None and held is not None and held._spec.shape == (2,):
-        return drawn_from(_stateless, held._read())
+        return draw_from(_stateless, held._read())
     pair = integer_array(seed, "seed")
     if pair.shape != (2,):
         raise invalid(f"seed must have shape [2]. Received: shape {pair.shape}.")
@@ -66,89 +66,90 @@ def _stateless(pair: np.ndarray) -> Draw:
     return Draw((first, second), (0, STATELESS))
 
 
-def drawn_from(draw_of: Callable, *sources: Tensor) -> Draw:
-    """The draw that `draw_of`, which is `known`, makes of `sources` in each call of a function."""
-    words = perform(_seeding(draw_of, None), sources)
+def draw_from(draw_of: Callable, *sources: Tensor) -> Draw:
+    """Returns the draw `draw_of(*sources)`, computed again in each call of a traced function."""
+    words = perform(_seed_host(draw_of, None), sources)
     return Draw.from_words(words._array)._replace(words=words)
 
 
-def _seeding(draw_of: Callable, values: None) -> Host:
+def _seed_host(draw_of: Callable, values: None) -> Host:
     recipe = Recipe("seed", registered_name(draw_of), values)
     return Host("seed", lambda *x: draw_of(*x).as_words(), pure=True, recipe=recipe)
 
 
-HOST_BUILDERS["seed"] = _seeding
+HOST_BUILDERS["seed"] = _seed_host
 
 
 def bits(draw: Draw) -> np.random.Generator:
-    """The random numbers of one draw. While a function is recorded, they hold for that call."""
+    """Returns the NumPy generator of one draw; while tracing, it is valid for that call only."""
     if draw.words is not None:
         np.asarray(draw.words)
     if draw.levels:
-        raise CannotBatch("Random numbers of this kind are drawn one example at a time.")
+        raise CannotBatch("These random numbers are drawn one example at a time.")
     low, high = draw.key
     count, stream = draw.counter
     philox = np.random.Philox(key=low | high << 64, counter=(count << 128) | (stream << 192))
     return np.random.Generator(philox)
 
 
-def drawn(kind: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    """Unit random numbers of a `kind`, other ones for each example of a batch."""
+def draw_unit(sampler: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    """Draws unit random numbers with `sampler`, different ones for each example of a batch."""
     sizes = tuple(level.size for level in draw.levels)
-    whole = (*sizes, *shape)
-    value = anew(kind, draw._replace(levels=()), shape=whole, dtype=dtype)
+    full_shape = (*sizes, *shape)
+    value = call_each_time(sampler, draw._replace(levels=()), shape=full_shape, dtype=dtype)
     for level in draw.levels:
         value = Tensor(Batched(value if draw.words is not None else value._array, level))
     return value
 
 
-def anew(f: Callable, draw: Draw, *inputs: Tensor, **values: Any) -> Tensor:
-    """What `f(draw, *arrays, **values)` makes; a function makes it anew in each call.
+def call_each_time(f: Callable, draw: Draw, *inputs: Tensor, **values: Any) -> Tensor:
+    """Returns `f(draw, *arrays, **values)`; a traced function computes it in each call.
 
-    `f` is `known`, and the values are numbers and the like, for it may be saved.
+    `f` is registered with `register_function`, and `values` are plain values, so that traces can be
+    saved.
     """
     if thread.recorders.recording is None:
         arrays = [np.asarray(x) for x in inputs]
         return Tensor(allocate("random numbers", f, draw, *arrays, **values)[()])
-    return perform(_randomly(f, values), (words_of(draw), *inputs))
+    return perform(_random_host(f, values), (words_of(draw), *inputs))
 
 
-def _randomly(f: Callable, values: dict) -> Host:
+def _random_host(f: Callable, values: dict) -> Host:
     def run(words: Any, *arrays: Any) -> Any:
         return f(Draw.from_words(words), *map(np.asarray, arrays), **values)[()]
 
     return Host("random", run, pure=True, recipe=Recipe("random", registered_name(f), values))
 
 
-HOST_BUILDERS["random"] = _randomly
+HOST_BUILDERS["random"] = _random_host
 
 
 @register_function
 def permutation(draw: Draw, size: int) -> np.ndarray:
-    """The numbers below `size` in random order."""
+    """Returns a random permutation of the numbers below `size`."""
     return bits(draw).permutation(size)
 
 
 def words_of(draw: Draw) -> Tensor:
-    """Key and counter of a draw; those of another one in each call of a function."""
+    """Returns the key and counter of a draw; they change in each call of a traced function."""
     return Tensor(draw.as_words()) if draw.words is None else draw.words
 
 
-_BITS_OF_FRACTION = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}
+_FRACTION_BITS = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}
 
 
 @register_function
 def unit_uniform(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """From 0 up to but without 1."""
-    if dtype in _BITS_OF_FRACTION:  # rounding a float32 down to these could give 1
-        steps = 1 << _BITS_OF_FRACTION[dtype]
+    """Draws uniform numbers in [0, 1)."""
+    if dtype in _FRACTION_BITS:  # rounding a float32 down to these could give 1
+        steps = 1 << _FRACTION_BITS[dtype]
         return (bits(draw).integers(0, steps, shape) / np.float32(steps)).astype(dtype)
     return np.asarray(bits(draw).random(shape, dtype))
 
 
 @register_function
 def unit_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """With mean 0 and standard deviation 1."""
+    """Draws standard normal numbers."""
     return _normal_from(bits(draw), shape, dtype)
 
 
@@ -159,7 +160,7 @@ def _normal_from(generator: np.random.Generator, shape: Any, dtype: np.dtype) ->
 
 @register_function
 def unit_truncated_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """What lies further out than two standard deviations is drawn again."""
+    """Draws standard normal numbers and redraws those beyond two standard deviations."""
     generator = bits(draw)
     values = _normal_from(generator, shape, dtype)
     while (far := np.abs(values) > 2).any():
@@ -168,8 +169,8 @@ def unit_truncated_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -
 
 
 def full_range(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    """Integers from the whole range of `dtype`, all equally likely."""
-    return anew(_integers, draw, shape=shape, dtype=dtype)
+    """Draws integers uniformly from the full range of `dtype`."""
+    return call_each_time(_integers, draw, shape=shape, dtype=dtype)
 
 
 @register_function

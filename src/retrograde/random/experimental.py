@@ -1,4 +1,4 @@
-"""tf.random.experimental: other names of the same, and two ways to shuffle."""
+"""tf.random.experimental: aliases, and stateless shuffling."""
 
 from retrograde._api.lazy import from_stub
 

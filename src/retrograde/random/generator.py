@@ -1,4 +1,4 @@
-"""Generators: streams of random numbers that a program holds in its hands."""
+"""Random number generators with explicit state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from retrograde.random._sampling import (
     WORD,
     Algorithm,
     check_algorithm,
-    drawn_from,
+    draw_from,
     full_range,
     unit_normal,
     unit_truncated_normal,
@@ -31,10 +31,10 @@ from retrograde.values.locks import fork_safe_lock
 
 
 class Generator:
-    """A stream of random numbers of its own.
+    """A random number generator with explicit state.
 
-    The state, three integers, is a variable: it can be saved, assigned and shared. Several
-    threads may draw from one generator.
+    The state, three integers, is a variable: it can be saved, assigned and shared. Several threads
+    can draw from one generator.
 
     >>> a, b = tf.random.Generator.from_seed(1), tf.random.Generator.from_seed(1)
     >>> bool(tf.reduce_all(a.normal([3]) == b.normal([3])))
@@ -50,28 +50,27 @@ class Generator:
             check_algorithm(alg)
         if state is None:
             state = expect(copy_from, Generator, "Generator", "a tf.random.Generator").state
-        source = state
-        self._state = Variable(_state_array(source), trainable=False, name="StateVar")
+        self._state = Variable(_state_array(state), trainable=False, name="StateVar")
         self._lock = fork_safe_lock()
 
     @classmethod
     def from_state(cls, state: Any, alg: Any = None) -> Generator:
-        """A generator that goes on where another with this state would."""
+        """Creates a generator that continues from `state`."""
         return cls(state=state, alg=alg)
 
     @classmethod
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
-        """A generator whose numbers follow from `seed`."""
+        """Creates a generator from `seed`."""
         return cls(state=_state_from_seed(seed), alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any = None) -> Generator:
-        """A generator that has drawn `counter` times with `key`."""
+        """Creates a generator with `key` that has made `counter` draws."""
         return cls(state=_state_from_key_counter(key, counter), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """A generator that is different in each run."""
+        """Creates a generator that is different in each run."""
         return cls.from_seed(int.from_bytes(os.urandom(8), "little") - WORD // 2, alg)
 
     def _trackable_children(self) -> dict[str, Any]:
@@ -79,7 +78,7 @@ class Generator:
 
     @property
     def state(self) -> Variable:
-        """How often the generator was drawn from, and its key."""
+        """The number of draws made, and the key."""
         return self._state
 
     @property
@@ -89,23 +88,23 @@ class Generator:
 
     @property
     def algorithm(self) -> int:
-        """Philox."""
+        """The number of the algorithm, Philox."""
         return Algorithm.PHILOX.value
 
     def reset(self, state: Any) -> None:
-        """Puts the generator into another state."""
+        """Sets the state of the generator."""
         self._state.assign(_state_array(state))
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Puts the generator at the start of the numbers of `seed`."""
+        """Resets the generator to the start of the numbers of `seed`."""
         self._state.assign(_state_from_seed(seed))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Puts the generator where it has drawn `counter` times with `key`."""
+        """Resets the generator to `key` and `counter` draws made."""
         self._state.assign(_state_from_key_counter(key, counter))
 
     def skip(self, delta: Any) -> Tensor:
-        """Goes on as if `delta` draws had been made. Returns the state before."""
+        """Advances the generator by `delta` draws. Returns the previous state."""
         steps = integer(delta, "skip")
         with self._lock:
             before = self._state.value()
@@ -116,7 +115,7 @@ class Generator:
         state = self.skip(1)
         if thread.recorders.recording is None:
             return _draw_of(np.asarray(state))._replace(levels=mapped())
-        return drawn_from(_draw_of, state)._replace(levels=mapped())
+        return draw_from(_draw_of, state)._replace(levels=mapped())
 
     def normal(
         self,
@@ -126,7 +125,7 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: Any = None,
     ) -> Tensor:
-        """Random numbers from a normal distribution."""
+        """Draws random numbers from a normal distribution."""
         return distributions.scaled(unit_normal, self._draw(), shape, mean, stddev, dtype)
 
     def truncated_normal(
@@ -137,7 +136,7 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: Any = None,
     ) -> Tensor:
-        """Random numbers from a normal distribution, none further than two `stddev` off."""
+        """Draws random numbers from a normal distribution truncated at two `stddev`."""
         return distributions.scaled(unit_truncated_normal, self._draw(), shape, mean, stddev, dtype)
 
     def uniform(
@@ -148,9 +147,9 @@ class Generator:
         dtype: Any = dtypes.float32,
         name: Any = None,
     ) -> Tensor:
-        """Random numbers from `minval` up to but without `maxval`, all equally likely.
+        """Draws uniform random numbers in [`minval`, `maxval`).
 
-        Integers come from the whole range of `dtype` if both are `None`.
+        Integers come from the full range of `dtype` if both are `None`.
         """
         return distributions.uniform_or_full_range(self._draw(), shape, minval, maxval, dtype)
 
@@ -162,33 +161,35 @@ class Generator:
         dtype: Any = dtypes.int32,
         name: Any = None,
     ) -> Tensor:
-        """How many of `counts` trials succeed, each with probability `probs`.
+        """Draws the number of successes in `counts` trials with probability `probs`.
 
-        `shape` ends in the shape of the parameters, broadcast.
+        `shape` ends with the broadcast shape of the parameters.
         """
         return distributions.binomial(self._draw(), shape, counts, probs, dtype, "binomial")
 
     def uniform_full_int(self, shape: Any, dtype: Any = dtypes.uint64, name: Any = None) -> Tensor:
-        """Integers from the whole range of `dtype`, all equally likely."""
+        """Draws integers uniformly from the full range of `dtype`."""
         op_name = "uniform_full_int"
-        wanted = distributions.one_of(dtype, ("int32", "int64", "uint32", "uint64"), op_name)
-        return full_range(self._draw(), shape_from(shape, op_name), wanted)
+        numpy_type = distributions.check_dtype(
+            dtype, ("int32", "int64", "uint32", "uint64"), op_name
+        )
+        return full_range(self._draw(), shape_from(shape, op_name), numpy_type)
 
     def make_seeds(self, count: int = 1) -> Tensor:
-        """Seeds for stateless functions, one in each column."""
+        """Creates seeds for stateless functions, one in each column."""
         shape = shape_from([2, integer(count, "make_seeds")], "make_seeds")
         return full_range(self._draw(), shape, np.dtype(np.int64))
 
     def split(self, count: int = 1) -> list[Generator]:
-        """New generators, that share nothing with this one and with each other."""
+        """Creates `count` independent generators."""
         keys = np.asarray(self.make_seeds(count))
         return [Generator(state=np.array([0, high, key])) for key, high in keys.T]
 
 
 @register_function
 def _draw_of(state: np.ndarray) -> Draw:
-    drawn, high, key = state.tolist()
-    return Draw((key % WORD, high % WORD), (drawn % WORD, GENERATOR))
+    counter, high, key = state.tolist()
+    return Draw((key % WORD, high % WORD), (counter % WORD, GENERATOR))
 
 
 def _state_array(state: Any) -> np.ndarray:
@@ -199,7 +200,7 @@ def _state_array(state: Any) -> np.ndarray:
 
 
 def create_rng_state(seed: Any, alg: Any) -> Tensor:
-    """The state in which a generator made from `seed` begins: three integers.
+    """Returns the initial state of a generator created from `seed`: three integers.
 
     >>> tf.random.create_rng_state(7, "philox").numpy()
     array([0, 0, 7])
@@ -209,7 +210,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
 
 def _state_from_seed(seed: Any) -> np.ndarray:
-    if type(seed) is int:  # more than 64 bits count too
+    if type(seed) is int:  # seeds may have more than 64 bits
         low, high = (_signed(seed >> shift) for shift in (0, 64))
         return np.array([0, high if abs(seed) >= WORD else 0, low])
     numbers = integer_array(seed, "seed").reshape(-1).tolist()
@@ -221,7 +222,7 @@ def _state_from_seed(seed: Any) -> np.ndarray:
 
 
 def _signed(number: int) -> int:
-    """The last 64 bits of `number`, as int64 reads them."""
+    """Returns the last 64 bits of `number` as a signed integer."""
     return (number + WORD // 2) % WORD - WORD // 2
 
 
@@ -239,7 +240,7 @@ _global: Generator | None = None
 
 
 def get_global_generator() -> Generator:
-    """The generator that the process shares; made, different in each run, when first asked for."""
+    """Returns the global generator; it is created, with a random seed, on first use."""
     global _global
     with _global_lock:
         if _global is None:
@@ -248,7 +249,7 @@ def get_global_generator() -> Generator:
 
 
 def _fork_global() -> None:
-    """Gives the generator of a forked child another key, so that it repeats no other process."""
+    """Changes the key of the global generator in a forked child, so that streams differ."""
     if _global is not None:
         *counter, key = np.asarray(_global.state).tolist()
         _global.reset([*counter, _signed(key ^ fork_word())])
@@ -259,7 +260,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Puts `generator` in the place of the one that the process shares."""
+    """Replaces the global generator."""
     global _global
     if not isinstance(generator, Generator):
         raise TypeError(f"Expected a tf.random.Generator. Received: {shown(generator)}.")

@@ -1,4 +1,4 @@
-"""Permutations that need no memory: where an index goes, and rows in a new order."""
+"""Permutations: shuffled indices computed without storing the permutation, shuffled rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from retrograde.ops import casting, indexing
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.host_functions import host_function
-from retrograde.random._sampling import anew, permutation, stateless_draw
+from retrograde.random._sampling import call_each_time, permutation, stateless_draw
 from retrograde.values.arguments import as_int
 from retrograde.values.errors import invalid
 
@@ -22,11 +22,11 @@ _INDEX_DTYPES = ("int32", "uint32", "int64", "uint64")
 def random_index_shuffle(
     index: Any, seed: Any, max_index: Any, rounds: int = 4, name: str | None = None
 ) -> Tensor:
-    """Where a random permutation of the integers from 0 to `max_index` puts `index`.
+    """Returns the position of `index` in a random permutation of 0 to `max_index`.
 
-    The permutation follows from `seed`, three integers, and from `rounds`, how often they are
-    mixed; nothing of its size is ever held. `index`, `seed` and `max_index` may each have one more
-    axis, for several at once.
+    The permutation depends on `seed`, three integers, and on `rounds`, the number of mixing rounds.
+    It is never stored. `index`, `seed` and `max_index` may each have an additional axis, for
+    several permutations at once.
 
     >>> sorted(tf.random_index_shuffle([0, 1, 2, 3], [1, 2, 3], max_index=3).numpy().tolist())
     [0, 1, 2, 3]
@@ -37,66 +37,70 @@ def random_index_shuffle(
             f"random_index_shuffle: `index` and `max_index` have dtypes {index.dtype.name} and "
             f"{last.dtype.name}. Expected one of {', '.join(_INDEX_DTYPES)} for both."
         )
-    places, ends = np.asarray(index), np.asarray(last)
-    _check_indices(places, ends)
+    indices, max_indices = np.asarray(index), np.asarray(last)
+    _check_indices(indices, max_indices)
     seeds = integer_array(seed, "seed")
-    count = max(np.size(places), np.size(ends), len(seeds) if seeds.ndim == 2 else 1)
+    count = max(np.size(indices), np.size(max_indices), len(seeds) if seeds.ndim == 2 else 1)
     if seeds.shape not in {(3,), (count, 3)}:
         raise invalid(
             f"random_index_shuffle: expected a seed of shape (3,) or ({count}, 3). Received: shape "
             f"{seeds.shape}."
         )
-    shape = np.broadcast_shapes(places.shape, ends.shape, seeds.shape[:-1])
-    shuffled = _permuted(
-        np.broadcast_to(places, shape).astype(np.uint64),
-        np.broadcast_to(ends, shape).astype(np.uint64),
+    shape = np.broadcast_shapes(indices.shape, max_indices.shape, seeds.shape[:-1])
+    shuffled = _permute(
+        np.broadcast_to(indices, shape).astype(np.uint64),
+        np.broadcast_to(max_indices, shape).astype(np.uint64),
         [np.broadcast_to(seeds[..., i], shape).astype(np.uint64) for i in range(3)],
         as_int(rounds, "index_shuffle: rounds"),
     )
-    return Tensor(shuffled.astype(places.dtype)[()])
+    return Tensor(shuffled.astype(indices.dtype)[()])
 
 
-def _check_indices(places: np.ndarray, ends: np.ndarray) -> None:
-    if places.ndim > 1 or ends.ndim > 1 or (places.ndim and ends.ndim and len(places) != len(ends)):
+def _check_indices(indices: np.ndarray, max_indices: np.ndarray) -> None:
+    if (
+        indices.ndim > 1
+        or max_indices.ndim > 1
+        or (indices.ndim and max_indices.ndim and len(indices) != len(max_indices))
+    ):
         raise invalid(
-            "random_index_shuffle: expected `index` and `max_index` without axes, or with one and "
-            f"as long as each other. Received: shapes {places.shape} and {ends.shape}."
+            "random_index_shuffle: expected `index` and `max_index` to be scalars or vectors of "
+            f"the same length. Received: shapes {indices.shape} and {max_indices.shape}."
         )
-    wrong = (places < 0) | (ends < places)
+    wrong = (indices < 0) | (max_indices < indices)
     if np.any(wrong):
-        place, end = (np.broadcast_to(x, wrong.shape)[wrong][0] for x in (places, ends))
+        first, limit = (np.broadcast_to(x, wrong.shape)[wrong][0] for x in (indices, max_indices))
         raise invalid(
-            f"random_index_shuffle: expected 0 <= index <= max_index. Received: index {place} and "
-            f"max_index {end}."
+            f"random_index_shuffle: expected 0 <= index <= max_index. Received: index {first} and "
+            f"max_index {limit}."
         )
 
 
-def _permuted(x: Any, last: Any, seeds: list, rounds: int) -> np.ndarray:
-    """By a Feistel network over the least even number of bits that holds `last`.
+def _permute(x: Any, last: Any, seeds: list, rounds: int) -> np.ndarray:
+    """Permutes `x` by a Feistel network over the smallest even number of bits that holds `last`.
 
-    What lands beyond `last` goes through it again, until it does not: a cycle of a permutation
-    comes back to where it started, so at the latest there.
+    Results beyond `last` go through the network again (cycle walking). This terminates, because the
+    cycle returns to `x`.
     """
     half = np.maximum((_bit_length(last) + 1) // 2, 1).astype(np.uint64)
-    result = _mixed(x, half, seeds, rounds)
+    result = _mix(x, half, seeds, rounds)
     while (outside := result > last).any():
-        again = _mixed(result[outside], half[outside], [s[outside] for s in seeds], rounds)
+        redone = _mix(result[outside], half[outside], [s[outside] for s in seeds], rounds)
         result = np.array(result)
-        result[outside] = again
+        result[outside] = redone
     return result
 
 
-def _mixed(x: Any, half: Any, seeds: list, rounds: int) -> np.ndarray:
+def _mix(x: Any, half: Any, seeds: list, rounds: int) -> np.ndarray:
     low_bits = (np.uint64(1) << half) - np.uint64(1)
     left, right = x >> half, x & low_bits
-    for k in range(4 * max(rounds, 1)):  # few bits need more steps than many
+    for k in range(4 * max(rounds, 1)):  # small ranges need more rounds
         left, right = right, left ^ (_hash(right, seeds, k) & low_bits)
     return left << half | right
 
 
 def _hash(x: Any, seeds: list, k: int) -> np.ndarray:
-    """64 bits of which each depends on all of `x`, of the seeds and of `k`."""
-    with np.errstate(over="ignore"):  # integers that wrap around are the point
+    """Returns 64 bits that each depend on all bits of `x`, the seeds and `k`."""
+    with np.errstate(over="ignore"):  # wraparound is intended
         y = x + np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15)
         for seed in seeds:
             y = (y ^ seed) * np.uint64(0xBF58476D1CE4E5B9)
@@ -106,13 +110,13 @@ def _hash(x: Any, seeds: list, k: int) -> np.ndarray:
 
 
 def _bit_length(x: np.ndarray) -> np.ndarray:
-    """How many bits each integer takes."""
+    """Returns the number of bits of each integer."""
     return sum((x >> np.uint64(k) > 0).astype(np.int64) for k in range(64))
 
 
 @host_function
 def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
-    """As `tf.random_index_shuffle`, with a seed of two integers."""
+    """Shuffles indices like `tf.random_index_shuffle`, with a seed of two integers."""
     pair = integer_array(seed, "seed")
     if pair.ndim not in (1, 2) or pair.shape[-1] != 2:
         raise invalid(
@@ -125,10 +129,10 @@ def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
 def stateless_shuffle(
     value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None
 ) -> Tensor:
-    """The rows of a tensor in an order that follows from `seed`, a pair of integers."""
+    """Shuffles the rows of a tensor; the order depends only on `seed`, a pair of integers."""
     draw = stateless_draw(seed, alg)
     x = as_tensor(value)
     if not x._spec.ndim:
         return casting.identity(x)
-    order = anew(permutation, draw, size=x._spec.shape[0])
+    order = call_each_time(permutation, draw, size=x._spec.shape[0])
     return indexing.gather(x, order, axis=0, whole=True)

@@ -1,4 +1,4 @@
-"""Numbers that go on: each call draws new ones from the stream of its thread."""
+"""Stateful random numbers: each call draws from the stream of its thread."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from retrograde.ops import casting, indexing, random_state
 from retrograde.ops.arguments import shape_from
 from retrograde.ops.conversion import as_tensor
 from retrograde.random import _distributions as distributions
-from retrograde.random._sampling import anew, permutation, unit_normal, unit_truncated_normal
-from retrograde.random.candidate_sampling import forget_learned
+from retrograde.random._sampling import (
+    call_each_time,
+    permutation,
+    unit_normal,
+    unit_truncated_normal,
+)
+from retrograde.random.candidate_sampling import reset_learned
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int
 
 
 def set_seed(seed: int) -> None:
-    """Starts the random numbers of this process anew.
+    """Restarts the random numbers of this process from `seed`.
 
     >>> tf.random.set_seed(7)
     >>> first = tf.random.uniform([2])
@@ -25,7 +30,7 @@ def set_seed(seed: int) -> None:
     True
     """
     random_state.set_seed(None if seed is None else as_int(seed, "set_seed: seed"))
-    forget_learned()
+    reset_learned()
 
 
 def uniform(
@@ -36,10 +41,10 @@ def uniform(
     seed: int | None = None,
     name: Any = None,
 ) -> Tensor:
-    """Random numbers from `minval` up to but without `maxval`, all equally likely.
+    """Draws uniform random numbers in [`minval`, `maxval`).
 
-    `maxval` is 1 for floats, and has to be given for integers. After `tf.random.set_seed`, or with
-    a `seed` here, a program draws the same numbers each time it is run.
+    `maxval` defaults to 1 for floats and is required for integers. After `tf.random.set_seed`, or
+    with a `seed`, a program draws the same numbers in each run.
 
     >>> dice = tf.random.uniform([100], 1, 7, tf.int32)
     >>> int(tf.reduce_min(dice)) >= 1 and int(tf.reduce_max(dice)) <= 6
@@ -56,10 +61,10 @@ def normal(
     seed: int | None = None,
     name: Any = None,
 ) -> Tensor:
-    """Random numbers from a normal distribution with `mean` and standard deviation `stddev`.
+    """Draws random numbers from a normal distribution.
 
-    These two broadcast with `shape`, and gradients flow to them. After `tf.random.set_seed`, or
-    with a `seed` here, a program draws the same numbers each time it is run.
+    `mean` and `stddev` broadcast with `shape`, and gradients flow to them. After
+    `tf.random.set_seed`, or with a `seed`, a program draws the same numbers in each run.
 
     >>> tf.random.set_seed(1)
     >>> x = tf.random.normal([10_000], mean=5.0)
@@ -78,7 +83,7 @@ def truncated_normal(
     seed: int | None = None,
     name: Any = None,
 ) -> Tensor:
-    """Random numbers from a normal distribution, none further than two `stddev` from `mean`."""
+    """Draws random numbers from a normal distribution truncated at two `stddev` from `mean`."""
     draw = random_state.draw_key(seed)
     return distributions.scaled(unit_truncated_normal, draw, shape, mean, stddev, dtype)
 
@@ -91,10 +96,10 @@ def gamma(
     seed: int | None = None,
     name: Any = None,
 ) -> Tensor:
-    """Random numbers from gamma distributions: `shape` of them for each `alpha` and `beta`.
+    """Draws `shape` random numbers from the gamma distribution of each `alpha` and `beta`.
 
-    `beta` is the rate: the numbers have mean `alpha / beta`. Gradients flow to both parameters,
-    as if each number kept its quantile.
+    `beta` is the rate: the numbers have mean `alpha / beta`. Gradients flow to both parameters by
+    implicit reparameterization.
 
     >>> tf.random.gamma([10], alpha=[0.5, 1.5]).shape
     TensorShape([10, 2])
@@ -105,7 +110,9 @@ def gamma(
 def poisson(
     shape: Any, lam: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: Any = None
 ) -> Tensor:
-    """Random numbers of events, `shape` of them for each rate `lam`. No gradient flows.
+    """Draws `shape` random numbers from the Poisson distribution of each rate `lam`.
+
+    No gradient flows.
 
     >>> tf.random.poisson([10], lam=[0.5, 1.5]).shape
     TensorShape([10, 2])
@@ -118,17 +125,17 @@ def poisson(
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: Any = None
 ) -> Tensor:
-    """Classes drawn with probabilities proportional to `exp(logits)`, for each row."""
+    """Draws classes with probabilities proportional to `exp(logits)`, for each row."""
     return distributions.categorical(
         random_state.draw_key(seed), logits, num_samples, dtype, "categorical"
     )
 
 
 def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
-    """The rows of a tensor in random order. No gradient flows, as in TensorFlow."""
+    """Shuffles the rows of a tensor randomly. No gradient flows, as in TensorFlow."""
     x = casting.stop_gradient(as_tensor(value))
     if not x._spec.ndim:
         return x
     count = x._spec.shape[0]
-    order = anew(permutation, random_state.draw_key(seed), size=count)
+    order = call_each_time(permutation, random_state.draw_key(seed), size=count)
     return indexing.gather(x, order, axis=0)

@@ -1,4 +1,4 @@
-"""Numbers that depend on `seed` alone, a pair of integers; and new seeds out of old ones."""
+"""Stateless random numbers, which depend only on `seed`, a pair of integers; new seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from retrograde.random._sampling import (
     STATELESS,
     WORD,
     check_algorithm,
-    drawn_from,
+    draw_from,
     full_range,
     stateless_draw,
     unit_normal,
@@ -33,9 +33,9 @@ def stateless_uniform(
     name: Any = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """As `tf.random.uniform`; the same `seed`, a pair of integers, gives the same numbers.
+    """Draws uniform random numbers that depend only on `seed`, a pair of integers.
 
-    Integers come from the whole range of `dtype` if both `minval` and `maxval` are `None`.
+    Integers come from the full range of `dtype` if both `minval` and `maxval` are `None`.
 
     >>> a, b = (tf.random.stateless_uniform([2], seed=[1, 2]) for _ in range(2))
     >>> bool(tf.reduce_all(a == b))
@@ -54,7 +54,7 @@ def stateless_normal(
     name: Any = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """As `tf.random.normal`; the same `seed`, a pair of integers, gives the same numbers."""
+    """Draws normal random numbers that depend only on `seed`, a pair of integers."""
     draw = stateless_draw(seed, alg)
     return distributions.scaled(unit_normal, draw, shape, mean, stddev, dtype)
 
@@ -68,7 +68,7 @@ def stateless_truncated_normal(
     name: Any = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """As `tf.random.truncated_normal`; the same `seed` gives the same numbers."""
+    """Draws truncated normal random numbers that depend only on `seed`."""
     draw = stateless_draw(seed, alg)
     return distributions.scaled(unit_truncated_normal, draw, shape, mean, stddev, dtype)
 
@@ -82,10 +82,10 @@ def stateless_parameterized_truncated_normal(
     maxvals: Any = 2.0,
     name: Any = None,
 ) -> Tensor:
-    """Numbers from normal distributions, between `minvals` and `maxvals`, however far out.
+    """Draws normal random numbers between `minvals` and `maxvals`, even far in the tail.
 
-    `shape` ends in the shape of the parameters, broadcast. Gradients flow to all four, as if each
-    number kept its quantile.
+    `shape` ends with the broadcast shape of the parameters. Gradients flow to all four by implicit
+    reparameterization.
 
     >>> x = tf.random.stateless_parameterized_truncated_normal([3], [1, 2], minvals=1.5)
     >>> bool(tf.reduce_all((x >= 1.5) & (x <= 2.0)))
@@ -104,14 +104,14 @@ def stateless_gamma(
     dtype: Any = dtypes.float32,
     name: Any = None,
 ) -> Tensor:
-    """As `tf.random.gamma`, but `shape` is that of all samples, and ends in that of `alpha`."""
+    """Draws gamma random numbers; `shape` is the full shape and ends with the shape of `alpha`."""
     return distributions.stateless_gamma(stateless_draw(seed), shape, alpha, beta, dtype)
 
 
 def stateless_poisson(
     shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: Any = None
 ) -> Tensor:
-    """As `tf.random.poisson`, but `shape` is that of all samples, and ends in that of `lam`."""
+    """Draws Poisson random numbers; `shape` is the full shape and ends with the shape of `lam`."""
     return distributions.stateless_poisson(stateless_draw(seed), shape, lam, dtype)
 
 
@@ -123,9 +123,9 @@ def stateless_binomial(
     output_dtype: Any = dtypes.int32,
     name: Any = None,
 ) -> Tensor:
-    """How many of `counts` trials succeed, each with probability `probs`. No gradient flows.
+    """Draws the number of successes in `counts` trials with probability `probs`.
 
-    `shape` ends in the shape of the parameters, broadcast.
+    `shape` ends with the broadcast shape of the parameters. No gradient flows.
 
     >>> tf.random.stateless_binomial([3], [1, 2], counts=10.0, probs=[0.0, 1.0, 1.0]).numpy()
     array([ 0, 10, 10], dtype=int32)
@@ -137,32 +137,32 @@ def stateless_binomial(
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: Any = None
 ) -> Tensor:
-    """As `tf.random.categorical`; the same `seed` gives the same classes."""
+    """Draws classes like `tf.random.categorical`; the result depends only on `seed`."""
     return distributions.categorical(
         stateless_draw(seed), logits, num_samples, dtype, "stateless_categorical"
     )
 
 
 def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
-    """`num` new seeds out of one."""
+    """Derives `num` new seeds from one."""
     shape = shape_from([integer(num, "split"), 2], "split")
     return full_range(stateless_draw(seed, alg), shape, as_tensor(seed)._spec.dtype)
 
 
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
-    """A new seed out of one and an integer."""
+    """Derives a new seed from a seed and an integer."""
     tensors = [as_tensor(v) for v in (seed, data)]
     check_algorithm(alg)
-    recorded = thread.recorders.recording is not None
-    folded = drawn_from(_folded, *tensors) if recorded else _folded(*tensors)
-    return full_range(folded, (2,), tensors[1]._spec.dtype)
+    is_tracing = thread.recorders.recording is not None
+    draw = draw_from(_fold, *tensors) if is_tracing else _fold(*tensors)
+    return full_range(draw, (2,), tensors[1]._spec.dtype)
 
 
-# Their names in tf.random.experimental.
+# The names in tf.random.experimental.
 stateless_split, stateless_fold_in = split, fold_in
 
 
 @register_function
-def _folded(seed: Any, data: Any) -> Draw:
+def _fold(seed: Any, data: Any) -> Draw:
     draw = stateless_draw(seed)
     return Draw(draw.key, (integer(data, "fold_in") % WORD, STATELESS + 1))

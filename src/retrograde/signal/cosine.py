@@ -1,4 +1,4 @@
-"""Cosine transforms, and those of frames that overlap by half."""
+"""Discrete cosine transforms (DCT) and modified discrete cosine transforms (MDCT)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from retrograde.ops import fourier as ft
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reverse, split
-from retrograde.signal._arguments import along, at_least, check_rank, whole_number
+from retrograde.signal._arguments import as_integer, at_least, check_rank, scale
 from retrograde.signal.framing import frame, overlap_and_add
 from retrograde.signal.windows import vorbis_window, window_of
 from retrograde.values.arguments import shown
@@ -30,10 +30,10 @@ def dct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The discrete cosine transform of one of the types 1 to 4, along the last axis.
+    """Computes the discrete cosine transform of type 1 to 4 along the last axis.
 
-    With `n` the axis is first cut off or padded to that length. With `norm="ortho"` the transform
-    is orthonormal; there is no such of type 1.
+    With `n` the axis is first truncated or padded to that length. With `norm="ortho"`, which type 1
+    does not support, the transform is orthonormal.
 
     >>> tf.signal.dct([1.0, 2.0, 4.0], norm="ortho").numpy().round(4)
     array([ 4.0415, -2.1213,  0.4082], dtype=float32)
@@ -49,18 +49,18 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `dct` of the same type, but for a factor of `2 * n` without `norm`.
+    """Inverts `dct` of the same type, up to a factor of `2 * n` without `norm`.
 
     >>> x = tf.constant([1.0, 2.0, 3.0])
     >>> tf.signal.idct(tf.signal.dct(x, norm="ortho"), norm="ortho").numpy().round(4)
     array([1., 2., 3.], dtype=float32)
     """
     if type not in _INVERSE:
-        raise _wrong_type(type, "idct")
+        raise _type_error(type, "idct")
     return _dct(input, _INVERSE[int(type)], n, axis, norm, "idct")
 
 
-def _wrong_type(kind: Any, op_name: str) -> ValueError:
+def _type_error(kind: Any, op_name: str) -> ValueError:
     return ValueError(f"{op_name}: `type` must be 1, 2, 3 or 4. Received: {kind}.")
 
 
@@ -68,11 +68,11 @@ def _dct(value: Any, kind: Any, n: Any, axis: int, norm: str | None, op_name: st
     x = as_tensor(value)
     if axis != -1:
         raise NotImplementedError(
-            f"{op_name}: `axis` must be -1, the last. Received: {axis}. Use tf.transpose for "
-            "another."
+            f"{op_name}: `axis` must be -1, the last axis. Received: {axis}. Use tf.transpose for "
+            "other axes."
         )
     if kind not in _INVERSE:
-        raise _wrong_type(kind, op_name)
+        raise _type_error(kind, op_name)
     if norm not in (None, "ortho"):
         raise ValueError(f"{op_name}: `norm` must be None or 'ortho'. Received: {shown(norm)}.")
     if x._spec.dtype not in ft.REAL:
@@ -81,21 +81,21 @@ def _dct(value: Any, kind: Any, n: Any, axis: int, norm: str | None, op_name: st
         )
     check_rank(x, 1, op_name, IndexError)
     if kind == 1 and norm:
-        raise ValueError(f"{op_name}: there is no orthonormal transform of type 1. Use norm=None.")
+        raise ValueError(f"{op_name}: type 1 does not support norm='ortho'. Use norm=None.")
     if kind == 1 and x._spec.shape[-1] < 2:
         raise ValueError(
-            f"{op_name}: type 1 needs at least 2 elements along the last axis. Received: shape "
+            f"{op_name}: type 1 requires at least 2 elements along the last axis. Received: shape "
             f"{x._spec.shape}."
         )
     if n is not None:
-        x = _with_length(x, n, op_name)
+        x = _resize(x, n, op_name)
     if kind == 1 and x._spec.shape[-1] == 1:
         return identity(x)
     return apply(ft.dct, (x,), {"kind": int(kind), "ortho": norm == "ortho"})
 
 
-def _with_length(x: Tensor, n: Any, op_name: str) -> Tensor:
-    size = whole_number(n, "n", op_name, TypeError)
+def _resize(x: Tensor, n: Any, op_name: str) -> Tensor:
+    size = as_integer(n, "n", op_name, TypeError)
     if size < 1:
         raise ValueError(f"{op_name}: `n` must be None or at least 1. Received: {size}.")
     return ft.resized(x, (*x._spec.shape[:-1], size))
@@ -109,17 +109,17 @@ def mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The modified discrete cosine transform: of frames that overlap by half, type 4.
+    """Computes the modified discrete cosine transform: a type 4 `dct` of half-overlapping frames.
 
-    Each frame of `frame_length`, a multiple of 4, gives half as many numbers. `window_fn(length,
-    dtype=...)` makes the window; `None` stands for one of equal weights.
+    Each frame of `frame_length` samples, a multiple of 4, gives half as many numbers.
+    `window_fn(length, dtype=...)` creates the window; `None` means a constant window.
     """
     x = as_tensor(signals)
     check_rank(x, 1, "mdct")
     length = at_least(4, frame_length, "frame_length", "mdct")
     if length % 4:
         raise ValueError(f"mdct: `frame_length` must be a multiple of 4. Received: {length}.")
-    frames = _windowed(frame(x, length, length // 2, pad_end), window_fn)
+    frames = _apply_window(frame(x, length, length // 2, pad_end), window_fn)
     a, b, c, d = split(frames, sizes=(length // 4,) * 4, axis=frames.ndim - 1)
     last = (a.ndim - 1,)
     folded = (-reverse(c, axis=last) - d, a - reverse(b, axis=last))
@@ -132,7 +132,7 @@ def inverse_mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `mdct` with the same window, but for the first and last half frame."""
+    """Inverts `mdct` with the same window, except for the first and last half frame."""
     x = as_tensor(mdcts)
     check_rank(x, 2, "inverse_mdct")
     half = x._spec.shape[-1]
@@ -142,15 +142,15 @@ def inverse_mdct(
         )
     y = dct(x, type=4, norm=norm)
     if norm is None and half:
-        y = along(y, 0.5 / half)
+        y = scale(y, 0.5 / half)
     axis = y.ndim - 1
     a, b = split(y, sizes=(half // 2,) * 2, axis=axis)
     unfolded = (b, -reverse(b, axis=(axis,)), -reverse(a, axis=(axis,)), -a)
-    frames = _windowed(concat(*unfolded, axis=axis), window_fn)
+    frames = _apply_window(concat(*unfolded, axis=axis), window_fn)
     return overlap_and_add(frames, half)
 
 
-def _windowed(frames: Tensor, window_fn: Callable | None) -> Tensor:
+def _apply_window(frames: Tensor, window_fn: Callable | None) -> Tensor:
     if window_fn is None:
-        return along(frames, math.sqrt(0.5))
+        return scale(frames, math.sqrt(0.5))
     return frames * window_of(window_fn, frames)

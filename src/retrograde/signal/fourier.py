@@ -1,4 +1,4 @@
-"""Fourier transforms of one, two, three or any number of axes."""
+"""Discrete Fourier transforms over one or more axes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NORMS = ("backward", "forward", "ortho")
 
 
 def fft(input: Any, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of complex numbers along the last axis.
+    """Computes the discrete Fourier transform of complex numbers along the last axis.
 
     >>> tf.signal.fft([1.0, 2.0, 3.0, 4.0]).numpy()
     array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j], dtype=complex64)
@@ -36,35 +36,36 @@ def fft(input: Any, name: str | None = None) -> Tensor:
 
 
 def ifft(input: Any, name: str | None = None) -> Tensor:
-    """The inverse of `fft`."""
+    """Computes the inverse of `fft`."""
     return _complex_transform(ft.ifft, input, 1, "ifft")
 
 
 def fft2d(input: Any, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of complex numbers along the last two axes."""
+    """Computes the discrete Fourier transform of complex numbers along the last two axes."""
     return _complex_transform(ft.fft, input, 2, "fft2d")
 
 
 def ifft2d(input: Any, name: str | None = None) -> Tensor:
-    """The inverse of `fft2d`."""
+    """Computes the inverse of `fft2d`."""
     return _complex_transform(ft.ifft, input, 2, "ifft2d")
 
 
 def fft3d(input: Any, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of complex numbers along the last three axes."""
+    """Computes the discrete Fourier transform of complex numbers along the last three axes."""
     return _complex_transform(ft.fft, input, 3, "fft3d")
 
 
 def ifft3d(input: Any, name: str | None = None) -> Tensor:
-    """The inverse of `fft3d`."""
+    """Computes the inverse of `fft3d`."""
     return _complex_transform(ft.ifft, input, 3, "ifft3d")
 
 
 def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of real numbers along the last axis.
+    """Computes the discrete Fourier transform of real numbers along the last axis.
 
-    Only the first `n // 2 + 1` of n frequencies are returned: the others are their mirror image.
-    With `fft_length`, a list of one integer, the axis is first cut off or padded to that length.
+    Only the first `n // 2 + 1` of n frequencies are returned; the others are their complex
+    conjugates. With `fft_length`, a list of one integer, the axis is first truncated or padded to
+    that length.
 
     >>> tf.signal.rfft([1.0, 2.0, 3.0, 4.0]).numpy()
     array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
@@ -73,7 +74,7 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
 
 
 def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft`; the result has an even length unless `fft_length` says another.
+    """Computes the inverse of `rfft`; the result's length is even unless `fft_length` is given.
 
     >>> tf.signal.irfft(tf.signal.rfft([1.0, 2.0, 3.0]), [3]).numpy()
     array([1., 2., 3.], dtype=float32)
@@ -82,30 +83,31 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
 
 
 def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of real numbers along the last two axes.
+    """Computes the discrete Fourier transform of real numbers along the last two axes.
 
-    Of the last axis only the first `n // 2 + 1` frequencies are returned. `fft_length` are two
-    sizes to which the axes are first cut off or padded.
+    Along the last axis only the first `n // 2 + 1` frequencies are returned. `fft_length` holds two
+    sizes to which the axes are first truncated or padded.
     """
     return _from_real(input_tensor, fft_length, 2, "rfft2d")
 
 
 def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft2d`; the last axis becomes even unless `fft_length` says otherwise."""
+    """Computes the inverse of `rfft2d`; the last axis is even unless `fft_length` is given."""
     return _to_real(input_tensor, fft_length, 2, "irfft2d")
 
 
 def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of real numbers along the last three axes.
+    """Computes the discrete Fourier transform of real numbers along the last three axes.
 
-    Of the last axis only the first `n // 2 + 1` frequencies are returned. `fft_length` are three
-    sizes to which the axes are first cut off or padded. Unlike in TensorFlow, it has a gradient.
+    Along the last axis only the first `n // 2 + 1` frequencies are returned. `fft_length` holds
+    three sizes to which the axes are first truncated or padded. Unlike TensorFlow's, it has a
+    gradient.
     """
     return _from_real(input_tensor, fft_length, 3, "rfft3d")
 
 
 def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft3d`; the last axis becomes even unless `fft_length` says otherwise."""
+    """Computes the inverse of `rfft3d`; the last axis is even unless `fft_length` is given."""
     return _to_real(input_tensor, fft_length, 3, "irfft3d")
 
 
@@ -116,11 +118,11 @@ def fftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The discrete Fourier transform of complex numbers along `axes`, or all of them.
+    """Computes the discrete Fourier transform of complex numbers along `axes`, by default all.
 
-    `fft_length` has a size for each of `axes`, to which it is first cut off or padded. `norm` says
-    where to divide by the number of points: in the inverse ("backward", the default), here
-    ("forward"), or in both, by its root ("ortho").
+    `fft_length` holds one size per axis, to which the axis is first truncated or padded. `norm`
+    selects where to divide by the number of points: in the inverse ("backward", the default), in
+    this transform ("forward"), or by its square root in both ("ortho").
     """
     x = _as_complex(input_tensor)
     return _transform(ft.fft, x, fft_length, _axes(axes, x, "fftnd"), norm, "fftnd")
@@ -133,7 +135,7 @@ def ifftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `fftnd`."""
+    """Computes the inverse of `fftnd`."""
     x = _as_complex(input_tensor)
     return _transform(ft.ifft, x, fft_length, _axes(axes, x, "ifftnd"), norm, "ifftnd")
 
@@ -145,10 +147,10 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The discrete Fourier transform of real numbers along `axes`, or all of them.
+    """Computes the discrete Fourier transform of real numbers along `axes`, by default all.
 
-    Of the last of `axes` only the first `n // 2 + 1` frequencies are returned. The other arguments
-    are those of `fftnd`.
+    Along the last of `axes` only the first `n // 2 + 1` frequencies are returned. The other
+    arguments are the same as for `fftnd`.
     """
     x = _as_real(input_tensor, "rfftnd")
     return _transform(ft.rfft, x, fft_length, _axes(axes, x, "rfftnd", 1), norm, "rfftnd")
@@ -161,8 +163,8 @@ def irfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `rfftnd`; the last axis becomes even unless `fft_length` says otherwise."""
-    x = _half_spectrum(input_tensor, "irfftnd")
+    """Computes the inverse of `rfftnd`; the last axis is even unless `fft_length` is given."""
+    x = _as_spectrum(input_tensor, "irfftnd")
     return _transform(ft.irfft, x, fft_length, _axes(axes, x, "irfftnd", 1), norm, "irfftnd")
 
 
@@ -170,7 +172,7 @@ def irfftnd(
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """A spectrum with frequency 0 moved from the front to the middle of `axes`, or of all.
+    """Moves frequency 0 from the start to the center of `axes`, by default all.
 
     >>> tf.signal.fftshift([0, 1, 2, -2, -1]).numpy()
     array([-2, -1,  0,  1,  2], dtype=int32)
@@ -181,7 +183,7 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """Computes the inverse of `fftshift`."""
     x = as_tensor(x)
     axes = axes_of(axes, x, "ifftshift")
     return roll(x, [-(x._spec.shape[a] // 2) for a in axes], axes)
@@ -191,7 +193,7 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
 
 
 def _as_complex(value: Any) -> Tensor:
-    """`value` as complex numbers: complex64, unless it is a tensor, or complex by itself."""
+    """Converts `value` to complex64, unless it is a tensor or already complex."""
     x = as_tensor(value)
     if tensor_or_variable(value) is not None or (
         x._spec.dtype.kind in "bc" and type(value) is not np.ndarray
@@ -200,7 +202,7 @@ def _as_complex(value: Any) -> Tensor:
     return as_tensor(value, hint=_COMPLEX64)
 
 
-def _half_spectrum(value: Any, op_name: str) -> Tensor:
+def _as_spectrum(value: Any, op_name: str) -> Tensor:
     x = as_tensor(value, hint=_COMPLEX64)
     if x._spec.dtype not in dtypes.COMPLEX:
         raise ValueError(
@@ -218,18 +220,18 @@ def _as_real(value: Any, op_name: str) -> Tensor:
     return x
 
 
-def _axes(axes: Any, x: Tensor, op_name: str, least: int = 0) -> tuple[int, ...]:
-    """The axes to transform, in the order in which they are given."""
-    given = range(x.ndim) if axes is None else integers(axes, f"{op_name}: `axes`", ndim=1)
-    if len(given) > x.ndim or len(given) < least:
+def _axes(axes: Any, x: Tensor, op_name: str, minimum: int = 0) -> tuple[int, ...]:
+    """Returns the axes to transform, in the given order."""
+    requested = range(x.ndim) if axes is None else integers(axes, f"{op_name}: `axes`", ndim=1)
+    if len(requested) > x.ndim or len(requested) < minimum:
         raise ValueError(
-            f"{op_name}: {len(given)} axes for an input of shape {x._spec.shape}. Expected at "
-            f"least {least} and at most {x.ndim}."
+            f"{op_name}: {len(requested)} axes for an input of shape {x._spec.shape}. Expected at "
+            f"least {minimum} and at most {x.ndim}."
         )
-    places = tuple(normalize_axis(axis, x.ndim, op_name) for axis in given)
-    if len(set(places)) < len(places):
-        raise invalid(f"{op_name}: `axes` must all be different. Received: {shown(list(given))}.")
-    return places
+    axes = tuple(normalize_axis(axis, x.ndim, op_name) for axis in requested)
+    if len(set(axes)) < len(axes):
+        raise invalid(f"{op_name}: `axes` must be distinct. Received: {shown(list(requested))}.")
+    return axes
 
 
 def _last(x: Tensor, rank: int) -> tuple[int, ...]:
@@ -249,7 +251,7 @@ def _from_real(value: Any, fft_length: Any, rank: int, op_name: str) -> Tensor:
 
 
 def _to_real(value: Any, fft_length: Any, rank: int, op_name: str) -> Tensor:
-    x = _half_spectrum(value, op_name)
+    x = _as_spectrum(value, op_name)
     check_rank(x, rank, op_name)
     return _transform(ft.irfft, x, fft_length, _last(x, rank), None, op_name)
 
@@ -280,7 +282,7 @@ def _transform(
 def _lengths(
     primitive: Primitive, x: Tensor, fft_length: Any, axes: tuple[int, ...], op_name: str
 ) -> tuple[int, ...]:
-    """The number of points along each axis."""
+    """Returns the number of points along each axis."""
     sizes = [x._spec.shape[axis] for axis in axes]
     if fft_length is None:
         if primitive is ft.irfft:

@@ -1,4 +1,4 @@
-"""Signals cut into frames, and put together again."""
+"""Splitting signals into frames and adding frames up again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import framing
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
-from retrograde.signal._arguments import at_least, check_rank, whole_number
+from retrograde.signal._arguments import as_integer, at_least, check_rank
 from retrograde.toplevel.shaping import pad
 
 
@@ -23,10 +23,10 @@ def frame(
     axis: Any = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Frames of `frame_length` samples, one every `frame_step` samples, in place of `axis`.
+    """Splits `axis` into frames of `frame_length` samples, one every `frame_step` samples.
 
-    What is left at the end and fills no frame is dropped; with `pad_end` there is a frame for each
-    step, filled up with `pad_value`.
+    Samples at the end that do not fill a frame are dropped. With `pad_end` there is a frame for
+    each step, padded with `pad_value`.
 
     >>> tf.signal.frame([1, 2, 3, 4, 5, 6], 3, 2).numpy()
     array([[1, 2, 3],
@@ -36,11 +36,11 @@ def frame(
     check_rank(x, 1, "frame")
     length = at_least(0, frame_length, "frame_length", "frame")
     step = at_least(1, frame_step, "frame_step", "frame")
-    axis = _axis(whole_number(axis, "axis", "frame"), x)
+    axis = _axis(as_integer(axis, "axis", "frame"), x)
     size = x._spec.shape[axis]
     if pad_end:
         count = math.ceil(size / step)
-        x = _padded(x, axis, max(0, length + step * (count - 1) - size), pad_value)
+        x = _pad_end(x, axis, max(0, length + step * (count - 1) - size), pad_value)
     else:
         count = max(0, 1 + (size - length) // step)
     return apply(
@@ -57,24 +57,24 @@ def _axis(axis: int, x: Tensor) -> int:
     return axis % x.ndim
 
 
-def _padded(x: Tensor, axis: int, missing: int, pad_value: Any) -> Tensor:
+def _pad_end(x: Tensor, axis: int, missing: int, pad_value: Any) -> Tensor:
     value = as_tensor(pad_value, x._spec.dtype)
     if value.ndim:
         raise ValueError(
-            f"frame: `pad_value` must be one value. Received: shape {value._spec.shape}."
+            f"frame: `pad_value` must be a scalar. Received: shape {value._spec.shape}."
         )
     return pad(x, [[0, missing if i == axis else 0] for i in range(x.ndim)], "CONSTANT", value)
 
 
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
-    """Frames, which lie along the last two axes, added up to a signal: one every `frame_step`.
+    """Adds overlapping frames, in the last two axes, to a signal; one every `frame_step` samples.
 
     >>> tf.signal.overlap_and_add([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]], 2).numpy()
     array([1., 1., 3., 2., 2.], dtype=float32)
     """
     x = as_tensor(signal)
     check_rank(x, 2, "overlap_and_add")
-    step = whole_number(frame_step, "frame_step", "overlap_and_add", ValueError)
+    step = as_integer(frame_step, "frame_step", "overlap_and_add", ValueError)
     *outer, count, length = x._spec.shape
     if step == length:  # nothing overlaps
         return reshape(x, shape=(*outer, count * length))

@@ -1,4 +1,4 @@
-"""The mel scale: frequencies as they are heard."""
+"""Mel-scale spectrograms and cepstral coefficients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
-from retrograde.signal._arguments import along, check_rank, whole_number
+from retrograde.signal._arguments import as_integer, check_rank, scale
 from retrograde.signal.cosine import dct
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float
@@ -26,10 +26,11 @@ def linear_to_mel_weight_matrix(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix that makes a spectrogram of `num_mel_bins` bands out of one of even frequencies.
+    """Returns the matrix that converts linear-frequency spectrograms to mel-scale ones.
 
-    The bands are triangles on the mel scale, `1127 * log(1 + f / 700)`, evenly spread over it
-    from `lower_edge_hertz` to `upper_edge_hertz`. Multiply a spectrogram by it from the right.
+    It has `num_mel_bins` triangular bands, evenly spaced on the mel scale, `1127 * log(1 + f /
+    700)`, from `lower_edge_hertz` to `upper_edge_hertz`. Multiply a spectrogram by it from the
+    right.
 
     >>> tf.signal.linear_to_mel_weight_matrix(2, 5).numpy().round(2)
     array([[0.  , 0.  ],
@@ -39,7 +40,7 @@ def linear_to_mel_weight_matrix(
            [0.  , 0.  ]], dtype=float32)
     """
     op_name = "linear_to_mel_weight_matrix"
-    num_bands = whole_number(num_mel_bins, "num_mel_bins", op_name)
+    num_bands = as_integer(num_mel_bins, "num_mel_bins", op_name)
     rate = as_float(sample_rate, f"{op_name}: sample_rate")
     low = as_float(lower_edge_hertz, f"{op_name}: lower_edge_hertz")
     high = as_float(upper_edge_hertz, f"{op_name}: upper_edge_hertz")
@@ -58,17 +59,17 @@ def linear_to_mel_weight_matrix(
         )
     if not dtype.is_floating:
         raise ValueError(f"{op_name}: `dtype` must be a float dtype. Received: {dtype.name}.")
-    num_bins = whole_number(num_spectrogram_bins, "num_spectrogram_bins", op_name)
+    num_bins = as_integer(num_spectrogram_bins, "num_spectrogram_bins", op_name)
     if num_bins < 1:
         raise ValueError(
             f"{op_name}: `num_spectrogram_bins` must be at least 1. Received: {num_bins}."
         )
     mels = _mel(np.linspace(0.0, rate / 2, num_bins))[:, None]
     edges = np.linspace(_mel(low), _mel(high), num_bands + 2)
-    lower, centre, upper = edges[:-2], edges[1:-1], edges[2:]
-    rising, falling = (mels - lower) / (centre - lower), (upper - mels) / (upper - centre)
+    lower, center, upper = edges[:-2], edges[1:-1], edges[2:]
+    rising, falling = (mels - lower) / (center - lower), (upper - mels) / (upper - center)
     weights = np.maximum(0, np.minimum(rising, falling))
-    weights[0] = 0  # the mean of the signal is not heard
+    weights[0] = 0  # the DC component is excluded
     return Tensor(weights.astype(dtype.numpy_dtype))
 
 
@@ -77,13 +78,11 @@ def _mel(hertz: Any) -> Any:
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
-    """Mel-frequency cepstral coefficients: `dct` of type 2, over the root of twice the bands."""
+    """Computes mel-frequency cepstral coefficients: a scaled type 2 `dct` of the bands."""
     op_name = "mfccs_from_log_mel_spectrograms"
     x = as_tensor(log_mel_spectrograms)
     check_rank(x, 1, op_name, IndexError)
     size = x._spec.shape[-1]
     if not size:
-        raise ValueError(
-            f"{op_name}: there must be at least 1 band. Received: shape {x._spec.shape}."
-        )
-    return along(dct(x), 1 / math.sqrt(2 * size))
+        raise ValueError(f"{op_name}: expected at least 1 band. Received: shape {x._spec.shape}.")
+    return scale(dct(x), 1 / math.sqrt(2 * size))

@@ -1,4 +1,4 @@
-"""Spectra of short stretches of a signal."""
+"""Short-time Fourier transforms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from retrograde.math import equal, reduce_sum, square
 from retrograde.ops import fourier as ft
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import reshape
-from retrograde.signal._arguments import at_least, check_rank, whole_number
+from retrograde.signal._arguments import as_integer, at_least, check_rank
 from retrograde.signal.fourier import irfft, rfft
 from retrograde.signal.framing import frame, overlap_and_add
 from retrograde.signal.windows import hann_window, window_of
@@ -28,10 +28,10 @@ def stft(
     pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The short-time Fourier transform: `rfft` of windowed frames of the signal.
+    """Computes the short-time Fourier transform: `rfft` of windowed frames of the signal.
 
-    The transform of each frame has `fft_length` points; without it, the next power of two.
-    `window_fn(frame_length, dtype=...)` makes the window, or is `None` for none.
+    The transform of each frame has `fft_length` points, by default the next power of two.
+    `window_fn(frame_length, dtype=...)` creates the window; `None` means no window.
 
     >>> tf.signal.stft(tf.range(8.0), frame_length=4, frame_step=2, window_fn=None).numpy()
     array([[ 6.+0.j, -2.+2.j, -2.+0.j],
@@ -41,7 +41,7 @@ def stft(
     x = as_tensor(signals)
     check_rank(x, 1, "stft")
     length = at_least(1, frame_length, "frame_length", "stft")
-    points = _points(fft_length, length, "stft")
+    points = _fft_points(fft_length, length, "stft")
     frames = frame(x, length, frame_step, pad_end)
     if window_fn is not None:
         frames = frames * window_of(window_fn, frames)
@@ -56,9 +56,9 @@ def inverse_stft(
     window_fn: Callable | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """Frames by `irfft`, windowed and added up.
+    """Computes the inverse short-time Fourier transform: windowed `irfft` frames, added up.
 
-    To get back a signal from its `stft`, use the window of `inverse_stft_window_fn`.
+    To reconstruct a signal from its `stft`, use the window of `inverse_stft_window_fn`.
 
     >>> x = tf.range(8.0)
     >>> window = tf.signal.inverse_stft_window_fn(frame_step=2)
@@ -69,7 +69,7 @@ def inverse_stft(
     x = as_tensor(stfts)
     check_rank(x, 2, "inverse_stft")
     length = at_least(1, frame_length, "frame_length", "inverse_stft")
-    points = _points(fft_length, length, "inverse_stft")
+    points = _fft_points(fft_length, length, "inverse_stft")
     frames = irfft(x, [points])
     frames = ft.resized(frames, (*frames._spec.shape[:-1], length))
     if window_fn is not None:
@@ -77,19 +77,19 @@ def inverse_stft(
     return overlap_and_add(frames, frame_step)
 
 
-def _points(fft_length: Any, frame_length: int, op_name: str) -> int:
-    """The length of the Fourier transform."""
+def _fft_points(fft_length: Any, frame_length: int, op_name: str) -> int:
+    """Returns the length of the Fourier transform."""
     if fft_length is None:
         return 1 << (frame_length - 1).bit_length()
-    return whole_number(fft_length, "fft_length", op_name)
+    return as_integer(fft_length, "fft_length", op_name)
 
 
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: Callable = hann_window, name: str | None = None
 ) -> Callable[..., Tensor]:
-    """The window function for `inverse_stft` that undoes `stft` with `forward_window_fn`.
+    """Returns the window function for `inverse_stft` that inverts `forward_window_fn`.
 
-    It is the forward window over the sum of the squares of all windows that overlap in a sample.
+    It divides the forward window by the sum of squares of all windows that overlap at a sample.
 
     >>> tf.signal.inverse_stft_window_fn(2)(4, dtype=tf.float64).numpy().round(3)
     array([0., 1., 1., 1.])

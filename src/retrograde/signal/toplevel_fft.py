@@ -1,4 +1,4 @@
-"""The transforms of any number of axes as TensorFlow has them at its top level."""
+"""The n-dimensional Fourier transforms with the signatures of TensorFlow's top level."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from retrograde.values import dtypes
 
 
 def fftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:
-    """`tf.signal.fftnd`, with all its arguments given."""
+    """Computes `tf.signal.fftnd`; all arguments are required."""
     return fourier.fftnd(input, fft_length, axes)
 
 
 def ifftnd(input: Any, fft_length: Any, axes: Any, name: str | None = None) -> Tensor:
-    """`tf.signal.ifftnd`, with all its arguments given."""
+    """Computes `tf.signal.ifftnd`; all arguments are required."""
     return fourier.ifftnd(input, fft_length, axes)
 
 
@@ -28,12 +28,12 @@ def rfftnd(
     Tcomplex: Any = dtypes.complex64,
     name: str | None = None,
 ) -> Tensor:
-    """`tf.signal.rfftnd`, with all its arguments given; `Tcomplex` is the dtype of the result."""
+    """Computes `tf.signal.rfftnd`; `Tcomplex` is the dtype of the result."""
     return to_dtype(fourier.rfftnd(input, fft_length, axes), numpy_dtype(Tcomplex))
 
 
 def irfftnd(
     input: Any, fft_length: Any, axes: Any, Treal: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """`tf.signal.irfftnd`, with all its arguments given; `Treal` is the dtype of the result."""
+    """Computes `tf.signal.irfftnd`; `Treal` is the dtype of the result."""
     return to_dtype(fourier.irfftnd(input, fft_length, axes), numpy_dtype(Treal))
