@@ -330,7 +330,8 @@ def test_lines_and_a_limit_do_not_go_together():
     assert_raises(
         lambda: tf.GradientTape(lines=True, memory_limit="1GB"),
         ValueError,
-        "GradientTape: `lines` keep all values: no `memory_limit` then.",
+        "GradientTape: `lines=True` keeps all values, so it cannot be combined with "
+        "`memory_limit`.",
     )
 
 
@@ -346,7 +347,7 @@ def test_a_tape_that_is_used_again_begins_anew():
     np.testing.assert_array_equal(*found)
 
 
-def test_the_ledger_is_told():
+def test_memory_reports_the_limit():
     (w,) = arrays((100, 100))
     with tf.GradientTape(memory_limit="85kB") as tape:
         h = w
@@ -358,7 +359,7 @@ def test_the_ledger_is_told():
     tape.gradient(y, w)
     after = tape.memory()
 
-    assert (before.limit, before.dropped, before.made, before.recomputed) == (
+    assert (before.limit, before.dropped, before.outputs, before.recomputed) == (
         85_000,
         80_000,
         80_000,
@@ -367,9 +368,9 @@ def test_the_ledger_is_told():
     assert (after.dropped, after.held) == (80_000, 0)
     assert after.recomputed >= 2
     assert str(after).splitlines()[-3:-1] == [
-        "  memory_limit         85.0 kB",
-        "  dropped              80.0 kB",
+        "  memory_limit           85.0 kB",
+        "  dropped                80.0 kB",
     ]
     assert (
-        str(after).splitlines()[-1].startswith(f"  computed again       {after.recomputed} calls")
+        str(after).splitlines()[-1].startswith(f"  recomputed             {after.recomputed} calls")
     )

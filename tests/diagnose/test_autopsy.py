@@ -1,4 +1,4 @@
-"""tape.autopsy(): who made the first value that is not finite, where, and what cures it."""
+"""Tests `tape.autopsy()`: the origin of NaN and Inf, the cause and the fix."""
 
 import pathlib
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.diagnose.nonfinite import fixes
+from retrograde.diagnose.nonfinite import causes
 
 
 @tf.custom_gradient
@@ -23,78 +23,78 @@ def half(x):
     return tf.cast(x, tf.float16)
 
 
-# A call in `f` that makes something that is not finite out of `x`: kind, primitive, element.
-BIRTHS = [
-    (fixes.LOG_OF_ZERO, tf.math.log, [1.0, 0.0], "log", (1,)),
-    (fixes.LOG_OF_ZERO, tf.math.log1p, [1.0, -1.0], "log1p", (1,)),
-    (fixes.LOG_OF_NEGATIVE, tf.math.log, [-2.0, 1.0], "log", (0,)),
-    (fixes.LOG_OF_NEGATIVE, tf.math.log1p, [-2.0, 1.0], "log1p", (0,)),
-    (fixes.DIVISION_BY_ZERO, lambda x: 1.0 / x, [1.0, 0.0], "divide", (1,)),
-    (fixes.DIVISION_BY_ZERO, lambda x: x / x, [1.0, 0.0], "divide", (1,)),
-    (fixes.DIVISION_BY_ZERO, tf.math.reciprocal, [1.0, 0.0], "reciprocal", (1,)),
-    (fixes.DIVISION_BY_ZERO, lambda x: tf.math.mod(x, 0.0), [1.0, 0.0], "mod", (0,)),
-    (fixes.DIVISION_BY_ZERO, tf.math.rsqrt, [1.0, 0.0], "rsqrt", (1,)),
-    (fixes.DIVISION_BY_ZERO, lambda x: x**-1.0, [1.0, 0.0], "power", (1,)),
-    (fixes.ROOT_OF_NEGATIVE, tf.sqrt, [1.0, -1.0], "sqrt", (1,)),
-    (fixes.ROOT_OF_NEGATIVE, tf.math.rsqrt, [1.0, -1.0], "rsqrt", (1,)),
-    (fixes.POWER_OF_NEGATIVE, lambda x: x**1.5, [1.0, -1.0], "power", (1,)),
-    (fixes.EXP_OVERFLOW, tf.exp, [1.0, 90.0], "exp", (1,)),
-    (fixes.EXP_OVERFLOW, tf.math.expm1, [1.0, 90.0], "expm1", (1,)),
-    (fixes.EXP_OVERFLOW, tf.cosh, [1.0, 90.0], "cosh", (1,)),
-    (fixes.EXP_OVERFLOW, tf.sinh, [1.0, 90.0], "sinh", (1,)),
-    (fixes.OVERFLOW, lambda x: x * x, [1.0, 1e20], "multiply", (1,)),
-    (fixes.OVERFLOW, tf.square, [1.0, 1e20], "square", (1,)),
-    (fixes.OVERFLOW, tf.reduce_sum, [3e38, 3e38], "sum", ()),
-    (fixes.OVERFLOW, tf.reduce_prod, [3e38, 3e38], "prod", ()),
-    (fixes.OVERFLOW, lambda x: tf.linalg.matvec([[1.0, 1.0]], x), [3e38, 3e38], "matmul", (0, 0)),
-    (fixes.HALF_OVERFLOW, half, [1.0, 1e6], "cast", (1,)),
-    (fixes.HALF_OVERFLOW, lambda x: half(x) * 300.0, [1.0, 300.0], "multiply", (1,)),
-    (fixes.OUT_OF_DOMAIN, tf.acos, [0.0, 1.5], "acos", (1,)),
-    (fixes.OUT_OF_DOMAIN, tf.atanh, [0.0, 1.0], "atanh", (1,)),
-    (fixes.OUT_OF_DOMAIN, tf.math.erfinv, [0.0, 1.0], "erfinv", (1,)),
-    (fixes.OUT_OF_DOMAIN, tf.math.lgamma, [1.0, 0.0], "lgamma", (1,)),
-    (fixes.EMPTY, lambda x: tf.reduce_mean(x[:0]), [1.0, 2.0], "mean", ()),
-    (fixes.EMPTY, lambda x: tf.reduce_max(x[:0]), [1.0, 2.0], "max", ()),
+# Functions that produce NaN or Inf from `x`, with the cause, the primitive and the index.
+FORWARD_CASES = [
+    (causes.LOG_OF_ZERO, tf.math.log, [1.0, 0.0], "log", (1,)),
+    (causes.LOG_OF_ZERO, tf.math.log1p, [1.0, -1.0], "log1p", (1,)),
+    (causes.LOG_OF_NEGATIVE, tf.math.log, [-2.0, 1.0], "log", (0,)),
+    (causes.LOG_OF_NEGATIVE, tf.math.log1p, [-2.0, 1.0], "log1p", (0,)),
+    (causes.DIVISION_BY_ZERO, lambda x: 1.0 / x, [1.0, 0.0], "divide", (1,)),
+    (causes.DIVISION_BY_ZERO, lambda x: x / x, [1.0, 0.0], "divide", (1,)),
+    (causes.DIVISION_BY_ZERO, tf.math.reciprocal, [1.0, 0.0], "reciprocal", (1,)),
+    (causes.DIVISION_BY_ZERO, lambda x: tf.math.mod(x, 0.0), [1.0, 0.0], "mod", (0,)),
+    (causes.DIVISION_BY_ZERO, tf.math.rsqrt, [1.0, 0.0], "rsqrt", (1,)),
+    (causes.DIVISION_BY_ZERO, lambda x: x**-1.0, [1.0, 0.0], "power", (1,)),
+    (causes.ROOT_OF_NEGATIVE, tf.sqrt, [1.0, -1.0], "sqrt", (1,)),
+    (causes.ROOT_OF_NEGATIVE, tf.math.rsqrt, [1.0, -1.0], "rsqrt", (1,)),
+    (causes.POWER_OF_NEGATIVE, lambda x: x**1.5, [1.0, -1.0], "power", (1,)),
+    (causes.EXP_OVERFLOW, tf.exp, [1.0, 90.0], "exp", (1,)),
+    (causes.EXP_OVERFLOW, tf.math.expm1, [1.0, 90.0], "expm1", (1,)),
+    (causes.EXP_OVERFLOW, tf.cosh, [1.0, 90.0], "cosh", (1,)),
+    (causes.EXP_OVERFLOW, tf.sinh, [1.0, 90.0], "sinh", (1,)),
+    (causes.OVERFLOW, lambda x: x * x, [1.0, 1e20], "multiply", (1,)),
+    (causes.OVERFLOW, tf.square, [1.0, 1e20], "square", (1,)),
+    (causes.OVERFLOW, tf.reduce_sum, [3e38, 3e38], "sum", ()),
+    (causes.OVERFLOW, tf.reduce_prod, [3e38, 3e38], "prod", ()),
+    (causes.OVERFLOW, lambda x: tf.linalg.matvec([[1.0, 1.0]], x), [3e38, 3e38], "matmul", (0, 0)),
+    (causes.HALF_OVERFLOW, half, [1.0, 1e6], "cast", (1,)),
+    (causes.HALF_OVERFLOW, lambda x: half(x) * 300.0, [1.0, 300.0], "multiply", (1,)),
+    (causes.OUT_OF_DOMAIN, tf.acos, [0.0, 1.5], "acos", (1,)),
+    (causes.OUT_OF_DOMAIN, tf.atanh, [0.0, 1.0], "atanh", (1,)),
+    (causes.OUT_OF_DOMAIN, tf.math.erfinv, [0.0, 1.0], "erfinv", (1,)),
+    (causes.OUT_OF_DOMAIN, tf.math.lgamma, [1.0, 0.0], "lgamma", (1,)),
+    (causes.EMPTY, lambda x: tf.reduce_mean(x[:0]), [1.0, 2.0], "mean", ()),
+    (causes.EMPTY, lambda x: tf.reduce_max(x[:0]), [1.0, 2.0], "max", ()),
     (
-        fixes.NOT_POSITIVE_DEFINITE,
+        causes.NOT_POSITIVE_DEFINITE,
         lambda x: tf.linalg.cholesky(tf.linalg.diag(x)),
         [1.0, -1.0],
         "cholesky",
         (0, 0),
     ),
     (
-        fixes.SINGULAR,
+        causes.SINGULAR,
         lambda x: tf.linalg.triangular_solve(tf.linalg.diag(x), [[1.0], [1.0]]),
         [1.0, 0.0],
         "triangular_solve",
         (1, 0),
     ),
-    (fixes.OUT_OF_DOMAIN, lambda x: tf.math.igamma(x, x), [-1.0, 1.0], "igamma", (0,)),
-    (fixes.OWN_FUNCTION, root, [-1.0, 1.0], "root", (0,)),
+    (causes.OUT_OF_DOMAIN, lambda x: tf.math.igamma(x, x), [-1.0, 1.0], "igamma", (0,)),
+    (causes.CUSTOM_FUNCTION, root, [-1.0, 1.0], "root", (0,)),
 ]
 
-BACKWARD_BIRTHS = [
-    (fixes.NORM_AT_ZERO, tf.norm, [0.0, 0.0], "sqrt", ()),
-    (fixes.NORM_AT_ZERO, tf.math.reduce_euclidean_norm, [0.0, 0.0], "sqrt", ()),
-    (fixes.SPREAD_OF_EQUALS, tf.math.reduce_std, [3.0, 3.0], "sqrt", ()),
-    (fixes.ROOT_AT_ZERO, tf.sqrt, [1.0, 0.0], "sqrt", (1,)),
-    (fixes.ROOT_AT_ZERO, lambda x: x**0.5, [1.0, 0.0], "power", (1,)),
-    (fixes.STEEP, tf.acos, [0.0, 1.0], "acos", (1,)),
-    (fixes.STEEP, tf.acosh, [2.0, 1.0], "acosh", (1,)),
-    (fixes.STEEP, lambda x: tf.atan2(x, x), [1.0, 0.0], "atan2", (1,)),
-    (fixes.STEEP, lambda x: 1.0 / x, [1.0, 1e-30], "divide", (1,)),
-    (fixes.STEEP, lambda x: tf.math.log(x) * 1e10, [1.0, 1e-30], "log", (1,)),
-    (fixes.NO_DERIVATIVE, lambda x: tf.linalg.qr(tf.linalg.diag(x))[1], [1.0, 0.0], "qr", (0, 0)),
-    (fixes.OWN_RULE, halved, [1.0, 1.0], "halved", (0,)),
+BACKWARD_CASES = [
+    (causes.NORM_AT_ZERO, tf.norm, [0.0, 0.0], "sqrt", ()),
+    (causes.NORM_AT_ZERO, tf.math.reduce_euclidean_norm, [0.0, 0.0], "sqrt", ()),
+    (causes.STD_OF_EQUAL_VALUES, tf.math.reduce_std, [3.0, 3.0], "sqrt", ()),
+    (causes.ROOT_AT_ZERO, tf.sqrt, [1.0, 0.0], "sqrt", (1,)),
+    (causes.ROOT_AT_ZERO, lambda x: x**0.5, [1.0, 0.0], "power", (1,)),
+    (causes.INFINITE_DERIVATIVE, tf.acos, [0.0, 1.0], "acos", (1,)),
+    (causes.INFINITE_DERIVATIVE, tf.acosh, [2.0, 1.0], "acosh", (1,)),
+    (causes.INFINITE_DERIVATIVE, lambda x: tf.atan2(x, x), [1.0, 0.0], "atan2", (1,)),
+    (causes.INFINITE_DERIVATIVE, lambda x: 1.0 / x, [1.0, 1e-30], "divide", (1,)),
+    (causes.INFINITE_DERIVATIVE, lambda x: tf.math.log(x) * 1e10, [1.0, 1e-30], "log", (1,)),
+    (causes.NO_DERIVATIVE, lambda x: tf.linalg.qr(tf.linalg.diag(x))[1], [1.0, 0.0], "qr", (0, 0)),
+    (causes.CUSTOM_GRADIENT, halved, [1.0, 1.0], "halved", (0,)),
     (
-        fixes.OWN_RULE_AT_ZERO,
+        causes.CUSTOM_GRADIENT_AT_ZERO,
         lambda x: tf.where(x > 0.0, root(x), 0.0),
         [1.0, 0.0],
         "root",
         (1,),
     ),
     (
-        fixes.BACKWARD_OVERFLOW,
+        causes.BACKWARD_OVERFLOW,
         lambda x: x * 1e-38 * 1e30 * 1e30,
         [1.0, 1.0],
         "multiply",
@@ -103,11 +103,11 @@ BACKWARD_BIRTHS = [
 ]
 
 
-KINDS = [kind for kind in vars(fixes).values() if isinstance(kind, fixes.Kind)]
+CAUSES = [cause for cause in vars(causes).values() if isinstance(cause, causes.Cause)]
 
 
-def examined(f, x, **options):
-    """What an autopsy says of `f(x)` and its gradient."""
+def autopsy_of(f, x, **options):
+    """Returns the autopsy of a tape with lines, and the gradient of `f(x)`."""
     x = tf.Variable(x, name="x")
     with tf.GradientTape(lines=True, **options) as tape:
         y = f(x)
@@ -115,77 +115,83 @@ def examined(f, x, **options):
     return tape.autopsy(), gradient
 
 
-@pytest.mark.parametrize(("kind", "f", "x", "primitive", "index"), BIRTHS)
-def test_a_birth_on_the_way_forwards_is_found(kind, f, x, primitive, index):
-    found, _ = examined(lambda x: f(x) * 1.0, x)
+@pytest.mark.parametrize(("cause", "f", "x", "primitive", "index"), FORWARD_CASES)
+def test_origin_in_the_forward_pass_is_found(cause, f, x, primitive, index):
+    found, _ = autopsy_of(lambda x: f(x) * 1.0, x)
 
-    assert (found.direction, found.primitive, found.kind) == ("forwards", primitive, kind.name)
-    assert (found.why, found.cure) == (kind.why, kind.cure)
+    assert (found.direction, found.primitive, found.cause) == ("forward", primitive, cause.name)
+    assert (found.why, found.fix) == (cause.why, cause.fix)
     assert found.elements[0].index == index
     assert not np.isfinite(found.elements[0].value)
 
 
-@pytest.mark.parametrize(("kind", "f", "x", "primitive", "index"), BACKWARD_BIRTHS)
-def test_a_birth_on_the_way_back_is_found(kind, f, x, primitive, index):
-    found, gradient = examined(lambda x: f(x + 0.0), x)
+@pytest.mark.parametrize(("cause", "f", "x", "primitive", "index"), BACKWARD_CASES)
+def test_origin_in_the_backward_pass_is_found(cause, f, x, primitive, index):
+    found, gradient = autopsy_of(lambda x: f(x + 0.0), x)
 
     assert not np.isfinite(gradient.numpy()).all()
-    assert (found.direction, found.primitive, found.kind) == ("backwards", primitive, kind.name)
-    assert (found.why, found.cure) == (kind.why, kind.cure)
+    assert (found.direction, found.primitive, found.cause) == ("backward", primitive, cause.name)
+    assert (found.why, found.fix) == (cause.why, cause.fix)
     assert found.elements[0].index == index
     assert not np.isfinite(found.elements[0].value)
 
 
-def test_every_kind_is_tried():
-    tried = {case[0] for case in BIRTHS + BACKWARD_BIRTHS}
-    elsewhere = {fixes.VARIABLE, fixes.INPUT, fixes.WEIGHTS, fixes.NOT_KEPT, fixes.UNHEARD}
+def test_every_cause_has_a_test():
+    tested = {case[0] for case in FORWARD_CASES + BACKWARD_CASES}
+    tested_below = {
+        causes.VARIABLE,
+        causes.INPUT,
+        causes.OUTPUT_GRADIENTS,
+        causes.INPUTS_NOT_SAVED,
+        causes.UNKNOWN,
+    }
 
-    assert set(KINDS) == tried | elsewhere
+    assert set(CAUSES) == tested | tested_below
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_kind_is_on_its_page(kind):
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+def test_every_cause_is_documented(cause):
     page = " ".join((pathlib.Path(__file__).parents[2] / "docs" / "nan.md").read_text().split())
 
-    assert f"**{kind.name[0].upper()}{kind.name[1:]}.** {kind.why} *Cure:* {kind.cure}" in page
+    assert f"**{cause.name[0].upper()}{cause.name[1:]}.** {cause.why} *Fix:* {cause.fix}" in page
 
 
-# What was given
+# Values from outside the tape
 
 
-def test_a_variable_that_was_spoilt_before_is_named():
-    found, _ = examined(lambda x: tf.reduce_sum(x * 2.0), [1.0, np.nan])
+def test_a_nonfinite_variable_is_named():
+    found, _ = autopsy_of(lambda x: tf.reduce_sum(x * 2.0), [1.0, np.nan])
 
-    assert (found.direction, found.kind) == ("given", fixes.VARIABLE.name)
-    assert found.what == "The variable 'x:0' held nan before the tape saw it"
+    assert (found.direction, found.cause) == ("input", causes.VARIABLE.name)
+    assert found.summary == "The variable 'x:0' already contained NaN"
     assert found.elements[0].index == (1,)
     assert found.place.marked == "x * 2.0"
 
 
-def test_an_input_that_was_spoilt_before_is_found():
+def test_a_nonfinite_input_is_found():
     data = tf.constant([1.0, np.inf])
-    found, _ = examined(lambda x: tf.reduce_sum(x * data), [1.0, 1.0])
+    found, _ = autopsy_of(lambda x: tf.reduce_sum(x * data), [1.0, 1.0])
 
-    assert (found.direction, found.kind) == ("given", fixes.INPUT.name)
+    assert (found.direction, found.cause) == ("input", causes.INPUT.name)
     assert found.place.marked == "x * data"
 
 
-def test_output_gradients_that_are_not_finite_are_found():
+def test_nonfinite_output_gradients_are_found():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape(persistent=True) as tape:
         y = x * 2.0
     tape.gradient(y, x, output_gradients=tf.constant([1.0, np.nan]))
     found = tape.autopsy()
 
-    assert (found.direction, found.kind) == ("given", fixes.WEIGHTS.name)
-    assert found.what == "The `output_gradients` held nan before the tape saw it"
+    assert (found.direction, found.cause) == ("input", causes.OUTPUT_GRADIENTS.name)
+    assert found.summary == "The `output_gradients` already contained NaN"
     assert found.elements[0].index == (1,)
 
 
-# The way
+# The path
 
 
-def test_what_is_told_of_a_norm_at_zero():
+def test_text_for_a_norm_at_zero():
     x = tf.Variable([0.0, 0.0], name="w")
     with tf.GradientTape(lines=True) as tape:
         length = tf.norm(x)
@@ -199,74 +205,73 @@ def test_what_is_told_of_a_norm_at_zero():
     assert found.elements[0].inputs == (0.0,)
     assert found.elements[0].g == 3.0
     assert str(found).replace(str(found._lines()[1][1].split(":")[0]), __file__) == (
-        "On the way back, the rule of sqrt made an infinity out of finite values.\n"
+        "In the backward pass, the gradient of sqrt produced Inf from finite inputs.\n"
         f"  {at}: length = tf.norm(x)\n"
-        "    slope of sqrt(0), with the cotangent 3: inf\n"
-        "  Why: The length of a vector has no slope at the origin: the rule of the root divides "
-        "by 0.\n"
-        f"  Then: the rule of multiply at {at} made nan out of it.\n"
-        "  Cure: Put a small number under the root: tf.sqrt(tf.reduce_sum(x * x, axis) + 1e-12); "
-        "to\n    divide by the length, tf.nn.l2_normalize(x, axis).\n"
-        "  The way from there:\n"
-        f"    rule of sum  {at}: tf.norm(x)\n"
-        f"    rule of multiply  {at}: tf.norm(x)\n"
-        "    the gradient of 'w:0'"
+        "    gradient of sqrt(0) for upstream gradient 3: inf\n"
+        "  Why: The gradient of a norm is undefined at 0: the derivative of sqrt divides by 0.\n"
+        f"  Then: the gradient of multiply at {at} turned it into NaN.\n"
+        "  Fix: Add a small epsilon inside the sqrt: tf.sqrt(tf.reduce_sum(x * x, axis) + 1e-12). "
+        "To\n    divide by the norm, use tf.nn.l2_normalize(x, axis).\n"
+        "  Path from there:\n"
+        f"    gradient of sum  {at}: tf.norm(x)\n"
+        f"    gradient of multiply  {at}: tf.norm(x)\n"
+        "    the gradient with respect to 'w:0'"
     )
 
 
-def test_what_is_told_of_an_infinity_that_became_nan_later():
-    found, _ = examined(lambda p: -tf.reduce_sum(p * tf.math.log(p)), [0.25, 0.75, 0.0])
+def test_an_inf_that_became_nan_later():
+    found, _ = autopsy_of(lambda p: -tf.reduce_sum(p * tf.math.log(p)), [0.25, 0.75, 0.0])
 
     assert found.primitive == "log"
     assert found.place.marked == "tf.math.log(p)"
-    assert found.turn.endswith(" made nan out of it: 0 * inf is nan.")
-    assert [step.split()[0] for step in found.way] == ["multiply", "sum", "negative", "the"]
-    assert found.way[-1] == "the target"
+    assert found.became_nan.endswith(" turned it into NaN: 0 * Inf is NaN.")
+    assert [step.split()[0] for step in found.path] == ["multiply", "sum", "negative", "the"]
+    assert found.path[-1] == "the target"
 
 
-def test_a_branch_that_was_not_taken_is_not_blamed():
+def test_a_branch_that_where_does_not_select_is_ignored():
     def f(x):
         safe = tf.where(x > 0.0, tf.math.log(x), 0.0)
         return tf.reduce_sum(safe) + tf.norm(x * 0.0)
 
-    found, _ = examined(f, [1.0, -1.0])
+    found, _ = autopsy_of(f, [1.0, -1.0])
 
-    assert (found.direction, found.primitive) == ("backwards", "sqrt")
+    assert (found.direction, found.primitive) == ("backward", "sqrt")
 
 
-def test_a_rule_that_was_given_an_infinity_leads_back_to_who_made_it():
+def test_finite_gradients_despite_an_inf_yield_no_finding():
     def f(x):
         return tf.reduce_sum(tf.minimum(tf.exp(x) * x, 1.0))
 
-    found, gradient = examined(lambda x: f(x) + tf.reduce_sum(1.0 / tf.exp(x) * 0.0), [100.0])
+    found, gradient = autopsy_of(lambda x: f(x) + tf.reduce_sum(1.0 / tf.exp(x) * 0.0), [100.0])
 
     assert np.isfinite(gradient.numpy()).all() == (not found)
 
 
-def test_a_long_way_is_shortened():
+def test_a_long_path_is_shortened():
     def f(x):
         x = tf.math.log(x)
         for _ in range(20):
             x = x * 1.0
         return x
 
-    found, _ = examined(f, [0.0])
+    found, _ = autopsy_of(f, [0.0])
 
-    assert len(found.way) == 9
-    assert found.way[4] == "... 13 more ..."
-
-
-# Which tapes can be asked
+    assert len(found.path) == 9
+    assert found.path[4] == "... 13 more ..."
 
 
-def test_all_is_well():
-    found, _ = examined(lambda x: x * x, [1.0, 2.0])
+# Different tapes
+
+
+def test_finite_values_and_gradients():
+    found, _ = autopsy_of(lambda x: x * x, [1.0, 2.0])
 
     assert not found
-    assert str(found) == "All values and gradients that this tape knows of are finite."
+    assert str(found) == "All available values and gradients of this tape are finite."
 
 
-def test_a_tape_with_a_loss_that_is_not_finite_can_be_asked_whatever_it_is():
+def test_an_ordinary_tape_with_a_nonfinite_loss():
     x = tf.Variable([0.0, 1.0])
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.math.log(x))
@@ -276,18 +281,18 @@ def test_a_tape_with_a_loss_that_is_not_finite_can_be_asked_whatever_it_is():
     assert (found.primitive, found.place) == ("log", None)
 
 
-def test_a_tape_that_let_inputs_go_accuses_nobody():
+def test_unsaved_inputs_leave_the_origin_open():
     x = tf.Variable([0.0, 1.0])
     with tf.GradientTape(persistent=True) as tape:
         y = tf.exp(x + tf.constant([np.nan, 0.0])) * 2.0
     tape.gradient(y, x)
     found = tape.autopsy()
 
-    assert found.what == "On the way forwards, exp gave nan"
-    assert (found.kind, found.cure) == (fixes.NOT_KEPT.name, fixes.NOT_KEPT.cure)
+    assert found.summary == "In the forward pass, exp returned NaN"
+    assert (found.cause, found.fix) == (causes.INPUTS_NOT_SAVED.name, causes.INPUTS_NOT_SAVED.fix)
 
 
-def test_a_tape_that_was_not_asked_yet_is_searched_from_the_start():
+def test_without_a_gradient_all_calls_are_searched():
     x = tf.Variable([0.0, 1.0])
     with tf.GradientTape() as tape:
         tf.math.log(x) * 0.0
@@ -296,17 +301,17 @@ def test_a_tape_that_was_not_asked_yet_is_searched_from_the_start():
     assert not tf.GradientTape().autopsy()
 
 
-def test_updates_after_the_gradient_do_not_mislead():
+def test_updates_after_the_gradient_are_ignored():
     w, b = tf.Variable([0.0, 1.0], name="w"), tf.Variable([1.0, 1.0], name="b")
     with tf.GradientTape(persistent=True) as tape:
         loss = tf.reduce_sum(tf.sqrt(w) + b)
     for variable, g in zip((w, b), tape.gradient(loss, [w, b]), strict=True):
         variable.assign_sub(g * np.nan)
 
-    assert (tape.autopsy().direction, tape.autopsy().primitive) == ("backwards", "sqrt")
+    assert (tape.autopsy().direction, tape.autopsy().primitive) == ("backward", "sqrt")
 
 
-def test_a_tape_can_be_asked_of_tensors_and_second_derivatives():
+def test_watched_tensors_and_second_derivatives():
     x = tf.constant([0.0, 4.0])
     with tf.GradientTape(persistent=True) as outer:
         outer.watch(x)
@@ -317,13 +322,13 @@ def test_a_tape_can_be_asked_of_tensors_and_second_derivatives():
     outer.gradient(g, x)
     found = outer.autopsy()
 
-    assert found.direction == "backwards"
+    assert found.direction == "backward"
     assert found.elements[0].index == (0,)
 
 
-def test_notebooks_show_the_same_as_html():
-    found, _ = examined(lambda x: (tf.math.log(x) < 1.0 and x) or tf.math.log(x), [0.0])
+def test_html_is_escaped():
+    found, _ = autopsy_of(lambda x: (tf.math.log(x) < 1.0 and x) or tf.math.log(x), [0.0])
     page = found._repr_html_()
 
-    assert "The logarithm of 0 is -inf." in page
+    assert "The logarithm of 0 is -Inf." in page
     assert "&lt;" in page

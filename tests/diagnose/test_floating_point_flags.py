@@ -1,4 +1,4 @@
-"""Autopsies of tapes that let go of what they recorded: they listen to alarms meanwhile."""
+"""Tests autopsies of ordinary tapes, which monitor floating-point exception flags."""
 
 import gc
 import re
@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.diagnose.nonfinite import fixes
+from retrograde.diagnose.nonfinite import causes
 from retrograde.diagnose.nonfinite.likely_line import likely_line
 from retrograde.fusion import blocks
-from tests.diagnose.test_autopsy import BACKWARD_BIRTHS, BIRTHS, examined
+from tests.diagnose.test_autopsy import BACKWARD_CASES, FORWARD_CASES, autopsy_of
 from tests.namespaces.helpers import assert_raises
 
-NO_LINES = "To see the line, make the tape with tf.GradientTape(lines=True)."
+NO_LINES = "To see the line, create the tape with tf.GradientTape(lines=True)."
 
 
-def examined_after(f, x):
-    """What an autopsy of an ordinary tape says, asked after its gradient."""
+def autopsy_after_gradient(f, x):
+    """Returns the autopsy of an ordinary tape after `gradient`, and the gradient."""
     x = tf.Variable(x, name="x")
     with tf.GradientTape() as tape:
         y = f(x)
@@ -26,61 +26,61 @@ def examined_after(f, x):
     return tape.autopsy(), gradient
 
 
-@pytest.mark.parametrize(("kind", "f", "x", "primitive", "index"), BACKWARD_BIRTHS)
-def test_births_on_the_way_back_are_found_by_an_ordinary_tape(kind, f, x, primitive, index):
-    expected, _ = examined(lambda x: f(x * 1.0 + 0.0) * 1.0, x)
-    found, gradient = examined_after(lambda x: f(x * 1.0 + 0.0) * 1.0, x)
+@pytest.mark.parametrize(("cause", "f", "x", "primitive", "index"), BACKWARD_CASES)
+def test_ordinary_tape_finds_origin_in_the_backward_pass(cause, f, x, primitive, index):
+    expected, _ = autopsy_of(lambda x: f(x * 1.0 + 0.0) * 1.0, x)
+    found, gradient = autopsy_after_gradient(lambda x: f(x * 1.0 + 0.0) * 1.0, x)
 
     assert not np.isfinite(gradient.numpy()).all()
-    assert (found.direction, found.primitive, found.kind) == ("backwards", primitive, kind.name)
+    assert (found.direction, found.primitive, found.cause) == ("backward", primitive, cause.name)
     assert found.elements[0].index == index
     assert found.elements[0].g == expected.elements[0].g
     assert found.count == expected.count
-    assert found.turn == re.sub(r" at \S+:\d+", "", expected.turn)
-    assert found.way == tuple(step.split("  ")[0] for step in expected.way)
+    assert found.became_nan == re.sub(r" at \S+:\d+", "", expected.became_nan)
+    assert found.path == tuple(step.split("  ")[0] for step in expected.path)
 
 
-# Those that a tape without lines cannot tell: it lets go of the constant that is at fault.
-UNTOLD = ("mod", "triangular_solve", "root")
+# A tape without lines cannot find these, because it does not save the constant operand.
+NOT_FOUND = ("mod", "triangular_solve", "root")
 
 
 @pytest.mark.parametrize(
-    ("kind", "f", "x", "primitive", "index"), [case for case in BIRTHS if case[3] not in UNTOLD]
+    ("cause", "f", "x", "primitive", "index"),
+    [case for case in FORWARD_CASES if case[3] not in NOT_FOUND],
 )
-def test_births_on_the_way_forwards_are_found_by_an_ordinary_tape(kind, f, x, primitive, index):
-    found, _ = examined_after(lambda x: f(x) * 1.0, x)
+def test_ordinary_tape_finds_origin_in_the_forward_pass(cause, f, x, primitive, index):
+    found, _ = autopsy_after_gradient(lambda x: f(x) * 1.0, x)
 
-    assert (found.direction, found.primitive, found.kind) == ("forwards", primitive, kind.name)
+    assert (found.direction, found.primitive, found.cause) == ("forward", primitive, cause.name)
     assert found.elements[0].index == index
 
 
-def test_what_is_told_without_lines():
-    found, _ = examined_after(lambda x: tf.norm(x) * 3.0, [0.0, 0.0])
+def test_text_without_lines():
+    found, _ = autopsy_after_gradient(lambda x: tf.norm(x) * 3.0, [0.0, 0.0])
 
     assert str(found) == (
-        "On the way back, the rule of sqrt made an infinity out of finite values.\n"
+        "In the backward pass, the gradient of sqrt produced Inf from finite inputs.\n"
         f"  {NO_LINES}\n"
-        "    slope of sqrt(0), with the cotangent 3: inf\n"
-        "  Why: The length of a vector has no slope at the origin: the rule of the root divides "
-        "by 0.\n"
-        "  Then: the rule of multiply made nan out of it.\n"
-        "  Cure: Put a small number under the root: tf.sqrt(tf.reduce_sum(x * x, axis) + 1e-12); "
-        "to\n    divide by the length, tf.nn.l2_normalize(x, axis).\n"
-        "  The way from there:\n"
-        "    rule of sum\n"
-        "    rule of multiply\n"
-        "    the gradient of 'x:0'"
+        "    gradient of sqrt(0) for upstream gradient 3: inf\n"
+        "  Why: The gradient of a norm is undefined at 0: the derivative of sqrt divides by 0.\n"
+        "  Then: the gradient of multiply turned it into NaN.\n"
+        "  Fix: Add a small epsilon inside the sqrt: tf.sqrt(tf.reduce_sum(x * x, axis) + 1e-12). "
+        "To\n    divide by the norm, use tf.nn.l2_normalize(x, axis).\n"
+        "  Path from there:\n"
+        "    gradient of sum\n"
+        "    gradient of multiply\n"
+        "    the gradient with respect to 'x:0'"
     )
 
 
-def test_the_first_birth_is_the_one_next_to_the_target():
-    found, _ = examined_after(lambda x: tf.sqrt(tf.norm(x)), [0.0, 0.0])
+def test_the_origin_closest_to_the_target_is_reported():
+    found, _ = autopsy_after_gradient(lambda x: tf.sqrt(tf.norm(x)), [0.0, 0.0])
 
-    assert (found.primitive, found.kind) == ("sqrt", fixes.ROOT_AT_ZERO.name)
-    assert found.way[0] == "rule of sqrt"
+    assert (found.primitive, found.cause) == ("sqrt", causes.ROOT_AT_ZERO.name)
+    assert found.path[0] == "gradient of sqrt"
 
 
-def test_a_walk_that_others_record_is_listened_to():
+def test_recorded_backward_pass_is_monitored():
     x = tf.Variable([0.0, 4.0])
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
@@ -92,32 +92,31 @@ def test_a_walk_that_others_record_is_listened_to():
     assert (inner.autopsy().primitive, inner.autopsy().elements[0].index) == ("sqrt", (0,))
 
 
-def test_a_walk_inside_of_a_rule_tells_the_one_outside_as_well():
-    """As where values are computed again in the walk back."""
-    found, gradient = examined_after(
+def test_nested_backward_pass_reports_to_the_outer_one():
+    found, gradient = autopsy_after_gradient(
         lambda x: tf.reduce_sum(tf.recompute_grad(lambda x: tf.sqrt(x) * 2.0)(x * 1.0)), [4.0, 0.0]
     )
 
     assert np.isinf(gradient.numpy()[1])
-    assert found.direction == "backwards"
-    assert found.kind == fixes.OWN_RULE.name
+    assert found.direction == "backward"
+    assert found.cause == causes.CUSTOM_GRADIENT.name
     assert found.elements[0].index == (1,)
 
 
-def test_sums_of_cotangents_that_overflow_are_told_of():
+def test_overflow_in_a_sum_of_cotangents_is_reported():
     def f(x):
         big = tf.constant(60000.0, tf.float16)
         return x * big + x * big
 
-    found, gradient = examined_after(f, np.float16(0.5))
+    found, gradient = autopsy_after_gradient(f, np.float16(0.5))
 
     assert np.isinf(gradient.numpy())
-    assert (found.direction, found.primitive) == ("backwards", "multiply")
-    assert found.kind == fixes.HALF_OVERFLOW.name
+    assert (found.direction, found.primitive) == ("backward", "multiply")
+    assert found.cause == causes.HALF_OVERFLOW.name
 
 
-def test_gradients_of_gathered_rows_are_listened_to():
-    found, gradient = examined_after(
+def test_sparse_gradients_are_monitored():
+    found, gradient = autopsy_after_gradient(
         lambda x: tf.reduce_sum(tf.gather(tf.sqrt(x), [0, 2])), [0.0, 1.0, 4.0]
     )
 
@@ -125,44 +124,44 @@ def test_gradients_of_gathered_rows_are_listened_to():
     assert (found.primitive, found.elements[0].index) == ("sqrt", (0,))
 
 
-def test_what_other_threads_hear_is_heard(monkeypatch):
+def test_flags_of_worker_threads_are_monitored(monkeypatch):
     monkeypatch.setattr(blocks, "processors", lambda: 2)
     x = np.ones(blocks.HUGE, np.float32)
-    x[-1] = 0.0  # in the share of the other thread
+    x[-1] = 0.0  # in the block of the other thread
 
-    found, gradient = examined_after(lambda x: tf.reduce_sum(tf.sqrt(x)), x)
+    found, gradient = autopsy_after_gradient(lambda x: tf.reduce_sum(tf.sqrt(x)), x)
 
     assert np.isinf(gradient.numpy()[-1])
     assert (found.primitive, found.elements[0].index) == ("sqrt", (blocks.HUGE - 1,))
 
 
-def test_output_gradients_that_are_not_finite_are_found():
+def test_nonfinite_output_gradients_are_found():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = x * 2.0
     tape.gradient(y, x, output_gradients=tf.constant([1.0, np.nan]))
 
-    assert tape.autopsy().kind == fixes.WEIGHTS.name
+    assert tape.autopsy().cause == causes.OUTPUT_GRADIENTS.name
 
 
-def test_what_raised_no_alarm_is_told_as_such():
+def test_origin_without_a_flag_is_unknown():
     @tf.custom_gradient
-    def spoilt(x):
+    def nonfinite(x):
         return x * 1.0, lambda _: tf.constant([np.inf, 1.0])
 
-    found, gradient = examined_after(lambda x: spoilt(x * 0.0), [1.0, 2.0])
+    found, gradient = autopsy_after_gradient(lambda x: nonfinite(x * 0.0), [1.0, 2.0])
 
     assert np.isnan(gradient.numpy()[0])
-    assert (found.direction, found.kind) == ("unheard", fixes.UNHEARD.name)
-    assert found.what == "On the way back there was an infinity when the walk came to multiply"
+    assert (found.direction, found.cause) == ("unknown", causes.UNKNOWN.name)
+    assert found.summary == "In the backward pass, the cotangent of multiply already contained Inf"
     assert found.elements[0].index == (0,)
-    assert found.way == ("rule of multiply", "the gradient of 'x:0'")
+    assert found.path == ("gradient of multiply", "the gradient with respect to 'x:0'")
 
 
-# Lines that were not kept
+# Lines from the source code
 
 
-def test_the_one_line_that_may_have_done_it_is_named():
+def test_the_only_line_that_qualifies_is_named():
     x = tf.Variable([0.0, 4.0])
     with tf.GradientTape() as tape:
         y = x * 2.0
@@ -172,10 +171,10 @@ def test_the_one_line_that_may_have_done_it_is_named():
     found = tape.autopsy()
 
     assert found.place is None
-    assert found.likely.endswith(
-        "test_floating_point_flags.py:" + found.likely.split(":")[1] + ": root = tf.sqrt(y)"
+    assert found.likely_line.endswith(
+        "test_floating_point_flags.py:" + found.likely_line.split(":")[1] + ": root = tf.sqrt(y)"
     )
-    assert str(found).splitlines()[1] == f"  {found.likely}"
+    assert str(found).splitlines()[1] == f"  {found.likely_line}"
     assert found.note == ""
 
 
@@ -186,8 +185,8 @@ def test_the_one_line_that_may_have_done_it_is_named():
         ("y = x ** 0.5\n    z = y * 2.0", "power", "y = x ** 0.5"),
         ("y = 1.0 / x", "divide", "y = 1.0 / x"),
         ("y = atan2(x, x)", "atan2", "y = atan2(x, x)"),
-        ("y = tf.sqrt(x)\n    z = tf.norm(y)", "sqrt", None),  # two of them
-        ("y = model(x)", "sqrt", None),  # none
+        ("y = tf.sqrt(x)\n    z = tf.norm(y)", "sqrt", None),  # two lines qualify
+        ("y = model(x)", "sqrt", None),  # no line qualifies
     ],
 )
 def test_lines_are_found_in_the_block_of_the_tape(tmp_path, block, primitive, expected):
@@ -205,17 +204,17 @@ def test_lines_are_found_in_the_block_of_the_tape(tmp_path, block, primitive, ex
     assert expected is None or found[0] == 4
 
 
-def test_a_program_that_cannot_be_read_has_no_lines(tmp_path):
+def test_an_unreadable_program_has_no_likely_line(tmp_path):
     (tmp_path / "broken.py").write_text("with (")
 
     assert likely_line(str(tmp_path / "broken.py"), 1, "sqrt") is None
     assert likely_line("<nowhere>", 1, "sqrt") is None
 
 
-# When nothing is wrong
+# Finite gradients
 
 
-def spent(f, x):
+def used_tape(f, x):
     x = tf.Variable(x, name="x")
     with tf.GradientTape() as tape:
         y = f(x)
@@ -226,26 +225,27 @@ def spent(f, x):
     "f",
     [
         lambda x: tf.reduce_sum(x * x),
-        lambda x: tf.reduce_sum(tf.where(x > 0.0, tf.math.log(x), 0.0)),  # alarms, but no harm
+        lambda x: tf.reduce_sum(
+            tf.where(x > 0.0, tf.math.log(x), 0.0)
+        ),  # raises the flag, but the gradient is finite
         lambda x: tf.reduce_sum(tf.where(x > 0.0, tf.sqrt(x), 0.0) * 2.0),
     ],
 )
-def test_gradients_that_are_finite_leave_nothing_behind(f):
-    tape, gradient = spent(f, [0.0, 1.0])
+def test_finite_gradients_keep_no_entries(f):
+    tape, gradient = used_tape(f, [0.0, 1.0])
     where = f"{__file__}:{tape._used_at[1]}"
 
     assert np.isfinite(gradient.numpy()).all()
     assert tape._last_gradient is None
     assert not tape.autopsy()
     assert " ".join(str(tape.autopsy()).split()) == (
-        f"No gradient was spoilt in the walk back at {where}, as far as NumPy can tell. "
-        "What XLA or SciPy's special functions compute raises no alarm: if you see nan all the "
-        "same, make the tape with lines=True, which keeps everything, and ask again."
+        f"NumPy detected no NaN or Inf in the backward pass at {where}. "
+        "NumPy does not check computations of XLA and of SciPy's special functions. If a gradient "
+        "is NaN anyway, create the tape with lines=True, which keeps all values, and run it again."
     )
 
 
-def test_a_cotangent_that_was_spoilt_on_the_way_alone_leaves_nothing_behind():
-    """The source that is asked for lies on another way."""
+def test_nonfinite_cotangents_of_other_inputs_keep_no_entries():
     x, w = tf.Variable([0.0, 1.0]), tf.Variable([2.0, 3.0])
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.sqrt(x) * w)
@@ -255,16 +255,16 @@ def test_a_cotangent_that_was_spoilt_on_the_way_alone_leaves_nothing_behind():
 
 
 @pytest.fixture
-def _no_collector():
+def _no_garbage_collection():
     gc.collect()
     gc.disable()
     yield
     gc.enable()
 
 
-@pytest.mark.usefixtures("_no_collector")
-def test_an_alarm_without_harm_holds_nothing_up():
-    """What the walk has passed is free, whether it was before or at the alarm."""
+@pytest.mark.usefixtures("_no_garbage_collection")
+def test_a_flag_with_finite_gradients_delays_no_freeing():
+    """Entries are freed as the pass proceeds, before and after the flag is raised."""
     x = tf.Variable(np.linspace(0.0, 1.0, 5))
     arrays, alive = {}, []
 
@@ -288,8 +288,8 @@ def test_an_alarm_without_harm_holds_nothing_up():
     assert alive == []
 
 
-@pytest.mark.usefixtures("_no_collector")
-def test_a_spoilt_gradient_is_freed_with_its_tape():
+@pytest.mark.usefixtures("_no_garbage_collection")
+def test_kept_entries_are_freed_with_the_tape():
     x = tf.Variable([0.0, 1.0])
     with tf.GradientTape() as tape:
         h = tf.exp(x * 1.0)
@@ -298,12 +298,12 @@ def test_a_spoilt_gradient_is_freed_with_its_tape():
     del h
     tape.gradient(y, x)
 
-    assert held() is not None  # for the autopsy
+    assert held() is not None  # kept for autopsy
     del tape
     assert held() is None
 
 
-def test_a_jacobian_listens_to_no_alarms():
+def test_jacobian_does_not_monitor_flags():
     x = tf.Variable([0.0, 1.0])
     with tf.GradientTape() as tape:
         y = tf.sqrt(x)
@@ -313,16 +313,15 @@ def test_a_jacobian_listens_to_no_alarms():
     assert_raises(
         tape.autopsy,
         RuntimeError,
-        "autopsy: this tape let go of what it recorded in the walk back at "
-        f"{__file__}:{line}.\nTo be able to ask, make the tape with persistent=True or lines=True, "
-        "or ask before gradient().",
+        f"autopsy: this tape freed its recording in the backward pass at {__file__}:{line}.\n"
+        "Create the tape with persistent=True or lines=True, or call autopsy() before gradient().",
     )
 
 
-def test_what_is_left_of_a_spoilt_walk_is_for_autopsies_alone():
-    tape, _ = spent(lambda x: tf.sqrt(x), [0.0, 1.0])
+def test_entries_kept_for_autopsy_are_not_used_otherwise():
+    tape, _ = used_tape(lambda x: tf.sqrt(x), [0.0, 1.0])
     line = tape._used_at[1]
 
-    assert str(tape) == f"<GradientTape, 1 watched, which gave its gradients at {__file__}:{line}>"
-    with pytest.raises(RuntimeError, match="let go of what it recorded"):
+    assert str(tape) == f"<GradientTape, 1 watched, used by gradient() at {__file__}:{line}>"
+    with pytest.raises(RuntimeError, match="freed its recording"):
         tape.graph(tf.constant(1.0))

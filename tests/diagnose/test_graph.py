@@ -1,4 +1,4 @@
-"""tape.graph(): what stands in the boxes, where the arrows go, and where all is placed."""
+"""Tests `tape.graph()`: boxes, arrows, layout and output formats."""
 
 import xml.etree.ElementTree as ET
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.diagnose.graph.layout import GAP, LAYER_GAP, place
+from retrograde.diagnose.graph.layout import GAP, LAYER_GAP, compute_layout
 from tests.namespaces.helpers import assert_raises
 
 
@@ -15,7 +15,7 @@ def titles(graph, kind):
 
 
 def by_title(graph):
-    """Arrows as pairs of titles."""
+    """Returns the arrows as pairs of titles."""
     return {(graph.boxes[a].rows[0], graph.boxes[b].rows[0]) for a, b in graph.arrows}
 
 
@@ -31,7 +31,7 @@ def network():
     return tape, loss, w, v
 
 
-def test_boxes_are_lines_and_arrows_lead_from_variables_to_the_target(network):
+def test_boxes_are_lines_and_arrows_connect_variables_to_the_target(network):
     tape, loss, *_ = network
     graph = tape.graph(loss)
     first, second, last = (
@@ -41,8 +41,8 @@ def test_boxes_are_lines_and_arrows_lead_from_variables_to_the_target(network):
     )
 
     assert titles(graph, "calls") == [first, second, last]
-    assert titles(graph, "dead end") == ["tf.sqrt(y)"]
-    assert titles(graph, "variable") == ["w"]  # v, which one line alone reads, stands there
+    assert titles(graph, "unused") == ["tf.sqrt(y)"]
+    assert titles(graph, "variable") == ["w"]  # v is in the box of the only line that reads it
     assert by_title(graph) == {
         ("w", first),
         ("w", last),
@@ -53,15 +53,15 @@ def test_boxes_are_lines_and_arrows_lead_from_variables_to_the_target(network):
     }
 
 
-def test_a_box_says_line_calls_variables_and_what_comes_out(network):
+def test_a_box_has_the_line_the_calls_the_variables_and_the_output(network):
     tape, loss, *_ = network
     box = next(b for b in tape.graph(loss).boxes.values() if b.rows[0].startswith("y ="))
 
     assert box.rows[1].endswith(f"test_graph.py:{box.place.line}")
-    assert box.rows[2:] == ["multiply, add", "v  float32[4]", "float32[2, 4] · keeps 64 B"]
+    assert box.rows[2:] == ["multiply, add", "v  float32[4]", "float32[2, 4] · saves 64 B"]
 
 
-def test_arrows_carry_bytes(network):
+def test_arrows_have_sizes_in_bytes(network):
     tape, loss, w, _ = network
     graph = tape.graph(loss)
     (start,) = [key for key, box in graph.boxes.items() if box.kind == "variable"]
@@ -69,7 +69,7 @@ def test_arrows_carry_bytes(network):
     assert {n for (a, _), n in graph.arrows.items() if a == start} == {w._array.nbytes}
 
 
-def test_exits_are_marked():
+def test_values_that_leave_the_tape_are_marked():
     w = tf.Variable([1.0, 2.0], name="w")
     total = tf.Variable(0.0)
     with tf.GradientTape(lines=True) as tape:
@@ -80,13 +80,13 @@ def test_exits_are_marked():
         total.assign(loss)
     graph = tape.graph(loss)
 
-    exits = [box.rows for box in graph.boxes.values() if box.kind == "exit"]
-    assert [rows[0] for rows in exits] == ["h.numpy()", "total.assign(loss)"]
-    assert [rows[2] for rows in exits] == ["leaves by numpy", "leaves by assign"]
+    escapes = [box.rows for box in graph.boxes.values() if box.kind == "escape"]
+    assert [rows[0] for rows in escapes] == ["h.numpy()", "total.assign(loss)"]
+    assert [rows[2] for rows in escapes] == ["leaves the tape: numpy", "leaves the tape: assign"]
     assert ("h = tf.exp(w)", "h.numpy()") in by_title(graph)
 
 
-def test_sources_choose_what_is_shown(network):
+def test_sources_limit_the_graph(network):
     tape, loss, _, v = network
     graph = tape.graph(loss, v)
 
@@ -120,7 +120,7 @@ def deep(count):
     return tape, loss
 
 
-def test_many_lines_are_put_together_by_function():
+def test_many_lines_are_grouped_by_function():
     tape, loss = deep(40)
     lines, graph = tape.graph(loss, by="line"), tape.graph(loss)
 
@@ -131,31 +131,31 @@ def test_many_lines_are_put_together_by_function():
     assert len(titles(few.graph(loss), "calls")) == 7
 
 
-def test_the_picture_is_well_formed_and_every_row_is_in_it(network):
+def test_svg_is_well_formed_and_contains_every_row(network):
     tape, loss, *_ = network
     graph = tape.graph(loss)
-    picture = ET.fromstring(graph.svg)
-    space = "{http://www.w3.org/2000/svg}"
-    words = [text.text for text in picture.iter(f"{space}text")]
+    root = ET.fromstring(graph.svg)
+    namespace = "{http://www.w3.org/2000/svg}"
+    rows = [text.text for text in root.iter(f"{namespace}text")]
 
-    assert words == [row for box in graph.boxes.values() for row in box.rows]
-    assert len(list(picture.iter(f"{space}path"))) == len(graph.arrows) + 1  # with the tip
+    assert rows == [row for box in graph.boxes.values() for row in box.rows]
+    assert len(list(root.iter(f"{namespace}path"))) == len(graph.arrows) + 1  # and the arrowhead
     assert graph._repr_svg_() == graph.svg
-    assert picture.attrib["style"] == "max-width: 100%; height: auto"  # for narrow pages
+    assert root.attrib["style"] == "max-width: 100%; height: auto"  # fits narrow pages
 
 
-def test_long_rows_are_cut_and_marks_are_escaped():
+def test_long_rows_are_truncated_and_special_characters_escaped():
     name = "<&" + "w" * 100
     x = tf.Variable(1.0, name=name)
     with tf.GradientTape() as tape:
         y = x * x + x
-    picture = tape.graph(y).svg
+    svg = tape.graph(y).svg
 
-    assert f"&lt;&amp;{'w' * 55}…" in picture
-    ET.fromstring(picture)
+    assert f"&lt;&amp;{'w' * 55}…" in svg
+    ET.fromstring(svg)
 
 
-def test_text_for_graphviz(network):
+def test_dot_has_boxes_and_arrows(network):
     tape, loss, *_ = network
     lines = tape.graph(loss).dot.splitlines()
 
@@ -168,20 +168,20 @@ def test_text_for_graphviz(network):
 def test_files_are_svg_or_dot(network, tmp_path):
     tape, loss, *_ = network
     graph = tape.graph(loss)
-    graph.save(tmp_path / "way.svg")
-    graph.save(tmp_path / "way.dot")
+    graph.save(tmp_path / "graph.svg")
+    graph.save(tmp_path / "graph.dot")
 
-    assert (tmp_path / "way.svg").read_text(encoding="utf-8") == graph.svg
-    assert (tmp_path / "way.dot").read_text(encoding="utf-8") == graph.dot
+    assert (tmp_path / "graph.svg").read_text(encoding="utf-8") == graph.svg
+    assert (tmp_path / "graph.dot").read_text(encoding="utf-8") == graph.dot
     assert_raises(
-        lambda: graph.save("way.png"),
+        lambda: graph.save("graph.png"),
         ValueError,
-        "graph: expected a path that ends in .svg or .dot. Received: way.png.",
+        "graph: expected a path that ends in .svg or .dot. Received: graph.png.",
     )
-    assert str(graph) == "<a picture of 6 boxes: 1 variable, 3 calls, 1 dead end, 1 target>"
+    assert str(graph) == "<Graph with 6 boxes: 1 variable, 3 calls, 1 unused, 1 target>"
 
 
-def test_an_unknown_grouping_is_refused(network):
+def test_an_unknown_grouping_raises(network):
     tape, loss, *_ = network
     assert_raises(
         lambda: tape.graph(loss, by="layer"),
@@ -209,48 +209,48 @@ def random_graph(seed):
 @pytest.mark.parametrize("seed", range(30))
 def test_boxes_do_not_overlap_and_arrows_go_down(seed):
     sizes, edges = random_graph(seed)
-    placed = place(sizes, edges)
+    layout = compute_layout(sizes, edges)
 
-    assert {key: box[2:] for key, box in placed.boxes.items()} == sizes
-    boxes = list(placed.boxes.values())
+    assert {key: box[2:] for key, box in layout.boxes.items()} == sizes
+    boxes = list(layout.boxes.values())
     for i, (x, y, width, height) in enumerate(boxes):
-        assert -1e-6 <= x <= x + width <= placed.width + 1e-6
-        assert -1e-6 <= y <= y + height <= placed.height + 1e-6
+        assert -1e-6 <= x <= x + width <= layout.width + 1e-6
+        assert -1e-6 <= y <= y + height <= layout.height + 1e-6
         for other_x, other_y, other_width, other_height in boxes[:i]:
-            beside = x + width + GAP <= other_x + 1e-6 or other_x + other_width + GAP <= x + 1e-6
+            separate = x + width + GAP <= other_x + 1e-6 or other_x + other_width + GAP <= x + 1e-6
             above = y + height + LAYER_GAP <= other_y + 1e-6
-            assert beside or above or other_y + other_height + LAYER_GAP <= y + 1e-6
-    for (start, end), points in placed.arrows.items():
+            assert separate or above or other_y + other_height + LAYER_GAP <= y + 1e-6
+    for (start, end), points in layout.arrows.items():
         heights = [y for _, y in points]
         assert heights == sorted(heights)
-        assert heights[0] == pytest.approx(placed.boxes[start][1] + sizes[start][1])
-        assert heights[-1] == pytest.approx(placed.boxes[end][1])
+        assert heights[0] == pytest.approx(layout.boxes[start][1] + sizes[start][1])
+        assert heights[-1] == pytest.approx(layout.boxes[end][1])
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_arrows_pass_beside_boxes(seed):
+def test_arrows_do_not_cross_boxes(seed):
     sizes, edges = random_graph(seed)
-    placed = place(sizes, edges)
+    layout = compute_layout(sizes, edges)
 
-    for points in placed.arrows.values():
+    for points in layout.arrows.values():
         for px, py in points[1:-1]:
-            for x, y, width, height in placed.boxes.values():
+            for x, y, width, height in layout.boxes.values():
                 assert not (x < px < x + width and y < py < y + height)
 
 
 def test_a_chain_is_a_straight_line():
-    placed = place({i: (50.0, 20.0) for i in range(5)}, [(i, i + 1) for i in range(4)])
+    layout = compute_layout({i: (50.0, 20.0) for i in range(5)}, [(i, i + 1) for i in range(4)])
 
-    assert {box[0] for box in placed.boxes.values()} == {0.0}
-    assert (placed.width, placed.height) == (50.0, 5 * 20.0 + 4 * LAYER_GAP)
+    assert {box[0] for box in layout.boxes.values()} == {0.0}
+    assert (layout.width, layout.height) == (50.0, 5 * 20.0 + 4 * LAYER_GAP)
 
 
-def test_two_pairs_are_not_crossed():
-    placed = place({k: (10.0, 10.0) for k in "abcd"}, [("a", "d"), ("b", "c")])
-    order = {k: placed.boxes[k][0] for k in "abcd"}
+def test_two_edges_do_not_cross():
+    layout = compute_layout({k: (10.0, 10.0) for k in "abcd"}, [("a", "d"), ("b", "c")])
+    order = {k: layout.boxes[k][0] for k in "abcd"}
 
     assert (order["a"] < order["b"]) == (order["d"] < order["c"])
 
 
-def test_nothing_takes_no_room():
-    assert place({}, []) == ({}, {}, 0.0, 0.0)
+def test_an_empty_graph_has_size_zero():
+    assert compute_layout({}, []) == ({}, {}, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""debugging.nonfinite: told at once, forwards and backwards, with the line."""
+"""Tests `debugging.nonfinite`."""
 
 import threading
 
@@ -13,7 +13,7 @@ from tests.namespaces.helpers import assert_raises
 Invalid = tf.errors.InvalidArgumentError
 
 
-def test_raise_names_the_operation_its_elements_and_the_cure():
+def test_raise_names_the_operation_the_elements_and_the_fix():
     x = tf.constant([1.0, 0.0])
     with tf.debugging.nonfinite("raise"), pytest.raises(Invalid) as caught:
         tf.math.log(x)
@@ -22,18 +22,18 @@ def test_raise_names_the_operation_its_elements_and_the_cure():
     assert first == (
         'Detected Infinity or NaN in output 0 of eagerly-executing op "log" (# of outputs: 1)'
     )
-    assert what == "On the way forwards, log made an infinity out of finite values."
+    assert what == "In the forward pass, log produced Inf from finite inputs."
     assert where.endswith(": tf.math.log(x)")
     assert "test_nonfinite.py:" in where
     assert rest[:3] == [
-        "  1 of 2 elements are not finite:",
+        "  1 of 2 elements are non-finite:",
         "    [1] log(0) = -inf",
-        "  Why: The logarithm of 0 is -inf.",
+        "  Why: The logarithm of 0 is -Inf.",
     ]
-    assert rest[3].startswith("  Cure: Write p * log(p) as tf.math.xlogy(p, p)")
+    assert rest[3].startswith("  Fix: Use tf.math.xlogy(p, p) for p * log(p)")
 
 
-def test_raise_stops_the_walk_back_and_names_the_line_of_the_call():
+def test_raise_stops_the_backward_pass_and_names_the_line_of_the_call():
     x = tf.Variable([1.0, 0.0])
     with tf.debugging.nonfinite("raise"):
         with tf.GradientTape() as tape:
@@ -44,23 +44,26 @@ def test_raise_stops_the_walk_back_and_names_the_line_of_the_call():
     first, what, where, *rest = str(caught.value).splitlines()
 
     assert first == 'Detected Infinity or NaN in the gradient of eagerly-executing op "sqrt"'
-    assert what == "On the way back, the rule of sqrt made an infinity out of finite values."
+    assert what == "In the backward pass, the gradient of sqrt produced Inf from finite inputs."
     assert where.endswith(": y = tf.sqrt(x)")
     assert rest[:2] == [
-        "  1 of 2 elements are not finite:",
-        "    [1] slope of sqrt(0), with the cotangent 2: inf",
+        "  1 of 2 elements are non-finite:",
+        "    [1] gradient of sqrt(0) for upstream gradient 2: inf",
     ]
 
 
-def test_warnings_stand_at_the_line_of_the_user():
+def test_warnings_have_the_line_of_the_user():
     x = tf.constant([-1.0])
-    with tf.debugging.nonfinite("warn"), pytest.warns(RuntimeWarning, match="log made nan") as seen:
+    with (
+        tf.debugging.nonfinite("warn"),
+        pytest.warns(RuntimeWarning, match="log produced NaN") as seen,
+    ):
         tf.math.log(x)
 
     assert [warning.filename for warning in seen] == [__file__]
 
 
-def test_explanations_are_printed_once_for_each_place(capsys):
+def test_explanations_are_printed_once_for_each_location(capsys):
     x = tf.constant([-1.0])
     with tf.debugging.nonfinite("explain"):
         for _ in range(3):
@@ -68,11 +71,11 @@ def test_explanations_are_printed_once_for_each_place(capsys):
         tf.sqrt(x)
 
     printed = capsys.readouterr().out
-    assert printed.count("On the way forwards, log made nan") == 1
-    assert printed.count("On the way forwards, sqrt made nan") == 1
+    assert printed.count("In the forward pass, log produced NaN") == 1
+    assert printed.count("In the forward pass, sqrt produced NaN") == 1
 
 
-def test_only_the_birth_is_told_of(capsys):
+def test_only_the_origin_is_reported(capsys):
     x = tf.Variable([0.0, 1.0])
     with tf.debugging.nonfinite("explain"):
         with tf.GradientTape() as tape:
@@ -80,27 +83,27 @@ def test_only_the_birth_is_told_of(capsys):
         tape.gradient(y, x)
 
     printed = capsys.readouterr().out
-    assert printed.count("On the way") == 1
-    assert "log made an infinity" in printed
+    assert printed.count("In the ") == 1
+    assert "log produced Inf" in printed
 
 
-def test_a_variable_that_is_spoilt_already_is_named():
+def test_a_nonfinite_variable_is_named():
     w = tf.Variable([np.nan], name="weights")
     with tf.debugging.nonfinite("raise"), pytest.raises(Invalid) as caught:
         w * 2.0
 
-    assert "The variable 'weights:0' held nan before the tape saw it." in str(caught.value)
+    assert "The variable 'weights:0' already contained NaN." in str(caught.value)
 
 
-def test_raise_does_so_each_time():
+def test_raise_raises_each_time():
     x = tf.constant([np.inf])
     with tf.debugging.nonfinite("raise"):
         for _ in range(2):
-            with pytest.raises(Invalid, match="An input held an infinity"):
+            with pytest.raises(Invalid, match="An input already contained Inf"):
                 x * 2.0
 
 
-def test_output_gradients_are_looked_at():
+def test_output_gradients_are_checked():
     x = tf.Variable([1.0])
     with tf.debugging.nonfinite("raise"):
         with tf.GradientTape() as tape:
@@ -117,7 +120,7 @@ def test_output_gradients_are_looked_at():
         lambda tape, y, _, x: tape.gradient(y, x, per_example=True),
     ],
 )
-def test_other_derivatives_are_looked_at_too(derive):
+def test_other_derivatives_are_checked(derive):
     x = tf.Variable([1.0, 2.0, 0.0])
     with tf.debugging.nonfinite("raise"):
         with tf.GradientTape(persistent=True) as tape:
@@ -127,7 +130,7 @@ def test_other_derivatives_are_looked_at_too(derive):
             derive(tape, y, loss, x)
 
 
-def test_derivatives_are_the_same_while_someone_looks():
+def test_derivatives_are_unchanged_by_monitoring():
     rng = np.random.default_rng(0)
     x = tf.Variable(rng.standard_normal((5, 4)))
     w = tf.Variable(rng.standard_normal((4, 3)))
@@ -152,11 +155,11 @@ def test_derivatives_are_the_same_while_someone_looks():
         np.testing.assert_array_equal(tf.convert_to_tensor(a), tf.convert_to_tensor(b))
 
 
-def test_everything_is_as_before_after_the_block():
+def test_the_previous_state_is_restored_after_the_block():
     with tf.debugging.nonfinite("warn"):
         with tf.debugging.nonfinite("raise"), pytest.raises(Invalid):
             tf.math.log(-1.0)
-        with pytest.warns(RuntimeWarning, match="log made nan"):
+        with pytest.warns(RuntimeWarning, match="log produced NaN"):
             tf.math.log(-1.0)
 
     assert np.isnan(tf.math.log(-1.0).numpy())
@@ -165,7 +168,7 @@ def test_everything_is_as_before_after_the_block():
     assert not defaults.lines
 
 
-def test_other_threads_are_left_alone():
+def test_other_threads_are_not_checked():
     found = []
     with tf.debugging.nonfinite("raise"):
         other = threading.Thread(target=lambda: found.append(tf.math.log(-1.0)))
@@ -175,13 +178,13 @@ def test_other_threads_are_left_alone():
     assert np.isnan(float(found[0]))
 
 
-def test_batches_are_looked_at_as_a_whole():
+def test_vectorized_operations_are_checked():
     x = tf.constant([1.0, 0.0])
-    with tf.debugging.nonfinite("raise"), pytest.raises(Invalid, match="log made an infinity"):
+    with tf.debugging.nonfinite("raise"), pytest.raises(Invalid, match="log produced Inf"):
         tf.vectorized_map(tf.math.log, x)
 
 
-def test_an_unknown_mode_is_refused():
+def test_an_unknown_mode_raises():
     assert_raises(
         lambda: tf.debugging.nonfinite("shout"),
         ValueError,
@@ -189,7 +192,7 @@ def test_an_unknown_mode_is_refused():
     )
 
 
-def test_a_gradient_can_be_asked_about_afterwards():
+def test_autopsy_works_after_a_warning():
     x = tf.Variable([0.0])
     with tf.debugging.nonfinite("warn"), pytest.warns(RuntimeWarning):
         with tf.GradientTape() as tape:
@@ -199,19 +202,19 @@ def test_a_gradient_can_be_asked_about_afterwards():
     assert tape.autopsy().primitive == "sqrt"
 
 
-def test_functions_are_looked_into_when_they_are_recorded_and_replayed():
+def test_functions_are_checked_when_traced_and_replayed():
     f = tf.function(lambda x: tf.math.log(x) * 2.0)
     with tf.debugging.nonfinite("raise"):
         for _ in range(2):
-            with pytest.raises(Invalid, match="log made an infinity"):
+            with pytest.raises(Invalid, match="log produced Inf"):
                 f(tf.constant([1.0, 0.0]))
         np.testing.assert_array_equal(f(tf.constant([1.0, 1.0])), [0.0, 0.0])
     np.testing.assert_array_equal(f(tf.constant([1.0, 0.0])), [0.0, -np.inf])
-    with tf.debugging.nonfinite("raise"), pytest.raises(Invalid, match="log made an infinity"):
+    with tf.debugging.nonfinite("raise"), pytest.raises(Invalid, match="log produced Inf"):
         f(tf.constant([1.0, 0.0]))
 
 
-def test_gradients_inside_functions_are_looked_into():
+def test_gradients_inside_functions_are_checked():
     x = tf.Variable([1.0, 0.0])
 
     @tf.function
@@ -225,15 +228,17 @@ def test_gradients_inside_functions_are_looked_into():
         step()
     lines = str(caught.value).splitlines()
 
-    assert lines[1] == "On the way back, the rule of sqrt made an infinity out of finite values."
+    assert lines[1] == "In the backward pass, the gradient of sqrt produced Inf from finite inputs."
     assert lines[2].endswith(": y = tf.sqrt(x)")
-    note, told = "\n".join(lines[3:]).split("  1 of 2 elements are not finite:\n")
-    assert " ".join(note.split()).startswith("It is inside of a tf.function, called at ")
+    note, rest = "\n".join(lines[3:]).split("  1 of 2 elements are non-finite:\n")
+    assert " ".join(note.split()).startswith("This is inside a tf.function called at ")
     assert note.endswith(": step().\n")
-    assert told.startswith("    [1] slope of sqrt(0): inf\n  Why: The slope of the square root")
+    assert rest.startswith(
+        "    [1] gradient of sqrt(0): inf\n  Why: The derivative of the square root"
+    )
 
 
-def test_functions_that_are_run_eagerly_show_their_own_lines():
+def test_functions_that_run_eagerly_have_their_own_lines():
     x = tf.Variable([1.0, 0.0])
 
     @tf.function
@@ -251,18 +256,18 @@ def test_functions_that_are_run_eagerly_show_their_own_lines():
     assert "tf.function" not in str(caught.value)
 
 
-def test_gradients_of_functions_are_looked_into():
+def test_gradients_of_functions_are_checked():
     x = tf.Variable([1.0, 0.0])
     f = tf.function(tf.sqrt)
     f(x)
     with tf.debugging.nonfinite("raise"):
         with tf.GradientTape() as tape:
             y = f(x)
-        with pytest.raises(Invalid, match="the rule of sqrt made an infinity"):
+        with pytest.raises(Invalid, match="the gradient of sqrt produced Inf"):
             tape.gradient(y, x)
 
 
-def test_a_watch_that_begins_while_a_function_is_recorded_ends_with_its_block():
+def test_a_monitor_inside_a_traced_function_ends_with_its_block():
     @tf.function
     def f(x):
         with tf.debugging.nonfinite("raise"):
@@ -273,7 +278,7 @@ def test_a_watch_that_begins_while_a_function_is_recorded_ends_with_its_block():
     assert list(thread.recorders) == []
 
 
-def test_what_spreads_is_not_told_of_again(capsys):
+def test_values_that_spread_are_not_reported_again(capsys):
     w = tf.Variable([0.0])
     with tf.debugging.nonfinite("explain"):
         for _ in range(2):
@@ -281,4 +286,4 @@ def test_what_spreads_is_not_told_of_again(capsys):
                 loss = tf.reduce_sum(tf.sqrt(w))
             w.assign_sub(0.1 * tape.gradient(loss, w))
 
-    assert capsys.readouterr().out.count("On the way") == 1
+    assert capsys.readouterr().out.count("In the ") == 1

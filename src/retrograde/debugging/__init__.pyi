@@ -10,17 +10,7 @@ from retrograde.debugging.comparisons import assert_non_negative as assert_non_n
 from retrograde.debugging.comparisons import assert_non_positive as assert_non_positive
 from retrograde.debugging.comparisons import assert_none_equal as assert_none_equal
 from retrograde.debugging.comparisons import assert_positive as assert_positive
-from retrograde.debugging.descriptions import assert_integer as assert_integer
-from retrograde.debugging.descriptions import assert_proper_iterable as assert_proper_iterable
-from retrograde.debugging.descriptions import assert_rank as assert_rank
-from retrograde.debugging.descriptions import assert_rank_at_least as assert_rank_at_least
-from retrograde.debugging.descriptions import assert_rank_in as assert_rank_in
-from retrograde.debugging.descriptions import assert_same_float_dtype as assert_same_float_dtype
-from retrograde.debugging.descriptions import assert_scalar as assert_scalar
-from retrograde.debugging.descriptions import assert_shapes as assert_shapes
-from retrograde.debugging.descriptions import assert_type as assert_type
-from retrograde.debugging.descriptions import is_numeric_tensor as is_numeric_tensor
-from retrograde.debugging.growth import no_growth as no_growth
+from retrograde.debugging.memory_leaks import assert_no_memory_leak as assert_no_memory_leak
 from retrograde.debugging.numerics import assert_all_finite as assert_all_finite
 from retrograde.debugging.numerics import check_numerics as check_numerics
 from retrograde.debugging.numerics import disable_check_numerics as disable_check_numerics
@@ -34,3 +24,15 @@ from retrograde.debugging.settings import (
 )
 from retrograde.debugging.settings import record_lines as record_lines
 from retrograde.debugging.settings import set_log_device_placement as set_log_device_placement
+from retrograde.debugging.shapes_and_dtypes import assert_integer as assert_integer
+from retrograde.debugging.shapes_and_dtypes import assert_proper_iterable as assert_proper_iterable
+from retrograde.debugging.shapes_and_dtypes import assert_rank as assert_rank
+from retrograde.debugging.shapes_and_dtypes import assert_rank_at_least as assert_rank_at_least
+from retrograde.debugging.shapes_and_dtypes import assert_rank_in as assert_rank_in
+from retrograde.debugging.shapes_and_dtypes import (
+    assert_same_float_dtype as assert_same_float_dtype,
+)
+from retrograde.debugging.shapes_and_dtypes import assert_scalar as assert_scalar
+from retrograde.debugging.shapes_and_dtypes import assert_shapes as assert_shapes
+from retrograde.debugging.shapes_and_dtypes import assert_type as assert_type
+from retrograde.debugging.shapes_and_dtypes import is_numeric_tensor as is_numeric_tensor

@@ -1,4 +1,4 @@
-"""Values that are not finite, found where they arise."""
+"""Checks for NaN and Inf."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 from retrograde.core.tape import defaults
 from retrograde.core.tensor import Tensor
-from retrograde.diagnose.nonfinite.monitor import MODES, Watcher, watch, watcher
+from retrograde.diagnose.nonfinite.monitor import MODES, Monitor, active_monitor, set_monitor
 from retrograde.ops import checks
 from retrograde.ops.conversion import as_tensor
 from retrograde.values.arguments import shown
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """The tensor, if all its values are finite; else an `InvalidArgumentError` with `message`.
+    """Returns the tensor; raises `InvalidArgumentError` with `message` if it has NaN or Inf.
 
-    The gradient that comes back through it is checked in the same way.
+    Its gradient is checked in the same way.
 
     >>> tf.debugging.check_numerics([1.0, 2.0], "loss").numpy()
     array([1., 2.], dtype=float32)
@@ -29,30 +29,30 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
 
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
-    """The tensor, if all its values are finite; else an `InvalidArgumentError` with `message`."""
+    """Returns the tensor; raises `InvalidArgumentError` with `message` if it has NaN or Inf."""
     return check_numerics(x, message)
 
 
 class nonfinite:
-    """Watches for NaN and infinity as they are made: in operations and on the way back over tapes.
+    """Reports NaN and Inf as they are produced, by operations and by backward passes.
 
-    With "raise", the first of them is an `InvalidArgumentError`; with "warn", a `RuntimeWarning`;
-    with "explain", it is printed. Each says which call of which line made it out of finite values,
-    at which elements, why, and what to write instead, as `tape.autopsy()` does. The last two tell
-    of each place once.
+    The mode "raise" raises `InvalidArgumentError` for the first of them, "warn" emits a
+    `RuntimeWarning`, and "explain" prints a report. Each names the call and the line that produced
+    the value from finite inputs, the elements, the cause and a fix, as `tape.autopsy()` does.
+    "warn" and "explain" report each location once.
 
-    It goes for this thread: until the end of the block if used in a `with` statement, else until
-    another is made or `tf.debugging.disable_check_numerics()`. Tapes made meanwhile note their
-    lines.
+    It affects this thread. In a `with` statement it is active until the end of the block, otherwise
+    until another `nonfinite` or `tf.debugging.disable_check_numerics()`. Tapes that are created
+    meanwhile store source lines.
 
     >>> with tf.debugging.nonfinite("explain"):
     ...     y = tf.math.log([1.0, 0.0])
-    On the way forwards, log made an infinity out of finite values.
+    In the forward pass, log produced Inf from finite inputs.
       <doctest ...
-      1 of 2 elements are not finite:
+      1 of 2 elements are non-finite:
         [1] log(0) = -inf
-      Why: The logarithm of 0 is -inf.
-      Cure: ...
+      Why: The logarithm of 0 is -Inf.
+      Fix: ...
     """
 
     def __init__(self, mode: str = "explain") -> None:
@@ -60,8 +60,8 @@ class nonfinite:
             raise ValueError(
                 f"nonfinite: expected 'raise', 'warn' or 'explain'. Received: {shown(mode)}."
             )
-        self._before = watcher(), defaults.lines
-        watch(Watcher(mode))
+        self._before = active_monitor(), defaults.lines
+        set_monitor(Monitor(mode))
         defaults.lines = True
 
     def __enter__(self) -> nonfinite:
@@ -74,14 +74,14 @@ class nonfinite:
         traceback: TracebackType | None,
     ) -> None:
         before, defaults.lines = self._before
-        watch(before)
+        set_monitor(before)
 
 
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
-    """Makes every operation of this thread that yields NaN or infinity an `InvalidArgumentError`.
+    """Makes operations of this thread raise `InvalidArgumentError` if they produce NaN or Inf.
 
-    That goes for gradients as well: it is `nonfinite("raise")` under TensorFlow's name. The
-    traceback is that of the error, so its limits do nothing.
+    Gradients are checked as well. This is `nonfinite("raise")` under TensorFlow's name. The two
+    limits have no effect: the error has an ordinary Python traceback.
 
     >>> tf.debugging.enable_check_numerics()
     >>> tf.math.log([-1.0])
@@ -95,6 +95,6 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
 
 def disable_check_numerics() -> None:
     """Undoes `enable_check_numerics` and `nonfinite` for this thread."""
-    if watcher() is not None:
-        watch(None)
+    if active_monitor() is not None:
+        set_monitor(None)
         defaults.lines = False

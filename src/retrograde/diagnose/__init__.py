@@ -1,1 +1,1 @@
-"""What a tape can tell: what it recorded, what it holds, and where a value went wrong."""
+"""Diagnostics for tapes: missing gradients, NaN and Inf, memory, time, graphs, verification."""

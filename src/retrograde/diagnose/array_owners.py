@@ -1,4 +1,4 @@
-"""Who holds the arrays of a tape: the tape alone, or someone else besides."""
+"""Finds the arrays that only a tape references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from retrograde.derivatives.checkpointing import is_freed, owner_of
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:
-    """The tensors that a tape kept of a call."""
+    """Yields the tensors among the saved values of a call."""
     for value in saved:
         for part in value if type(value) is Outputs else (value,):
             if isinstance(part, Tensor) and not is_freed(part):
@@ -24,14 +24,14 @@ def _references(x: Any) -> int:
     return sys.getrefcount(x)
 
 
-_OF_THE_CALL = _references(object())  # how many of them are those of asking
+_BY_COUNTING = _references(object())  # the references that counting itself adds
 
 
-def held_alone(entries: Iterable[tuple], holders: Iterable[Any]) -> set[int]:
-    """The `id` of the owners of memory that would be freed with `entries` and `holders`.
+def exclusively_owned(entries: Iterable[tuple], holders: Iterable[Any]) -> set[int]:
+    """Returns the `id` of each array that would be freed with `entries` and `holders`.
 
-    It is found by counting references: those from the entries and holders are known, and if there
-    are more, they are someone else's.
+    It compares reference counts with the number of references from `entries` and `holders`. Any
+    further references come from elsewhere.
     """
     known: Counter = Counter()
     tensors: dict[int, Any] = {}
@@ -42,29 +42,29 @@ def held_alone(entries: Iterable[tuple], holders: Iterable[Any]) -> set[int]:
     for holder in holders:
         known[id(holder)] += 1
     tensor = holder = None
-    return _owners_alone(tensors, known)
+    return _exclusive_owners(tensors, known)
 
 
-def _owners_alone(tensors: dict[int, Tensor], known: Counter) -> set[int]:
+def _exclusive_owners(tensors: dict[int, Tensor], known: Counter) -> set[int]:
     owners: dict[int, Any] = {}
-    from_here: Counter = Counter()
+    references: Counter = Counter()
     shared = set()
     views = set()
     for key in tensors:
-        elsewhere = _references(tensors[key]) - _OF_THE_CALL - known[key] - 1 > 0
-        whole = id(owner_of(tensors[key]._array))
-        part = id(tensors[key]._array)
-        owners[whole] = owner_of(tensors[key]._array)
-        if part == whole:
-            from_here[whole] += 1
-        elif part not in views:
-            views.add(part)
-            from_here[whole] += 1
-            elsewhere |= _references(tensors[key]._array) - _OF_THE_CALL > 1
-        if elsewhere:
-            shared.add(whole)
-    alone = set()
+        has_other_references = _references(tensors[key]) - _BY_COUNTING - known[key] - 1 > 0
+        owner = id(owner_of(tensors[key]._array))
+        view = id(tensors[key]._array)
+        owners[owner] = owner_of(tensors[key]._array)
+        if view == owner:
+            references[owner] += 1
+        elif view not in views:
+            views.add(view)
+            references[owner] += 1
+            has_other_references |= _references(tensors[key]._array) - _BY_COUNTING > 1
+        if has_other_references:
+            shared.add(owner)
+    exclusive = set()
     for key in owners:
-        if key not in shared and _references(owners[key]) - _OF_THE_CALL == from_here[key] + 1:
-            alone.add(key)
-    return alone
+        if key not in shared and _references(owners[key]) - _BY_COUNTING == references[key] + 1:
+            exclusive.add(key)
+    return exclusive

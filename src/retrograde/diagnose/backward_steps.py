@@ -11,15 +11,19 @@ from retrograde.core.backward import Cotangents, backward_pass
 from retrograde.core.batching import Batched
 from retrograde.core.indexed_slices import IndexedSlices
 
-Look = Callable[[tuple, tuple, Cotangents], None]
+StepCallback = Callable[[tuple, tuple, Cotangents], None]
 
 
 def step_by_step(
-    entries: list[tuple], cotangents: Cotangents, wanted: set[int], needed: set | None, look: Look
+    entries: list[tuple],
+    cotangents: Cotangents,
+    wanted: set[int],
+    needed: set | None,
+    callback: StepCallback,
 ) -> None:
-    """Runs a `backward_pass` and calls `look(entry, gs, cotangents)` after each step.
+    """Runs a `backward_pass` and calls `callback(entry, gs, cotangents)` after each step.
 
-    `gs` are the cotangents of the outputs as the step found them, `None` for those without.
+    `gs` are the cotangents of the outputs before the step, `None` where there is none.
     """
     cotangents.monitored = False  # each step is checked here
     while entries:
@@ -28,17 +32,17 @@ def step_by_step(
         if all(g is None for g in gs):
             continue
         backward_pass([entry], cotangents, wanted, needed)
-        look(entry, gs, cotangents)
+        callback(entry, gs, cotangents)
 
 
 def outputs_of(entry: tuple) -> tuple[int, ...]:
-    """The ids of what a call on a tape made."""
+    """Returns the ids of the outputs of an entry of a tape."""
     out = entry[2]
     return tuple([i for i, _ in out]) if type(out) is tuple else (out,)
 
 
-def raw(value: Any) -> np.ndarray | None:
-    """The numbers in a value or cotangent of any kind, as an array; `None` for `None`."""
+def to_numpy(value: Any) -> np.ndarray | None:
+    """Returns a value or cotangent of any kind as a NumPy array; `None` for `None`."""
     if isinstance(value, IndexedSlices):
         value = value._values
     value = getattr(value, "_array", value)
@@ -48,6 +52,6 @@ def raw(value: Any) -> np.ndarray | None:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a value or cotangent has neither NaN nor infinity in it; or is `None`."""
-    array = raw(value)
+    """Returns whether a value or cotangent is `None` or contains neither NaN nor Inf."""
+    array = to_numpy(value)
     return array is None or array.dtype.kind in "biuOSU" or bool(np.isfinite(array).all())

@@ -1,4 +1,4 @@
-"""Rules against finite differences: where they agree, where there is a kink, where a mistake."""
+"""Compares gradients with finite differences, and finds non-differentiable points."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 
 class Precision(NamedTuple):
-    """How rule and differences are compared in a dtype.
+    """How gradients and finite differences are compared in a dtype.
 
-    `steps` are relative to the size of each element. Rounding spoils the small ones, curvature and
-    edges of domains the large ones: one that agrees is enough, since a wrong rule agrees with
-    none. `near` says how well they have to agree, in proportion. `sides` are a wide and a close
-    step at which to look to both sides for a kink.
+    `steps` are relative to the size of each element. Small steps suffer from rounding, large steps
+    from curvature and from the boundaries of domains. It is enough if one step agrees, because a
+    wrong gradient agrees with none. `rtol` is the relative tolerance. `one_sided_steps` are a large
+    and a small step for one-sided differences, which detect non-differentiable points.
     """
 
     steps: tuple[float, ...]
-    near: float
+    rtol: float
     eps: float
-    sides: tuple[float, float]
+    one_sided_steps: tuple[float, float]
 
 
 DOUBLE = Precision(
@@ -31,74 +31,75 @@ SINGLE = Precision((1e-2, 3e-2, 3e-3), 2e-2, float(np.finfo(np.float32).eps), (3
 Function = Callable[[np.ndarray], list[np.ndarray]]
 
 
-class Disagreement(NamedTuple):
-    """An element of an input where the rule says something else than the differences.
+class Mismatch(NamedTuple):
+    """An element of an input where the gradient and the finite differences differ.
 
-    At a `kink` the slopes to both sides differ, and the rule is one of them or lies between.
+    At a `nondifferentiable` point, the left and right differences differ, and the gradient is in
+    the interval between them.
     """
 
     index: tuple[int, ...]
     value: Any
-    rule: Any
-    slopes: tuple[float, float]
-    kink: bool
+    gradient: Any
+    differences: tuple[float, float]
+    nondifferentiable: bool
 
 
-def disagreements(probe: Probe, samples: int, elementwise: bool) -> list[Disagreement]:
-    """Elements of an input at which a rule is not the slope of the function.
+def mismatches(check: GradientCheck, samples: int, elementwise: bool) -> list[Mismatch]:
+    """Returns elements of an input at which the gradient is wrong or not unique.
 
-    All elements are moved at once along a random direction. If that disagrees, the elements are
-    halved until one is found, which is then left out; at most `samples` are found so. Where the
-    function goes element by element, all its kinks are left out from the start.
+    It compares the derivatives along a random direction in all elements. If they differ, it finds
+    one such element by bisection and excludes it, at most `samples` times. Non-differentiable
+    points of elementwise functions are excluded from the start.
     """
-    moves = _moves(probe.x, np.random.default_rng(0))
-    found: list[Disagreement] = []
-    mask = np.ones(probe.x.shape)
-    if elementwise and not np.iscomplexobj(probe.x):
-        kinks = probe.kinks(np.abs(moves))
-        found += kinks[:samples]
-        for kink in kinks:
-            mask[kink.index] = 0
+    direction = _direction(check.x, np.random.default_rng(0))
+    found: list[Mismatch] = []
+    mask = np.ones(check.x.shape)
+    if elementwise and not np.iscomplexobj(check.x):
+        points = check.nondifferentiable_points(np.abs(direction))
+        found += points[:samples]
+        for point in points:
+            mask[point.index] = 0
         samples += len(found)
-    while len(found) < samples and not probe.agrees(moves * mask):
-        index = _bisected(probe, moves, mask)
-        mistake = probe.examined(index, abs(moves[index]))
-        if mistake is not None:
-            found.append(mistake)
-            if not mistake.kink:
+    while len(found) < samples and not check.agrees(direction * mask):
+        index = _bisect(check, direction, mask)
+        mismatch = check.check_element(index, abs(direction[index]))
+        if mismatch is not None:
+            found.append(mismatch)
+            if not mismatch.nondifferentiable:
                 break
         mask[index] = 0
     return found
 
 
-def _moves(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """How far to move each element, before it is scaled by a step."""
+def _direction(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Returns a random direction with components of the size of the elements of `x`."""
     size = np.abs(x)
     typical = np.sqrt(np.mean(np.square(size))) if x.size and size.any() else 1.0
     size = np.where(size == 0, typical, size)
     signs = np.where(rng.random(x.shape) < 0.5, -1.0, 1.0)
-    moves = signs * rng.uniform(0.5, 1.5, x.shape) * size
+    direction = signs * rng.uniform(0.5, 1.5, x.shape) * size
     if np.iscomplexobj(x):
-        moves = moves * np.exp(1j * rng.uniform(0, 2 * np.pi, x.shape))
-    return moves
+        direction = direction * np.exp(1j * rng.uniform(0, 2 * np.pi, x.shape))
+    return direction
 
 
-def _bisected(probe: Probe, moves: np.ndarray, mask: np.ndarray) -> tuple[int, ...]:
-    """An element that disagrees, among those that `mask` leaves."""
+def _bisect(check: GradientCheck, direction: np.ndarray, mask: np.ndarray) -> tuple[int, ...]:
+    """Returns an element whose derivative is wrong, among those that `mask` selects."""
     candidates = np.flatnonzero(mask)
     while len(candidates) > 1:
         half = candidates[: len(candidates) // 2]
-        only = np.zeros(mask.size)
-        only[half] = 1
-        if probe.agrees(moves * only.reshape(mask.shape)):
+        half_mask = np.zeros(mask.size)
+        half_mask[half] = 1
+        if check.agrees(direction * half_mask.reshape(mask.shape)):
             candidates = candidates[len(candidates) // 2 :]
         else:
             candidates = half
     return tuple(map(int, np.unravel_index(candidates[0], mask.shape)))
 
 
-class Probe:
-    """The sum of `g * f(x)`, and what a rule says of its slope: `cotangent`."""
+class GradientCheck:
+    """Compares the gradient of `sum(g * f(x))`, which is `cotangent`, with finite differences."""
 
     def __init__(
         self,
@@ -110,68 +111,74 @@ class Probe:
     ) -> None:
         self._f, self.x, self._gs, self._cotangent = f, x, gs, cotangent
         self._precision = precision
-        self._gap = max(1e-3, 5 * precision.near)  # between slopes, in proportion, at a kink
-        self._here = self._sum(x)
+        # The relative gap between the left and right difference at a non-differentiable point.
+        self._gap = max(1e-3, 5 * precision.rtol)
+        self._sum_at_x = self._sum(x)
 
     def _sum(self, x: np.ndarray) -> float:
-        parts = zip(self._gs, self._f(x), strict=True)
-        return float(sum(np.sum(np.conj(g) * y).real for g, y in parts if g is not None))
+        pairs = zip(self._gs, self._f(x), strict=True)
+        return float(sum(np.sum(np.conj(g) * y).real for g, y in pairs if g is not None))
 
-    def kinks(self, sizes: np.ndarray) -> list[Disagreement]:
-        """The kinks of a function that goes element by element.
+    def nondifferentiable_points(self, sizes: np.ndarray) -> list[Mismatch]:
+        """Returns the non-differentiable points of an elementwise function.
 
-        Not among them are those at which the rule is neither of both slopes nor lies between.
+        It omits points at which the gradient is outside the interval of the one-sided differences.
         """
-        (g,), (here,), said = self._gs, self._f(self.x), self._cotangent
-        apart = np.ones(self.x.shape, bool)
-        for step in self._precision.sides:
+        (g,), (y,), gradient = self._gs, self._f(self.x), self._cotangent
+        found = np.ones(self.x.shape, bool)
+        for step in self._precision.one_sided_steps:
             h = step * sizes
-            right, left = (g * (self._f(self.x + s)[0] - here) / s for s in (h, -h))
-            apart &= np.abs(right - left) > self._gap * np.maximum(np.abs(left), np.abs(right))
+            right, left = (g * (self._f(self.x + s)[0] - y) / s for s in (h, -h))
+            found &= np.abs(right - left) > self._gap * np.maximum(np.abs(left), np.abs(right))
         low, high = np.minimum(left, right), np.maximum(left, right)
         margin = self._gap * np.maximum(np.abs(low), np.abs(high))
-        apart &= (low - margin <= said) & (said <= high + margin)
-        places = [tuple(map(int, index)) for index in np.argwhere(apart)]
-        return [Disagreement(i, self.x[i], said[i], (left[i], right[i]), True) for i in places]
+        found &= (low - margin <= gradient) & (gradient <= high + margin)
+        indices = [tuple(map(int, index)) for index in np.argwhere(found)]
+        return [Mismatch(i, self.x[i], gradient[i], (left[i], right[i]), True) for i in indices]
 
-    def agrees(self, moves: np.ndarray) -> bool:
-        """Whether the rule is right along `moves`."""
-        said = float(np.sum(np.conj(self._cotangent) * moves).real)
-        size = float(np.sqrt(np.sum(np.abs(self._cotangent * moves) ** 2)))
-        steps, near, eps, _ = self._precision
+    def agrees(self, direction: np.ndarray) -> bool:
+        """Returns whether the derivative along `direction` agrees with finite differences."""
+        expected = float(np.sum(np.conj(self._cotangent) * direction).real)
+        size = float(np.sqrt(np.sum(np.abs(self._cotangent * direction) ** 2)))
+        steps, rtol, eps, _ = self._precision
         for step in steps:
-            ahead, behind = (self._sum(self.x + h * moves) for h in (step, -step))
-            slope = (ahead - behind) / (2 * step)
-            noise = 8 * eps * max(abs(ahead), abs(behind)) / step
-            if abs(slope - said) <= near * max(abs(said), abs(slope), size) + noise:
+            plus, minus = (self._sum(self.x + h * direction) for h in (step, -step))
+            difference = (plus - minus) / (2 * step)
+            rounding = 8 * eps * max(abs(plus), abs(minus)) / step
+            scale = max(abs(expected), abs(difference), size)
+            if abs(difference - expected) <= rtol * scale + rounding:
                 return True
         return False
 
-    def examined(self, index: tuple[int, ...], size: float) -> Disagreement | None:
-        """What is wrong at one element; nothing, if it was all the rest together."""
-        complex_parts = (1.0, 1j) if np.iscomplexobj(self.x) else (1.0,)
-        for unit in complex_parts:
-            moves = np.zeros_like(self.x)
-            moves[index] = unit
-            if self.agrees(moves * size):
+    def check_element(self, index: tuple[int, ...], size: float) -> Mismatch | None:
+        """Returns the mismatch at one element; `None` if this element alone agrees."""
+        units = (1.0, 1j) if np.iscomplexobj(self.x) else (1.0,)
+        for unit in units:
+            direction = np.zeros_like(self.x)
+            direction[index] = unit
+            if self.agrees(direction * size):
                 continue
-            said = float((np.conj(self._cotangent[index]) * unit).real)
-            left, right = self._sides(moves, size, self._precision.sides[1])
+            gradient = float((np.conj(self._cotangent[index]) * unit).real)
+            step = self._precision.one_sided_steps[1]
+            left, right = self._one_sided_differences(direction, size, step)
             low, high = min(left, right), max(left, right)
             margin = self._gap * max(abs(low), abs(high), 1e-300)
-            kink = self._is_kink(moves, size) and low - margin <= said <= high + margin
-            return Disagreement(index, self.x[index], said, (left, right), kink)
+            within = low - margin <= gradient <= high + margin
+            nondifferentiable = within and self._is_nondifferentiable(direction, size)
+            return Mismatch(index, self.x[index], gradient, (left, right), nondifferentiable)
         return None
 
-    def _sides(self, moves: np.ndarray, size: float, step: float) -> tuple[float, float]:
+    def _one_sided_differences(
+        self, direction: np.ndarray, size: float, step: float
+    ) -> tuple[float, float]:
         h = step * size
-        right = (self._sum(self.x + h * moves) - self._here) / h
-        left = (self._here - self._sum(self.x - h * moves)) / h
+        right = (self._sum(self.x + h * direction) - self._sum_at_x) / h
+        left = (self._sum_at_x - self._sum(self.x - h * direction)) / h
         return left, right
 
-    def _is_kink(self, moves: np.ndarray, size: float) -> bool:
-        """Whether the slopes to both sides stay apart, however near one looks."""
-        wide, close = (self._sides(moves, size, step) for step in self._precision.sides)
-        apart = abs(close[1] - close[0])
-        steepest = max(map(abs, close))
-        return apart > self._gap * steepest and apart > 0.3 * abs(wide[1] - wide[0])
+    def _is_nondifferentiable(self, direction: np.ndarray, size: float) -> bool:
+        """Returns whether the one-sided differences remain different for a smaller step."""
+        steps = self._precision.one_sided_steps
+        large, small = (self._one_sided_differences(direction, size, step) for step in steps)
+        gap = abs(small[1] - small[0])
+        return gap > self._gap * max(map(abs, small)) and gap > 0.3 * abs(large[1] - large[0])

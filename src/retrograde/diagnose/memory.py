@@ -1,4 +1,4 @@
-"""`tape.memory()`: what a tape holds, by whom it was made, and what the walk back will take."""
+"""`tape.memory()`: reports the memory of a tape and the peak of the backward pass."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from retrograde.core.backward import Cotangents, depending_on
 from retrograde.core.recorders import alone
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.derivatives.checkpointing import owner_of
-from retrograde.diagnose.array_owners import held_alone
-from retrograde.diagnose.backward_steps import raw, step_by_step
+from retrograde.diagnose.array_owners import exclusively_owned
+from retrograde.diagnose.backward_steps import step_by_step, to_numpy
 from retrograde.diagnose.calls import RecordedCall, calls_of
-from retrograde.diagnose.rendering import Told, bytes_in_words, line_of, table
+from retrograde.diagnose.rendering import Report, format_bytes, format_place, format_table
 
 _SHOWN = 10  # rows of each table
 
 
 def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
-    """What the tape holds, by primitive and by line, and what the walk back will take.
+    """Reports the memory that the tape holds, by primitive and by line.
 
-    With a `target`, the peak of the walk back from there to `sources`, or to all that is watched,
-    is found by walking once. Temporary arrays inside of rules do not count.
+    With a `target`, it also runs a backward pass to `sources` (default: all watched) and reports
+    its peak memory. Temporary arrays inside gradients are not counted.
 
     >>> x = tf.Variable(tf.ones([1000]))
     >>> with tf.GradientTape() as tape:
@@ -36,121 +36,130 @@ def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
     >>> report.by_primitive
     {'exp': 4000}
     """
-    asked = tape._last_gradient
-    entries = list(tape._entries or (() if asked is None else asked.entries))
-    holders = [] if asked is None else [*asked.targets, *asked.sources, *asked.read]
-    unshared = held_alone(entries, holders)
+    last = tape._last_gradient
+    entries = list(tape._entries or (() if last is None else last.entries))
+    holders = [] if last is None else [*last.targets, *last.sources, *last.read]
+    exclusive = exclusively_owned(entries, holders)
     calls = calls_of(entries)
-    items = _items(calls, unshared, tape._variables)
+    arrays = _arrays(calls, exclusive, tape._variables)
     keeps = tape._persistent or tape._places is not None
     peak = None
     if target is not None:
-        held, _ = flat(sources, "source") if sources is not None else ([], None)
-        wanted = {x._id for x in held} or tape._roots
-        peak = _peak(entries, items, flat(target, "target")[0], wanted, keeps)
+        leaves, _ = flat(sources, "source") if sources is not None else ([], None)
+        wanted = {x._id for x in leaves} or tape._roots
+        peak = _peak(entries, arrays, flat(target, "target")[0], wanted, keeps)
     places = tape._places or getattr(tape._entries, "places", {})
-    report = _report(calls, items, places, peak, keeps)
-    limited = tape._ledger
-    if limited is None:
+    report = _report(calls, arrays, places, peak, keeps)
+    ledger = tape._ledger
+    if ledger is None:
         return report
     return replace(
         report,
-        limit=limited.limit,
-        dropped=limited.dropped,
-        recomputed=limited.recomputed,
-        seconds=limited.seconds,
+        limit=ledger.limit,
+        dropped=ledger.dropped,
+        recomputed=ledger.recomputed,
+        seconds=ledger.seconds,
     )
 
 
 @dataclass
-class Item:
-    """One array that a tape holds.
+class SavedArray:
+    """An array that a tape holds.
 
-    `maker` is the call that made it, if that is on the tape; `first`, the number of the first call
-    that keeps it, with which a walk back lets it go; `alone` says that nobody else holds it.
+    `producer` is the call that returned it, if that call is on the tape. `first` is the number of
+    the first call that saves it; the backward pass frees it after that call. `exclusive` says that
+    only the tape references it.
     """
 
     nbytes: int
     first: int
-    alone: bool
-    maker: RecordedCall | None = None
-    variable: bool = False
+    exclusive: bool
+    producer: RecordedCall | None = None
+    is_variable: bool = False
 
 
-def _items(calls: list[RecordedCall], unshared: set[int], variables: dict) -> list[Item]:
-    """The distinct arrays that are kept. A view counts as the whole that it is a part of."""
-    makers = {i: call for call in calls for i in call.outputs}
-    items: dict[int, Item] = {}
+def _arrays(calls: list[RecordedCall], exclusive: set[int], variables: dict) -> list[SavedArray]:
+    """Returns the distinct arrays that are saved. A view counts as its base array."""
+    producers = {i: call for call in calls for i in call.outputs}
+    arrays: dict[int, SavedArray] = {}
     for call in calls:
         for key, tensor in call.saved.items():
             owner = owner_of(tensor._array)
-            item = items.get(id(owner))
-            if item is None:
-                item = Item(owner.nbytes, call.number, id(owner) in unshared)
-                items[id(owner)] = item
-            item.maker = item.maker or makers.get(key)
-            item.variable |= key in variables
-    return list(items.values())
+            array = arrays.get(id(owner))
+            if array is None:
+                array = SavedArray(owner.nbytes, call.number, id(owner) in exclusive)
+                arrays[id(owner)] = array
+            array.producer = array.producer or producers.get(key)
+            array.is_variable |= key in variables
+    return list(arrays.values())
 
 
 def _peak(
-    entries: list[tuple], items: list[Item], targets: list, wanted: set[int], keeps: bool
+    entries: list[tuple], arrays: list[SavedArray], targets: list, wanted: set[int], keeps: bool
 ) -> int:
-    """The most that the tape and the cotangents hold at a time, while a walk goes back.
+    """Returns the peak memory of the tape and the cotangents in a backward pass.
 
-    It lets go of an array after the first call that keeps it, unless the tape `keeps` all.
+    An array is freed after the first call that saves it, unless the tape `keeps` all arrays.
     """
-    still = np.zeros(len(entries) + 1, int)  # what the tape holds while each call is undone
-    for item in items:
-        if item.alone:
-            still[0 if keeps else item.first] += item.nbytes
-    still = np.cumsum(still)
+    saved = np.zeros(len(entries) + 1, int)  # bytes of the tape during the step of each call
+    for array in arrays:
+        if array.exclusive:
+            saved[0 if keeps else array.first] += array.nbytes
+    saved = np.cumsum(saved)
     number = {id(entry): i for i, entry in enumerate(entries)}
-    most = int(still[-1])
+    peak = int(saved[-1])
 
-    def look(entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
-        nonlocal most
-        here = int(still[number[id(entry)]])
-        most = max(most, here + _nbytes([*gs, *cotangents.values()]))
+    def update_peak(entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
+        nonlocal peak
+        tape_bytes = int(saved[number[id(entry)]])
+        peak = max(peak, tape_bytes + _nbytes([*gs, *cotangents.values()]))
 
     cotangents = Cotangents(on_tensors=False)
     for x in targets:
         cotangents.deposit(x._id, seed(x, None, on_tensors=False))
     with alone():
-        step_by_step(list(entries), cotangents, wanted, depending_on(wanted, entries), look)
-    return most
+        step_by_step(list(entries), cotangents, wanted, depending_on(wanted, entries), update_peak)
+    return peak
 
 
 def _nbytes(values: Iterable[Any]) -> int:
-    """The bytes of all cotangents, those that share memory counted once."""
+    """Returns the bytes of all cotangents; shared memory is counted once."""
     owners = {}
     for value in values:
-        array = raw(value)
+        array = to_numpy(value)
         if array is not None:
             owners[id(owner_of(array))] = owner_of(array).nbytes
     return sum(owners.values())
 
 
 @dataclass(frozen=True)
-class Memory(Told):
-    """What `tape.memory()` found, in bytes.
+class Memory(Report):
+    """The result of `tape.memory()`, in bytes.
 
-    `held` is all that the tape holds: values that its calls `made`, values of `variables`, and
-    what was `given` otherwise. `alone` is what nobody else holds, and `freed` is what `gradient()`
-    lets go of that: nothing, if the tape is persistent or keeps lines. `peak` is the most that the
-    tape alone and the cotangents hold at a time in the walk back; `None` if no target was named.
-    `by_primitive` and `by_line` say who made what was made.
-
-    Of a tape with a `limit`, `dropped` are the bytes that it let go; `recomputed` is how many calls
-    it has run again so far, in `seconds`.
+    Attributes:
+        calls: The number of recorded calls.
+        held: The total memory that the tape holds: `outputs` + `variables` + `inputs`.
+        outputs: Outputs of recorded calls.
+        variables: Values of variables.
+        inputs: Other tensors, from outside the tape.
+        exclusive: The part of `held` that only the tape references.
+        freed: The part that `gradient()` frees: 0 if the tape is persistent or stores lines.
+        peak: The peak of `exclusive` and the cotangents in the backward pass; `None` without a
+            target.
+        by_primitive: `outputs` by primitive.
+        by_line: `outputs` by source line.
+        limit: The `memory_limit` of the tape.
+        dropped: The bytes that were dropped to meet the limit.
+        recomputed: The number of calls that were recomputed so far.
+        seconds: The time of recomputation.
     """
 
     calls: int
     held: int
-    made: int
+    outputs: int
     variables: int
-    given: int
-    alone: int
+    inputs: int
+    exclusive: int
     freed: int
     peak: int | None = None
     by_primitive: dict[str, int] = field(default_factory=dict)
@@ -161,53 +170,56 @@ class Memory(Told):
     seconds: float = 0.0
 
     def _lines(self) -> list[tuple[str, str]]:
-        words = bytes_in_words
         lines = [
-            ("head", f"{self.calls} calls, which hold {words(self.held)}."),
-            ("row", f"made by the calls    {words(self.made)}"),
-            ("row", f"values of variables  {words(self.variables)}"),
-            ("row", f"given otherwise      {words(self.given)}"),
-            ("row", f"held by it alone     {words(self.alone)}"),
-            ("row", f"freed by gradient()  {words(self.freed)}"),
+            ("head", f"{self.calls} calls hold {format_bytes(self.held)}."),
+            ("row", f"outputs of calls       {format_bytes(self.outputs)}"),
+            ("row", f"values of variables    {format_bytes(self.variables)}"),
+            ("row", f"other inputs           {format_bytes(self.inputs)}"),
+            ("row", f"held only by the tape  {format_bytes(self.exclusive)}"),
+            ("row", f"freed by gradient()    {format_bytes(self.freed)}"),
         ]
         if self.peak is not None:
-            lines.append(("row", f"peak of the walk     {words(self.peak)}"))
+            lines.append(("row", f"backward pass peak     {format_bytes(self.peak)}"))
         if self.limit is not None:
             lines += [
-                ("row", f"memory_limit         {words(self.limit)}"),
-                ("row", f"dropped              {words(self.dropped)}"),
-                ("row", f"computed again       {self.recomputed} calls, {self.seconds:.3f} s"),
+                ("row", f"memory_limit           {format_bytes(self.limit)}"),
+                ("row", f"dropped                {format_bytes(self.dropped)}"),
+                ("row", f"recomputed             {self.recomputed} calls, {self.seconds:.3f} s"),
             ]
         for title, found in (("By primitive:", self.by_primitive), ("By line:", self.by_line)):
             if found:
                 lines.append(("fact", title))
-                rows = [(words(count), name) for name, count in found.items()]
-                lines += [("step", row) for row in table(rows, _SHOWN)]
+                rows = [(format_bytes(count), name) for name, count in found.items()]
+                lines += [("step", row) for row in format_table(rows, _SHOWN)]
         return lines
 
 
 def _report(
-    calls: list[RecordedCall], items: list[Item], places: dict, peak: int | None, keeps: bool
+    calls: list[RecordedCall],
+    arrays: list[SavedArray],
+    places: dict,
+    peak: int | None,
+    keeps: bool,
 ) -> Memory:
-    made = [item for item in items if item.maker is not None]
-    variables = sum(item.nbytes for item in items if item.variable and item.maker is None)
+    produced = [a for a in arrays if a.producer is not None]
+    variables = sum(a.nbytes for a in arrays if a.is_variable and a.producer is None)
     by_primitive: Counter = Counter()
     by_line: Counter = Counter()
-    for item in made:
-        by_primitive[item.maker.name] += item.nbytes
-        place = places.get(item.maker.outputs[0])
+    for array in produced:
+        by_primitive[array.producer.name] += array.nbytes
+        place = places.get(array.producer.outputs[0])
         if place is not None:
-            by_line[line_of(place)] += item.nbytes
-    total, of_calls = (sum(item.nbytes for item in part) for part in (items, made))
-    alone = sum(item.nbytes for item in items if item.alone)
+            by_line[format_place(place)] += array.nbytes
+    held, outputs = (sum(a.nbytes for a in part) for part in (arrays, produced))
+    exclusive = sum(a.nbytes for a in arrays if a.exclusive)
     return Memory(
         calls=len(calls),
-        held=total,
-        made=of_calls,
+        held=held,
+        outputs=outputs,
         variables=variables,
-        given=total - of_calls - variables,
-        alone=alone,
-        freed=0 if keeps else alone,
+        inputs=held - outputs - variables,
+        exclusive=exclusive,
+        freed=0 if keeps else exclusive,
         peak=peak,
         by_primitive=dict(by_primitive.most_common()),
         by_line=dict(by_line.most_common()),

@@ -1,4 +1,4 @@
-"""How answers are told: as lines of text, and as HTML in notebooks."""
+"""Renders reports as text, and as HTML in notebooks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from retrograde.values import dtypes
 from retrograde.values.source_location import Place
 
-_INDENT = {"head": 0, "line": 2, "fact": 2, "row": 2, "element": 4, "step": 4, "why": 2, "cure": 2}
+_INDENT = {"head": 0, "line": 2, "fact": 2, "row": 2, "element": 4, "step": 4, "why": 2, "fix": 2}
 _CODE = "font-family:monospace;white-space:pre-wrap;overflow-wrap:anywhere"
 _STYLE = {
     "head": "font-weight:600",
@@ -22,38 +22,37 @@ _STYLE = {
     "element": f"{_CODE};margin-left:2em",
     "step": f"{_CODE};margin-left:2em",
     "why": "margin-left:1em",
-    "cure": "margin-left:1em;font-weight:600",
+    "fix": "margin-left:1em;font-weight:600",
 }
 
 
-_SENTENCES = frozenset(("head", "why", "cure"))
+_SENTENCES = frozenset(("head", "why", "fix"))
 _WIDTH = 96
 
 
-class Told:
-    """An answer in lines, each with a role, that `_lines` gives."""
+class Report:
+    """A report in lines. `_lines` returns pairs of a role and a text."""
 
     def _lines(self) -> list[tuple[str, str]]:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return "\n".join(_wrapped(role, words) for role, words in self._lines())
+        return "\n".join(_wrapped(role, text) for role, text in self._lines())
 
     def _repr_html_(self) -> str:
         rows = [
-            f'<div style="{_STYLE[role]}">{html.escape(words)}</div>'
-            for role, words in self._lines()
+            f'<div style="{_STYLE[role]}">{html.escape(text)}</div>' for role, text in self._lines()
         ]
         return f"<div>{''.join(rows)}</div>"
 
 
-def _wrapped(role: str, words: str) -> str:
-    """One line of an answer; sentences are broken, lines of programs are not."""
+def _wrapped(role: str, text: str) -> str:
+    """Returns one line of a report; sentences are wrapped, source code is not."""
     indent = " " * _INDENT[role]
     if role not in _SENTENCES:
-        return indent + words
+        return indent + text
     return textwrap.fill(
-        words,
+        text,
         _WIDTH,
         initial_indent=indent,
         subsequent_indent=indent + "  ",
@@ -62,54 +61,58 @@ def _wrapped(role: str, words: str) -> str:
     )
 
 
-def the_line(place: Place) -> list[tuple[str, str]]:
-    """A line of the user's program, as it is shown in an answer."""
-    return [("line", line_of(place))]
+def source_line(place: Place) -> list[tuple[str, str]]:
+    """Returns a line of the user's program as a line of a report."""
+    return [("line", format_place(place))]
 
 
-def line_of(place: Place) -> str:
-    """A line of the user's program in words: where, what, and in which layer."""
-    words = f"{shown(place)}: {place.text}" if place.text else shown(place)
-    return words if place.layer is None else f"{words}  (layer {place.layer})"
+def format_place(place: Place) -> str:
+    """Returns the file, the line number, the source code and the Keras layer of a place."""
+    location = format_location(place)
+    text = f"{location}: {place.text}" if place.text else location
+    return text if place.layer is None else f"{text}  (layer {place.layer})"
 
 
-def shown(place: Place) -> str:
-    """A place, by a path from here if the file lies below."""
-    return f"{path_from_here(place.filename)}:{place.line}"
+def format_location(place: Place) -> str:
+    """Returns the file and line number of a place."""
+    return f"{relative_path(place.filename)}:{place.line}"
 
 
-def path_from_here(filename: str) -> str:
-    """A path from here if the file lies below, else as it is."""
+def relative_path(filename: str) -> str:
+    """Returns the path relative to the working directory, if the file is below it."""
     path = os.path.relpath(filename) if os.path.isabs(filename) else filename
     return filename if path.startswith("..") else path
 
 
-def described(array: Any) -> str:
-    """The dtype and shape of an array, or of one that is gone."""
+def format_spec(array: Any) -> str:
+    """Returns the dtype and shape of an array or spec, such as `float32[2, 3]`."""
     return f"{dtypes.of(array.dtype).name}{list(array.shape)}"
 
 
-def number(value: Any) -> str:
-    """A number, short."""
+def format_number(value: Any) -> str:
+    """Returns a number with six digits."""
     return f"{value:.6g}" if np.isrealobj(value) else str(value)
 
 
-def table(rows: list[tuple[str, ...]], most: int) -> list[str]:
-    """Rows in columns, numbers on the left at the right; those after the first `most` counted."""
-    chosen = rows[:most]
-    widths = [max(map(len, column)) for column in zip(*chosen, strict=True)]
+def format_table(rows: list[tuple[str, ...]], limit: int) -> list[str]:
+    """Returns the first `limit` rows in aligned columns, and the number of the others.
+
+    The first column is aligned to the right.
+    """
+    shown = rows[:limit]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
-    for first, *rest in chosen:
+    for first, *rest in shown:
         cells = [first.rjust(widths[0])]
         cells += [cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True)]
         lines.append("  ".join(cells).rstrip())
-    if len(rows) > most:
-        lines.append(f"... {len(rows) - most} more")
+    if len(rows) > limit:
+        lines.append(f"... {len(rows) - limit} more")
     return lines
 
 
-def bytes_in_words(count: float) -> str:
-    """A number of bytes in the unit that fits."""
+def format_bytes(count: float) -> str:
+    """Returns a number of bytes in a suitable unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

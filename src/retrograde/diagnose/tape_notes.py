@@ -1,8 +1,8 @@
-"""What a tape notes besides recorded calls: where the path of a gradient ends, and why.
+"""Notes of a tape, in addition to recorded calls: events that end the path of a gradient.
 
-These events are rare next to recorded calls, and the notes are bounded: a tape that runs for long
-keeps the newest. None of them holds an array. The functions at the end are methods of tapes, which
-`_api/hooks.py` registers.
+These events are rare compared with recorded calls. Their number is limited: a tape keeps the newest
+notes. They hold no arrays. The functions at the end are methods of tapes, which `_api/hooks.py`
+registers.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LIMIT = 1 << 15
 
 _INTO_VARIABLES = frozenset({"assign", "assign_add", "assign_sub", "scatter"})
 
-now = next_id  # the time: tensors with smaller ids were made before, those with larger ones after
+now = next_id  # ids serve as time: tensors with smaller ids were created earlier
 
 
 class Unrecorded(NamedTuple):
-    """A call that a tape observed and did not record.
+    """A call that a tape observed but did not record.
 
-    Either none of its inputs was connected to what is watched, or no gradient flows through it.
+    Either none of its inputs depends on a watched tensor, or no gradient flows through it.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Moment(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A time in which a tape did not record, or whose recording was discarded."""
+    """An interval in which a tape did not record, or whose recording was discarded."""
 
     why: str
     start: int
@@ -73,10 +73,10 @@ class Missing(NamedTuple):
 
 
 class LastGradient(NamedTuple):
-    """The last gradient that a tape computed, with the entries that it has kept.
+    """The last gradient that a tape computed, with the entries that it kept.
 
-    `read` are the values that the watched variables had. If a cotangent was `nonfinite`, `entries`
-    are those that the pass had not reached, and the call that produced it.
+    `read` are the values that the watched variables had. If a cotangent was non-finite,
+    `nonfinite` describes it, and `entries` are the entry that produced it and those before.
     """
 
     entries: list[tuple]
@@ -96,12 +96,12 @@ class Notes:
         self.unrecorded: deque[Unrecorded] = deque(maxlen=LIMIT)
         self.escapes: deque[Escape] = deque(maxlen=LIMIT)
         self.pauses: deque[Pause] = deque(maxlen=LIMIT)
-        self.watched: dict[int, Moment] = {}  # by the id of what is watched
+        self.watched: dict[int, Moment] = {}  # by the id of the watched tensor or variable
         self.created: dict[int, Moment] = {}  # variables created in the block, by id
         self.missing: Missing | None = None
 
     def watch(self, key: int, when: int, place: Place | None) -> None:
-        """Notes that `key` is watched from now on."""
+        """Notes that `key` is watched since `when`."""
         self.watched[key] = Moment(when, place)
 
     def pause(self, why: str, start: int, place: Place | None = None) -> None:
@@ -153,7 +153,7 @@ def create(tape: Any, variable: Any) -> None:
 
 
 def _keep(tape: Any, entries: list[tuple], targets: list, weights: list, sources: list) -> None:
-    """Keeps the entries beyond the backward pass."""
+    """Keeps the entries after the backward pass."""
     read = [v._current() for v in tape._variables.values()]
     tape._last_gradient = LastGradient(list(entries), targets, weights, sources, read)
 
@@ -161,7 +161,7 @@ def _keep(tape: Any, entries: list[tuple], targets: list, weights: list, sources
 def _keep_nonfinite(
     tape: Any, cotangents: Cotangents, targets: list, weights: list, sources: list
 ) -> None:
-    """Keeps the entries that are left if a gradient is not finite."""
+    """Keeps the remaining entries if a gradient is non-finite."""
     if not all(is_finite(cotangents.get(x._id)) for x in sources):
         found = cotangents.nonfinite
         _keep(tape, [*found.before, found.entry], targets, weights, sources)
@@ -171,14 +171,14 @@ def _keep_nonfinite(
 def _miss(
     tape: Any, targets: list, missing: list, unconnected: UnconnectedGradients
 ) -> UnconnectedGradients:
-    """Notes that `missing` have no gradient and responds as `on_none` says.
+    """Notes that `missing` have no gradient, and warns or raises as `on_none` says.
 
-    Returns what the user gets for them.
+    Returns how `gradient()` represents them.
     """
     if tape._on_none == "zeros":
         unconnected = UnconnectedGradients.ZERO
-    refer = weakref.ref
-    _note(tape).missing = Missing(tuple(map(refer, targets)), tuple(map(refer, missing)))
+    references = (tuple(map(weakref.ref, tensors)) for tensors in (targets, missing))
+    _note(tape).missing = Missing(*references)
     if unconnected is UnconnectedGradients.NONE:
         last_without_gradient.tape = weakref.ref(tape)
         if tape._on_none is not None:

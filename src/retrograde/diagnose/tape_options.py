@@ -21,7 +21,7 @@ from retrograde.values.source_location import Place, first_output, place_of
 
 @dataclass(slots=True)
 class Extras:
-    """What a tape with options has besides."""
+    """The additional state of a tape with options."""
 
     on_none: str | None = None
     places: dict[int, Place] | None = None
@@ -40,7 +40,7 @@ class _WithOptions:
 
 
 class _SavesAll(_WithOptions):
-    """Completes each entry of a tape by all inputs and outputs of the call."""
+    """Saves all inputs and outputs of each call."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class _SavesAll(_WithOptions):
 
 
 class _KeepsLines(_SavesAll):
-    """A tape that keeps the place of each call, and all values, also after its backward pass."""
+    """A tape that stores the source location and all values of each call, even when used."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class _KeepsLines(_SavesAll):
 
 
 class _LimitsMemory(_SavesAll):
-    """A tape that drops values to stay under its limit, and computes them again."""
+    """A tape that drops values to stay under its limit, and recomputes them."""
 
     __slots__ = ()
 
@@ -96,16 +96,19 @@ class _LimitsMemory(_SavesAll):
         entries.limit_last(values, place_of(frame))
 
     def _monitor(self, *_: Any) -> None:
-        pass  # what autopsies need would have to be kept
+        pass  # `autopsy` would need values that the limit does not allow
 
 
 def set_options(tape: GradientTape, on_none: Any, lines: Any, memory_limit: Any) -> None:
-    """Gives `tape` the class that has these options."""
+    """Changes the class of `tape` to one with these options."""
     kind: type = _WithOptions
     tape._extras = Extras(on_none and _checked(on_none))
     if memory_limit is not None:
         if lines:
-            raise ValueError("GradientTape: `lines` keep all values: no `memory_limit` then.")
+            raise ValueError(
+                "GradientTape: `lines=True` keeps all values, so it cannot be combined with "
+                "`memory_limit`."
+            )
         tape._extras.memory_limit = bytes_from(memory_limit)
         kind = _LimitsMemory
     elif defaults.lines if lines is None else lines:
@@ -133,7 +136,7 @@ def _checked(on_none: Any) -> str:
 
 
 class LocatedEntries(list):
-    """The entries of a tape that keeps lines, with the `places` of calls by their first output."""
+    """The entries of a tape with `lines=True`, with the `places` of calls by first output."""
 
     __slots__ = ("places",)
 

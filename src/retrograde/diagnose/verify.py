@@ -1,4 +1,4 @@
-"""`tape.verify()`: the rule of every recorded call, on the values it saw, against differences."""
+"""`tape.verify()`: compares the gradient of every recorded call with finite differences."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from retrograde.diagnose.calls import RecordedCall, Values, calls_between, value
 from retrograde.diagnose.finite_differences import (
     DOUBLE,
     SINGLE,
-    Disagreement,
+    GradientCheck,
+    Mismatch,
     Precision,
-    Probe,
-    disagreements,
+    mismatches,
 )
-from retrograde.diagnose.rendering import Told, number, the_line
+from retrograde.diagnose.rendering import Report, format_number, source_line
 from retrograde.ops import random_state
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import tensor_or_variable
@@ -31,14 +31,14 @@ from retrograde.values.source_location import Place
 
 
 def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Verification:
-    """Checks the rule of every call between `sources` and `target` against finite differences.
+    """Compares the gradient of every call between `sources` and `target` with finite differences.
 
-    Each is checked for itself, at the values that it really saw, in float64. The answer names the
-    first call whose rule is wrong: its line, the element, what the rule said and what the slope is.
-    Kinks, where the slopes to both sides differ and the rule is one of them, are counted and are no
-    mistakes. Above all it is for the gradients that you write yourself; those of a
-    `custom_gradient` are computed anew, with the function itself. `samples` is how many elements of
-    an input are looked into one by one if its rule and the differences disagree.
+    Each call is checked separately, in float64, at its recorded inputs. The report names the first
+    call with a wrong gradient: its line, the element, the gradient and the finite difference. At
+    non-differentiable points, such as `relu` at 0, any gradient between the left and the right
+    difference is accepted. The main use is to check custom gradients. A function with a
+    `custom_gradient` is called again for this. `samples` is the maximum number of elements of an
+    input that are checked individually if the gradient and the differences differ.
 
     >>> @tf.custom_gradient
     ... def cube(x):
@@ -53,7 +53,7 @@ def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Ve
     calls, targets = calls_between(tape, "verify", target, sources)
     values = values_of(tape, calls, targets)
     places = tape._places or {}
-    checked, skipped, kinks = 0, [], []
+    checked, skipped, nondifferentiable = 0, [], []
     with alone(), np.errstate(all="ignore"):
         for call in calls:
             trial = _trial(call, values)
@@ -62,99 +62,101 @@ def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Ve
                 skipped.append(call.name)
                 continue
             checked += 1
-            for position, found in _mistakes(trial, samples):
-                if found.kink:
-                    kinks.append(call.name)
-                    continue
-                return _wrong(call, place, position, found, checked, kinks, skipped)
-    return Verification(checked=checked, kinks=tuple(kinks), skipped=tuple(skipped))
+            for position, found in _mismatches(trial, samples):
+                if not found.nondifferentiable:
+                    return Verification(
+                        checked,
+                        tuple(nondifferentiable),
+                        tuple(skipped),
+                        call.name,
+                        place,
+                        position,
+                        found.index,
+                        found.value,
+                        found.gradient,
+                        found.differences,
+                    )
+                nondifferentiable.append(call.name)
+    return Verification(checked, tuple(nondifferentiable), tuple(skipped))
 
 
 @dataclass(frozen=True)
-class Verification(Told):
-    """What `tape.verify()` found. It is true if no rule is wrong.
+class Verification(Report):
+    """The result of `tape.verify()`. It is true if no gradient is wrong.
 
-    `checked` calls were looked at; `skipped` are the names of those whose inputs the tape let go,
-    `kinks` those of calls at a kink. If a rule is wrong, `primitive` and `place` say whose;
-    `input` and `index`, which element of which input, and `value` what is there; `rule` is what the
-    rule said, and `slopes` are the differences to the left and to the right.
+    Attributes:
+        checked: The number of calls that were checked.
+        nondifferentiable: The names of calls at non-differentiable points, once for each point.
+        skipped: The names of calls whose inputs the tape did not save.
+        primitive: The name of the call with the wrong gradient; `None` if there is none.
+        place: The source location of that call, if known.
+        input: The position of the input.
+        index: The index of the element of the input.
+        value: The value of that element.
+        gradient: The gradient for a random upstream gradient.
+        differences: The left and right finite difference.
     """
 
     checked: int = 0
-    kinks: tuple[str, ...] = ()
+    nondifferentiable: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     primitive: str | None = None
     place: Place | None = None
     input: int = 0
     index: tuple[int, ...] = ()
     value: Any = None
-    rule: Any = None
-    slopes: tuple[float, float] | None = field(default=None)
+    gradient: Any = None
+    differences: tuple[float, float] | None = field(default=None)
 
     def __bool__(self) -> bool:
         return self.primitive is None
 
     def _lines(self) -> list[tuple[str, str]]:
         if self:
-            lines = [("head", f"The rules of {self.checked} calls agree with finite differences.")]
+            calls = _count(self.checked, "call")
+            lines = [("head", f"The gradients of {calls} agree with finite differences.")]
         else:
-            lines = [("head", f"The rule of {self.primitive} is wrong.")]
-            lines += [] if self.place is None else the_line(self.place)
+            lines = [("head", f"The gradient of {self.primitive} is wrong.")]
+            lines += [] if self.place is None else source_line(self.place)
             at = f"element [{', '.join(map(str, self.index))}] of " if self.index else ""
-            left, right = self.slopes
-            slope = number((left + right) / 2)
+            left, right = self.differences
             lines += [
                 (
                     "fact",
-                    f"At {at}input {self.input}, which is {number(self.value)} there, for a "
-                    "random cotangent:",
+                    f"At {at}input {self.input}, with value {format_number(self.value)}, for a "
+                    "random upstream gradient:",
                 ),
-                ("element", f"the rule says  {number(self.rule)}"),
-                ("element", f"the slope is   {slope}"),
+                ("element", f"gradient           {format_number(self.gradient)}"),
+                ("element", f"finite difference  {format_number((left + right) / 2)}"),
+                (
+                    "fact",
+                    f"The gradients of {_count(self.checked - 1, 'earlier call')} are correct.",
+                ),
             ]
-            lines.append(("fact", f"{self.checked - 1} calls before it are right."))
-        if self.kinks:
-            names = ", ".join(sorted(set(self.kinks)))
-            lines.append(("fact", f"{len(self.kinks)} kinks, at which any slope will do: {names}."))
+        if self.nondifferentiable:
+            names = ", ".join(sorted(set(self.nondifferentiable)))
+            points = _count(len(self.nondifferentiable), "non-differentiable point")
+            lines.append(("fact", f"{points}, where any subgradient is accepted: {names}."))
         if self.skipped:
             names = ", ".join(sorted(set(self.skipped)))
             lines.append(
                 (
                     "why",
-                    f"{len(self.skipped)} calls were not checked, since their inputs are not "
-                    f"known: {names}. A tape with lines=True keeps them.",
+                    f"Not checked, because the tape did not save their inputs: {names}. A tape "
+                    "with lines=True saves all inputs.",
                 )
             )
         return lines
 
 
-def _wrong(
-    call: RecordedCall,
-    place: Place | None,
-    position: int,
-    found: Disagreement,
-    checked: int,
-    kinks: list[str],
-    skipped: list[str],
-) -> Verification:
-    return Verification(
-        checked,
-        tuple(kinks),
-        tuple(skipped),
-        call.name,
-        place,
-        position,
-        found.index,
-        found.value,
-        found.rule,
-        found.slopes,
-    )
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 class Trial(NamedTuple):
-    """A call that can be run again: `run(arrays)` gives its outputs.
+    """A call that can be run again.
 
-    `pull(gs)` gives a cotangent for each input that has a rule, by its position.
+    `run(arrays)` returns its outputs, and `pull(gs)` the cotangents of its inputs, by position.
     """
 
     inputs: list
@@ -163,7 +165,7 @@ class Trial(NamedTuple):
     precision: Precision
 
 
-def _mistakes(trial: Trial, samples: int) -> Iterator[tuple[int, Disagreement]]:
+def _mismatches(trial: Trial, samples: int) -> Iterator[tuple[int, Mismatch]]:
     rng = np.random.default_rng(1)
     outputs = trial.run(trial.inputs)
     gs = [_cotangent(y, rng) for y in outputs]
@@ -172,22 +174,22 @@ def _mistakes(trial: Trial, samples: int) -> Iterator[tuple[int, Disagreement]]:
         if x.dtype not in dtypes.INEXACT or not x.size:
             continue
         if not all(np.isfinite(y).all() for y in (x, cotangent, *outputs) if y is not None):
-            continue  # nothing to compare with
+            continue  # finite differences would be non-finite, too
 
         def f(moved: np.ndarray, position: int = position) -> list:
             moved = moved.astype(trial.inputs[position].dtype)
             return trial.run([*trial.inputs[:position], moved, *trial.inputs[position + 1 :]])
 
-        slope = np.zeros(x.shape) if cotangent is None else np.asarray(cotangent)
-        probe = Probe(f, x, gs, slope, trial.precision)
-        alike = len(outputs) == 1 and x.shape == outputs[0].shape
-        elementwise = alike and _is_elementwise(f, x, outputs[0], rng)
-        for found in disagreements(probe, samples, elementwise):
+        gradient = np.zeros(x.shape) if cotangent is None else np.asarray(cotangent)
+        check = GradientCheck(f, x, gs, gradient, trial.precision)
+        same_shape = len(outputs) == 1 and x.shape == outputs[0].shape
+        elementwise = same_shape and _is_elementwise(f, x, outputs[0], rng)
+        for found in mismatches(check, samples, elementwise):
             yield position, found
 
 
 def _is_elementwise(f: Callable, x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
-    """Whether each element of the result depends on the same element of the input alone."""
+    """Returns whether each element of the output depends only on the same element of the input."""
     moved = rng.random(x.shape) < 0.5
     for part in (moved, ~moved):
         (z,) = f(np.where(part, x * 1.01, x))
@@ -197,7 +199,7 @@ def _is_elementwise(f: Callable, x: np.ndarray, y: np.ndarray, rng: np.random.Ge
 
 
 def _cotangent(y: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
-    """A random cotangent; none for an output that has no slope."""
+    """Returns a random cotangent; `None` for an integer output."""
     if y.dtype not in dtypes.INEXACT:
         return None
     g = rng.uniform(0.5, 1.5, y.shape) * np.where(rng.random(y.shape) < 0.5, -1.0, 1.0)
@@ -217,7 +219,9 @@ def _trial(call: RecordedCall, values: Values) -> Trial | None:
         return None
 
     def run(arrays: list) -> list:
-        if call.name == "cholesky":  # reads one triangle; its rule counts both, as TensorFlow's
+        if (
+            call.name == "cholesky"
+        ):  # it reads one triangle; its gradient has both, as in TensorFlow
             arrays = [(x + np.conj(np.swapaxes(x, -1, -2))) / 2 for x in arrays]
         y = thread.recorders.quietly(
             call.primitive.kernel, namespace_of(arrays), *arrays, **call.attrs
@@ -237,7 +241,7 @@ _DOUBLES = ("float64", "complex128")
 
 
 def _inputs(call: RecordedCall, values: Values) -> list:
-    """The inputs of a call; where the tape let one go that no rule reads, another of its shape."""
+    """Returns the inputs of a call; random values for inputs that no gradient reads."""
     rng = np.random.default_rng(2)
     found = []
     for key in call.inputs:
@@ -250,7 +254,7 @@ def _inputs(call: RecordedCall, values: Values) -> list:
 
 
 def _double(x: Any) -> Any:
-    """`x` in double precision; integers and the like as they are."""
+    """Converts `x` to double precision; leaves integers unchanged."""
     if x is None:
         return None
     x = np.asarray(x)
@@ -260,15 +264,15 @@ def _double(x: Any) -> Any:
 
 
 def _pulled(call: RecordedCall, inputs: list, outputs: list, gs: list) -> dict[int, Any]:
-    """What the rules of a primitive make of `gs`, by the position of the input."""
+    """Returns the cotangents of the inputs of a primitive, by position."""
     plan = call.entry[0]
     run = thread.recorders.quietly
     several = call.primitive.outputs
     y = tuple(outputs) if several else outputs[0]
-    whole = tuple(
+    dense = tuple(
         np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gs, outputs, strict=True)
     )
-    g = whole if several else whole[0]
+    g = dense if several else dense[0]
     if plan.joint is not None:
         found = run(plan.joint, plan.connected, g, y, *inputs, **call.attrs)
         pulled = {i: x for i, x in enumerate(found) if plan.connected[i] and x is not None}
@@ -284,43 +288,47 @@ def _pulled(call: RecordedCall, inputs: list, outputs: list, gs: list) -> dict[i
 
 
 def _trial_of_custom(call: RecordedCall) -> Trial | None:
-    """The user's function, in double precision if it can be had, else as it was called."""
-    made = getattr(call.entry[0].joint, "of", None)
-    if made is None:
+    """Returns the user's function, in double precision if it supports that."""
+    function = getattr(call.entry[0].joint, "of", None)
+    if function is None:
         return None
     for convert, precision in ((_double, DOUBLE), (np.asarray, SINGLE)):
-        again = _Again(*made, convert)
+        custom = _CustomCall(*function, convert)
         try:
-            outputs = again.run(again.inputs)
-            pulled = again.pull([np.zeros(y.shape, y.dtype) for y in outputs])
+            outputs = custom.run(custom.inputs)
+            pulled = custom.pull([np.zeros(y.shape, y.dtype) for y in outputs])
         except Exception:
             continue
-        kinds = {np.asarray(x).dtype for x in (*outputs, *pulled.values()) if x is not None}
-        if precision is SINGLE or all(k.name in _DOUBLES or k.kind in "biu" for k in kinds):
-            return Trial(again.inputs, again.run, again.pull, precision)
+        found = {np.asarray(x).dtype for x in (*outputs, *pulled.values()) if x is not None}
+        if precision is SINGLE or all(d.name in _DOUBLES or d.kind in "biu" for d in found):
+            return Trial(custom.inputs, custom.run, custom.pull, precision)
     return None
 
 
-class _Again:
-    """A function with a gradient of its own, run again with other inputs."""
+class _CustomCall:
+    """Calls a function with a custom gradient again, with other inputs."""
 
     def __init__(
         self, f: Callable, args: tuple, kwargs: dict, variables: list, convert: Callable
     ) -> None:
         leaves, self._pack = nest.flatten_with_pack(list(args))
         self._f, self._kwargs, self._leaves, self._variables = f, kwargs, leaves, variables
-        self._draws = random_state.state()
-        self._held = [i for i, leaf in enumerate(leaves) if tensor_or_variable(leaf) is not None]
-        given = [tensor_or_variable(leaves[i]) for i in self._held] + variables
-        self._places = self._held + list(range(len(leaves), len(leaves) + len(variables)))
+        self._random_state = random_state.state()
+        self._tensor_positions = [
+            i for i, leaf in enumerate(leaves) if tensor_or_variable(leaf) is not None
+        ]
+        tensors = [tensor_or_variable(leaves[i]) for i in self._tensor_positions] + variables
+        self._positions = self._tensor_positions + list(
+            range(len(leaves), len(leaves) + len(variables))
+        )
         arrays = [np.zeros(())] * (len(leaves) + len(variables))
-        for place, x in zip(self._places, given, strict=True):
-            arrays[place] = convert(x._array)
+        for position, x in zip(self._positions, tensors, strict=True):
+            arrays[position] = convert(x._array)
         self.inputs = arrays
 
     def _call(self, arrays: list) -> tuple[list, Callable]:
         leaves = list(self._leaves)
-        for i in self._held:
+        for i in self._tensor_positions:
             leaves[i] = Tensor(arrays[i])
         result, grad_fn = self._f(*self._pack(leaves), **self._kwargs)
         return [
@@ -328,13 +336,13 @@ class _Again:
         ], grad_fn
 
     def run(self, arrays: list) -> list:
-        """The results for other inputs."""
-        with self._holding(arrays):
+        """Returns the outputs for other inputs."""
+        with self._variable_values(arrays):
             return [np.asarray(y._array) for y in self._call(arrays)[0]]
 
     def pull(self, gs: list) -> dict[int, Any]:
-        """What the user's gradient function makes of `gs`."""
-        with self._holding(self.inputs):
+        """Returns the cotangents that the user's gradient function computes."""
+        with self._variable_values(self.inputs):
             outputs, grad_fn = self._call(self.inputs)
             zeros = [np.zeros(y._spec.shape, y._spec.dtype) for y in outputs]
             upstream = [Tensor(z if g is None else g) for g, z in zip(gs, zeros, strict=True)]
@@ -343,17 +351,17 @@ class _Again:
                 found = nest.flatten(found) + list(of_variables)
             else:
                 found = nest.flatten(grad_fn(*upstream))
-        return {i: _array(found[i]) for i in self._places}
+        return {i: _array(found[i]) for i in self._positions}
 
     @contextlib.contextmanager
-    def _holding(self, arrays: list) -> Iterator[None]:
-        """A block in which the variables that the function reads have other values."""
+    def _variable_values(self, arrays: list) -> Iterator[None]:
+        """Temporarily sets the variables that the function reads."""
         before = [v._current() for v in self._variables]
         values = arrays[len(self._leaves) :]
         try:
             for v, array in zip(self._variables, values, strict=True):
                 v._hold(Tensor(array, v._id))
-            with random_state.replaying(self._draws):
+            with random_state.replaying(self._random_state):
                 yield
         finally:
             for v, tensor in zip(self._variables, before, strict=True):

@@ -1,1 +1,1 @@
-"""`tape.graph`: the way from sources to a target as a picture."""
+"""`tape.graph`: draws the computation graph of a tape."""

@@ -1,4 +1,4 @@
-"""Boxes and arrows as SVG, and as text for Graphviz."""
+"""Renders boxes and arrows as SVG and as Graphviz DOT."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from retrograde.diagnose.graph.layout import place
+from retrograde.diagnose.graph.layout import compute_layout
 
-_LETTER = 6.65  # the width of a letter, in a font of equal widths of size 11
-_ROW = 15.0
-_LONGEST = 58  # letters of a row
+_CHARACTER_WIDTH = 6.65  # of a monospace font of size 11
+_ROW_HEIGHT = 15.0
+_MAX_CHARACTERS = 58  # of a row
 _MARGIN = 16.0
 
 # Fill, border and text of each kind of box.
-_COLOURS = {
+_COLORS = {
     "variable": ("#e6f4ea", "#2e7d32", "#1b5e20"),
     "source": ("#e6f4ea", "#2e7d32", "#1b5e20"),
     "calls": ("#ffffff", "#5f6b7a", "#1f2933"),
-    "dead end": ("#f4f4f4", "#9a9a9a", "#555555"),
-    "exit": ("#fdecea", "#c62828", "#8e1b1b"),
+    "unused": ("#f4f4f4", "#9a9a9a", "#555555"),
+    "escape": ("#fdecea", "#c62828", "#8e1b1b"),
     "target": ("#e3edfb", "#1a5fb4", "#123f7a"),
 }
 
-_ASIDE = ("dead end", "exit")  # kinds that do not lead to the target
+_OFF_PATH = ("unused", "escape")  # kinds that do not lead to the target
 
 
 def svg(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
-    """The picture."""
-    rows = {key: [_cut(row) for row in box.rows] for key, box in boxes.items()}
+    """Returns the graph as SVG."""
+    rows = {key: [_truncate(row) for row in box.rows] for key, box in boxes.items()}
     sizes = {key: _size(lines) for key, lines in rows.items()}
-    placed = place(sizes, list(arrows))
-    width, height = placed.width + 2 * _MARGIN, placed.height + 2 * _MARGIN
+    layout = compute_layout(sizes, list(arrows))
+    width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="ui-monospace, Menlo, Consolas, '
@@ -43,45 +43,45 @@ def svg(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
         'fill="#8592a3"/></marker></defs>',
         f'<g transform="translate({_MARGIN:.0f} {_MARGIN:.0f})">',
     ]
-    for edge, points in placed.arrows.items():
-        parts.append(_curve(points, arrows[edge], boxes[edge[1]].kind in _ASIDE))
+    for edge, points in layout.arrows.items():
+        parts.append(_curve(points, arrows[edge], boxes[edge[1]].kind in _OFF_PATH))
     for key, box in boxes.items():
-        parts.append(_drawn(box, rows[key], placed.boxes[key]))
+        parts.append(_draw_box(box, rows[key], layout.boxes[key]))
     return "\n".join([*parts, "</g>", "</svg>"])
 
 
-def _cut(row: str) -> str:
-    return row if len(row) <= _LONGEST else f"{row[: _LONGEST - 1]}…"
+def _truncate(row: str) -> str:
+    return row if len(row) <= _MAX_CHARACTERS else f"{row[: _MAX_CHARACTERS - 1]}…"
 
 
 def _size(rows: list[str]) -> tuple[float, float]:
-    return max(map(len, rows)) * _LETTER + 20, len(rows) * _ROW + 12
+    return max(map(len, rows)) * _CHARACTER_WIDTH + 20, len(rows) * _ROW_HEIGHT + 12
 
 
 def thickness(nbytes: int) -> float:
-    """How thick an arrow is: a little more for each doubling."""
+    """Returns the thickness of an arrow, which grows with the logarithm of the bytes."""
     return 1.0 + 0.3 * max(0.0, math.log2(nbytes / 64)) if nbytes > 64 else 1.0
 
 
-def _curve(points: list[tuple[float, float]], nbytes: int, faint: bool) -> str:
-    """A smooth line through `points`, which goes straight down at each of them."""
+def _curve(points: list[tuple[float, float]], nbytes: int, dashed: bool) -> str:
+    """Returns a smooth curve through `points` that is vertical at each of them."""
     (x, y), *rest = points
     path = [f"M{x:.1f} {y:.1f}"]
     for to_x, to_y in rest:
         middle = (y + to_y) / 2
         path.append(f"C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}")
         x, y = to_x, to_y
-    dashes = ' stroke-dasharray="4 3"' if faint else ""
+    dashes = ' stroke-dasharray="4 3"' if dashed else ""
     return (
         f'<path d="{"".join(path)}" fill="none" stroke="#8592a3" stroke-opacity="0.75" '
         f'stroke-width="{thickness(nbytes):.1f}"{dashes} marker-end="url(#tip)"/>'
     )
 
 
-def _drawn(box: Any, rows: list[str], corner: tuple[float, float, float, float]) -> str:
+def _draw_box(box: Any, rows: list[str], corner: tuple[float, float, float, float]) -> str:
     x, y, width, height = corner
-    fill, border, text = _COLOURS[box.kind]
-    dashes = ' stroke-dasharray="4 3"' if box.kind in _ASIDE else ""
+    fill, border, text = _COLORS[box.kind]
+    dashes = ' stroke-dasharray="4 3"' if box.kind in _OFF_PATH else ""
     rounding = 12 if box.kind in ("variable", "source", "target") else 4
     parts = [
         f'<g><title>{html.escape(chr(10).join(box.rows))}</title><rect x="{x:.1f}" y="{y:.1f}" '
@@ -91,18 +91,18 @@ def _drawn(box: Any, rows: list[str], corner: tuple[float, float, float, float])
     for i, row in enumerate(rows):
         weight = ' font-weight="600"' if i == 0 else ' fill-opacity="0.85"'
         parts.append(
-            f'<text x="{x + 10:.1f}" y="{y + 17 + i * _ROW:.1f}" fill="{text}"{weight} '
+            f'<text x="{x + 10:.1f}" y="{y + 17 + i * _ROW_HEIGHT:.1f}" fill="{text}"{weight} '
             f'xml:space="preserve">{html.escape(row)}</text>'
         )
     return "".join([*parts, "</g>"])
 
 
 def dot(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
-    """The same for Graphviz, which places it in its own way."""
+    """Returns the graph in the DOT language of Graphviz, which has its own layout."""
     lines = ["digraph tape {", '  node [shape=box, fontname="monospace", fontsize=10];']
     for key, box in boxes.items():
-        fill, border, text = _COLOURS[box.kind]
-        style = "filled,dashed" if box.kind in _ASIDE else "filled"
+        fill, border, text = _COLORS[box.kind]
+        style = "filled,dashed" if box.kind in _OFF_PATH else "filled"
         label = _quoted("\n".join(box.rows))
         lines.append(
             f'  {_quoted(_id(key))} [label={label}, style="{style}", fillcolor="{fill}", '

@@ -1,7 +1,7 @@
-"""Where to put the boxes of a graph: in layers, along the arrows, with few crossings.
+"""Computes a layered graph layout with few crossings (Sugiyama's method).
 
-The usual four steps: a layer for each box, stand-ins where an arrow crosses layers, an order within
-each layer by the mean place of the neighbours, then places that keep the order.
+Its steps: assign each box to a layer, insert dummy nodes where an edge crosses layers, order each
+layer by the mean position of its neighbors, and compute coordinates that keep the order.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 GAP = 28.0  # between boxes of one layer
 LAYER_GAP = 44.0  # between layers
-_STAND_IN = 6.0  # the width of a place where an arrow passes
+_DUMMY_WIDTH = 6.0  # where an edge crosses a layer
 _SWEEPS = 12
 
 
-class Placed(NamedTuple):
-    """The corner and size of each box, the points of each arrow, and the size of the whole."""
+class Layout(NamedTuple):
+    """The corner and size of each box, the points of each arrow, and the total size."""
 
     boxes: dict[Hashable, tuple[float, float, float, float]]
     arrows: dict[tuple[Hashable, Hashable], list[tuple[float, float]]]
@@ -25,27 +25,29 @@ class Placed(NamedTuple):
     height: float
 
 
-class _StandIn(NamedTuple):
-    """Where an arrow passes a layer."""
+class _Dummy(NamedTuple):
+    """A point where an edge crosses a layer."""
 
     edge: tuple
     layer: int
 
 
-def place(
+def compute_layout(
     sizes: Mapping[Hashable, tuple[float, float]], edges: list[tuple[Hashable, Hashable]]
-) -> Placed:
-    """Places boxes of these sizes, from top to bottom along `edges`, which have no cycle.
+) -> Layout:
+    """Lays out boxes of these sizes from top to bottom along `edges`.
 
-    The boxes come in an order in which all edges go forwards.
+    The graph must be acyclic, and `sizes` must be in topological order.
     """
     layers_of = _layers(list(sizes), edges)
     chains = {edge: _chain(edge, layers_of) for edge in edges}
     layers = _stacked(layers_of)
     links = [pair for chain in chains.values() for pair in pairwise(chain)]
     _order(layers, links)
-    width = {node: sizes[node][0] if node in sizes else _STAND_IN for row in layers for node in row}
-    centres = _centres(layers, links, width)
+    width = {
+        node: sizes[node][0] if node in sizes else _DUMMY_WIDTH for row in layers for node in row
+    }
+    centers = _centers(layers, links, width)
     heights = [max((sizes[n][1] for n in row if n in sizes), default=0.0) for row in layers]
     tops = [sum(heights[:i]) + LAYER_GAP * i for i in range(len(layers))]
     boxes = {}
@@ -53,24 +55,24 @@ def place(
         for node in row:
             if node in sizes:
                 w, h = sizes[node]
-                boxes[node] = (centres[node] - w / 2, top + (height - h) / 2, w, h)
+                boxes[node] = (centers[node] - w / 2, top + (height - h) / 2, w, h)
     arrows = {}
     for (start, end), chain in chains.items():
-        points = [(centres[start], boxes[start][1] + boxes[start][3])]
-        for stand_in in chain[1:-1]:
-            level = layers_of[stand_in]
-            x = centres[stand_in]
+        points = [(centers[start], boxes[start][1] + boxes[start][3])]
+        for dummy in chain[1:-1]:
+            level = layers_of[dummy]
+            x = centers[dummy]
             points += [(x, tops[level]), (x, tops[level] + heights[level])]
-        points.append((centres[end], boxes[end][1]))
+        points.append((centers[end], boxes[end][1]))
         arrows[start, end] = points
-    right = max((centres[n] + width[n] / 2 for row in layers for n in row), default=0.0)
-    return Placed(boxes, arrows, right, (tops[-1] + heights[-1]) if layers else 0.0)
+    right = max((centers[n] + width[n] / 2 for row in layers for n in row), default=0.0)
+    return Layout(boxes, arrows, right, (tops[-1] + heights[-1]) if layers else 0.0)
 
 
 def _layers(nodes: list, edges: list) -> dict:
-    """A layer for each box: one more than that of the last box before it.
+    """Assigns each box to the layer after its last predecessor.
 
-    What nothing leads to stands just above what it leads to first.
+    A box without predecessors is in the layer before its first successor.
     """
     before: dict = {node: [] for node in nodes}
     after: dict = {node: [] for node in nodes}
@@ -87,11 +89,11 @@ def _layers(nodes: list, edges: list) -> dict:
 
 
 def _chain(edge: tuple, layers: dict) -> list:
-    """The ends of an edge, and a stand-in for each layer between them."""
+    """Returns the ends of an edge, with a dummy node for each layer between them."""
     start, end = edge
-    stand_ins = [_StandIn(edge, level) for level in range(layers[start] + 1, layers[end])]
-    layers.update({stand_in: stand_in.layer for stand_in in stand_ins})
-    return [start, *stand_ins, end]
+    dummies = [_Dummy(edge, level) for level in range(layers[start] + 1, layers[end])]
+    layers.update({dummy: dummy.layer for dummy in dummies})
+    return [start, *dummies, end]
 
 
 def _stacked(layers_of: dict) -> list[list]:
@@ -103,7 +105,7 @@ def _stacked(layers_of: dict) -> list[list]:
 
 
 def _order(layers: list[list], links: list[tuple]) -> None:
-    """Sorts each layer by the mean place of the neighbours above, then below, again and again."""
+    """Sorts each layer by the mean position of its neighbors, above and below in turn."""
     above: dict = {node: [] for row in layers for node in row}
     below: dict = {node: [] for row in layers for node in row}
     for start, end in links:
@@ -112,10 +114,10 @@ def _order(layers: list[list], links: list[tuple]) -> None:
     best, fewest = [list(row) for row in layers], _crossings(layers, below)
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
-        neighbours = above if down else below
+        neighbors = above if down else below
         for row in layers if down else layers[::-1]:
-            place_of = {n: i for line in layers for i, n in enumerate(line)}
-            row.sort(key=lambda n: _mean([place_of[m] for m in neighbours[n]], place_of[n]))
+            position_of = {n: i for line in layers for i, n in enumerate(line)}
+            row.sort(key=lambda n: _mean([position_of[m] for m in neighbors[n]], position_of[n]))
         count = _crossings(layers, below)
         if count < fewest:
             best, fewest = [list(row) for row in layers], count
@@ -127,59 +129,59 @@ def _mean(values: list[float], otherwise: float) -> float:
 
 
 def _crossings(layers: list[list], below: dict) -> int:
-    """How often links between neighbouring layers cross."""
+    """Returns the number of crossings between adjacent layers."""
     total = 0
     for row, following in pairwise(layers):
-        place_of = {n: i for i, n in enumerate(following)}
-        ends = [place_of[m] for n in row for m in sorted(below[n], key=place_of.get)]
+        position_of = {n: i for i, n in enumerate(following)}
+        ends = [position_of[m] for n in row for m in sorted(below[n], key=position_of.get)]
         for i, end in enumerate(ends):
             total += sum(1 for other in ends[i + 1 :] if other < end)
     return total
 
 
-def _centres(layers: list[list], links: list[tuple], width: dict) -> dict:
-    """The middle of each node: near those of its neighbours, in order and without overlap."""
-    centre: dict = {}
+def _centers(layers: list[list], links: list[tuple], width: dict) -> dict:
+    """Returns the center of each node: close to its neighbors, in order, without overlap."""
+    center: dict = {}
     for row in layers:
         x = 0.0
         for node in row:
-            centre[node] = x + width[node] / 2
+            center[node] = x + width[node] / 2
             x += width[node] + GAP
-    neighbours: dict = {node: [] for row in layers for node in row}
+    neighbors: dict = {node: [] for row in layers for node in row}
     for start, end in links:
-        # Arrows that pass layers are kept straight before all.
-        weight = 4 if type(start) is type(end) is _StandIn else 1
-        neighbours[start].append((end, weight))
-        neighbours[end].append((start, weight))
+        # Edges that cross layers should be straight.
+        weight = 4 if type(start) is type(end) is _Dummy else 1
+        neighbors[start].append((end, weight))
+        neighbors[end].append((start, weight))
     for sweep in range(_SWEEPS):
         for row in layers if sweep % 2 == 0 else layers[::-1]:
-            wished = [_wish(node, neighbours, centre) for node in row]
-            for node, x in zip(row, _apart(row, wished, width), strict=True):
-                centre[node] = x
-    left = min((centre[n] - width[n] / 2 for row in layers for n in row), default=0.0)
-    return {node: x - left for node, x in centre.items()}
+            preferred = [_preferred(node, neighbors, center) for node in row]
+            for node, x in zip(row, _separate(row, preferred, width), strict=True):
+                center[node] = x
+    left = min((center[n] - width[n] / 2 for row in layers for n in row), default=0.0)
+    return {node: x - left for node, x in center.items()}
 
 
-def _wish(node: Hashable, neighbours: dict, centre: dict) -> float:
-    pairs = neighbours[node]
+def _preferred(node: Hashable, neighbors: dict, center: dict) -> float:
+    pairs = neighbors[node]
     total = sum(weight for _, weight in pairs)
-    return sum(centre[n] * weight for n, weight in pairs) / total if total else centre[node]
+    return sum(center[n] * weight for n, weight in pairs) / total if total else center[node]
 
 
-def _apart(row: list, wished: list[float], width: dict) -> list[float]:
-    """Places as near as can be to those wished for, in order and apart from each other.
+def _separate(row: list, preferred: list[float], width: dict) -> list[float]:
+    """Returns positions close to the preferred ones, in order and without overlap.
 
-    Neighbours that would overlap are joined into blocks, which stand at the mean of their wishes.
+    Nodes that would overlap form a block, which is at the mean of their preferred positions.
     """
-    blocks: list[list] = []  # the first node, the wishes of the block less their offsets
+    blocks: list[list] = []  # the first node, and the preferred positions minus the offsets
     offsets = [0.0]
     for left, right in pairwise(row):
         offsets.append(offsets[-1] + (width[left] + width[right]) / 2 + GAP)
-    for i, wish in enumerate(wished):
-        blocks.append([i, [wish - offsets[i]]])
+    for i, x in enumerate(preferred):
+        blocks.append([i, [x - offsets[i]]])
         while len(blocks) > 1 and _mean(blocks[-2][1], 0.0) > _mean(blocks[-1][1], 0.0):
             blocks[-2][1] += blocks.pop()[1]
-    places = []
-    for _, wishes in blocks:
-        places += [_mean(wishes, 0.0)] * len(wishes)
-    return [place + offset for place, offset in zip(places, offsets, strict=True)]
+    positions = []
+    for _, values in blocks:
+        positions += [_mean(values, 0.0)] * len(values)
+    return [x + offset for x, offset in zip(positions, offsets, strict=True)]

@@ -1,4 +1,4 @@
-"""`tape.graph()`: a picture of the way from sources to a target, calls grouped by line."""
+"""`tape.graph()`: the computation graph from sources to a target, with calls grouped by line."""
 
 from __future__ import annotations
 
@@ -12,43 +12,44 @@ from retrograde.core.tape_arguments import flat
 from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.calls import RecordedCall, calls_of, entries_of
 from retrograde.diagnose.graph import drawing
-from retrograde.diagnose.rendering import bytes_in_words, described, shown
+from retrograde.diagnose.rendering import format_bytes, format_location, format_spec
 from retrograde.values.arguments import brief
 from retrograde.values.source_location import Place
 
-_MANY = 60  # boxes above which lines are put together by the function they are in
-WAYS = ("call", "line", "function")
+_MAX_BOXES = 60  # more boxes are grouped by function
+GROUPINGS = ("call", "line", "function")
 
 
 def graph(tape: Any, target: Any, sources: Any = None, by: str | None = None) -> Graph:
-    """A picture of the way from `sources`, or all that is watched, to `target`.
+    """Returns the computation graph from `sources` (default: all watched) to `target`.
 
-    A box stands for the calls of one line (`by="line"`), of one function (`by="function"`) or for
-    a single one (`by="call"`), and in Keras models of one layer. By default it is the line, if the
-    tape keeps lines, or the function if these were too many. Arrows are as thick as what goes along
-    them is large. Notebooks show the picture; `save("way.svg")` or `save("way.dot")` writes it to a
-    file, `svg` and `dot` are its text.
+    A box contains the calls of one line (`by="line"`), of one function (`by="function"`) or a
+    single call (`by="call"`). In Keras models it contains the calls of one layer. The default is
+    the line if the tape stores lines, and the function if there were too many boxes. Thick arrows
+    stand for large tensors. Notebooks show the graph. `save("graph.svg")` or `save("graph.dot")`
+    writes it to a file; the attributes `svg` and `dot` are the text.
 
     >>> x = tf.Variable([1.0, 2.0], name="x")
     >>> with tf.GradientTape() as tape:
     ...     y = tf.reduce_sum(tf.exp(x) * 2.0)
     >>> print(tape.graph(y))
-    <a picture of 4 boxes: 3 calls, 1 target>
+    <Graph with 4 boxes: 3 calls, 1 target>
     """
-    if by is not None and by not in WAYS:
-        raise ValueError(f"graph: expected `by` to be one of {WAYS}. Received: {brief(by)}.")
+    if by is not None and by not in GROUPINGS:
+        raise ValueError(f"graph: expected `by` to be one of {GROUPINGS}. Received: {brief(by)}.")
     calls = calls_of(entries_of(tape, "graph"))
     targets, _ = flat(target, "target")
-    held = [] if sources is None else flat(sources, "source")[0]
-    return _Builder(tape, calls, targets, held).build(by)
+    leaves = [] if sources is None else flat(sources, "source")[0]
+    return _Builder(tape, calls, targets, leaves).build(by)
 
 
 @dataclass
 class Box:
-    """A box of the picture: a "variable", "source", "calls", a "dead end", an "exit" or a "target".
+    """A box of the graph.
 
-    `rows` are the lines in it, the first of them its title. Calls at a dead end were recorded and
-    do not lead to the target; at an exit a value left for Python or NumPy, or into a variable.
+    `kind` is "variable", "source", "calls", "unused", "escape" or "target". "unused" calls were
+    recorded but do not lead to the target. At an "escape", a value was converted to Python or
+    NumPy, or assigned to a variable. `rows` are the lines of text; the first one is the title.
     """
 
     kind: str
@@ -58,23 +59,23 @@ class Box:
 
 @dataclass
 class Graph:
-    """A picture of a tape: boxes by their keys, and the bytes that go along each arrow."""
+    """A computation graph: boxes by key, and arrows with the bytes of their tensors."""
 
     boxes: dict[Hashable, Box] = field(default_factory=dict)
     arrows: dict[tuple[Hashable, Hashable], int] = field(default_factory=dict)
 
     @property
     def svg(self) -> str:
-        """The picture."""
+        """The graph as SVG."""
         return drawing.svg(self.boxes, self.arrows)
 
     @property
     def dot(self) -> str:
-        """The same in the language of Graphviz."""
+        """The graph in the DOT language of Graphviz."""
         return drawing.dot(self.boxes, self.arrows)
 
     def save(self, path: Any) -> None:
-        """Writes the picture to a file: SVG, or DOT if it ends so."""
+        """Writes the graph to a file with the suffix `.svg` or `.dot`."""
         path = pathlib.Path(path)
         if path.suffix not in (".svg", ".dot"):
             raise ValueError(f"graph: expected a path that ends in .svg or .dot. Received: {path}.")
@@ -85,105 +86,104 @@ class Graph:
 
     def __str__(self) -> str:
         kinds = Counter(box.kind for box in self.boxes.values())
-        words = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        return f"<a picture of {len(self.boxes)} boxes: {words}>"
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        return f"<Graph with {len(self.boxes)} boxes: {counts}>"
 
 
 class _Builder:
-    """Puts calls into boxes."""
+    """Groups calls into boxes."""
 
-    def __init__(self, tape: Any, calls: list[RecordedCall], targets: list, held: list) -> None:
+    def __init__(self, tape: Any, calls: list[RecordedCall], targets: list, sources: list) -> None:
         self._tape = tape
         self._targets = targets
         self._places = tape._places or {}
-        self._sources = {x._id: x for x in held}
-        wanted = set(self._sources) or tape._roots
-        self._roots = wanted
-        ahead = set(wanted)
+        self._roots = {x._id for x in sources} or tape._roots
+        reached = set(self._roots)
         self._calls = []
         for call in calls:
-            if not ahead.isdisjoint(call.inputs):
-                ahead.update(call.outputs)
+            if not reached.isdisjoint(call.inputs):
+                reached.update(call.outputs)
                 self._calls.append(call)
-        behind = {x._id for x in targets}
-        self._on_the_way = set()
+        needed = {x._id for x in targets}
+        self._on_path = set()
         for call in reversed(self._calls):
-            if not behind.isdisjoint(call.outputs):
-                behind.update(call.inputs)
-                self._on_the_way.add(call.number)
-        self._known = _known(calls, targets, [*tape._variables.values(), *held])
+            if not needed.isdisjoint(call.outputs):
+                needed.update(call.inputs)
+                self._on_path.add(call.number)
+        self._known = _known(calls, targets, [*tape._variables.values(), *sources])
 
     def build(self, by: str | None) -> Graph:
-        """The picture."""
-        groups = self._grouped(by)
+        """Returns the graph."""
+        groups = self._group_calls(by)
         box_of = {i: key for key, group in groups.items() for c in group for i in c.outputs}
-        picture = Graph()
+        graph = Graph()
         uses = self._uses(groups)
         for key, users in uses.items():
             if len(users) > 1 or key not in self._tape._variables:
                 kind = "variable" if key in self._tape._variables else "source"
-                picture.boxes["root", key] = Box(kind, [self._name(key), *self._described(key)])
+                graph.boxes["root", key] = Box(kind, [self._name(key), *self._spec_rows(key)])
         for key, group in groups.items():
             own = [k for k, users in uses.items() if users == {key} and k in self._tape._variables]
-            picture.boxes[key] = self._box(group, own)
+            graph.boxes[key] = self._box(group, own)
             for call in group:
                 for i in call.inputs:
                     start = box_of.get(i, ("root", i))
-                    if start in picture.boxes and start != key:
-                        self._arrow(picture, start, key, i)
-        self._add_exits(picture, box_of)
+                    if start in graph.boxes and start != key:
+                        self._arrow(graph, start, key, i)
+        self._add_escapes(graph, box_of)
         for number, x in enumerate(self._targets):
             end = ("target", number)
-            picture.boxes[end] = Box("target", ["target", *self._described(x._id)])
+            graph.boxes[end] = Box("target", ["target", *self._spec_rows(x._id)])
             start = box_of.get(x._id, ("root", x._id))
-            if start in picture.boxes:
-                self._arrow(picture, start, end, x._id)
-        return picture
+            if start in graph.boxes:
+                self._arrow(graph, start, end, x._id)
+        return graph
 
-    def _add_exits(self, picture: Graph, box_of: dict[int, Hashable]) -> None:
-        """Where values left, each place once."""
+    def _add_escapes(self, graph: Graph, box_of: dict[int, Hashable]) -> None:
+        """Adds a box for each place where values leave the tape."""
         notes = self._tape._notes
         seen = set()
-        for way_out in () if notes is None else notes.escapes:
-            start = box_of.get(way_out.tensor)
-            if start is None or (start, way_out.place) in seen:
+        for escape in () if notes is None else notes.escapes:
+            start = box_of.get(escape.tensor)
+            if start is None or (start, escape.place) in seen:
                 continue
-            seen.add((start, way_out.place))
-            rows = [f"leaves by {way_out.how}"]
-            if way_out.place is not None:
-                rows = [way_out.place.text, shown(way_out.place), *rows]
-            end = ("exit", len(seen))
-            picture.boxes[end] = Box("exit", rows, way_out.place)
-            self._arrow(picture, start, end, way_out.tensor)
+            seen.add((start, escape.place))
+            rows = [f"leaves the tape: {escape.how}"]
+            if escape.place is not None:
+                rows = [escape.place.text, format_location(escape.place), *rows]
+            end = ("escape", len(seen))
+            graph.boxes[end] = Box("escape", rows, escape.place)
+            self._arrow(graph, start, end, escape.tensor)
 
-    def _arrow(self, picture: Graph, start: Hashable, end: Hashable, key: int) -> None:
+    def _arrow(self, graph: Graph, start: Hashable, end: Hashable, key: int) -> None:
         array = self._known.get(key)
-        picture.arrows.setdefault((start, end), 0)
+        graph.arrows.setdefault((start, end), 0)
         if array is not None:
             size = _nbytes(array)
-            picture.arrows[start, end] = max(picture.arrows[start, end], size)
+            graph.arrows[start, end] = max(graph.arrows[start, end], size)
 
     # Groups of calls
 
-    def _grouped(self, by: str | None) -> dict[int, list[RecordedCall]]:
-        """Calls by the number of the first of their group: each group is a run of the recording.
+    def _group_calls(self, by: str | None) -> dict[int, list[RecordedCall]]:
+        """Returns groups of calls by the number of their first call.
 
-        So arrows never lead back. What leads to the target and what does not are kept apart.
+        A group contains consecutive calls, so the graph is acyclic. Calls that lead to the target
+        are not grouped with calls that do not.
         """
         if by is not None:
-            return self._runs(_KEYS[by])
+            return self._consecutive(_KEYS[by])
         if not self._places:
-            return self._runs(_KEYS["call"])
-        groups = self._runs(_KEYS["line"])
-        return groups if len(groups) <= _MANY else self._runs(_KEYS["function"])
+            return self._consecutive(_KEYS["call"])
+        groups = self._consecutive(_KEYS["line"])
+        return groups if len(groups) <= _MAX_BOXES else self._consecutive(_KEYS["function"])
 
-    def _runs(self, key_of: Callable) -> dict[int, list[RecordedCall]]:
+    def _consecutive(self, key_of: Callable) -> dict[int, list[RecordedCall]]:
         groups: dict[int, list[RecordedCall]] = {}
         last: Any = None
         line = 0
         for call in self._calls:
             place = self._places.get(call.outputs[0])
-            key = (key_of(call, place), call.number in self._on_the_way)
+            key = (key_of(call, place), call.number in self._on_path)
             now = 0 if place is None or place.layer else place.line
             if key != last or now < line:
                 groups[call.number] = current = []
@@ -192,7 +192,7 @@ class _Builder:
         return groups
 
     def _uses(self, groups: dict[int, list[RecordedCall]]) -> dict[int, set[int]]:
-        """The groups that each root is used by, in order."""
+        """Returns the groups that use each source, in order."""
         uses: dict[int, set[int]] = {}
         for key, group in groups.items():
             for call in group:
@@ -201,7 +201,7 @@ class _Builder:
                         uses.setdefault(i, set()).add(key)
         return uses
 
-    # Words
+    # Text
 
     def _box(self, group: list[RecordedCall], variables: list[int]) -> Box:
         place = self._places.get(group[0].outputs[0])
@@ -210,14 +210,14 @@ class _Builder:
         if place is not None:
             same = len({str(self._places.get(c.outputs[0])) for c in group}) == 1
             rows.append(place.layer or (place.text if same else f"{place.function}()"))
-            rows.append(shown(place))
+            rows.append(format_location(place))
         rows.append(", ".join(_counted(names)))
-        rows += [f"{self._name(key)}  {' '.join(self._described(key))}" for key in variables]
-        results = self._described(group[-1].outputs[0])
-        kept = sum({id(o): o.nbytes for o in _owners(group)}.values())
-        results += [f"keeps {bytes_in_words(kept)}"] if kept else []
+        rows += [f"{self._name(key)}  {' '.join(self._spec_rows(key))}" for key in variables]
+        results = self._spec_rows(group[-1].outputs[0])
+        saved = sum({id(o): o.nbytes for o in _owners(group)}.values())
+        results += [f"saves {format_bytes(saved)}"] if saved else []
         rows += [" · ".join(results)] if results else []
-        kind = "calls" if group[0].number in self._on_the_way else "dead end"
+        kind = "calls" if group[0].number in self._on_path else "unused"
         return Box(kind, rows, place)
 
     def _name(self, key: int) -> str:
@@ -225,9 +225,9 @@ class _Builder:
             return self._tape._variables[key].name.removesuffix(":0")
         return "watched tensor"
 
-    def _described(self, key: int) -> list[str]:
+    def _spec_rows(self, key: int) -> list[str]:
         array = self._known.get(key)
-        return [] if array is None else [described(array)]
+        return [] if array is None else [format_spec(array)]
 
 
 _KEYS: dict[str, Callable] = {
@@ -238,7 +238,7 @@ _KEYS: dict[str, Callable] = {
 
 
 def _known(calls: list[RecordedCall], *holders: list) -> dict[int, Any]:
-    """The arrays of values, or their shapes and dtypes, by id."""
+    """Returns arrays, or their shapes and dtypes, by id."""
     found: dict[int, Any] = {}
     for call in calls:
         for key, value in (*call.specs.items(), *call.saved.items()):
@@ -256,16 +256,16 @@ def _nbytes(array: Any) -> int:
 
 
 def _owners(group: list[RecordedCall]) -> list:
-    made = {i for call in group for i in call.outputs}
+    outputs = {i for call in group for i in call.outputs}
     return [
         owner_of(tensor._array)
         for call in group
         for key, tensor in call.saved.items()
-        if key in made
+        if key in outputs
     ]
 
 
 def _counted(names: list[str]) -> list[str]:
-    """Names in order of their first appearance, with how often if more than once."""
+    """Returns the distinct names in order, with their counts if greater than one."""
     counts = Counter(names)
     return [name if count == 1 else f"{count} x {name}" for name, count in counts.items()]

@@ -9,7 +9,7 @@ from typing import Any
 
 from retrograde.diagnose.missing_gradients.findings import Explanation
 from retrograde.diagnose.missing_gradients.obstacles import ExplainQuery, alive
-from retrograde.diagnose.missing_gradients.query import tensor_or_variable
+from retrograde.diagnose.missing_gradients.query import watched_tensor
 from retrograde.diagnose.missing_gradients.source_code import Program
 from retrograde.diagnose.tape_notes import last_without_gradient
 from retrograde.values import nest
@@ -78,7 +78,7 @@ def reasons_for(variables: list, frame: FrameType | None) -> str:
         return ""
     targets = [target for target in alive(missing.targets) if target is not None]
     sources = alive(missing.sources)
-    explained = [v for v in variables if tensor_or_variable(v) in sources]
+    explained = [v for v in variables if watched_tensor(v) in sources]
     if not targets or not explained:
         return ""
     findings = explanation_for(tape, targets, explained[:_SHOWN], frame)

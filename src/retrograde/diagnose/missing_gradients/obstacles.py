@@ -16,7 +16,7 @@ from retrograde.diagnose.missing_gradients import causes
 from retrograde.diagnose.missing_gradients.disconnected import DisconnectedQuery
 from retrograde.diagnose.missing_gradients.findings import Finding
 from retrograde.diagnose.missing_gradients.history import Edge
-from retrograde.diagnose.missing_gradients.query import Obstacle, Source, tensor_or_variable
+from retrograde.diagnose.missing_gradients.query import Obstacle, Source, watched_tensor
 from retrograde.diagnose.missing_gradients.source_code import Line
 from retrograde.values import dtypes
 from retrograde.values.source_location import Place
@@ -27,7 +27,7 @@ class ExplainQuery(DisconnectedQuery):
 
     def finding(self, leaf: Any, position: int, count: int) -> Finding:
         """Returns the finding for one source."""
-        tensor = tensor_or_variable(leaf)
+        tensor = watched_tensor(leaf)
         source = Source(leaf, tensor, self.program, position, count)
         obstacles = self._obstacles(source)
         if not obstacles:

@@ -71,7 +71,7 @@ class Query:
         self.tape = tape
         self.program = program
         self.history = History(tape)
-        self.targets = [x for x in map(tensor_or_variable, targets) if x is not None]
+        self.targets = [x for x in map(watched_tensor, targets) if x is not None]
         self.ids = [target._id for target in self.targets]
         names = program.names_of(targets[0]) if len(targets) == 1 else []
         self.target = names[0] if names else "target"
@@ -100,7 +100,7 @@ class Query:
         return None
 
 
-def tensor_or_variable(leaf: Any) -> Any:
+def watched_tensor(leaf: Any) -> Any:
     """Returns the tensor or variable that the tape watches for `leaf`, or `None`."""
     tensor = source_of(leaf)
     if tensor is None and isinstance(leaf, CompositeTensor) and leaf._takes_gradients:

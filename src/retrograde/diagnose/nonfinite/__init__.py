@@ -1,1 +1,1 @@
-"""Where NaN and infinity come from: `tape.autopsy` and `debugging.nonfinite`."""
+"""Finds the origin of NaN and Inf: `tape.autopsy` and `debugging.nonfinite`."""

@@ -1,4 +1,4 @@
-"""`tape.autopsy()`: which call made the first value that is not finite, and what cures it."""
+"""`tape.autopsy()`: finds the call that produced the first NaN or Inf, and a fix."""
 
 from __future__ import annotations
 
@@ -9,35 +9,41 @@ from typing import Any
 import numpy as np
 
 from retrograde.diagnose.calls import RecordedCall, entries_of
-from retrograde.diagnose.nonfinite import fixes
+from retrograde.diagnose.nonfinite import causes
 from retrograde.diagnose.nonfinite.likely_line import likely_line
 from retrograde.diagnose.nonfinite.search import (
-    BACKWARDS,
-    FORWARDS,
-    GIVEN,
-    UNHEARD,
-    Birth,
+    BACKWARD,
+    FORWARD,
+    INPUT,
+    UNKNOWN,
+    NonfiniteOrigin,
     Search,
     Step,
     first_nan,
 )
-from retrograde.diagnose.rendering import Told, line_of, number, path_from_here, shown, the_line
+from retrograde.diagnose.rendering import (
+    Report,
+    format_location,
+    format_number,
+    format_place,
+    relative_path,
+    source_line,
+)
 from retrograde.diagnose.tape_notes import LastGradient
 from retrograde.values.source_location import Place
 
-_FEW = 3  # elements that are shown
-_WAY = 8  # steps of the way that are shown: the first and the last of them
+_SHOWN_ELEMENTS = 3
+_SHOWN_STEPS = 8  # half of them from the start of the path, half from its end
 
-_NO_LINES = "To see the line, make the tape with tf.GradientTape(lines=True)."
+_NO_LINES = "To see the line, create the tape with tf.GradientTape(lines=True)."
 
 
 def autopsy(tape: Any) -> Autopsy:
-    """The first call, forwards or backwards, that made NaN or infinity out of finite values.
+    """Finds the first call, forward or backward, that produced NaN or Inf from finite inputs.
 
-    It looks at what the last `gradient()` of this tape was asked for: at the targets, and if these
-    are finite, at the gradients. The answer prints as text and, in notebooks, as HTML; its
-    attributes say the same. Lines are known to tapes made with `lines=True` or inside
-    `tf.debugging.record_lines()`.
+    It checks the targets of the last `gradient()` of this tape, and then the gradients. The report
+    prints as text and, in notebooks, as HTML. Source lines are available for tapes that were
+    created with `lines=True` or inside `tf.debugging.record_lines()`.
 
     A tape frees its entries in the backward pass, up to the call that produces the first NaN or
     Inf. If the loss is not finite, it frees none.
@@ -49,50 +55,51 @@ def autopsy(tape: Any) -> Autopsy:
     array([0.25,  inf], dtype=float32)
     >>> report = tape.autopsy()
     >>> report.primitive, report.direction, report.elements[0].index
-    ('sqrt', 'backwards', (1,))
+    ('sqrt', 'backward', (1,))
     """
     if tape._last_gradient is None and tape._entries is None and tape._monitored:
-        return _nothing_heard(tape)
-    asked = tape._last_gradient or _question(tape)
+        return _nothing_detected(tape)
+    last_gradient = tape._last_gradient or _without_gradient(tape)
     with np.errstate(all="ignore"):
-        birth = Search(asked).run()
-        found = report(birth, tape._places or {}, tape._variables)
+        origin = Search(last_gradient).run()
+        found = build_report(origin, tape._places or {}, tape._variables)
     if not found or found.place or found.note:
         return found
     likely = _likely_line(tape, found)
-    return replace(found, likely=likely, note="" if likely else _NO_LINES)
+    return replace(found, likely_line=likely, note="" if likely else _NO_LINES)
 
 
 def _likely_line(tape: Any, found: Autopsy) -> str:
-    """The line that the program seems to have made the call in, in words."""
+    """Returns the line that most likely contains the call."""
     if tape._used_at is None or found.primitive is None:
         return ""
     likely = likely_line(*tape._used_at, found.primitive)
     return (
-        f"most likely {path_from_here(tape._used_at[0])}:{likely[0]}: {likely[1]}" if likely else ""
+        f"most likely {relative_path(tape._used_at[0])}:{likely[0]}: {likely[1]}" if likely else ""
     )
 
 
-def _nothing_heard(tape: Any) -> Autopsy:
+def _nothing_detected(tape: Any) -> Autopsy:
     where = ":".join(map(str, tape._used_at))
     return Autopsy(
-        what=f"No gradient was spoilt in the walk back at {where}, as far as NumPy can tell",
-        note="What XLA or SciPy's special functions compute raises no alarm: if you see nan all "
-        "the same, make the tape with lines=True, which keeps everything, and ask again.",
+        summary=f"NumPy detected no NaN or Inf in the backward pass at {where}",
+        note="NumPy does not check computations of XLA and of SciPy's special functions. If a "
+        "gradient is NaN anyway, create the tape with lines=True, which keeps all values, and run "
+        "it again.",
     )
 
 
-def _question(tape: Any) -> LastGradient:
-    """What to look at on a tape that was not asked yet: all that it recorded."""
+def _without_gradient(tape: Any) -> LastGradient:
+    """Returns all entries of a tape whose `gradient()` was not called."""
     return LastGradient(entries_of(tape, "autopsy"), [], [], [], [])
 
 
 @dataclass(frozen=True)
 class Element:
-    """One element that is not finite: its index, its value, and what it was made of.
+    """A non-finite element: its index, its value, and the values it was computed from.
 
-    `inputs` are the elements of the inputs, `y` that of the result and `g` that of the cotangent,
-    where these go element by element; `None` otherwise.
+    For elementwise operations, `inputs`, `y` and `g` are the corresponding elements of the inputs,
+    of the output and of the cotangent. They are `None` for other operations.
     """
 
     index: tuple[int, ...]
@@ -103,129 +110,140 @@ class Element:
 
 
 @dataclass(frozen=True)
-class Autopsy(Told):
-    """What `tape.autopsy()` found. It is true if it found something.
+class Autopsy(Report):
+    """The result of `tape.autopsy()`. It is true if a NaN or Inf was found.
 
-    `direction` is "forwards", "backwards", or "given" for a value that came in from outside;
-    "unheard" if it was there when the walk back first heard of it, and its maker is gone.
-    `primitive` and `place` say which call it was, `likely` in words if the tape kept no places and
-    only one line of its block may have made it; `elements` are the first of `count` elements that
-    are not finite; `kind`, `why` and `cure` say what happened and what to do; `way` are the steps
-    from there to the target or source.
+    Attributes:
+        direction: "forward" or "backward", the pass that produced the value. "input" if the value
+            came from outside the tape, and "unknown" if the tape has freed its origin.
+        primitive: The name of the operation that produced the value.
+        place: The source location of the call, if known.
+        likely_line: The line that most likely contains the call, if `place` is unknown and only one
+            line qualifies.
+        summary: What happened, in one sentence.
+        shape: The shape of the array with the value.
+        dtype: The dtype of the array.
+        count: The number of non-finite elements.
+        elements: The first of these elements.
+        cause: A short name of the cause.
+        why: An explanation of the cause.
+        fix: How to change the program.
+        became_nan: Where an Inf became NaN, if it did.
+        path: The operations from there to the target or source.
+        note: Further information on the location.
     """
 
     direction: str | None = None
     primitive: str | None = None
     place: Place | None = None
-    likely: str = ""
-    what: str = ""
+    likely_line: str = ""
+    summary: str = ""
     shape: tuple[int, ...] = ()
     dtype: str = ""
     count: int = 0
     elements: tuple[Element, ...] = ()
-    kind: str | None = None
+    cause: str | None = None
     why: str = ""
-    cure: str = ""
-    turn: str = ""
-    way: tuple[str, ...] = ()
+    fix: str = ""
+    became_nan: str = ""
+    path: tuple[str, ...] = ()
     note: str = ""
 
     def __bool__(self) -> bool:
         return self.direction is not None
 
     def _lines(self) -> list[tuple[str, str]]:
-        """The text: pairs of the role of a line and its words."""
         if not self:
-            head = self.what or "All values and gradients that this tape knows of are finite"
+            head = self.summary or "All available values and gradients of this tape are finite"
             return [("head", f"{head}."), *([("why", self.note)] if self.note else [])]
-        lines = [("head", f"{self.what}.")]
+        lines = [("head", f"{self.summary}.")]
         if self.place is not None:
-            lines += the_line(self.place)
-        if self.likely:
-            lines.append(("line", self.likely))
+            lines += source_line(self.place)
+        if self.likely_line:
+            lines.append(("line", self.likely_line))
         if self.note:
             lines.append(("why", self.note))
         size = int(np.prod(self.shape, dtype=int))
         if size > 1:
-            lines.append(("fact", f"{self.count} of {size} elements are not finite:"))
+            lines.append(("fact", f"{self.count} of {size} elements are non-finite:"))
         for element in self.elements:
-            lines.append(("element", _written(self, element)))
+            lines.append(("element", _format_element(self, element)))
         if self.count > len(self.elements):
             lines.append(("element", "..."))
         lines.append(("why", f"Why: {self.why}"))
-        if self.turn:
-            lines.append(("why", f"Then: {self.turn}"))
-        lines.append(("cure", f"Cure: {self.cure}"))
-        if self.way:
-            lines.append(("fact", "The way from there:"))
-            lines += [("step", step) for step in self.way]
+        if self.became_nan:
+            lines.append(("why", f"Then: {self.became_nan}"))
+        lines.append(("fix", f"Fix: {self.fix}"))
+        if self.path:
+            lines.append(("fact", "Path from there:"))
+            lines += [("step", step) for step in self.path]
         return lines
 
 
-def _written(found: Autopsy, element: Element) -> str:
+def _format_element(found: Autopsy, element: Element) -> str:
     index = f"[{', '.join(map(str, element.index))}] " if element.index else ""
-    value = number(element.value)
+    value = format_number(element.value)
     if element.inputs is None:
         return f"{index}{value}"
-    inputs = ", ".join("?" if x is None else number(x) for x in element.inputs)
+    inputs = ", ".join("?" if x is None else format_number(x) for x in element.inputs)
     call = f"{found.primitive}({inputs})"
-    if found.direction == BACKWARDS:
-        g = "" if element.g is None else f", with the cotangent {number(element.g)}"
-        return f"{index}slope of {call}{g}: {value}"
+    if found.direction == BACKWARD:
+        g = "" if element.g is None else f" for upstream gradient {format_number(element.g)}"
+        return f"{index}gradient of {call}{g}: {value}"
     return f"{index}{call} = {value}"
 
 
-def report(birth: Birth | None, places: Mapping, variables: Mapping) -> Autopsy:
-    """What to say of a birth."""
-    if birth is None:
+def build_report(origin: NonfiniteOrigin | None, places: Mapping, variables: Mapping) -> Autopsy:
+    """Returns the report for the origin of a NaN or Inf."""
+    if origin is None:
         return Autopsy()
-    step, call = birth.step, birth.step.call
+    step, call = origin.step, origin.step.call
     array = np.asarray(step.array)
-    elements = tuple(_elements(birth))
-    kind = _kind(birth, elements, variables)
-    nan = first_nan(birth)
+    elements = tuple(_elements(origin))
+    cause = _cause(origin, elements, variables)
+    nan = first_nan(origin)
     return Autopsy(
         direction=step.direction,
         primitive=None if call is None else call.name,
-        place=_place(_first_reader(birth) if call is None else call, places),
-        what=_what(birth, array, variables),
+        place=_place(_first_reader(origin) if call is None else call, places),
+        summary=_summary(origin, array, variables),
         shape=array.shape,
         dtype=array.dtype.name,
         count=int(np.count_nonzero(~np.isfinite(array))),
         elements=elements,
-        kind=kind.name,
-        why=kind.why,
-        cure=kind.cure,
-        turn=_turn(nan, places),
-        note="" if birth.function is None else inside_note(_place(birth.function, places)),
-        way=tuple(_shortened(_steps(birth, places) + _end(birth, variables))),
+        cause=cause.name,
+        why=cause.why,
+        fix=cause.fix,
+        became_nan=_became_nan(nan, places),
+        note="" if origin.function is None else inside_note(_place(origin.function, places)),
+        path=tuple(_shortened(_steps(origin, places) + _end(origin, variables))),
     )
 
 
 def inside_note(place: Place | None) -> str:
-    """Says that it happened inside of a function, which was called at `place`."""
-    at = "" if place is None else f", called at {line_of(place)}"
-    return f"It is inside of a tf.function{at}."
+    """Returns a note that the call is inside a `tf.function`, which was called at `place`."""
+    at = "" if place is None else f" called at {format_place(place)}"
+    return f"This is inside a tf.function{at}."
 
 
-def _what(birth: Birth, array: np.ndarray, variables: Mapping) -> str:
-    what = "nan" if np.isnan(array).any() else "an infinity"
-    step = birth.step
-    if step.direction == GIVEN:
-        return f"{_holder(step.key, variables)} held {what} before the tape saw it"
-    if step.direction == UNHEARD:
-        return f"On the way back there was {what} when the walk came to {step.call.name}"
+def _summary(origin: NonfiniteOrigin, array: np.ndarray, variables: Mapping) -> str:
+    value = "NaN" if np.isnan(array).any() else "Inf"
+    step = origin.step
+    if step.direction == INPUT:
+        return f"{_input_name(step.key, variables)} already contained {value}"
+    if step.direction == UNKNOWN:
+        return f"In the backward pass, the cotangent of {step.call.name} already contained {value}"
     name = step.call.name
-    if name.startswith("guarded_"):  # which only rules call: here, those of a loaded function
-        return f"On the way back, a rule made {what} out of finite values"
-    if step.direction == FORWARDS and any(x is None for x in birth.inputs):
-        return f"On the way forwards, {name} gave {what}"
-    if step.direction == FORWARDS:
-        return f"On the way forwards, {name} made {what} out of finite values"
-    return f"On the way back, the rule of {name} made {what} out of finite values"
+    if name.startswith("guarded_"):  # only rules call these: here, rules of a loaded function
+        return f"In the backward pass, a gradient produced {value} from finite inputs"
+    if step.direction == FORWARD and any(x is None for x in origin.inputs):
+        return f"In the forward pass, {name} returned {value}"
+    if step.direction == FORWARD:
+        return f"In the forward pass, {name} produced {value} from finite inputs"
+    return f"In the backward pass, the gradient of {name} produced {value} from finite inputs"
 
 
-def _holder(key: int | None, variables: Mapping) -> str:
+def _input_name(key: int | None, variables: Mapping) -> str:
     if key is None:
         return "The `output_gradients`"
     if key in variables:
@@ -233,96 +251,97 @@ def _holder(key: int | None, variables: Mapping) -> str:
     return "An input"
 
 
-def _first_reader(birth: Birth) -> RecordedCall | None:
-    return birth.way[0].call if birth.way else None
+def _first_reader(origin: NonfiniteOrigin) -> RecordedCall | None:
+    return origin.path[0].call if origin.path else None
 
 
 def _place(call: RecordedCall | None, places: Mapping) -> Place | None:
     return None if call is None else call.place or places.get(call.outputs[0])
 
 
-def _elements(birth: Birth) -> list[Element]:
-    step = birth.step
-    array = np.asarray(step.array)
-    indices = np.argwhere(~np.isfinite(array))[:_FEW]
-    return [_element(birth, array, tuple(map(int, index))) for index in indices]
+def _elements(origin: NonfiniteOrigin) -> list[Element]:
+    array = np.asarray(origin.step.array)
+    indices = np.argwhere(~np.isfinite(array))[:_SHOWN_ELEMENTS]
+    return [_element(origin, array, tuple(map(int, index))) for index in indices]
 
 
-def _element(birth: Birth, array: np.ndarray, index: tuple[int, ...]) -> Element:
+def _element(origin: NonfiniteOrigin, array: np.ndarray, index: tuple[int, ...]) -> Element:
     value = array[index]
-    call = birth.step.call
-    shape = np.shape(birth.y if birth.g is None else birth.g)
+    call = origin.step.call
+    shape = np.shape(origin.y if origin.g is None else origin.g)
     elementwise = call is not None and call.primitive is not None and call.primitive.partials
-    if birth.step.direction in (GIVEN, UNHEARD) or not elementwise or array.shape != shape:
+    if origin.step.direction in (INPUT, UNKNOWN) or not elementwise or array.shape != shape:
         return Element(index, value)
     *inputs, y, g = [
         None if x is None else np.broadcast_to(x, shape)[index]
-        for x in (*birth.inputs, birth.y, birth.g)
+        for x in (*origin.inputs, origin.y, origin.g)
     ]
     return Element(index, value, tuple(inputs), y, g)
 
 
-def _kind(birth: Birth, elements: tuple[Element, ...], variables: Mapping) -> fixes.Kind:
-    step = birth.step
-    if step.direction == GIVEN:
+def _cause(
+    origin: NonfiniteOrigin, elements: tuple[Element, ...], variables: Mapping
+) -> causes.Cause:
+    step = origin.step
+    if step.direction == INPUT:
         if step.key is None:
-            return fixes.WEIGHTS
-        return fixes.VARIABLE if step.key in variables else fixes.INPUT
-    if step.direction == UNHEARD:
-        return fixes.UNHEARD
+            return causes.OUTPUT_GRADIENTS
+        return causes.VARIABLE if step.key in variables else causes.INPUT
+    if step.direction == UNKNOWN:
+        return causes.UNKNOWN
     first, name = elements[0], step.call.name
-    if step.call.primitive is None and step.direction == FORWARDS:
-        return fixes.OWN_FUNCTION
+    if step.call.primitive is None and step.direction == FORWARD:
+        return causes.CUSTOM_FUNCTION
     if step.call.primitive is None:
-        aligned = birth.g is not None and birth.g.shape == step.array.shape
-        return fixes.own_rule(first.value, birth.g[first.index] if aligned else None)
-    if step.direction == FORWARDS:
-        return fixes.kind_forwards(name, birth.inputs, first.inputs, first.value)
+        aligned = origin.g is not None and origin.g.shape == step.array.shape
+        return causes.custom_gradient_cause(first.value, origin.g[first.index] if aligned else None)
+    if step.direction == FORWARD:
+        return causes.forward_cause(name, origin.inputs, first.inputs, first.value)
     element = None if first.inputs is None else (first.y, *first.inputs)
-    return fixes.kind_backwards(name, element, first.value, birth.sums)
+    return causes.backward_cause(name, element, first.value, origin.sums)
 
 
-def _turn(nan: Step | None, places: Mapping) -> str:
-    """Where an infinity became NaN."""
+def _became_nan(nan: Step | None, places: Mapping) -> str:
+    """Returns where an Inf became NaN."""
     if nan is None:
         return ""
     name = nan.call.name
-    words = fixes.TURNS.get(name)
-    if nan.direction == BACKWARDS:
-        words, name = None, f"the rule of {name}"
+    reason = causes.NAN_REASONS.get(name)
+    if nan.direction == BACKWARD:
+        reason, name = None, f"the gradient of {name}"
     place = _place(nan.call, places)
-    at = "" if place is None else f" at {shown(place)}"
-    return f"{name}{at} made nan out of it{': ' + words if words else ''}."
+    at = "" if place is None else f" at {format_location(place)}"
+    return f"{name}{at} turned it into NaN{': ' + reason if reason else ''}."
 
 
-def _steps(birth: Birth, places: Mapping) -> list[str]:
-    words: list[str] = []
-    for step in birth.way:
+def _steps(origin: NonfiniteOrigin, places: Mapping) -> list[str]:
+    steps: list[str] = []
+    for step in origin.path:
         place = _place(step.call, places)
-        name = step.call.name if step.direction == FORWARDS else f"rule of {step.call.name}"
-        at = "" if place is None else f"  {shown(place)}: {place.marked}"
+        name = step.call.name if step.direction == FORWARD else f"gradient of {step.call.name}"
+        at = "" if place is None else f"  {format_location(place)}: {place.marked}"
         if place is None or place.rule is None:
-            words.append(f"{name}{at}")
-        elif f"rule of {place.rule}{at}" not in words[-1:]:  # it may consist of several calls
-            words.append(f"rule of {place.rule}{at}")
-    return words
+            steps.append(f"{name}{at}")
+        elif f"gradient of {place.rule}{at}" not in steps[-1:]:  # it may consist of several calls
+            steps.append(f"gradient of {place.rule}{at}")
+    return steps
 
 
-def _end(birth: Birth, variables: Mapping) -> list[str]:
-    """Where the way ends: at the target, or at a source."""
-    last = [birth.step, *birth.way][-1]
+def _end(origin: NonfiniteOrigin, variables: Mapping) -> list[str]:
+    """Returns the end of the path: the target or a source."""
+    last = [origin.step, *origin.path][-1]
     if last.call is None:
         return []
-    if last.direction == FORWARDS:
+    if last.direction == FORWARD:
         return ["the target"]
     key = last.call.inputs[last.position]
     if key in variables:
-        return [f"the gradient of {variables[key].name!r}"]
-    return ["the gradient of a source"]
+        return [f"the gradient with respect to {variables[key].name!r}"]
+    return ["the gradient with respect to a source"]
 
 
-def _shortened(words: list[str]) -> list[str]:
-    if len(words) <= _WAY:
-        return words
-    half = _WAY // 2
-    return [*words[:half], f"... {len(words) - 2 * half} more ...", *words[-half:]]
+def _shortened(steps: list[str]) -> list[str]:
+    if len(steps) <= _SHOWN_STEPS:
+        return steps
+    half = _SHOWN_STEPS // 2
+    return [*steps[:half], f"... {len(steps) - 2 * half} more ...", *steps[-half:]]

@@ -1,11 +1,11 @@
-"""Which line of a program made a call, for tapes that kept none: the only one that could have."""
+"""Finds the line of a call in the source code, for tapes that did not store lines."""
 
 from __future__ import annotations
 
 import ast
 import linecache
 
-# What else a call of a primitive may come from: functions, and operators.
+# Functions and operators that call a primitive of another name.
 _FUNCTIONS = {
     "sqrt": {"norm", "reduce_std", "reduce_euclidean_norm"},
     "power": {"pow"},
@@ -16,10 +16,10 @@ _OPERATORS = {"power": ast.Pow, "divide": ast.Div, "multiply": ast.Mult, "matmul
 
 
 def likely_line(filename: str, line: int, primitive: str) -> tuple[int, str] | None:
-    """The number and text of the one line that seems to call `primitive`, in the block of a tape.
+    """Returns the number and text of the only line in a tape's block that calls `primitive`.
 
-    The block is the last before `line`, where the tape gave its gradients. If several lines may
-    have done it, or none, the answer is `None`.
+    The block is the last one before `line`, where `gradient()` was called. Returns `None` if no
+    line or several lines qualify.
     """
     block = _block(linecache.getlines(filename), line)
     if block is None:

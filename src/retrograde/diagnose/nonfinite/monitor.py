@@ -1,4 +1,4 @@
-"""`debugging.nonfinite`: values that are not finite, told of as they are made."""
+"""The monitor of `debugging.nonfinite`, which reports NaN and Inf as they are produced."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from retrograde.core.apply import PRIMITIVES
 from retrograde.core.backward import Cotangents
 from retrograde.core.recorders import Recorder, thread
 from retrograde.core.tensor import Tensor
-from retrograde.diagnose.backward_steps import is_finite, raw, step_by_step
+from retrograde.diagnose.backward_steps import is_finite, step_by_step, to_numpy
 from retrograde.diagnose.calls import RecordedCall, Values, calls_of
-from retrograde.diagnose.nonfinite.autopsy import Autopsy, inside_note, report
-from retrograde.diagnose.nonfinite.search import BACKWARDS, FORWARDS, GIVEN, Birth, Step
+from retrograde.diagnose.nonfinite.autopsy import Autopsy, build_report, inside_note
+from retrograde.diagnose.nonfinite.search import BACKWARD, FORWARD, INPUT, NonfiniteOrigin, Step
 from retrograde.values import dtypes, source_location
 from retrograde.values.errors import invalid
 
 MODES = ("raise", "warn", "explain")
 
-# Those that hand values on: they need not be looked at twice. (TensorFlow has such a list too.)
-HANDING_ON = frozenset(
+# Primitives that only move values, which were checked before. (TensorFlow has such a list too.)
+PASS_THROUGH = frozenset(
     (
         "broadcast_to",
         "concat",
@@ -45,78 +45,78 @@ HANDING_ON = frozenset(
     )
 )
 
-_REMEMBERED = 10_000  # values that are known to be spoilt, and not told of again
+_MAX_REMEMBERED = 10_000  # non-finite tensors that are not reported again
 
 
-class Watcher(Recorder):
-    """Looks at the outputs of every call, and at every step of walks back.
+class Monitor(Recorder):
+    """Checks the outputs of every call and every step of backward passes.
 
-    It stands outermost, so it is told first: only a `function` that is being recorded may stand
-    before it. While someone listens, functions are replayed call by call.
+    It is the outermost recorder, except for a `function` that is being traced, so it is notified
+    first. While it is active, functions are replayed call by call.
     """
 
-    __slots__ = ("_mode", "_spoilt", "_told", "_variables", "_walking")
+    __slots__ = ("_in_backward_pass", "_mode", "_nonfinite", "_reported", "_variables")
 
     def __init__(self, mode: str) -> None:
         self._mode = mode
-        self._spoilt: OrderedDict[int, None] = OrderedDict()
-        self._told: set = set()
+        self._nonfinite: OrderedDict[int, None] = OrderedDict()
+        self._reported: set = set()
         self._variables: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
-        self._walking = False
+        self._in_backward_pass = False
 
-    # Forwards
+    # The forward pass
 
     def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
-        """Tells of the call if it made something that is not finite."""
-        if self._walking or primitive.name in HANDING_ON:
+        """Reports the call if an output is non-finite."""
+        if self._in_backward_pass or primitive.name in PASS_THROUGH:
             return
         outputs = y if isinstance(y, tuple) else (y,)
-        for place, output in enumerate(outputs):
+        for index, output in enumerate(outputs):
             if output._spec.dtype in dtypes.INEXACT and not is_finite(output):
-                self._found(primitive, inputs, attrs, outputs, place)
+                self._report_forward(primitive, inputs, attrs, outputs, index)
                 return
 
     def read(self, variable: Any) -> None:
-        """Takes note of the variable, for its name."""
+        """Remembers the variable, for its name."""
         self._variables[variable._id] = variable
 
-    def _found(
-        self, primitive: Any, inputs: tuple, attrs: dict, outputs: tuple, place: int
+    def _report_forward(
+        self, primitive: Any, inputs: tuple, attrs: dict, outputs: tuple, index: int
     ) -> None:
-        spoilt = [x for x in inputs if not is_finite(x)]
-        known = any(x._id in self._spoilt for x in spoilt)
+        nonfinite = [x for x in inputs if not is_finite(x)]
+        known = any(x._id in self._nonfinite for x in nonfinite)
         self._remember(outputs)
         if known and self._mode != "raise":
             return
         ids = tuple([x._id for x in inputs])
-        known_as = PRIMITIVES.get(primitive.name)
-        out = outputs[place]._id
-        call = RecordedCall(0, primitive.name, known_as, ids, (out,), attrs, {}, {})
-        step = Step(FORWARDS, raw(outputs[place]), call)
-        if spoilt and self._told:
-            return  # what was told of has spread, by gradients and assignments
-        if spoilt:
-            self._remember(tuple(spoilt))
-            given = Step(GIVEN, raw(spoilt[0]), key=spoilt[0]._id)
-            birth = Birth(given, way=[step])
+        registered = PRIMITIVES.get(primitive.name)
+        out = outputs[index]._id
+        call = RecordedCall(0, primitive.name, registered, ids, (out,), attrs, {}, {})
+        step = Step(FORWARD, to_numpy(outputs[index]), call)
+        if nonfinite and self._reported:
+            return  # a reported value has spread through gradients and assignments
+        if nonfinite:
+            self._remember(tuple(nonfinite))
+            first = Step(INPUT, to_numpy(nonfinite[0]), key=nonfinite[0]._id)
+            origin = NonfiniteOrigin(first, path=[step])
         else:
-            birth = Birth(step, [raw(x) for x in inputs], step.array)
-        at = source_location.place_of(sys._getframe(1))
-        if not spoilt and at is not None and at.rule is not None:
-            birth = _of_a_rule(step.array, at) or birth
+            origin = NonfiniteOrigin(step, [to_numpy(x) for x in inputs], step.array)
+        place = source_location.place_of(sys._getframe(1))
+        if not nonfinite and place is not None and place.rule is not None:
+            origin = _origin_in_rule(step.array, place) or origin
         head = (
-            f"Detected Infinity or NaN in output {place} of eagerly-executing op "
+            f"Detected Infinity or NaN in output {index} of eagerly-executing op "
             f'"{primitive.name}" (# of outputs: {len(outputs)})'
         )
-        self._tell(birth, {} if at is None else {out: at}, head)
+        self._report(origin, {} if place is None else {out: place}, head)
 
     def _remember(self, tensors: tuple[Tensor, ...]) -> None:
         for x in tensors:
-            self._spoilt[x._id] = None
-        while len(self._spoilt) > _REMEMBERED:
-            self._spoilt.popitem(last=False)
+            self._nonfinite[x._id] = None
+        while len(self._nonfinite) > _MAX_REMEMBERED:
+            self._nonfinite.popitem(last=False)
 
-    # Backwards
+    # The backward pass
 
     def backward_pass(
         self, entries: list[tuple], cotangents: Cotangents, wanted: set[int], needed: set | None
@@ -126,22 +126,23 @@ class Watcher(Recorder):
         for g in cotangents.values():
             if not is_finite(g):
                 head = "Detected Infinity or NaN in output_gradients"
-                self._tell(Birth(Step(GIVEN, raw(g))), {}, head)
-        before, self._walking = self._walking, True
+                self._report(NonfiniteOrigin(Step(INPUT, to_numpy(g))), {}, head)
+        before, self._in_backward_pass = self._in_backward_pass, True
+        check_step = functools.partial(self._check_step, places)
         try:
-            step_by_step(entries, cotangents, wanted, needed, functools.partial(self._look, places))
+            step_by_step(entries, cotangents, wanted, needed, check_step)
         finally:
-            self._walking = before
+            self._in_backward_pass = before
 
-    def _look(self, places: dict, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
+    def _check_step(self, places: dict, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
         if not all(map(is_finite, gs)):
             return
         for position, key in enumerate(entry[1]):
             if not is_finite(cotangents.get(key)):
-                self._found_backwards(places, entry, gs, raw(cotangents[key]), position)
+                self._report_backward(places, entry, gs, to_numpy(cotangents[key]), position)
                 return
 
-    def _found_backwards(
+    def _report_backward(
         self, places: dict, entry: tuple, gs: tuple, array: np.ndarray, position: int
     ) -> None:
         calls = calls_of([entry])
@@ -149,32 +150,32 @@ class Watcher(Recorder):
         values = Values(calls, [])
         inputs, outputs = values.inputs(call), values.outputs(call)
         if not all(map(is_finite, inputs + outputs)):
-            return  # it came with these, and was told of when they were made
+            return  # these were reported when they were computed
         y, g = (parts[0] if len(parts) == 1 else None for parts in (outputs, gs))
-        birth = Birth(Step(BACKWARDS, array, call, position), inputs, y, raw(g))
+        origin = NonfiniteOrigin(Step(BACKWARD, array, call, position), inputs, y, to_numpy(g))
         head = f'Detected Infinity or NaN in the gradient of eagerly-executing op "{call.name}"'
-        self._tell(birth, places, head)
+        self._report(origin, places, head)
 
-    # Telling
+    # Reports
 
-    def _tell(self, birth: Birth, places: dict, head: str) -> None:
-        # The way from there is yet to come.
-        found = report(birth, places, self._variables)
-        found = replace(found, way=(), note=found.note or _note())
+    def _report(self, origin: NonfiniteOrigin, places: dict, head: str) -> None:
+        # The path from the origin is not known yet.
+        found = build_report(origin, places, self._variables)
+        found = replace(found, path=(), note=found.note or _note())
         if self._mode == "raise":
             raise invalid(f"{head}\n{found}")
         key = (found.direction, found.primitive, found.place)
-        if key in self._told:
+        if key in self._reported:
             return
-        self._told.add(key)
+        self._reported.add(key)
         if self._mode == "explain":
             print(found)
         else:
             _warn(found)
 
 
-def _being_played() -> FrameType | None:
-    """The frame that does again what a function did, if one does."""
+def _replay_frame() -> FrameType | None:
+    """Returns the frame that replays a function, if there is one."""
     frame = sys._getframe(1)
     while frame is not None and source_location.interpreter_of(frame) is None:
         frame = frame.f_back
@@ -182,22 +183,22 @@ def _being_played() -> FrameType | None:
 
 
 def _note() -> str:
-    """What to add if a function is being replayed: where it was called."""
-    frame = _being_played()
+    """Returns a note on where a function was called, if one is being replayed."""
+    frame = _replay_frame()
     return "" if frame is None else inside_note(source_location.place_of(frame.f_back))
 
 
-def _of_a_rule(array: np.ndarray, place: source_location.Place) -> Birth | None:
-    """What was born in the rule of a call inside of a function that is being replayed."""
-    frame = _being_played()
+def _origin_in_rule(array: np.ndarray, place: source_location.Place) -> NonfiniteOrigin | None:
+    """Returns the origin if a gradient inside a replayed function produced the value."""
+    frame = _replay_frame()
     derived = source_location.interpreter_of(frame).derived(frame)
     if derived is None:
         return None
     primitive, inputs, outputs = derived
     ids = (tuple([x._id for x in tensors]) for tensors in (inputs, outputs))
     call = RecordedCall(0, primitive.name, primitive, *ids, {}, {}, {}, None, place)
-    y = raw(outputs[0]) if len(outputs) == 1 else None
-    return Birth(Step(BACKWARDS, array, call), [raw(x) for x in inputs], y)
+    y = to_numpy(outputs[0]) if len(outputs) == 1 else None
+    return NonfiniteOrigin(Step(BACKWARD, array, call), [to_numpy(x) for x in inputs], y)
 
 
 def _warn(found: Autopsy) -> None:
@@ -208,15 +209,15 @@ def _warn(found: Autopsy) -> None:
         warnings.warn_explicit(str(found), RuntimeWarning, place.filename, place.line)
 
 
-def watcher() -> Watcher | None:
-    """The one that watches this thread now."""
-    return next((r for r in thread.recorders if isinstance(r, Watcher)), None)
+def active_monitor() -> Monitor | None:
+    """Returns the monitor of this thread, if there is one."""
+    return next((r for r in thread.recorders if isinstance(r, Monitor)), None)
 
 
-def watch(new: Watcher | None) -> None:
-    """Makes `new` the one that watches this thread, or nobody."""
+def set_monitor(new: Monitor | None) -> None:
+    """Replaces the monitor of this thread; `None` removes it."""
     recorders = thread.recorders
-    old = watcher()
+    old = active_monitor()
     if old is not None:
         recorders.remove(old)
     recorders.backward_pass = None

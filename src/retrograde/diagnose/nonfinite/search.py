@@ -1,4 +1,4 @@
-"""Where a value that is not finite comes from: back along its way, to the call that made it."""
+"""Traces a NaN or Inf back to the call that produced it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from retrograde.core.backward import Cotangents, depending_on
 from retrograde.core.recorders import alone
 from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
-from retrograde.diagnose.backward_steps import is_finite, raw, step_by_step
-from retrograde.diagnose.calls import RecordedCall, Values, calls_of, inside_of, values_inside
+from retrograde.diagnose.backward_steps import is_finite, step_by_step, to_numpy
+from retrograde.diagnose.calls import RecordedCall, Values, calls_of, details_of, values_inside
 from retrograde.diagnose.tape_notes import LastGradient
 from retrograde.values import dtypes
 
-FORWARDS, BACKWARDS, GIVEN, UNHEARD = "forwards", "backwards", "given", "unheard"
+FORWARD, BACKWARD, INPUT, UNKNOWN = "forward", "backward", "input", "unknown"
 
 _SQUARES = frozenset(("square", "multiply", "squared_difference", "power"))
 
 
 @dataclass
 class Step:
-    """A value that is not finite, and the call that it came out of.
+    """A non-finite value, and the call that returned it.
 
-    `array` is the result of `call`; or, `backwards`, the cotangent of its input at `position`. A
-    value that was `given` came out of no call. `key` is the id of a value on the way forwards.
+    `array` is the output of `call`; in the "backward" direction, it is the cotangent of the input
+    at `position`. An "input" has no call. `key` is the id of a value of the forward pass.
     """
 
     direction: str
@@ -37,156 +37,160 @@ class Step:
 
 
 @dataclass
-class Birth:
-    """The step that made a value that is not finite, what went into it, and the way from there.
+class NonfiniteOrigin:
+    """The step that produced a NaN or Inf, its inputs, and the path from there.
 
-    `inputs`, `y` and `g` are what the call saw; `None` stands for what is not known. `sums` says
-    what the input is a sum or mean of, if that is known: "squares" or "deviations", squared. If it
-    was inside of a function, `function` is its call.
+    `inputs`, `y` and `g` are the inputs, output and cotangent of the call; `None` if unknown.
+    `sums` says what the input is a sum or mean of, if known: "squares" or "deviations" (squared).
+    If the step was inside a function, `function` is the call of the function.
     """
 
     step: Step
     inputs: list = field(default_factory=list)
     y: Any = None
     g: Any = None
-    way: list[Step] = field(default_factory=list)
+    path: list[Step] = field(default_factory=list)
     sums: str | None = None
     function: RecordedCall | None = None
 
 
 class Search:
-    """Looks for the birth of what is not finite in the answer to a question asked of a tape."""
+    """Searches the last gradient of a tape for the origin of a NaN or Inf."""
 
-    def __init__(self, asked: LastGradient) -> None:
-        self._last = asked
-        self.calls = calls_of(asked.entries)
-        # Variables may have changed since: `read` has what they were.
-        sources = [x for x in asked.sources if isinstance(x, Tensor)]
-        self.values = Values(self.calls, [*asked.targets, *asked.read, *sources])
+    def __init__(self, last: LastGradient) -> None:
+        self._last = last
+        self.calls = calls_of(last.entries)
+        # Variables may have changed since then: `read` has the values that they had.
+        sources = [x for x in last.sources if isinstance(x, Tensor)]
+        self.values = Values(self.calls, [*last.targets, *last.read, *sources])
         self._number = {id(call.entry): call.number for call in self.calls}
-        self._spoilt: dict[int, tuple[int, Any]] = {}  # id: the call behind, and the cotangent
-        self._origins: dict[int, tuple] = {}  # the cotangents that calls saw, while still finite
+        # By the id of an input: the first call that returned a non-finite cotangent, and that.
+        self._nonfinite: dict[int, tuple[int, Any]] = {}
+        # By the number of a call with non-finite results: its own cotangents, if they were finite.
+        self._finite_cotangents: dict[int, tuple] = {}
 
-    def run(self) -> Birth | None:
-        """The birth of what is not finite in the targets, or else in the gradients."""
-        birth = self._found()
-        if birth is None or birth.step.call is None:
-            return birth
-        found = _look_inside(birth, self._origins.get(birth.step.call.number, ()))
+    def run(self) -> NonfiniteOrigin | None:
+        """Returns the origin of a NaN or Inf in the targets, or else in the gradients."""
+        origin = self._find()
+        if origin is None or origin.step.call is None:
+            return origin
+        gs = self._finite_cotangents.get(origin.step.call.number, ())
+        found = _search_inside(origin, gs)
         while found.step.call is None and found.step.key in self.values.producer:
-            # A function was given it, by calls of the tape that are to be looked at in their turn.
-            self.values.know(found.step.key, found.step.array)
-            found = _look_inside(_way_forwards(self.values, found.step.key, found.way), ())
+            # The value was an argument of a function, and calls of the tape produced it.
+            self.values.set(found.step.key, found.step.array)
+            found = _search_inside(_search_forward(self.values, found.step.key, found.path), ())
         return found
 
-    def _found(self) -> Birth | None:
+    def _find(self) -> NonfiniteOrigin | None:
         if not self._last.targets:
-            return self._anywhere()
+            return self._find_in_all_calls()
         if self._last.nonfinite is None:
-            birth = self._before_the_walk()
-            if birth is not None:
-                return birth
-        self._walk()
+            origin = self._find_in_targets()
+            if origin is not None:
+                return origin
+        self._run_backward()
         for x in self._last.sources:
-            if x._id in self._spoilt:
-                return self._backwards(x._id)
+            if x._id in self._nonfinite:
+                return self._search_backward(x._id)
         return None
 
-    def _before_the_walk(self) -> Birth | None:
+    def _find_in_targets(self) -> NonfiniteOrigin | None:
         for x in self._last.targets:
             if not is_finite(self.values.of(x._id)):
-                return _way_forwards(self.values, x._id, [])
+                return _search_forward(self.values, x._id, [])
         for x, weight in zip(self._last.targets, self._last.weights, strict=True):
             if weight is not None and not is_finite(seed(x, weight, on_tensors=False)):
-                return Birth(Step(GIVEN, raw(weight)))
+                return NonfiniteOrigin(Step(INPUT, to_numpy(weight)))
         return None
 
-    def _anywhere(self) -> Birth | None:
+    def _find_in_all_calls(self) -> NonfiniteOrigin | None:
         for call in self.calls:
             for key, y in zip(call.outputs, self.values.outputs(call), strict=True):
                 if not is_finite(y):
-                    return _way_forwards(self.values, key, [])
+                    return _search_forward(self.values, key, [])
         return None
 
-    # Backwards
+    # The backward pass
 
-    def _walk(self) -> None:
-        asked = self._last
+    def _run_backward(self) -> None:
+        last = self._last
         cotangents = Cotangents(on_tensors=False)
-        entries = list(asked.entries)
-        if asked.nonfinite is not None:
-            cotangents.update(asked.nonfinite.cotangents)
-            self._look(entries.pop(), asked.nonfinite.g, cotangents)
+        entries = list(last.entries)
+        if last.nonfinite is not None:
+            cotangents.update(last.nonfinite.cotangents)
+            self._check_step(entries.pop(), last.nonfinite.g, cotangents)
         else:
-            for x, weight in zip(asked.targets, asked.weights, strict=True):
+            for x, weight in zip(last.targets, last.weights, strict=True):
                 if x._spec.dtype in dtypes.INEXACT:
                     cotangents.deposit(x._id, seed(x, weight, on_tensors=False))
-        wanted = {x._id for x in asked.sources}
-        needed = depending_on(wanted, asked.entries)
+        wanted = {x._id for x in last.sources}
+        needed = depending_on(wanted, last.entries)
         with alone():
-            step_by_step(entries, cotangents, wanted, needed, self._look)
+            step_by_step(entries, cotangents, wanted, needed, self._check_step)
 
-    def _look(self, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
+    def _check_step(self, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
         number = self._number[id(entry)]
         for i in entry[1]:
-            if i not in self._spoilt and not is_finite(cotangents.get(i)):
-                self._spoilt[i] = (number, raw(cotangents[i]))
+            if i not in self._nonfinite and not is_finite(cotangents.get(i)):
+                self._nonfinite[i] = (number, to_numpy(cotangents[i]))
                 if all(is_finite(g) for g in gs):
-                    self._origins[number] = tuple(map(raw, gs))
+                    self._finite_cotangents[number] = tuple(map(to_numpy, gs))
 
-    def _backwards(self, key: int) -> Birth:
-        way = []
+    def _search_backward(self, key: int) -> NonfiniteOrigin:
+        path = []
         while True:
-            number, array = self._spoilt[key]
+            number, array = self._nonfinite[key]
             call = self.calls[number]
-            way.append(Step(BACKWARDS, array, call, call.inputs.index(key)))
-            if number in self._origins:
-                return self._born_backwards(call, way)
+            path.append(Step(BACKWARD, array, call, call.inputs.index(key)))
+            if number in self._finite_cotangents:
+                return self._origin_in_gradient(call, path)
             if self._last.nonfinite is not None and call.entry is self._last.entries[-1]:
-                return self._born_unheard(call, way)
-            key = next(i for i in call.outputs if i in self._spoilt)
+                return self._unknown_origin(call, path)
+            key = next(i for i in call.outputs if i in self._nonfinite)
 
-    def _born_backwards(self, call: RecordedCall, way: list[Step]) -> Birth:
-        """The rule of `call` made it; unless the rule was given values that were not finite."""
+    def _origin_in_gradient(self, call: RecordedCall, path: list[Step]) -> NonfiniteOrigin:
+        """Returns the gradient of `call`, or the origin of a non-finite value that it reads."""
         inputs, outputs = self.values.inputs(call), self.values.outputs(call)
         for key, value in zip(call.outputs + call.inputs, outputs + inputs, strict=True):
             if key in call.saved and not is_finite(value):
-                return _way_forwards(self.values, key, way[::-1], call)
-        *after, step = way
-        gs = self._origins[call.number]
+                return _search_forward(self.values, key, path[::-1], call)
+        *after, step = path
+        gs = self._finite_cotangents[call.number]
         g = gs[0] if len(gs) == 1 else None
         y = outputs[0] if len(outputs) == 1 else None
-        return Birth(step, inputs, y, g, after[::-1], _summed_in(self.values, call))
+        return NonfiniteOrigin(step, inputs, y, g, after[::-1], _summed_in(self.values, call))
 
-    def _born_unheard(self, call: RecordedCall, way: list[Step]) -> Birth:
-        """It was there when the walk came to `call`, and the calls behind are gone."""
-        gs = map(raw, self._last.nonfinite.g)
-        return Birth(Step(UNHEARD, next(g for g in gs if not is_finite(g)), call), way=way[::-1])
+    def _unknown_origin(self, call: RecordedCall, path: list[Step]) -> NonfiniteOrigin:
+        """Returns the cotangent of `call`, because the calls after `call` are freed."""
+        gs = map(to_numpy, self._last.nonfinite.g)
+        step = Step(UNKNOWN, next(g for g in gs if not is_finite(g)), call)
+        return NonfiniteOrigin(step, path=path[::-1])
 
 
-def _way_forwards(
+def _search_forward(
     values: Values, key: int, after: list[Step], reader: RecordedCall | None = None
-) -> Birth:
-    """The call that made the value of `key`, which is not finite, or what led to it."""
-    way = []
+) -> NonfiniteOrigin:
+    """Returns the origin of the non-finite value with id `key`; `after` ends its path."""
+    path = []
     while True:
         call = values.producer.get(key)
         if call is None:
-            step = Step(GIVEN, values.of(key, reader), key=key)
-            return Birth(step, way=way[::-1] + after)
+            step = Step(INPUT, values.of(key, reader), key=key)
+            return NonfiniteOrigin(step, path=path[::-1] + after)
         array = values.of(key)
         inputs = values.inputs(call)
-        way.append(Step(FORWARDS, array, call, key=key))
+        path.append(Step(FORWARD, array, call, key=key))
         bad = [i for i, x in zip(call.inputs, inputs, strict=True) if not is_finite(x)]
-        bad = bad or _bad_further_back(values, call)
+        bad = bad or _nonfinite_ancestors(values, call)
         if not bad:
-            *rest, step = way
-            return Birth(step, inputs, array, None, rest[::-1] + after)
-        key, reader = min(bad, key=lambda i: _age(values, i)), call
+            *rest, step = path
+            return NonfiniteOrigin(step, inputs, array, None, rest[::-1] + after)
+        key, reader = min(bad, key=lambda i: _call_number(values, i)), call
 
 
-def _bad_further_back(values: Values, call: RecordedCall) -> list[int]:
-    """Values that are not finite, behind inputs of `call` that are not known any more."""
+def _nonfinite_ancestors(values: Values, call: RecordedCall) -> list[int]:
+    """Returns non-finite values from which freed inputs of `call` were computed."""
     bad: list[int] = []
     pending, seen = list(call.inputs), set()
     while pending:
@@ -202,13 +206,13 @@ def _bad_further_back(values: Values, call: RecordedCall) -> list[int]:
     return bad
 
 
-def _age(values: Values, key: int) -> int:
+def _call_number(values: Values, key: int) -> int:
     call = values.producer.get(key)
     return -1 if call is None else call.number
 
 
 def _summed_in(values: Values, call: RecordedCall) -> str | None:
-    """What the input of `call` is a sum or mean of."""
+    """Returns what the input of `call` is a sum or mean of, if known."""
     total = values.producer.get(call.inputs[0])
     if total is None or total.name not in ("sum", "mean"):
         return None
@@ -220,39 +224,39 @@ def _summed_in(values: Values, call: RecordedCall) -> str | None:
     return "deviations" if deviates else "squares"
 
 
-def _look_inside(birth: Birth, gs: tuple) -> Birth:
-    """If a function made it, which of the calls in there did."""
-    step, outer = birth.step, birth.step.call
-    if step.direction not in (FORWARDS, BACKWARDS):
-        return birth
-    inside = inside_of(outer, gs)
+def _search_inside(origin: NonfiniteOrigin, gs: tuple) -> NonfiniteOrigin:
+    """Returns the origin inside a function, if the call of `origin` is one of a function."""
+    step, outer = origin.step, origin.step.call
+    if step.direction not in (FORWARD, BACKWARD):
+        return origin
+    inside = details_of(outer, gs)
     if inside is None:
-        return birth
+        return origin
     values = values_inside(inside)
-    if step.direction == BACKWARDS:
+    if step.direction == BACKWARD:
         key = inside.gradients[step.position]
     else:
         key = inside.program.results[outer.outputs.index(step.key)]
     if is_finite(values.of(key)):
-        return birth  # as it may be if XLA computed it otherwise
-    found = _way_forwards(values, key, [step, *birth.way])
+        return origin  # XLA may have computed it differently
+    found = _search_forward(values, key, [step, *origin.path])
     if found.step.call is None:
-        named = dict(zip(inside.program.arguments, outer.inputs, strict=True))
-        found.step.key = named.get(found.step.key, -1)
+        outer_ids = dict(zip(inside.program.arguments, outer.inputs, strict=True))
+        found.step.key = outer_ids.get(found.step.key, -1)
         return found
-    origin = inside.origins.get(found.step.call.outputs[0])
-    of = origin and origin.of
+    place = inside.origins.get(found.step.call.outputs[0])
+    of = place and place.of
     if of in values.producer:
         derived = values.producer[of]
-        found.step = Step(BACKWARDS, found.step.array, derived)
+        found.step = Step(BACKWARD, found.step.array, derived)
         found.inputs, found.y = values.inputs(derived), values.of(of)
         found.sums = _summed_in(values, derived)
     found.function = outer
     return found
 
 
-def first_nan(birth: Birth) -> Step | None:
-    """The first step on the way with NaN in it, if what was born is an infinity."""
-    if np.isnan(birth.step.array).any():
+def first_nan(origin: NonfiniteOrigin) -> Step | None:
+    """Returns the first step of the path that contains NaN, if the origin is an Inf."""
+    if np.isnan(origin.step.array).any():
         return None
-    return next((step for step in birth.way if np.isnan(step.array).any()), None)
+    return next((step for step in origin.path if np.isnan(step.array).any()), None)

@@ -1,17 +1,17 @@
-"""What tapes and `nonfinite` tell of what happens inside of functions: the lines in there."""
+"""Tests autopsies and `nonfinite` for operations inside a `tf.function`."""
 
 import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.diagnose.nonfinite import fixes
+from retrograde.diagnose.nonfinite import causes
 
 Invalid = tf.errors.InvalidArgumentError
 JITS = pytest.mark.parametrize("jit", [False, True], ids=["numpy", "xla"])
 
 
-def spent(f, x, calls=2, **options):
-    """A tape that gave the gradient of `f(x)`, the last of several calls, and the gradient."""
+def used_tape(f, x, calls=2, **options):
+    """Returns the tape of the last of several calls of `f`, and its gradient."""
     x = tf.Variable(x, name="x")
     for _ in range(calls):
         with tf.GradientTape(**options) as tape:
@@ -34,46 +34,46 @@ def logs(x):
 @JITS
 @pytest.mark.parametrize("calls", [1, 3])
 @pytest.mark.parametrize("lines", [None, True])
-def test_a_birth_on_the_way_back_inside_of_a_function(jit, calls, lines):
-    tape, gradient = spent(tf.function(roots, jit_compile=jit), [4.0, 0.0], calls, lines=lines)
+def test_origin_in_the_backward_pass_of_a_function(jit, calls, lines):
+    tape, gradient = used_tape(tf.function(roots, jit_compile=jit), [4.0, 0.0], calls, lines=lines)
     found = tape.autopsy()
 
     assert np.isinf(gradient.numpy()[1])
-    assert (found.direction, found.primitive) == ("backwards", "sqrt")
-    assert found.kind == fixes.ROOT_AT_ZERO.name
+    assert (found.direction, found.primitive) == ("backward", "sqrt")
+    assert found.cause == causes.ROOT_AT_ZERO.name
     assert found.place.text == "root = tf.sqrt(doubled)"
     assert found.elements[0].index == (1,)
     assert (found.elements[0].y, found.elements[0].inputs) == (0.0, (0.0,))
-    assert [step.split("  ")[0] for step in found.way] == [
-        "rule of multiply",
-        "rule of function",
-        "the gradient of 'x:0'",
+    assert [step.split("  ")[0] for step in found.path] == [
+        "gradient of multiply",
+        "gradient of function",
+        "the gradient with respect to 'x:0'",
     ]
-    assert found.way[0].endswith(": x * 2.0")
-    where = ", called at " if lines else "."
-    assert found.note.startswith(f"It is inside of a tf.function{where}")
+    assert found.path[0].endswith(": x * 2.0")
+    where = " called at " if lines else "."
+    assert found.note.startswith(f"This is inside a tf.function{where}")
 
 
 @JITS
-def test_a_birth_on_the_way_forwards_inside_of_a_function(jit):
-    tape, _ = spent(tf.function(logs, jit_compile=jit), [4.0, 0.0], lines=True)
+def test_origin_in_the_forward_pass_of_a_function(jit):
+    tape, _ = used_tape(tf.function(logs, jit_compile=jit), [4.0, 0.0], lines=True)
     found = tape.autopsy()
 
-    assert (found.direction, found.primitive) == ("forwards", "log")
-    assert found.kind == fixes.LOG_OF_ZERO.name
+    assert (found.direction, found.primitive) == ("forward", "log")
+    assert found.cause == causes.LOG_OF_ZERO.name
     assert found.place.text == "log = tf.math.log(x * 2.0)"
     assert found.elements[0].inputs == (0.0,)
-    assert [step.split("  ")[0] for step in found.way] == ["sum", "function", "the target"]
+    assert [step.split("  ")[0] for step in found.path] == ["sum", "function", "the target"]
     assert found.note.endswith(": y = f(x).")
 
 
-def test_norms_are_known_inside_of_functions_too():
-    tape, _ = spent(tf.function(lambda x: tf.norm(x) * 2.0), [0.0, 0.0])
+def test_norm_inside_a_function_is_recognized():
+    tape, _ = used_tape(tf.function(lambda x: tf.norm(x) * 2.0), [0.0, 0.0])
 
-    assert tape.autopsy().kind == fixes.NORM_AT_ZERO.name
+    assert tape.autopsy().cause == causes.NORM_AT_ZERO.name
 
 
-def test_one_of_several_results_of_a_function_is_followed():
+def test_one_of_several_outputs_of_a_function_is_traced():
     @tf.function
     def f(x):
         first = tf.math.exp(x)
@@ -90,7 +90,7 @@ def test_one_of_several_results_of_a_function_is_followed():
     assert tape.autopsy().place.text == "second = tf.math.log(x)"
 
 
-def test_a_custom_gradient_inside_of_a_function_shows_its_own_line():
+def test_custom_gradient_inside_a_function_has_its_own_line():
     @tf.custom_gradient
     def third(x):
         def rule(g):
@@ -99,31 +99,31 @@ def test_a_custom_gradient_inside_of_a_function_shows_its_own_line():
         return x / 3.0, rule
 
     f = tf.function(lambda x: tf.reduce_sum(third(x)))
-    tape, _ = spent(f, [1.0, 2.0])
+    tape, _ = used_tape(f, [1.0, 2.0])
     found = tape.autopsy()
 
     assert found.place.text == "return g / (x - x)"
     assert found.primitive == "divide"
 
 
-def test_gradients_of_gathered_rows_inside_of_a_function():
+def test_sparse_gradients_inside_a_function():
     f = tf.function(lambda x: tf.reduce_sum(tf.sqrt(tf.gather(x, [1, 1]))))
-    tape, gradient = spent(f, [4.0, 0.0])
+    tape, gradient = used_tape(f, [4.0, 0.0])
     found = tape.autopsy()
 
     assert np.isinf(tf.convert_to_tensor(gradient).numpy()[1])
-    assert (found.primitive, found.kind) == ("sqrt", fixes.ROOT_AT_ZERO.name)
+    assert (found.primitive, found.cause) == ("sqrt", causes.ROOT_AT_ZERO.name)
 
 
-def test_what_came_in_from_outside_is_not_laid_to_the_function():
+def test_nonfinite_argument_of_a_function_is_an_input():
     data = tf.constant([1.0, np.nan])
     f = tf.function(lambda x, data: tf.reduce_sum(x * data))
-    tape, _ = spent(lambda x: f(x, data), [1.0, 2.0], lines=True)
+    tape, _ = used_tape(lambda x: f(x, data), [1.0, 2.0], lines=True)
 
     found = tape.autopsy()
 
-    assert (found.direction, found.kind) == ("given", fixes.INPUT.name)
-    assert [step.split("  ")[0] for step in found.way] == [
+    assert (found.direction, found.cause) == ("input", causes.INPUT.name)
+    assert [step.split("  ")[0] for step in found.path] == [
         "multiply",
         "sum",
         "function",
@@ -132,7 +132,7 @@ def test_what_came_in_from_outside_is_not_laid_to_the_function():
 
 
 @JITS
-def test_nonfinite_names_the_line_inside_of_a_replayed_function(jit):
+def test_nonfinite_names_the_line_inside_a_replayed_function(jit):
     f = tf.function(logs, jit_compile=jit)
     x = tf.constant([1.0, 0.0])
     f(x)
@@ -140,13 +140,13 @@ def test_nonfinite_names_the_line_inside_of_a_replayed_function(jit):
         f(x)
     lines = str(caught.value).splitlines()
 
-    assert lines[1] == "On the way forwards, log made an infinity out of finite values."
+    assert lines[1] == "In the forward pass, log produced Inf from finite inputs."
     assert lines[2].endswith(": log = tf.math.log(x * 2.0)")
-    note = "\n".join(lines[3:]).split("\n  1 of 2 elements are not finite:")[0]
+    note = "\n".join(lines[3:]).split("\n  1 of 2 elements are non-finite:")[0]
     assert note.split("called at")[1].endswith(": f(x).")
 
 
-def test_nonfinite_names_the_line_of_a_function_in_the_walk_back_outside_of_it():
+def test_nonfinite_names_the_line_inside_a_function_in_the_backward_pass():
     f = tf.function(roots)
     x = tf.Variable([1.0, 0.0])
     f(x)
@@ -159,7 +159,7 @@ def test_nonfinite_names_the_line_of_a_function_in_the_walk_back_outside_of_it()
     assert str(caught.value).splitlines()[2].endswith(": root = tf.sqrt(doubled)")
 
 
-def test_tapes_with_lines_know_the_lines_of_functions_that_are_played():
+def test_tapes_with_lines_store_the_lines_of_replayed_functions():
     f = tf.function(roots)
     x = tf.Variable([1.0, 4.0])
     f(x)
@@ -174,7 +174,7 @@ def test_tapes_with_lines_know_the_lines_of_functions_that_are_played():
 
 
 @pytest.mark.parametrize("decorate", [lambda f: f, tf.function], ids=["eager", "function"])
-def test_what_a_function_was_given_is_followed_to_the_call_that_made_it(decorate):
+def test_nonfinite_argument_is_traced_to_the_call_that_produced_it(decorate):
     w, noise = tf.Variable([1.0, 20.0]), tf.constant([0.1, 0.2])
 
     @decorate
@@ -184,11 +184,11 @@ def test_what_a_function_was_given_is_followed_to_the_call_that_made_it(decorate
     for _ in range(3):
         with tf.GradientTape() as tape:
             action = tf.tanh(w)
-            # The tape keeps neither what is subtracted from, nor what is summed.
+            # The tape saves neither the minuend nor the summands.
             log_probability = -0.5 * tf.square(noise) - tf.math.log(1.0 - tf.square(action))
             loss = loss_of(action, tf.reduce_sum(log_probability[None], axis=-1))
         tape.gradient(loss, w)
 
         report = tape.autopsy()
-        assert (report.direction, report.primitive) == ("forwards", "log")
+        assert (report.direction, report.primitive) == ("forward", "log")
         assert [element.index for element in report.elements] == [(1,)]

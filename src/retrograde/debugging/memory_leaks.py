@@ -1,4 +1,4 @@
-"""Tensors that pile up from step to step, noticed."""
+"""Detects memory leaks: numbers of live tensors that grow from step to step."""
 
 from __future__ import annotations
 
@@ -13,55 +13,57 @@ from typing import Any
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.plans import Plan
 from retrograde.core.tensor import Tensor
-from retrograde.diagnose.rendering import bytes_in_words, described
+from retrograde.diagnose.rendering import format_bytes, format_spec
 from retrograde.fusion.deferred_calls import Deferred
 from retrograde.values.arguments import shown
 from retrograde.values.errors import ResourceExhaustedError
 
-_WARMING_UP = 3  # steps in which optimizers and the like make what they keep
+_WARM_UP_STEPS = 3  # in which, for example, optimizers create their variables
 _SHOWN = 5
 
 
-class no_growth:
-    """Raises if there are more and more live tensors from step to step.
+class assert_no_memory_leak:
+    """Raises `ResourceExhaustedError` if the number of live tensors grows from step to step.
 
-    Around a loop, call `step()` of what the `with` statement gives at the end of each step; or put
-    it as a decorator on the function that does a step. After a few steps to warm up, tensors are
-    counted, and again after half of `steps` and after all of them. If there are more each time, a
-    `ResourceExhaustedError` says of which shapes, how many bytes, and who holds one of them. Then
-    counting begins anew.
+    Use it as a decorator of the function that runs a step. Or use it in a `with` statement around
+    the training loop, and call the method `step()` of the object at the end of each step. Live
+    tensors are counted after a few warm-up steps, then after half of `steps` and after `steps`. If
+    the number grows both times, the error names the shapes, the bytes and a container that holds
+    one of the tensors. Then counting starts again.
 
     >>> losses = []
-    >>> @tf.debugging.no_growth(steps=10)
+    >>> @tf.debugging.assert_no_memory_leak(steps=10)
     ... def step():
     ...     losses.append(tf.ones([1000]) * 2.0)
     >>> for _ in range(20):
     ...     step()
     Traceback (most recent call last):
         ...
-    retrograde.values.errors.ResourceExhaustedError: Live tensors grew by 10 in 10 steps...:
+    retrograde.values.errors.ResourceExhaustedError: Memory leak: 10 more live tensors...
     ...
     """
 
     def __init__(self, steps: int = 50) -> None:
         if not isinstance(steps, int) or steps < 2:
-            raise ValueError(f"no_growth: expected 2 steps or more. Received: {shown(steps)}.")
+            raise ValueError(
+                f"assert_no_memory_leak: expected `steps` >= 2. Received: {shown(steps)}."
+            )
         self._steps = steps
-        self._left = _WARMING_UP
+        self._left = _WARM_UP_STEPS
         self._counts: list[Counter] = []
 
     def __call__(self, function: Callable) -> Callable:
-        """`function`, each call of which is a step."""
+        """Returns `function` with a call of `step()` after each call."""
 
         @functools.wraps(function)
-        def counted(*args: Any, **kwargs: Any) -> Any:
+        def with_step(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             self.step()
             return result
 
-        return counted
+        return with_step
 
-    def __enter__(self) -> no_growth:
+    def __enter__(self) -> assert_no_memory_leak:
         return self
 
     def __exit__(
@@ -73,11 +75,11 @@ class no_growth:
         self._counts = []
 
     def step(self) -> None:
-        """Says that a step is over."""
+        """Marks the end of a step."""
         self._left -= 1
         if self._left:
             return
-        self._counts.append(_census())
+        self._counts.append(_count_tensors())
         self._left = self._steps // 2 if len(self._counts) == 1 else self._steps - self._steps // 2
         if len(self._counts) == 3:
             first, middle, last = (sum(counts.values()) for counts in self._counts)
@@ -89,7 +91,7 @@ class no_growth:
 
 
 def _live_tensors() -> list[Tensor]:
-    """The tensors that hold an array on the host, or will when they are computed."""
+    """Returns the tensors that hold an array on the host, or will when they are computed."""
     return [x for x in gc.get_objects() if type(x) is Tensor or _is_deferred(x)]
 
 
@@ -97,10 +99,10 @@ def _is_deferred(x: Any) -> bool:
     return type(x) is LazyTensor and type(x._spec) is Deferred
 
 
-def _census() -> Counter:
-    """How many live tensors there are, by dtype, shape and bytes."""
+def _count_tensors() -> Counter:
+    """Returns the number of live tensors by dtype and shape, and bytes."""
     gc.collect()
-    return Counter((described(x._spec), _nbytes(x._spec)) for x in _live_tensors())
+    return Counter((format_spec(x._spec), _nbytes(x._spec)) for x in _live_tensors())
 
 
 def _nbytes(spec: Any) -> int:
@@ -110,27 +112,30 @@ def _nbytes(spec: Any) -> int:
 def _report(grown: Counter, steps: int) -> str:
     total = sum(grown.values())
     nbytes = sum(size * count for (_, size), count in grown.items())
-    lines = [f"Live tensors grew by {total} in {steps} steps, by {bytes_in_words(nbytes)}:"]
+    lines = [
+        f"Memory leak: {total} more live tensors ({format_bytes(nbytes)}) after {steps} steps:"
+    ]
     order = sorted(grown.items(), key=lambda item: -item[0][1] * item[1])
-    for (kind, size), count in order[:_SHOWN]:
-        lines.append(f"  {count} more of {kind}, {bytes_in_words(size * count)}")
-        holder = _holder(kind)
+    for (spec, size), count in order[:_SHOWN]:
+        lines.append(f"  {count} x {spec}, {format_bytes(size * count)}")
+        holder = _holder(spec)
         lines += [f"    one of them is in {holder}"] if holder else []
     lines.append(
-        "Keep numbers instead of tensors (float(loss), x.numpy()), and no tapes beyond their step."
+        "Store numbers instead of tensors (float(loss), x.numpy()), and do not keep tapes after "
+        "their step."
     )
     return "\n".join(lines)
 
 
-def _holder(kind: str) -> str | None:
-    """Who holds the newest tensor of a kind: a container, by its name if it has one."""
-    alike = [x for x in _live_tensors() if described(x._spec) == kind]
-    newest = [max(alike, key=lambda x: x._id)]
+def _holder(spec: str) -> str | None:
+    """Returns the container of the newest tensor of a spec, with its name if it has one."""
+    tensors = [x for x in _live_tensors() if format_spec(x._spec) == spec]
+    newest = [max(tensors, key=lambda x: x._id)]
     for referrer in gc.get_referrers(newest[0]):
-        if referrer is newest or referrer is alike:
+        if referrer is newest or referrer is tensors:
             continue
-        if isinstance(referrer, tuple) and (kept := _kept_by_tape(referrer)):
-            return kept
+        if isinstance(referrer, tuple) and (saved := _saved_by_tape(referrer)):
+            return saved
         if isinstance(referrer, (list, set, deque, dict, tuple)):
             kind = type(referrer).__name__
             name = _name(referrer)
@@ -138,28 +143,28 @@ def _holder(kind: str) -> str | None:
     return None
 
 
-def _kept_by_tape(saved: tuple) -> str | None:
-    """What to say of values that a tape keeps of one of its calls."""
+def _saved_by_tape(saved: tuple) -> str | None:
+    """Returns a description of values that a tape saved for a call; `None` for other tuples."""
     for entry in gc.get_referrers(saved):
         if type(entry) is tuple and entry and type(entry[0]) is Plan:
-            return f"what a GradientTape keeps of {entry[0].name}"
+            return f"the values that a GradientTape saved for {entry[0].name}"
     return None
 
 
 def _name(container: Any) -> str | None:
-    """The name of a container in a module, or the attribute of an object that it is."""
+    """Returns the name of a container that is a global or an attribute."""
     for module in list(sys.modules.values()):
         names = vars(module) if isinstance(module, ModuleType) else {}
         if names is container:
-            return f"the names of the module {module.__name__}"
+            return f"the globals of module {module.__name__}"
         for name, value in list(names.items()):
             if value is container:
-                return f"{name} of the module {module.__name__}"
+                return f"{module.__name__}.{name}"
     for referrer in gc.get_referrers(container):
-        # An object refers to what its attributes hold; or its dictionary does, if it has one.
+        # Either the object refers to the values of its attributes, or its `__dict__` does.
         owners = gc.get_referrers(referrer) if isinstance(referrer, dict) else [referrer]
         for owner in owners:
             for name, value in getattr(owner, "__dict__", {}).items():
                 if value is container:
-                    return f"{name} of a {type(owner).__name__}"
+                    return f"attribute {name} of a {type(owner).__name__}"
     return None

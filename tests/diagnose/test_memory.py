@@ -1,4 +1,4 @@
-"""tape.memory(): what is held, by whom it was made, what goes with the walk back."""
+"""Tests `tape.memory()` and `print(tape)`."""
 
 import gc
 import tracemalloc
@@ -8,32 +8,32 @@ import pytest
 
 import retrograde as tf
 
-KB = 4000  # bytes of each array here
+SIZE = 4000  # bytes of each array
 
 
 def array():
     return tf.Variable(np.linspace(0.1, 1.0, 1000, dtype=np.float32))
 
 
-def test_arrays_count_once_and_by_who_made_them():
-    x, given = array(), tf.constant(np.ones(1000, np.float32))
+def test_arrays_count_once_and_by_origin():
+    x, constant = array(), tf.constant(np.ones(1000, np.float32))
     with tf.GradientTape() as tape:
-        y = tf.sin(x) * tf.exp(x)  # keeps x, and what sin and exp made
-        z = tf.reduce_sum(y * given)
+        y = tf.sin(x) * tf.exp(x)  # saves x and the outputs of sin and exp
+        z = tf.reduce_sum(y * constant)
     report = tape.memory(z)
 
     assert report.calls == 5
-    assert (report.held, report.made, report.variables, report.given) == (
-        4 * KB,
-        2 * KB,
-        KB,
-        KB,
+    assert (report.held, report.outputs, report.variables, report.inputs) == (
+        4 * SIZE,
+        2 * SIZE,
+        SIZE,
+        SIZE,
     )
-    assert report.by_primitive == {"sin": KB, "exp": KB}
+    assert report.by_primitive == {"sin": SIZE, "exp": SIZE}
     assert report.by_line == {}
 
 
-def test_freed_is_what_nobody_else_holds():
+def test_freed_excludes_arrays_with_other_references():
     x = array()
     with tf.GradientTape() as tape:
         h = tf.exp(x)
@@ -48,26 +48,26 @@ def test_freed_is_what_nobody_else_holds():
 
     assert before.freed == 0
     assert with_view.freed == 0
-    assert without.freed == 2 * KB
+    assert without.freed == 2 * SIZE
     assert tape.gradient(z, x) is not None
 
 
-def test_views_count_as_the_array_that_they_are_a_part_of():
+def test_views_count_as_their_base_array():
     x = array()
     with tf.GradientTape() as tape:
         h = tf.reshape(tf.exp(x), [10, 100])
         y = tf.sin(h[2:4])
     report = tape.memory()
 
-    assert report.made == KB
+    assert report.outputs == SIZE
     assert report.freed == 0
     del h
-    assert tape.memory().freed == KB
+    assert tape.memory().freed == SIZE
     del y
 
 
 @pytest.mark.parametrize("options", [{"persistent": True}, {"lines": True}])
-def test_tapes_that_keep_free_nothing(options):
+def test_tapes_that_keep_their_entries_free_nothing(options):
     x = array()
     with tf.GradientTape(**options) as tape:
         y = tf.reduce_sum(tf.exp(tf.exp(x)))
@@ -75,15 +75,15 @@ def test_tapes_that_keep_free_nothing(options):
     for _ in range(2):
         report = tape.memory(y)
         assert report.freed == 0
-        assert report.alone >= 2 * KB
-        assert report.peak >= report.alone + 2 * KB
+        assert report.exclusive >= 2 * SIZE
+        assert report.peak >= report.exclusive + 2 * SIZE
         held = report.held
         if tape._entries is not None:
             tape.gradient(y, x)
     assert tape.memory().held == held
 
 
-def test_a_spent_tape_holds_nothing():
+def test_a_used_tape_holds_nothing():
     x = array()
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.exp(x))
@@ -93,7 +93,7 @@ def test_a_spent_tape_holds_nothing():
     assert (report.calls, report.held, report.freed) == (0, 0, 0)
 
 
-def test_the_claims_are_those_of_the_allocator():
+def test_report_agrees_with_tracemalloc():
     x = tf.constant(np.random.default_rng(0).standard_normal((256, 200)))
     weights = [tf.Variable(np.eye(200) * 0.5) for _ in range(4)]
     h = x
@@ -116,11 +116,11 @@ def test_the_claims_are_those_of_the_allocator():
 
     assert report.freed == 4 * x._array.nbytes
     assert before - (after - added) == pytest.approx(report.freed, rel=0.01)
-    # The rule of tanh has a temporary array of its own.
+    # The gradient of tanh has a temporary array.
     assert peak - before == pytest.approx(report.peak - report.freed, abs=1.1 * x._array.nbytes)
 
 
-def test_lines_say_who_holds_most():
+def test_lines_are_sorted_by_size():
     x = array()
     with tf.GradientTape(lines=True) as tape:
         a = tf.exp(x)
@@ -129,29 +129,29 @@ def test_lines_say_who_holds_most():
 
     first, second = report.by_line.items()
     assert first[0].endswith(": b = tf.exp(tf.exp(a))")
-    assert first[1] == 2 * KB
+    assert first[1] == 2 * SIZE
     assert second[0].endswith(": a = tf.exp(x)")
     del b
 
 
-def test_what_is_told():
+def test_text_and_html():
     x = array()
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.exp(tf.sin(x)))
 
     assert str(tape.memory(y)) == (
-        "3 calls, which hold 8.0 kB.\n"
-        "  made by the calls    4.0 kB\n"
-        "  values of variables  4.0 kB\n"
-        "  given otherwise      0 B\n"
-        "  held by it alone     4.0 kB\n"
-        "  freed by gradient()  4.0 kB\n"
-        "  peak of the walk     12.0 kB\n"
+        "3 calls hold 8.0 kB.\n"
+        "  outputs of calls       4.0 kB\n"
+        "  values of variables    4.0 kB\n"
+        "  other inputs           0 B\n"
+        "  held only by the tape  4.0 kB\n"
+        "  freed by gradient()    4.0 kB\n"
+        "  backward pass peak     12.0 kB\n"
         "  By primitive:\n"
         "    4.0 kB  exp"
     )
     page = tape.memory()._repr_html_()
-    assert "freed by gradient()  " in page  # columns that blanks keep in line
+    assert "freed by gradient()  " in page  # spaces align the columns
     assert page.count("white-space:pre-wrap") >= 6
 
 
@@ -166,7 +166,7 @@ def test_a_tape_prints_its_calls_in_order():
 
     assert str(tape) == (
         "<GradientTape, 1 watched, 3 calls recorded>\n"
-        "     call      from                      to             keeps  line\n"
+        "     call      inputs                    outputs        saves  line\n"
         "  0  exp       weights:0                 float32[2, 3]  24 B\n"
         "  1  multiply  float32[2, 3], float32[]  float32[2, 3]  4 B\n"
         "  2  sum       float32[2, 3]             ?"
@@ -180,7 +180,7 @@ def test_lines_are_printed_with_the_calls():
         assert str(tape).startswith("<persistent GradientTape, 1 watched, 1 calls recording>")
     row = str(tape).splitlines()[-1]
 
-    assert row.startswith("  0  sin   x:0   float32[2]  16 B ")
+    assert row.startswith("  0  sin   x:0     float32[2]  16 B ")
     assert row.endswith(": tf.sin(x)")
 
 
@@ -196,19 +196,19 @@ def test_a_long_tape_is_shortened():
     assert lines[-1].startswith("   99  multiply")
 
 
-def test_a_spent_tape_says_where():
+def test_a_used_tape_names_the_line():
     x = tf.Variable(1.0)
     with tf.GradientTape() as tape:
         y = x * x
     tape.gradient(y, x)
 
     assert str(tape) == (
-        f"<GradientTape, 1 watched, which gave its gradients at {__file__}:{tape._used_at[1]}>"
+        f"<GradientTape, 1 watched, used by gradient() at {__file__}:{tape._used_at[1]}>"
     )
-    assert "which gave its gradients" in tape._repr_html_()
+    assert "used by gradient()" in tape._repr_html_()
 
 
-def test_notebooks_show_a_table():
+def test_html_is_a_table():
     x = tf.Variable(1.0, name="a<b")
     with tf.GradientTape() as tape:
         x * x
