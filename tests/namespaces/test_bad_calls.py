@@ -419,7 +419,7 @@ def test_the_na_value_of_decode_csv_is_a_string():
 @pytest.mark.parametrize("split", ["vsplit", "hsplit", "dsplit"])
 @pytest.mark.parametrize("sections", [0, -1])
 def test_no_array_has_so_few_equal_parts(split, sections):
-    message = f"{split}: cannot cut 2 places into {sections} equal parts."
+    message = f"{split}: cannot split 2 elements into {sections} equal parts."
     with pytest.raises(ValueError, match=re.escape(message)):
         getattr(tf.experimental.numpy, split)(np.zeros([2, 2, 2]), sections)
 

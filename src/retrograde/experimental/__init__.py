@@ -1,4 +1,4 @@
-"""tf.experimental: NumPy's functions on tensors, and shared memory."""
+"""tf.experimental: NumPy functions on tensors, and DLPack."""
 
 from retrograde._api.lazy import from_stub
 

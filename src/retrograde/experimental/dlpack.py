@@ -1,4 +1,4 @@
-"""tf.experimental.dlpack: memory that is shared with other libraries."""
+"""tf.experimental.dlpack: zero-copy exchange of memory with other libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CPU = (1, 0)
 
 
 def to_dlpack(tf_tensor: Any) -> Any:
-    """A capsule with the elements of a tensor, which another library can take."""
+    """Returns a DLPack capsule with the elements of a tensor."""
     x = as_tensor(tf_tensor)
     try:
         return x.__dlpack__()
@@ -28,7 +28,7 @@ def to_dlpack(tf_tensor: Any) -> Any:
 
 
 def from_dlpack(dlcapsule: Any) -> Tensor:
-    """A tensor with the memory in a capsule of another library, of the CPU.
+    """Creates a tensor from a CPU capsule of another library, without copying.
 
     >>> capsule = tf.experimental.dlpack.to_dlpack(tf.constant([1.0, 2.0]))
     >>> tf.experimental.dlpack.from_dlpack(capsule).numpy()
@@ -38,7 +38,7 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
 
 
 class _Capsule:
-    """What NumPy asks for a capsule."""
+    """Adapts a capsule to the interface that NumPy expects."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule

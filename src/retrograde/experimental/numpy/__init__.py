@@ -1,9 +1,9 @@
 """tf.experimental.numpy: NumPy's functions on tensors, with NumPy's rules for mixing dtypes.
 
-The functions are made of those of the other namespaces, and so tapes follow them. Whatever can
-become a tensor may be an argument; results are tensors. Python's integers count as int64 and its
-floats as float64, but give way to the dtype of a tensor beside them. The operators of tensors stay
-strict, unless `experimental_enable_numpy_behavior` is called.
+The functions are composed of functions of the other namespaces, so tapes record them. Arguments can
+be anything that converts to a tensor; results are tensors. Python integers count as int64, floats
+as float64, but take the dtype of a tensor in the same call. The operators of tensors stay strict,
+unless `experimental_enable_numpy_behavior` is called.
 
 >>> tnp = tf.experimental.numpy
 >>> x = tf.Variable([0.5, 1.5])

@@ -1,4 +1,4 @@
-"""Conversion of arguments: to tensors, of the dtype to which NumPy promotes them."""
+"""Conversion of arguments to tensors of the dtype to which NumPy promotes them."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ FLOAT = np.dtype(np.float64)
 
 
 def tensor_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
-    """`value` as a tensor to compute with, cast to `dtype` if that is given.
+    """Converts `value` to a tensor to compute with, cast to `dtype` if given.
 
-    Numbers of Python become int64, float64 and complex128. A Variable gives the tensor it holds,
-    which goes by the variable's own name on tapes: never hand that out.
+    Python numbers become int64, float64 and complex128. A Variable gives the tensor that it holds,
+    which tapes identify with the variable: never return that tensor to the user.
     """
     if tensor_or_variable(value) is not None:
         tensor = as_tensor(value)
     elif isinstance(value, (list, tuple)) and holds_tensor(value):
-        own = common_dtype(value) if dtype is None else dtype
-        tensor = stack(*(tensor_of(element, own) for element in value), axis=0)
+        common = common_dtype(value) if dtype is None else dtype
+        tensor = stack(*(tensor_of(element, common) for element in value), axis=0)
     else:
         tensor = _constant(value)
     if dtype is None:
         return tensor
     if (tensor._spec.dtype.kind == "O") != (dtype.kind == "O"):
         raise TypeError(
-            f"Strings and numbers cannot meet: a value of dtype {tensor.dtype.name} was to become "
-            f"{dtypes.of(dtype).name}. Use tf.strings.to_number or tf.strings.as_string."
+            f"Cannot convert dtype {tensor.dtype.name} to {dtypes.of(dtype).name}. Use "
+            "tf.strings.to_number or tf.strings.as_string."
         )
     return to_dtype(tensor, dtype)
 
 
 def array_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
-    """`value` as a tensor that may be handed out."""
+    """Converts `value` to a tensor that can be returned to the user."""
     tensor = tensor_of(value, dtype)
     return (
         identity(tensor)
@@ -53,45 +53,45 @@ def array_of(value: Any, dtype: np.dtype | None = None) -> Tensor:
 def _constant(value: Any) -> Tensor:
     if _is_text(value):
         return as_tensor(value)
-    own = common_dtype(value)
-    if own.kind != "b" and isinstance(value, (list, tuple)):
-        value = _with_numbers(value)
-    return as_tensor(value, hint=own)
+    common = common_dtype(value)
+    if common.kind != "b" and isinstance(value, (list, tuple)):
+        value = _bools_to_ints(value)
+    return as_tensor(value, hint=common)
 
 
 def _is_text(value: Any) -> bool:
-    """Whether `value` is, or starts with, a string; NumPy would read the name of a dtype."""
+    """Returns whether `value` is, or starts with, a string, which NumPy would parse as a dtype."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return isinstance(value, (str, bytes)) or value is None
 
 
-def _with_numbers(value: Any) -> Any:
-    """Nested lists where booleans are numbers, so that they can stand beside numbers."""
+def _bools_to_ints(value: Any) -> Any:
+    """Converts booleans in nested lists to integers, so that they mix with numbers."""
     if isinstance(value, (list, tuple)):
-        return [_with_numbers(element) for element in value]
+        return [_bools_to_ints(element) for element in value]
     return int(value) if isinstance(value, bool) else value
 
 
-def promoted(*values: Any) -> list[Tensor]:
-    """Tensors of `values`, all of the dtype in which they meet."""
+def promote(*values: Any) -> list[Tensor]:
+    """Converts `values` to tensors of their common dtype."""
     if {*map(type, values)} == {Tensor} and len({x._spec.dtype for x in values}) == 1:
-        return [*values]  # as they nearly always are, without a question to NumPy
+        return [*values]  # the common case, without asking NumPy
     dtype = common_dtype(*values)
     return [tensor_of(value, dtype) for value in values]
 
 
 def inexact(value: Any) -> Tensor:
-    """`value` as a tensor of floats or complex numbers; integers and booleans as float64."""
+    """Converts `value` to a float or complex tensor; integers and booleans become float64."""
     x = tensor_of(value)
     return x if x._spec.dtype in dtypes.INEXACT else to_dtype(x, FLOAT)
 
 
-def promoted_inexact(*values: Any) -> list[Tensor]:
-    """Tensors of `values`, all of one dtype, which is one of floats or complex numbers."""
-    return [inexact(x) for x in promoted(*values)]
+def promote_inexact(*values: Any) -> list[Tensor]:
+    """Converts `values` to tensors of their common float or complex dtype."""
+    return [inexact(x) for x in promote(*values)]
 
 
-def refuse(argument: str, op_name: str) -> ValueError:
-    """The error for an argument that is in the signature only because it is in NumPy's."""
-    return ValueError(f"{op_name}: the argument `{argument}` is not supported. Leave it out.")
+def unsupported_argument(argument: str, op_name: str) -> ValueError:
+    """Returns the error for an argument of NumPy's signature that is not supported."""
+    return ValueError(f"{op_name}: the argument `{argument}` is not supported. Omit it.")

@@ -1,4 +1,4 @@
-"""Making all tensors behave as NumPy's arrays do."""
+"""NumPy behavior of all tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import retrograde as tf
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy import dtypes
-from retrograde.experimental.numpy._inputs import promoted
+from retrograde.experimental.numpy._inputs import promote
 from retrograde.experimental.numpy.elementwise import around, clip
 from retrograde.experimental.numpy.indexing import get_item
 from retrograde.experimental.numpy.products import matmul
@@ -20,13 +20,13 @@ from retrograde.values.arguments import shown
 def experimental_enable_numpy_behavior(
     prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
 ) -> None:
-    """Makes tensors behave as NumPy's arrays do, everywhere in the program and for good.
+    """Makes tensors behave like NumPy arrays, for the rest of the program.
 
-    Tensors get some of the methods of arrays: `T`, `size`, `data`, `reshape`, `ravel`, `flatten`,
-    `transpose`, `astype`, `clip`, `max`, `min`, `mean`, `tolist`, `+x` and `round`. Brackets take
-    arrays of indices. Operators accept different dtypes and meet in that of `result_type`, unless
+    Tensors get some methods of arrays: `T`, `size`, `data`, `reshape`, `ravel`, `flatten`,
+    `transpose`, `astype`, `clip`, `max`, `min`, `mean`, `tolist`, `+x` and `round`. Brackets accept
+    arrays of indices. Operators promote different dtypes to their `result_type`, unless
     `dtype_conversion_mode` is "off"; functions such as `tf.add` stay strict. With `prefer_float32`,
-    Python's floats count as float32. The modes "safe" and "all" of TensorFlow are not here.
+    Python floats count as float32. TensorFlow's modes "safe" and "all" are not supported.
     """
     if dtype_conversion_mode in ("safe", "all"):
         raise NotImplementedError(
@@ -38,7 +38,7 @@ def experimental_enable_numpy_behavior(
             "experimental_enable_numpy_behavior: `dtype_conversion_mode` must be 'legacy' or "
             f"'off'. Received: {shown(dtype_conversion_mode)}."
         )
-    promote_operands(promoted if dtype_conversion_mode == "legacy" else None, matmul)
+    promote_operands(promote if dtype_conversion_mode == "legacy" else None, matmul)
     dtypes.prefer_float32(prefer_float32)
     Tensor.__getitem__ = get_item
     for name, method in _METHODS.items():

@@ -1,4 +1,4 @@
-"""The dtypes, and the rules by which different ones meet: NumPy's own."""
+"""The dtypes, and NumPy's promotion rules."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _prefers_float32 = False
 
 
 def prefer_float32(prefer: bool) -> None:
-    """Whether a Python float counts as float32 rather than as float64."""
+    """Sets whether a Python float counts as float32 instead of float64."""
     global _prefers_float32
     _prefers_float32 = prefer
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype in which values of these dtypes meet.
+    """Returns the dtype to which values of these dtypes are promoted.
 
-    Python numbers give way to anything that has a dtype of its own, unless it is of a lesser kind.
+    Python numbers take the dtype of other values, unless that dtype is of a lower kind.
 
     >>> tnp = tf.experimental.numpy
     >>> tnp.result_type(1, 0.5), tnp.result_type(tf.int32, 0.5), tnp.result_type(tf.float16, 0.5)
@@ -43,25 +43,25 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def common_dtype(*values: Any) -> np.dtype:
-    """What `result_type` finds, as a dtype of NumPy's."""
+    """Returns the `result_type` as a NumPy dtype."""
     sources = _distinct(_sources(values)) or [np.float64]
     try:
-        found = np.result_type(*sources)
+        promoted = np.result_type(*sources)
     except TypeError:
         names = sorted({_name(source) for source in sources})
         raise TypeError(
-            f"There is no dtype in which {', '.join(names)} meet. Cast one of them first."
+            f"Cannot promote {', '.join(names)} to a common dtype. Cast one of them first."
         ) from None
-    return dtypes.as_dtype(found).numpy_dtype
+    return dtypes.as_dtype(promoted).numpy_dtype
 
 
-def wanted_dtype(dtype: Any) -> np.dtype | None:
-    """The dtype that an argument `dtype` names, as NumPy reads it: `float` is float64."""
+def parse_dtype(dtype: Any) -> np.dtype | None:
+    """Returns the NumPy dtype of an argument `dtype`, or `None`; `float` means float64."""
     return None if dtype is None else common_dtype(dtype)
 
 
 def _sources(values: Any, depth: int = 0) -> Iterator[Any]:
-    """What `numpy.result_type` is to look at: dtypes, and Python's numbers as they are."""
+    """Yields the arguments for `numpy.result_type`: dtypes, and Python numbers unchanged."""
     if depth > MAX_AXES:
         raise nesting_error()
     for value in values:
@@ -76,7 +76,7 @@ def _sources(values: Any, depth: int = 0) -> Iterator[Any]:
             yield dtypes.as_dtype(value.dtype).numpy_dtype
         elif isinstance(value, (np.ndarray, np.generic)):
             yield value.dtype
-        elif isinstance(value, range):  # which may be too long for an array
+        elif isinstance(value, range):  # may be too long for an array
             yield np.dtype(np.int64)
         elif isinstance(value, int | float | complex):
             yield value
@@ -87,10 +87,10 @@ def _sources(values: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _distinct(sources: Iterator[Any]) -> list:
-    """One of each kind is enough; of Python's integers the largest and the smallest.
+    """Keeps one source per dtype or type, and the smallest and largest Python integer.
 
-    Beside floats or complex numbers with a dtype, Python's integers and floats count for nothing:
-    NumPy would widen bfloat16 for their sake.
+    In the presence of a float or complex dtype, Python integers and floats are dropped, because
+    NumPy would widen bfloat16 for them.
     """
     kept, integers = {}, set()
     for source in sources:
@@ -106,7 +106,7 @@ def _distinct(sources: Iterator[Any]) -> list:
 
 
 def _preferred(source: Any) -> Any:
-    """A Python float or complex number, in single precision if that is preferred."""
+    """Converts a Python float or complex number to single precision if that is preferred."""
     if not _prefers_float32 or not isinstance(source, float | complex):
         return source
     return np.float32(0) if isinstance(source, float) else np.complex64(0)
@@ -119,7 +119,7 @@ def _name(source: Any) -> str:
 
 
 def promote_types(type1: Any, type2: Any) -> np.dtype:
-    """The smallest dtype to which both can be cast safely, as a dtype of NumPy's.
+    """Returns the smallest NumPy dtype to which both can be cast safely.
 
     >>> tf.experimental.numpy.promote_types(tf.int32, tf.float32)
     dtype('float64')
@@ -128,15 +128,15 @@ def promote_types(type1: Any, type2: Any) -> np.dtype:
 
 
 def finfo(dtype: Any) -> np.finfo:
-    """The limits of a float dtype."""
+    """Returns the limits of a float dtype."""
     return np.finfo(_numpy_type(dtype))
 
 
 def _numpy_type(dtype: Any) -> np.dtype:
     try:
         return np.dtype(dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype)
-    except (TypeError, ValueError, SyntaxError, RecursionError):  # for what names no dtype
+    except (TypeError, ValueError, SyntaxError, RecursionError):  # not a dtype
         raise TypeError(
-            f"Cannot convert {shown(dtype)} to a dtype. Expected a dtype of retrograde, one of "
-            "NumPy, a Python number type, or the name of one of them."
+            f"Cannot convert {shown(dtype)} to a dtype. Expected a retrograde or NumPy dtype, a "
+            "Python number type, or the name of one of these."
         ) from None

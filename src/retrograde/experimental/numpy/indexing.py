@@ -1,4 +1,4 @@
-"""Indexing with brackets as NumPy has it: arrays of indices among the integers and slices."""
+"""NumPy indexing with brackets: integers, slices and arrays of indices."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _INT64 = np.dtype(np.int64)
 
 
 def get_item(x: Tensor, key: Any) -> Tensor:
-    """`x[key]` with NumPy's keys.
+    """Returns `x[key]` with NumPy's keys.
 
-    Arrays of indices broadcast against each other. What they pick stays in their place if they are
-    neighbours, and comes first otherwise. Integers count among the slices, as in TensorFlow.
+    Arrays of indices broadcast against each other. Their axes stay in place if they are adjacent,
+    and come first otherwise. Integers count as slices, as in TensorFlow.
     """
     if _is_mask(key):
         return tf.boolean_mask(x, key)
-    elements = [_element(k) for k in (key if isinstance(key, tuple) else _in_a_list(key))]
+    elements = [_element(k) for k in (key if isinstance(key, tuple) else _as_tuple(key))]
     basic = tuple(slice(None) if isinstance(k, Tensor) else k for k in elements)
     y = slicing.get_item(x, basic)
     if not any(isinstance(k, Tensor) for k in elements):
         return y
-    return _picked(y, _places(elements, y.ndim))
+    return _take(y, _index_arrays(elements, y.ndim))
 
 
 def _is_mask(key: Any) -> bool:
@@ -41,8 +41,8 @@ def _is_mask(key: Any) -> bool:
     return isinstance(key, bool) or (array is not None and array.dtype == bool)
 
 
-def _in_a_list(key: Any) -> tuple:
-    """A list counts as a tuple if it holds more than integers, and else as an array of indices."""
+def _as_tuple(key: Any) -> tuple:
+    """Converts a key to a tuple; a list is an array of indices if it holds only integers."""
     if isinstance(key, list) and any(_is_nested(k) for k in key):
         return tuple(key)
     return (key,)
@@ -53,7 +53,7 @@ def _is_nested(k: Any) -> bool:
 
 
 def _element(k: Any) -> Any:
-    """One element of a key; arrays of indices as tensors, and booleans as their places."""
+    """Converts one element of a key; arrays of indices become tensors, masks become indices."""
     if k is None or k is Ellipsis or isinstance(k, slice):
         return k
     if isinstance(k, (int, np.integer)) and not isinstance(k, bool):
@@ -74,19 +74,19 @@ def _element(k: Any) -> Any:
     return int(index) if not index.ndim else to_dtype(index, _INT64)
 
 
-def _places(elements: list, ndim: int) -> dict[int, Tensor]:
-    """The arrays of indices by their axes in what the other elements leave, of `ndim` axes."""
-    left = [k for k in elements if not isinstance(k, int)]
-    for at, k in enumerate(left):
+def _index_arrays(elements: list, ndim: int) -> dict[int, Tensor]:
+    """Returns the arrays of indices by axis, after the other elements were applied."""
+    remaining = [k for k in elements if not isinstance(k, int)]
+    for position, k in enumerate(remaining):
         if k is Ellipsis:
-            left[at : at + 1] = [slice(None)] * (ndim - len(left) + 1)
+            remaining[position : position + 1] = [slice(None)] * (ndim - len(remaining) + 1)
             break
-    return {axis: k for axis, k in enumerate(left) if isinstance(k, Tensor)}
+    return {axis: k for axis, k in enumerate(remaining) if isinstance(k, Tensor)}
 
 
-def _picked(x: Tensor, places: dict[int, Tensor]) -> Tensor:
-    axes = sorted(places)
-    indices = broadcast_all([places[axis] for axis in axes])
+def _take(x: Tensor, arrays: dict[int, Tensor]) -> Tensor:
+    axes = sorted(arrays)
+    indices = broadcast_all([arrays[axis] for axis in axes])
     sizes = [x._spec.shape[axis] for axis in axes]
     indices = [
         tf.where(index < 0, index + size, index) for index, size in zip(indices, sizes, strict=True)

@@ -1,4 +1,4 @@
-"""tf.experimental.numpy.random: random numbers under NumPy's names, as float64 and int64."""
+"""tf.experimental.numpy.random: NumPy's random functions, as float64 and int64."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 def seed(s: int) -> None:
-    """Starts the random numbers anew, as `tf.random.set_seed` does."""
+    """Restarts the random numbers, like `tf.random.set_seed`."""
     try:
         number = as_int(s, "seed: `s`")
     except TypeError:
@@ -43,12 +43,12 @@ def _sizes(size: Any, op_name: str) -> tuple[int, ...]:
 
 
 def standard_normal(size: Any = None) -> Tensor:
-    """Random numbers from a normal distribution with mean 0 and variance 1."""
+    """Draws standard normal random numbers."""
     return stateful.normal(_sizes(size, "standard_normal"), dtype=FLOAT)
 
 
 def randn(*args: int) -> Tensor:
-    """Random numbers from a normal distribution with mean 0 and variance 1.
+    """Draws standard normal random numbers.
 
     >>> tf.experimental.numpy.random.randn(2, 3).shape
     TensorShape([2, 3])
@@ -57,38 +57,38 @@ def randn(*args: int) -> Tensor:
 
 
 def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
-    """Random numbers from `low` up to but without `high`, all equally likely."""
+    """Draws uniform random numbers in [`low`, `high`)."""
     first, last = tensor_of(low, FLOAT), tensor_of(high, FLOAT)
-    ends = broadcast(first._spec.shape, last._spec.shape)
-    if ends is None:
+    common = broadcast(first._spec.shape, last._spec.shape)
+    if common is None:
         raise ValueError(
-            f"uniform: the ends have shapes {first._spec.shape} and {last._spec.shape}, which "
-            "cannot be broadcast to one."
+            f"uniform: the shapes of low and high must broadcast. Received: {first._spec.shape} "
+            f"and {last._spec.shape}."
         )
-    shape = ends if size is None else _sizes(size, "uniform")
+    shape = common if size is None else _sizes(size, "uniform")
     return stateful.uniform(shape, first, last, FLOAT)
 
 
 def random(size: Any = None) -> Tensor:
-    """Random numbers from 0 up to but without 1, all equally likely."""
+    """Draws uniform random numbers in [0, 1)."""
     return uniform(size=() if size is None else size)
 
 
 def rand(*size: int) -> Tensor:
-    """Random numbers from 0 up to but without 1, all equally likely."""
+    """Draws uniform random numbers in [0, 1)."""
     return uniform(size=size)
 
 
 def poisson(lam: Any = 1.0, size: Any = None) -> Tensor:
-    """Random numbers of events, `size` of them for each rate `lam`."""
+    """Draws `size` random numbers from the Poisson distribution of each rate `lam`."""
     return stateful.poisson(_sizes(size, "poisson"), tensor_of(lam), np.dtype(np.int64))
 
 
 def randint(low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64) -> Tensor:
-    """Random integers from `low`, or from 0, up to but without the end, all equally likely."""
+    """Draws uniform random integers in [`low`, `high`), or in [0, `low`)."""
     end = as_int(low, "randint: `low`")
     first, last = (0, end) if high is None else (end, high)
-    wanted = common_dtype(dtype)
-    if wanted not in (np.dtype(np.int32), np.dtype(np.int64)):
-        raise ValueError(f"randint: `dtype` must be int32 or int64. Received: {wanted.name}.")
-    return stateful.uniform(_sizes(size, "randint"), first, last, wanted)
+    numpy_type = common_dtype(dtype)
+    if numpy_type not in (np.dtype(np.int32), np.dtype(np.int64)):
+        raise ValueError(f"randint: `dtype` must be int32 or int64. Received: {numpy_type.name}.")
+    return stateful.uniform(_sizes(size, "randint"), first, last, numpy_type)

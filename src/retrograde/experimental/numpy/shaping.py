@@ -1,4 +1,4 @@
-"""Rearranging arrays: shapes and axes, joining and cutting, repeating, picking, sorting."""
+"""Shape manipulation, joining, splitting, repeating, selecting and sorting."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from retrograde import math
 from retrograde.core.tensor import Tensor
 from retrograde.experimental.numpy._inputs import (
     array_of,
-    promoted,
-    refuse,
+    promote,
     tensor_of,
+    unsupported_argument,
 )
 from retrograde.numpy_functions import shaping as shared
 from retrograde.ops.arguments import integer, integers
@@ -33,29 +33,29 @@ _INT64 = np.dtype(np.int64)
 
 
 def shape(a: Any) -> TensorShape:
-    """The shape of `a`."""
+    """Returns the shape of `a`."""
     return tensor_of(a).shape
 
 
 def ndim(a: Any) -> int:
-    """The number of axes of `a`."""
+    """Returns the number of axes of `a`."""
     return tensor_of(a).ndim
 
 
 def size(x: Any, axis: Any = None) -> int:
-    """The number of elements of `x`."""
+    """Returns the number of elements of `x`."""
     if axis is not None:
         raise NotImplementedError("size: the argument `axis` is not supported. Use shape instead.")
     return tensor_of(x)._spec.size
 
 
 def isscalar(num: Any) -> bool:
-    """Whether `num` has no axes."""
+    """Returns whether `num` is a scalar."""
     return ndim(num) == 0
 
 
 def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
-    """`a` in another shape; with the order "F", the first axis changes fastest.
+    """Reshapes `a`; with order "F", the first axis changes fastest.
 
     >>> tf.experimental.numpy.reshape([1, 2, 3, 4], (2, 2), order="F").numpy()
     array([[1, 3],
@@ -70,12 +70,12 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
 
 
 def ravel(a: Any) -> Tensor:
-    """All elements of `a` along one axis."""
+    """Flattens `a`."""
     return tf.reshape(tensor_of(a), [-1])
 
 
 def flatten(a: Any, order: str = "C") -> Tensor:
-    """All elements of `a` along one axis; with the order "F", the first axis changes fastest."""
+    """Flattens `a`; with order "F", the first axis changes fastest."""
     if order not in ("C", "A", "K", "F"):
         raise ValueError(
             f"flatten: `order` must be 'C', 'A', 'K' or 'F'. Received: {shown(order)}."
@@ -84,27 +84,27 @@ def flatten(a: Any, order: str = "C") -> Tensor:
 
 
 def expand_dims(a: Any, axis: int) -> Tensor:
-    """`a` with one more axis, of size 1."""
+    """Inserts an axis of size 1."""
     return tf.expand_dims(tensor_of(a), axis)
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
-    """`a` without its axes of size 1, or without those that `axis` names."""
+    """Removes all axes of size 1, or those in `axis`."""
     return tf.squeeze(tensor_of(a), axis)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
-    """`a` with its axes in the order `axes`, or in reverse."""
+    """Permutes the axes to the order `axes`, by default reversed."""
     return tf.transpose(tensor_of(a), axes)
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
-    """`a` with two axes interchanged."""
+    """Swaps two axes."""
     return shared.swapaxes(tensor_of(a), axis1, axis2)
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
-    """`a` with the axes `source` at the places `destination`; the others keep their order.
+    """Moves the axes `source` to the positions `destination`; the others keep their order.
 
     >>> tf.experimental.numpy.moveaxis(tf.zeros([2, 3, 4]), 0, -1).shape
     TensorShape([3, 4, 2])
@@ -119,60 +119,60 @@ def _at_least(count: int, arys: Sequence[Any]) -> Tensor | list[Tensor]:
 
 
 def atleast_1d(*arys: Any) -> Tensor | list[Tensor]:
-    """Each argument with at least one axis."""
+    """Reshapes each argument to at least one axis."""
     return _at_least(1, arys)
 
 
 def atleast_2d(*arys: Any) -> Tensor | list[Tensor]:
-    """Each argument with at least two axes; a vector becomes a row."""
+    """Reshapes each argument to at least two axes; a vector becomes a row."""
     return _at_least(2, arys)
 
 
 def atleast_3d(*arys: Any) -> Tensor | list[Tensor]:
-    """Each argument with at least three axes; those of a matrix come first."""
+    """Reshapes each argument to at least three axes; new axes of a matrix come last."""
     return _at_least(3, arys)
 
 
 def broadcast_to(array: Any, shape: Any) -> Tensor:
-    """`array`, broadcast to `shape`."""
+    """Broadcasts `array` to `shape`."""
     return tf.broadcast_to(tensor_of(array), integers(shape, "broadcast_to"))
 
 
 def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Tensor]:
-    """The arguments, broadcast against each other. Each keeps its dtype."""
+    """Broadcasts the arguments against each other. Each keeps its dtype."""
     if kwargs.pop("subok", False):
-        raise refuse("subok", "broadcast_arrays")
+        raise unsupported_argument("subok", "broadcast_arrays")
     if kwargs:
-        raise refuse(next(iter(kwargs)), "broadcast_arrays")
+        raise unsupported_argument(next(iter(kwargs)), "broadcast_arrays")
     return shared.broadcast_all([array_of(arg) for arg in args])
 
 
-# Joining and cutting
+# Joining and splitting
 
 
 def concatenate(arys: Any, axis: int = 0) -> Tensor:
-    """Arrays joined along `axis`; their dtype is the one in which they meet."""
+    """Concatenates arrays along `axis`, promoted to their common dtype."""
     arys = arys if isinstance(arys, (list, tuple)) else [arys]
     if not arys:
         raise ValueError(f"concatenate: expected at least one array. Received: {arys}.")
-    return tf.concat(promoted(*arys), axis)
+    return tf.concat(promote(*arys), axis)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    """`values` joined to `arr` along `axis`, or both flattened."""
+    """Appends `values` to `arr` along `axis`, or flattens and concatenates both."""
     if axis is None:
         return concatenate([ravel(arr), ravel(values)])
     return concatenate([arr, values], axis)
 
 
 def stack(arrays: Any, axis: int = 0) -> Tensor:
-    """Arrays of one shape side by side along a new axis."""
+    """Stacks arrays of the same shape along a new axis."""
     if isinstance(arrays, Tensor):
         return identity(arrays) if axis == 0 else swapaxes(arrays, 0, axis)
-    return tf.stack(promoted(*to_list("stack", arrays)), axis)
+    return tf.stack(promote(*to_list("stack", arrays)), axis)
 
 
-def _joined(tup: Any, at_least: Any, axis: int, op_name: str) -> Tensor:
+def _concatenate(tup: Any, at_least: Any, axis: int, op_name: str) -> Tensor:
     xs = [at_least(x) for x in to_list(op_name, tup)]
     if not xs:
         raise ValueError(f"{op_name}: expected at least one array. Received: {as_text(tup)}.")
@@ -180,22 +180,22 @@ def _joined(tup: Any, at_least: Any, axis: int, op_name: str) -> Tensor:
 
 
 def hstack(tup: Any) -> Tensor:
-    """Arrays joined along their second axis, or vectors along their only one."""
-    return _joined(tup, atleast_1d, 1, "hstack")
+    """Concatenates arrays along the second axis, or vectors along their only axis."""
+    return _concatenate(tup, atleast_1d, 1, "hstack")
 
 
 def vstack(tup: Any) -> Tensor:
-    """Arrays joined along their first axis; vectors count as rows."""
-    return _joined(tup, atleast_2d, 0, "vstack")
+    """Concatenates arrays along the first axis; vectors count as rows."""
+    return _concatenate(tup, atleast_2d, 0, "vstack")
 
 
 def dstack(tup: Any) -> Tensor:
-    """Arrays joined along their third axis."""
-    return _joined(tup, atleast_3d, 2, "dstack")
+    """Concatenates arrays along the third axis."""
+    return _concatenate(tup, atleast_3d, 2, "dstack")
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """`ary` cut along `axis` into equal parts, or before each of some indices.
+    """Splits `ary` along `axis` into equal parts, or before the given indices.
 
     >>> [x.numpy().tolist() for x in tf.experimental.numpy.split([1, 2, 3, 4], [1, 3])]
     [[1], [2, 3], [4]]
@@ -204,10 +204,10 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     if isinstance(indices_or_sections, int):
         return tf.split(x, indices_or_sections, axis)
     if not -x.ndim <= integer(axis, "split: axis") < x.ndim:
-        raise ValueError(f"split: there is no axis {as_text(axis)} in shape {x._spec.shape}.")
-    whole = x._spec.shape[axis]
-    cuts = [min(cut, whole) for cut in integers(indices_or_sections, "split")]
-    ends = [0, *cuts, whole]
+        raise ValueError(f"split: axis {as_text(axis)} is out of range for shape {x._spec.shape}.")
+    length = x._spec.shape[axis]
+    cuts = [min(cut, length) for cut in integers(indices_or_sections, "split")]
+    ends = [0, *cuts, length]
     sizes = [after - before for before, after in itertools.pairwise(ends)]
     if min(sizes) < 0:
         raise ValueError(
@@ -219,48 +219,49 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 def _split_along(ary: Any, indices_or_sections: Any, axis: int, op_name: str) -> list[Tensor]:
     x = tensor_of(ary)
     axis = 0 if axis == 1 and x.ndim == 1 else axis
-    whole = x._spec.shape[normalize_axis(axis, x.ndim, op_name)]
+    length = x._spec.shape[normalize_axis(axis, x.ndim, op_name)]
     if isinstance(indices_or_sections, int) and (
-        indices_or_sections < 1 or whole % indices_or_sections
+        indices_or_sections < 1 or length % indices_or_sections
     ):
         raise ValueError(
-            f"{op_name}: cannot cut {whole} places into {as_text(indices_or_sections)} equal parts."
+            f"{op_name}: cannot split {length} elements into {as_text(indices_or_sections)} equal "
+            "parts."
         )
     return split(x, indices_or_sections, axis)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the first axis."""
+    """Splits along the first axis."""
     return _split_along(ary, indices_or_sections, 0, "vsplit")
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the second axis, or along the only one."""
+    """Splits along the second axis, or along the only one."""
     return _split_along(ary, indices_or_sections, 1, "hsplit")
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the third axis."""
+    """Splits along the third axis."""
     return _split_along(ary, indices_or_sections, 2, "dsplit")
 
 
-# Repeating and turning
+# Repeating and rearranging
 
 
 def tile(a: Any, reps: Any) -> Tensor:
-    """`a`, repeated as a whole along each axis; it gets as many axes as `reps` asks for."""
+    """Tiles `a` along each axis; it gets at least as many axes as `reps` has elements."""
     return shared.tile(tensor_of(a), integers(reps, "tile"))
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """The elements of `a`, or its slices along `axis`, each repeated."""
+    """Repeats each element of `a`, or each slice along `axis`."""
     return tf.repeat(tensor_of(a), integers(repeats, "repeat"), axis)
 
 
 def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Tensor:
-    """`array` with places added around it, as many as `pad_width` says for each axis and side.
+    """Pads `array` by `pad_width` elements for each axis and side.
 
-    `mode` is "constant", "reflect" or "symmetric"; `constant_values` fills the places.
+    `mode` is "constant", "reflect" or "symmetric"; `constant_values` is the constant.
     """
     if mode not in ("constant", "reflect", "symmetric"):
         raise ValueError(
@@ -271,7 +272,7 @@ def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Tensor:
 
 
 def flip(m: Any, axis: int | None = None) -> Tensor:
-    """`m` in reverse along one axis, or along all."""
+    """Reverses `m` along one axis, or along all."""
     x = tensor_of(m)
     if axis is not None:
         axis = normalize_axis(axis, x.ndim, "flip")
@@ -279,17 +280,17 @@ def flip(m: Any, axis: int | None = None) -> Tensor:
 
 
 def flipud(m: Any) -> Tensor:
-    """`m` in reverse along its first axis."""
+    """Reverses `m` along its first axis."""
     return flip(m, 0)
 
 
 def fliplr(m: Any) -> Tensor:
-    """`m` in reverse along its second axis."""
+    """Reverses `m` along its second axis."""
     return flip(m, 1)
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
-    """`a` with its elements moved by `shift` places; those that leave at the end enter in front."""
+    """Shifts elements by `shift` positions; elements beyond the end reappear at the start."""
     x = tensor_of(a)
     if axis is not None:
         return tf.roll(x, shift, axis)
@@ -297,54 +298,58 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
-    """`m` turned `k` times by 90 degrees, from the first of two axes towards the second."""
+    """Rotates `m` by 90 degrees `k` times, from the first of two axes towards the second."""
     x = tensor_of(m)
-    one, other = (normalize_axis(axis, x.ndim, "rot90") for axis in axes)
-    return shared.rot90(x, integer(k, "rot90: k"), (one, other))
+    first_axis, second_axis = (normalize_axis(axis, x.ndim, "rot90") for axis in axes)
+    return shared.rot90(x, integer(k, "rot90: k"), (first_axis, second_axis))
 
 
-# Picking and sorting
+# Selecting and sorting
 
 
 def take(
     a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "clip"
 ) -> Tensor:
-    """The slices of `a` at `indices` along `axis`, or the elements of `a` flattened.
+    """Takes the slices of `a` at `indices` along `axis`, or the elements of the flattened `a`.
 
-    Indices beyond the ends count as the ends, or with the mode "wrap" start again from the other.
+    Indices out of range are clipped, or wrapped around with mode "wrap".
     """
     if out is not None:
-        raise refuse("out", "take")
+        raise unsupported_argument("out", "take")
     if mode not in ("clip", "wrap"):
         raise ValueError(f"take: `mode` must be 'clip' or 'wrap'. Received: {shown(mode)}.")
-    x, places = tensor_of(a), tensor_of(indices)
+    x, positions = tensor_of(a), tensor_of(indices)
     if axis is None:
         x, axis = ravel(x), 0
     axis = normalize_axis(axis, x.ndim, "take")
-    if places._spec.dtype.itemsize < 4:
-        places = to_dtype(places, _INT64)
+    if positions._spec.dtype.itemsize < 4:
+        positions = to_dtype(positions, _INT64)
     count = x._spec.shape[axis]
-    places = clip_by_value(places, 0, count - 1) if mode == "clip" else math.floormod(places, count)
-    return tf.gather(x, places, axis=axis)
+    positions = (
+        clip_by_value(positions, 0, count - 1)
+        if mode == "clip"
+        else math.floormod(positions, count)
+    )
+    return tf.gather(x, positions, axis=axis)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
-    """The elements of `arr` at `indices` along `axis`; the other axes go together.
+    """Takes the elements of `arr` at `indices` along `axis`; the other axes are matched.
 
     >>> x = tf.constant([[3.0, 1.0, 2.0]])
     >>> tf.experimental.numpy.take_along_axis(x, tf.argsort(x), 1).numpy()
     array([[1., 2., 3.]], dtype=float32)
     """
-    x, places = tensor_of(arr), tensor_of(indices)
+    x, positions = tensor_of(arr), tensor_of(indices)
     if axis is None:
-        return take_along_axis(ravel(x), places, 0)
-    return shared.take_along_axis(x, places, axis)
+        return take_along_axis(ravel(x), positions, 0)
+    return shared.take_along_axis(x, positions, axis)
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
-    """The slices of `a` along `axis`, or the elements of `a` flattened, where `condition` is true.
+    """Selects slices along `axis`, or elements of the flattened `a`, where `condition` is true.
 
-    Where `condition` ends early, it counts as false.
+    A `condition` that is too short is padded with false.
     """
     keep, x = tensor_of(condition, np.dtype(bool)), tensor_of(a)
     if keep.ndim != 1:
@@ -361,13 +366,13 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
 
 
 def nonzero(a: Any) -> list[Tensor]:
-    """The places where `a` is not zero: their indices, for each axis."""
+    """Returns the indices of the nonzero elements, one tensor per axis."""
     x = to_dtype(atleast_1d(a), np.dtype(bool))
     return tf.unstack(tf.where(x), x.ndim, 1)
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Tensor | list[Tensor]:
-    """`x` where `condition` is true, else `y`; without these two, the places where it is true.
+    """Selects `x` where `condition` is true, else `y`; without them, returns the true indices.
 
     >>> tf.experimental.numpy.where([True, False], 1, 0.5).numpy()
     array([1. , 0.5])
@@ -376,43 +381,43 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Tensor | list[Tensor]
     if x is None and y is None:
         return nonzero(keep)
     if x is None or y is None:
-        raise ValueError("where: expected both of `x` and `y`, or none of them.")
-    return tf.where(keep, *promoted(x, y))
+        raise ValueError("where: expected both `x` and `y`, or neither.")
+    return tf.where(keep, *promote(x, y))
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
-    """Of some choices that whose condition is the first to be true, at each place."""
+    """Selects, elementwise, the choice whose condition is the first to be true."""
     condlist, choicelist = to_list("select", condlist), to_list("select", choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError(
-            f"select: there are {len(condlist)} conditions and {len(choicelist)} choices. "
-            "Expected as many."
+            f"select: received {len(condlist)} conditions and {len(choicelist)} choices. Expected "
+            "the same number."
         )
     if not len(condlist):
         raise ValueError("select: expected at least one condition.")
-    result, *choices = promoted(default, *choicelist)
+    result, *choices = promote(default, *choicelist)
     conditions = [tensor_of(condition, np.dtype(bool)) for condition in condlist]
     return shared.select(conditions, choices, result)
 
 
 def sort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
-    """`a` with its elements in ascending order along `axis`, or all of them flattened."""
+    """Sorts along `axis` in ascending order, or sorts the flattened array."""
     if kind != "quicksort":
         raise ValueError(f"sort: `kind` must be 'quicksort'. Received: {shown(kind)}.")
     if order is not None:
-        raise refuse("order", "sort")
+        raise unsupported_argument("order", "sort")
     x = tensor_of(a)
     return tf.sort(ravel(x), 0) if axis is None else tf.sort(x, axis)
 
 
 def argsort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
-    """The indices that put `a` in ascending order along `axis`. Equal elements keep their order."""
+    """Returns the indices that sort `a` along `axis` in ascending order. The sort is stable."""
     if kind not in ("quicksort", "stable"):
         raise ValueError(
             f"argsort: `kind` must be 'quicksort' or 'stable'. Received: {shown(kind)}."
         )
     if order is not None:
-        raise refuse("order", "argsort")
+        raise unsupported_argument("order", "argsort")
     x = tensor_of(a)
     if x._spec.dtype.kind == "c":
         raise TypeError(f"argsort: complex numbers have no order. Received: {x.dtype.name}.")
