@@ -1,7 +1,7 @@
-"""tf.optimize: SciPy's minimisers on variables, with derivatives from the tape.
+"""tf.optimize: SciPy's optimizers for variables, with derivatives from the tape.
 
-TensorFlow has no such module. SciPy chooses the steps; the variables are updated in place, and
-gradients, Jacobians and products with the Hessian come from `GradientTape`.
+TensorFlow has no such module. SciPy chooses the steps. The variables are updated in place, and
+`GradientTape` computes gradients, Jacobians and Hessian-vector products.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ __getattr__, __dir__ = from_all(__name__)
 
 _WITH_HVP = frozenset({"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"})
 _WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
-_CALLED_AT_START = frozenset({"trust-constr"})  # its callback is called before the first iteration
-_DENSE = 1 << 24  # elements that a Jacobian may have to be written out
+_CALLBACK_AT_START = frozenset(
+    {"trust-constr"}
+)  # its callback is called before the first iteration
+_MAX_DENSE = 1 << 24  # elements of a Jacobian that is computed as a matrix
 
 
 @dataclass
 class OptimizeResult:
-    """What a minimiser has to say. The variables themselves hold the solution."""
+    """The result of an optimization. The variables contain the solution."""
 
     loss: float
     success: bool
@@ -48,7 +50,7 @@ class OptimizeResult:
     history: list[float] = field(repr=False)
     """The loss after each iteration."""
     scipy: Any = field(repr=False)
-    """SciPy's own result, with whatever else the method tells."""
+    """The result of SciPy, with further information of the method."""
 
 
 def minimize(
@@ -63,16 +65,16 @@ def minimize(
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = False,
 ) -> OptimizeResult:
-    """Makes `loss()` small by changing `variables`, a variable or a structure of them.
+    """Minimizes `loss()` over `variables`, a variable or a structure of variables.
 
     `loss` takes no arguments, reads the variables and returns a scalar. `method`, `tol` and
-    `options` are those of `scipy.optimize.minimize`. `bounds` is a pair `(low, high)` for all
-    elements, or a structure like that of the variables with a pair for each; the ends are numbers,
-    arrays, or `None`. Methods that work with products of the Hessian get them from the tape,
-    unless `hvp` is false. `progress` prints a line for each iteration; `callback` is called with
-    the result so far, and may raise `StopIteration` to end it.
+    `options` are passed to `scipy.optimize.minimize`. `bounds` is a pair `(low, high)` for all
+    elements, or a structure of pairs that matches the structure of the variables; a bound is a
+    number, an array or `None`. Methods that use Hessian-vector products get them from the tape,
+    unless `hvp` is false. `progress` prints a line for each iteration. `callback` is called with
+    the result so far after each iteration, and may raise `StopIteration` to stop.
 
-    If `loss` raises, the variables are put back to where they were.
+    If `loss` raises an exception, the variables get their initial values back.
 
     >>> x = tf.Variable([-1.2, 1.0], dtype=tf.float64)
     >>> def rosenbrock():
@@ -86,8 +88,10 @@ def minimize(
     parameters = _Parameters(variables, "minimize")
     problem = _Problem(loss, parameters)
     name = str(method).lower()
-    wanted = name in _WITH_HVP if hvp is None else hvp
-    journal = _Journal(parameters, problem, callback, progress, early=name in _CALLED_AT_START)
+    use_hvp = name in _WITH_HVP if hvp is None else hvp
+    progress_log = _ProgressLog(
+        parameters, problem, callback, progress, called_at_start=name in _CALLBACK_AT_START
+    )
     with parameters.restored_on_error():
         try:
             found = optimize.minimize(
@@ -95,16 +99,16 @@ def minimize(
                 parameters.values(),
                 method=method,
                 jac=name not in _WITHOUT_GRADIENT,
-                hessp=problem.hvp if wanted else None,
+                hessp=problem.hvp if use_hvp else None,
                 bounds=parameters.bounds(bounds),
                 tol=tol,
                 options=options,
-                callback=journal.note,
+                callback=progress_log.add_iteration,
             )
-        except StopIteration:  # some methods leave it to the caller
-            found = journal.stopped()
+        except StopIteration:  # some methods do not catch it
+            found = progress_log.stopped()
         parameters.assign(found.x)
-    return journal.result(found)
+    return progress_log.result(found)
 
 
 def least_squares(
@@ -118,15 +122,15 @@ def least_squares(
     progress: bool = False,
     **options: Any,
 ) -> OptimizeResult:
-    """Makes the squares of `residuals()` small by changing `variables`.
+    """Minimizes the sum of squares of `residuals()` over `variables`.
 
-    `residuals` takes no arguments and returns a tensor, or a structure of them. The Jacobian comes
-    from the tape, in one walk; with `matrix_free`, or if it would be very large, only
-    products with it are computed. The other arguments are those of `scipy.optimize.least_squares`
-    and of `minimize`.
+    `residuals` takes no arguments and returns a tensor or a structure of tensors. The tape computes
+    the Jacobian in a single vectorized backward pass. With `matrix_free`, or if the Jacobian would
+    be very large, only products with it are computed. The other arguments are those of
+    `scipy.optimize.least_squares` and of `minimize`.
 
-    The loss of the result and of its history is SciPy's cost: half the sum of the squares, or of
-    what the `loss` makes of them, with `f_scale` taken into account.
+    The loss of the result and of its history is SciPy's cost: half the sum of `loss` applied to the
+    squared residuals, scaled by `f_scale`.
 
     >>> t = np.linspace(0.0, 1.0, 20)
     >>> measured = 3.0 * np.exp(-2.0 * t)
@@ -140,81 +144,84 @@ def least_squares(
     optimize = import_scipy("optimize", "optimize.least_squares")
 
     parameters = _Parameters(variables, "least_squares")
-    free = False if matrix_free is None and method == "lm" else matrix_free
+    if method == "lm" and matrix_free is None:
+        matrix_free = False  # this method needs a matrix
     cost = _Cost(loss, options.get("f_scale", 1.0))
-    problem = _Residuals(residuals, parameters, free, cost)
-    journal = _Journal(parameters, problem, None, progress)
-    both = parameters.bounds(bounds)
+    problem = _Residuals(residuals, parameters, matrix_free, cost)
+    progress_log = _ProgressLog(parameters, problem, None, progress)
+    scipy_bounds = parameters.bounds(bounds)
     with parameters.restored_on_error():
         found = optimize.least_squares(
             problem.values,
             parameters.values(),
-            jac=journal.noting(problem.jacobian),
+            jac=progress_log.wrap_jacobian(problem.jacobian),
             method=method,
-            bounds=both if both is not None else (-np.inf, np.inf),
+            bounds=(-np.inf, np.inf) if scipy_bounds is None else scipy_bounds,
             loss=loss,
             **options,
         )
         parameters.assign(found.x)
-        journal.note_last(found)
-    return journal.result(found)
+        progress_log.add_last(found)
+    return progress_log.result(found)
 
 
 class _Parameters:
-    """Variables as one vector of float64, and back."""
+    """Converts between variables and one float64 vector."""
 
-    def __init__(self, variables: Any, what: str) -> None:
-        self.variables = [_variable(leaf, what) for leaf in nest.flatten(variables)]
+    def __init__(self, variables: Any, function: str) -> None:
+        self.variables = [_variable(leaf, function) for leaf in nest.flatten(variables)]
         if not self.variables:
-            raise ValueError(f"{what}: there are no variables to change.")
+            raise ValueError(f"{function}: expected at least one variable.")
         if len({id(v) for v in self.variables}) < len(self.variables):
-            raise ValueError(f"{what}: a variable is listed twice. Expected each variable once.")
+            raise ValueError(
+                f"{function}: expected distinct variables. A variable is listed twice."
+            )
         self._shapes = [v._spec.shape for v in self.variables]
         self._ends = np.cumsum([v._spec.size for v in self.variables])
 
     def values(self) -> np.ndarray:
-        """The vector."""
+        """Returns the vector of the values."""
         return np.concatenate([np.ravel(v._array).astype(np.float64) for v in self.variables])
 
     def assign(self, vector: np.ndarray) -> None:
-        """Puts the values of the vector into the variables."""
+        """Assigns the values of a vector to the variables."""
         for v, part in zip(self.variables, self.split(vector), strict=True):
             v.assign(part)
 
     def split(self, vector: np.ndarray) -> list[np.ndarray]:
-        """The parts of a vector, in the shapes and dtypes of the variables."""
+        """Splits a vector into arrays with the shapes and dtypes of the variables."""
         parts = np.split(vector, self._ends[:-1])
         return [
             part.reshape(shape).astype(v._spec.dtype)
             for part, shape, v in zip(parts, self._shapes, self.variables, strict=True)
         ]
 
-    def joined(self, gradients: list) -> np.ndarray:
-        """Returns one vector of the gradients of the variables; `None` is zero."""
+    def join(self, gradients: list) -> np.ndarray:
+        """Concatenates the gradients of the variables into a vector; `None` counts as zero."""
         pairs = zip(gradients, self._shapes, strict=True)
         arrays = [np.zeros(shape) if g is None else as_tensor(g)._array for g, shape in pairs]
         return np.concatenate([np.ravel(array).astype(np.float64) for array in arrays])
 
     def bounds(self, bounds: Any) -> Any:
-        """SciPy's form of what the user gave."""
+        """Converts bounds to `scipy.optimize.Bounds`."""
         if bounds is None:
             return None
         from scipy.optimize import Bounds
 
         pairs = [bounds] * len(self.variables) if _is_pair(bounds) else self._pairs(bounds)
         lows, highs = zip(*pairs, strict=True)
-        return Bounds(self._all_ends(lows, -np.inf), self._all_ends(highs, np.inf))
+        return Bounds(self._broadcast(lows, -np.inf), self._broadcast(highs, np.inf))
 
-    def _all_ends(self, ends: Sequence, fallback: float) -> np.ndarray:
-        """Returns the ends of one side, for each element of each variable."""
-        pairs = zip(ends, self._shapes, strict=True)
+    def _broadcast(self, bounds: Sequence, default: float) -> np.ndarray:
+        """Returns lower or upper bounds for each element of each variable."""
+        pairs = zip(bounds, self._shapes, strict=True)
         return np.concatenate(
-            [_end(fallback if end is None else end, shape).ravel() for end, shape in pairs]
+            [_bound(default if bound is None else bound, shape).ravel() for bound, shape in pairs]
         )
 
     def _pairs(self, bounds: Any) -> list:
         pairs = [(None, None) if pair is None else pair for pair in _pairs_in(bounds)]
-        if len(pairs) != len(self.variables) or not all(map(_has_two_ends, pairs)):
+        if len(pairs) != len(self.variables) or not all(map(_has_two_elements, pairs)):
             raise ValueError(
                 f"bounds: expected a pair (low, high), or one for each of {len(self.variables)} "
                 f"variables. Received: {shown(bounds)}."
@@ -223,7 +230,7 @@ class _Parameters:
 
     @contextlib.contextmanager
     def restored_on_error(self) -> Iterator[None]:
-        """A block after which the variables are as before if it fails."""
+        """Restores the variables if the block raises an exception."""
         before = [v.numpy() for v in self.variables]
         try:
             yield
@@ -233,44 +240,47 @@ class _Parameters:
             raise
 
 
-def _variable(leaf: Any, what: str) -> Variable:
-    held = source_of(leaf)
-    if not isinstance(held, Variable):
+def _variable(leaf: Any, function: str) -> Variable:
+    variable = source_of(leaf)
+    if not isinstance(variable, Variable):
         raise TypeError(
-            f"{what}: expected variables to change. Received: {shown(leaf)} of type "
+            f"{function}: expected variables. Received: {shown(leaf)} of type "
             f"{type(leaf).__name__!r}."
         )
-    if held._spec.dtype not in dtypes.FLOATING:
+    if variable._spec.dtype not in dtypes.FLOATING:
         raise TypeError(
-            f"{what}: variable '{held.name}' has dtype {held.dtype.name}. Expected a float dtype."
+            f"{function}: expected a float dtype. Variable '{variable.name}' has dtype "
+            f"{variable.dtype.name}."
         )
-    return held
+    return variable
 
 
-def _end(end: Any, shape: tuple) -> np.ndarray:
-    array = np.asarray(end, np.float64)
+def _bound(bound: Any, shape: tuple) -> np.ndarray:
+    array = np.asarray(bound, np.float64)
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
         raise ValueError(
-            f"bounds: expected ends that broadcast to the shape {shape} of their variable. "
+            f"bounds: expected bounds that broadcast to the shape {shape} of the variable. "
             f"Received: shape {array.shape}."
         ) from None
 
 
-def _has_two_ends(pair: Any) -> bool:
+def _has_two_elements(pair: Any) -> bool:
     is_sequence = isinstance(pair, (list, tuple)) or (isinstance(pair, np.ndarray) and pair.ndim)
     return bool(is_sequence) and len(pair) == 2
 
 
 def _is_pair(value: Any) -> bool:
-    """Whether `value` is `(low, high)` and not a structure of pairs. The ends of a list are
-    numbers: arrays in a list are pairs themselves."""
+    """Returns whether `value` is one pair `(low, high)`, not a structure of pairs.
+
+    A list is a pair only if its elements are numbers or `None`: arrays in a list are pairs.
+    """
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         return False
     if isinstance(value, list):
-        return all(end is None or np.ndim(end) == 0 for end in value)
-    return not any(isinstance(end, (dict, tuple)) for end in value)
+        return all(bound is None or np.ndim(bound) == 0 for bound in value)
+    return not any(isinstance(bound, (dict, tuple)) for bound in value)
 
 
 def _pairs_in(bounds: Any) -> list:
@@ -291,7 +301,7 @@ class _Evaluated:
 
 
 class _Problem:
-    """A scalar loss, as SciPy wants it."""
+    """A scalar loss with the interface that SciPy expects."""
 
     def __init__(self, loss: Callable[[], Any], parameters: _Parameters) -> None:
         self._loss = loss
@@ -300,14 +310,14 @@ class _Problem:
         self.at = _Evaluated()
 
     def value(self, vector: np.ndarray) -> float:
-        """The loss at a point."""
+        """Returns the loss at a point."""
         self._parameters.assign(vector)
         self.evaluations += 1
         self.at = _Evaluated(vector.copy(), float(self._scalar(self._loss())))
         return self.at.loss
 
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
-        """The loss and its gradient at a point."""
+        """Returns the loss and its gradient at a point."""
         self._parameters.assign(vector)
         self.evaluations += 1
         with self._tape() as tape:
@@ -316,18 +326,18 @@ class _Problem:
         if all(g is None for g in gradients):
             raise ValueError(
                 "The loss does not depend on any of the variables: all gradients are None. Compute "
-                "it inside the function that is minimised, with tf operations."
+                "it inside the loss function, with tf operations."
             )
-        self.at = _Evaluated(vector.copy(), float(y), self._parameters.joined(gradients))
+        self.at = _Evaluated(vector.copy(), float(y), self._parameters.join(gradients))
         return self.at.loss, self.at.gradient
 
     def hvp(self, vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """The product of the Hessian at a point with a direction."""
+        """Returns the Hessian-vector product at a point."""
         self._parameters.assign(vector)
         with self._tape() as tape:
             y = self._scalar(self._loss())
         vectors = [Tensor(part) for part in self._parameters.split(direction)]
-        return self._parameters.joined(tape.hvp(y, self._parameters.variables, vectors))
+        return self._parameters.join(tape.hvp(y, self._parameters.variables, vectors))
 
     def _tape(self) -> GradientTape:
         tape = GradientTape(watch_accessed_variables=False)
@@ -354,7 +364,7 @@ def _huber(z: np.ndarray) -> tuple:
     return np.where(z <= 1.0, z, 2.0 * root - 1.0), 1.0 / root
 
 
-_LOSSES: dict[str, Callable[[np.ndarray], Any]] = {  # of squares: the values and the derivatives
+_LOSSES: dict[str, Callable[[np.ndarray], Any]] = {  # they return values and derivatives
     "linear": lambda z: (z, np.ones_like(z)),
     "soft_l1": _soft_l1,
     "huber": _huber,
@@ -377,26 +387,26 @@ class _Cost:
 
 
 class _Residuals:
-    """A vector of residuals, as SciPy wants it."""
+    """A vector of residuals with the interface that SciPy expects."""
 
     def __init__(
-        self, f: Callable[[], Any], parameters: _Parameters, free: bool | None, cost: _Cost
+        self, f: Callable[[], Any], parameters: _Parameters, matrix_free: bool | None, cost: _Cost
     ) -> None:
         self._f = f
         self._parameters = parameters
-        self._free = free
+        self._matrix_free = matrix_free
         self._cost = cost
         self.evaluations = 0
         self.at = _Evaluated()
 
     def values(self, vector: np.ndarray) -> np.ndarray:
-        """The residuals at a point."""
+        """Returns the residuals at a point."""
         self._parameters.assign(vector)
         self.evaluations += 1
         return np.asarray(self._flat()._array, np.float64)
 
     def jacobian(self, vector: np.ndarray) -> Any:
-        """Their Jacobian at a point: a matrix, or an operator that multiplies with it."""
+        """Returns the Jacobian at a point, as a matrix or a linear operator."""
         self._parameters.assign(vector)
         variables = self._parameters.variables
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
@@ -409,9 +419,9 @@ class _Residuals:
                 "The residuals do not depend on any of the variables: all gradients are None. "
                 "Compute them inside the function, with tf operations."
             )
-        self.at = _Evaluated(vector.copy(), cost, self._parameters.joined(gradients))
-        large = r._spec.size * len(vector) > _DENSE
-        if large if self._free is None else self._free:
+        self.at = _Evaluated(vector.copy(), cost, self._parameters.join(gradients))
+        large = r._spec.size * len(vector) > _MAX_DENSE
+        if large if self._matrix_free is None else self._matrix_free:
             return self._operator(tape, r, len(vector))
         blocks = tape.jacobian(r, variables, unconnected_gradients="zero")
         rows = [np.reshape(block._array, (r._spec.size, -1)) for block in blocks]
@@ -422,17 +432,17 @@ class _Residuals:
 
         variables = self._parameters.variables
 
-        def forwards(vector: np.ndarray) -> np.ndarray:
+        def matvec(vector: np.ndarray) -> np.ndarray:
             tangents = [Tensor(part) for part in self._parameters.split(vector.ravel())]
             return tape.jvp(r, variables, tangents, unconnected_gradients="zero").numpy()
 
-        def backwards(vector: np.ndarray) -> np.ndarray:
+        def rmatvec(vector: np.ndarray) -> np.ndarray:
             g = Tensor(vector.ravel().astype(r._spec.dtype))
             found = tape.gradient(r, variables, g, unconnected_gradients="zero")
-            return self._parameters.joined([as_tensor(x) for x in found])
+            return self._parameters.join([as_tensor(x) for x in found])
 
         shape = (r._spec.size, size)
-        return LinearOperator(shape, matvec=forwards, rmatvec=backwards, dtype=np.float64)
+        return LinearOperator(shape, matvec=matvec, rmatvec=rmatvec, dtype=np.float64)
 
     def _flat(self) -> Tensor:
         parts = [as_tensor(leaf) for leaf in nest.flatten(self._f())]
@@ -442,8 +452,8 @@ class _Residuals:
         return flat[0] if len(flat) == 1 else concat(*flat, axis=0)
 
 
-class _Journal:
-    """Listens to the iterations."""
+class _ProgressLog:
+    """Records the iterations, prints them and calls the callback."""
 
     def __init__(
         self,
@@ -451,27 +461,27 @@ class _Journal:
         problem: _Problem | _Residuals,
         callback: Any,
         progress: bool,
-        early: bool = False,
+        called_at_start: bool = False,
     ) -> None:
-        """`early` says that the first call of `note` comes before the first iteration."""
+        """Creates a log; with `called_at_start`, SciPy calls it before the first iteration."""
         self._parameters = parameters
         self._problem = problem
         self._callback = callback
         self._progress = progress
-        self._early = early
+        self._at_start = called_at_start
         self._history: list[float] = []
         self._last: Any = parameters.values()
 
-    def note(self, intermediate_result: Any) -> None:
-        """Takes down one iteration. Some of SciPy's methods tell no more than the point."""
+    def add_iteration(self, intermediate_result: Any) -> None:
+        """Records an iteration. Some methods of SciPy pass only the point."""
         self._last = intermediate_result
-        if self._early:
-            self._early = False
+        if self._at_start:
+            self._at_start = False
         else:
             self._add(self._evaluated(), intermediate_result)
 
     def _evaluated(self) -> _Evaluated:
-        """Returns the loss and the gradient of an iteration, which need not be the last point."""
+        """Returns the loss and gradient of the iteration, which may not be at the last point."""
         point, at = getattr(self._last, "x", self._last), self._problem.at
         if at.point is not None and np.array_equal(at.point, point):
             return at
@@ -490,7 +500,7 @@ class _Journal:
                 OptimizeResult(
                     loss=at.loss,
                     success=False,
-                    message="The minimiser is still at work.",
+                    message="The optimization is still running.",
                     iterations=count,
                     evaluations=self._problem.evaluations,
                     gradient_norm=size,
@@ -499,27 +509,28 @@ class _Journal:
                 )
             )
 
-    def noting(self, jacobian: Callable) -> Callable:
-        """Returns `jacobian`, which least-squares methods call at the start and after iterations.
+    def wrap_jacobian(self, jacobian: Callable) -> Callable:
+        """Returns `jacobian` so that its calls record iterations.
 
-        A second call at the same point is not another iteration.
+        Least-squares methods call it at the start and after iterations. A second call at the same
+        point is not another iteration.
         """
 
-        def noted(point: np.ndarray) -> Any:
+        def wrapped(point: np.ndarray) -> Any:
             matrix = jacobian(point)
             if not np.array_equal(point, self._last):
-                self.note(point.copy())
+                self.add_iteration(point.copy())
             return matrix
 
-        return noted
+        return wrapped
 
-    def note_last(self, found: Any) -> None:
-        """Takes down the last iteration of a least-squares method if no Jacobian followed it."""
+    def add_last(self, found: Any) -> None:
+        """Records the last iteration of a least-squares method if no Jacobian followed it."""
         if not np.array_equal(found.x, self._last):
             self._add(_Evaluated(found.x, float(found.cost), found.grad), found)
 
     def stopped(self) -> Any:
-        """Returns SciPy's result for the last iteration, after which the callback stopped."""
+        """Returns a SciPy result for the iteration after which the callback stopped."""
         from scipy.optimize import OptimizeResult as Result
 
         at = self._evaluated()
@@ -527,7 +538,7 @@ class _Journal:
         return Result(x=at.point, fun=at.loss, jac=at.gradient, success=False, message=message)
 
     def result(self, found: Any) -> OptimizeResult:
-        """What is left to say at the end."""
+        """Returns the final result."""
         gradient = getattr(found, "grad", getattr(found, "jac", None))
         return OptimizeResult(
             loss=float(getattr(found, "cost", found.fun)),

@@ -1,4 +1,4 @@
-"""Checking derivatives: for those who write a gradient of their own."""
+"""Checks derivatives numerically, for authors of custom gradients."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def check_gradients(
 ) -> None:
     """Compares the derivatives of `f` at `args` with finite differences, up to `order`.
 
-    `f` takes tensors and returns a tensor or a structure of them. Each argument in turn is moved in
-    a random direction, and the outputs are weighed at random, so that one number tells. For
-    `order` 2 the same is done to the gradient of `f`, as a function of the arguments and of the
-    gradient that comes from above; and so on. `modes` may hold "reverse", which is what
-    `GradientTape` does, and "forward", which is what `ForwardAccumulator` does.
+    `f` takes tensors and returns a tensor or a structure of tensors. For each argument, the
+    derivative along a random direction is compared, for a random weighted sum of the outputs. For
+    `order` 2, the gradient of `f` is checked in the same way, as a function of the arguments and of
+    the upstream gradients; and so on for higher orders. `modes` contains "reverse", which uses
+    `GradientTape`, "forward", which uses the rules of `ForwardAccumulator`, or both.
 
-    Arguments must be `float64` or `complex128`, in which finite differences mean something; Python
-    floats become `float64`. Integers and booleans are handed on and not checked. Stay away from
-    kinks: there is no derivative to compare with. Raises `AssertionError` if two numbers differ.
+    Arguments must be `float64` or `complex128`: finite differences are too inaccurate otherwise.
+    Python floats become `float64`. Integers and booleans are passed to `f` but not checked. Avoid
+    non-differentiable points. Raises `AssertionError` if the derivatives differ.
 
     >>> from retrograde.testing import check_gradients
     >>> check_gradients(lambda x, y: tf.sin(x) * y, [0.5, [1.0, 2.0]])
@@ -63,13 +63,13 @@ def _checkable(arg: Any, position: int) -> Tensor:
     if array.dtype in dtypes.INEXACT and array.dtype not in _CHECKED:
         raise ValueError(
             f"check_gradients: argument {position} has dtype {dtypes.of(array.dtype).name}. "
-            "Expected float64 or complex128: finite differences are too coarse in less."
+            "Expected float64 or complex128: finite differences are too inaccurate otherwise."
         )
     return Tensor(array)
 
 
 def _flat(f: Callable) -> Callable:
-    """`f` with a list of its differentiable outputs for a result."""
+    """Returns `f` with its differentiable outputs as a flat list."""
 
     def flat(*xs: Tensor) -> list[Tensor]:
         leaves = [tensor_or_variable(y) for y in nest.flatten(f(*xs))]
@@ -89,14 +89,14 @@ def _check(
     rng: np.random.Generator,
 ) -> None:
     weights = [_random_like(rng, y) for y in f(*xs)]
-    for place in [i for i, x in enumerate(xs) if x._spec.dtype in dtypes.INEXACT]:
-        direction = _random_like(rng, xs[place])
-        expected = _difference(f, xs, place, direction, weights)
+    for position in [i for i, x in enumerate(xs) if x._spec.dtype in dtypes.INEXACT]:
+        direction = _random_like(rng, xs[position])
+        expected = _finite_difference(f, xs, position, direction, weights)
         for mode in modes:
-            slope = _reverse if mode == "reverse" else _forward
-            actual = slope(f, xs, place, direction, weights)
+            derivative = _reverse if mode == "reverse" else _forward
+            actual = derivative(f, xs, position, direction, weights)
             if not np.isclose(actual or 0.0, expected, *tolerance):
-                raise AssertionError(_report(mode, depth, names[place], actual, expected))
+                raise AssertionError(_report(mode, depth, names[position], actual, expected))
     if depth < order:
         upstream = [f"upstream gradient {i} of order {depth}" for i in range(len(weights))]
         gradient = _gradient_of(f, len(xs))
@@ -104,7 +104,7 @@ def _check(
 
 
 def _random_like(rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Numbers of either sign, none small: a zero could hide a mistake."""
+    """Returns random numbers of either sign that are not small: zeros could hide errors."""
     shape = x._spec.shape
     values = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
     if x._spec.dtype.kind == "c":
@@ -113,23 +113,27 @@ def _random_like(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 def _product(xs: Sequence[Tensor], ys: Sequence[Tensor]) -> float:
-    """The inner product over real and imaginary parts."""
+    """Returns the inner product over real and imaginary parts."""
     pairs = zip(xs, ys, strict=True)
     return float(sum(np.sum(np.real(np.conj(x._array) * y._array)) for x, y in pairs))
 
 
-def _difference(f: Callable, xs: list, place: int, direction: Tensor, weights: list) -> float:
-    """The slope of the weighed outputs of `f` along `direction`, by central differences."""
+def _finite_difference(
+    f: Callable, xs: list, position: int, direction: Tensor, weights: list
+) -> float:
+    """Returns the central difference of the weighted outputs along `direction`."""
 
     def at(step: float) -> float:
-        moved = Tensor(np.asarray(xs[place]._array + step * direction._array))
-        return _product(weights, f(*xs[:place], moved, *xs[place + 1 :]))
+        moved = Tensor(np.asarray(xs[position]._array + step * direction._array))
+        return _product(weights, f(*xs[:position], moved, *xs[position + 1 :]))
 
     return (at(_STEP) - at(-_STEP)) / (2 * _STEP)
 
 
-def _reverse(f: Callable, xs: list, place: int, direction: Tensor, weights: list) -> float | None:
-    gradient = _gradients(f, xs, [xs[place]], weights)[0]
+def _reverse(
+    f: Callable, xs: list, position: int, direction: Tensor, weights: list
+) -> float | None:
+    gradient = _gradients(f, xs, [xs[position]], weights)[0]
     return None if gradient is None else _product([gradient], [direction])
 
 
@@ -142,7 +146,7 @@ def _gradients(f: Callable, xs: Sequence, sources: list, weights: Sequence) -> l
 
 
 def _gradient_of(f: Callable, count: int) -> Callable:
-    """The gradients of `f` as a function of its `count` arguments and of the upstream gradients."""
+    """Returns the gradients as a function of `count` arguments and the upstream gradients."""
 
     def gradient(*values: Tensor) -> list[Tensor]:
         xs, weights = values[:count], values[count:]
@@ -152,17 +156,19 @@ def _gradient_of(f: Callable, count: int) -> Callable:
     return gradient
 
 
-def _forward(f: Callable, xs: list, place: int, direction: Tensor, weights: list) -> float | None:
-    follower = _Tangents(xs[place], direction)
-    with listening([*thread.recorders, follower]):
+def _forward(
+    f: Callable, xs: list, position: int, direction: Tensor, weights: list
+) -> float | None:
+    tangents = _Tangents(xs[position], direction)
+    with listening([*thread.recorders, tangents]):
         ys = f(*xs)
-    pairs = [(w, follower.of(y)) for w, y in zip(weights, ys, strict=True)]
+    pairs = [(w, tangents.of(y)) for w, y in zip(weights, ys, strict=True)]
     pairs = [(w, t) for w, t in pairs if t is not None]
     return _product(*zip(*pairs, strict=True)) if pairs else None
 
 
 class _Tangents(Recorder):
-    """Follows one tangent through all that happens. Its own work only outer recorders hear."""
+    """Propagates a tangent. Only outer recorders observe the calls that this makes."""
 
     __slots__ = ("_tangents",)
 
@@ -170,15 +176,15 @@ class _Tangents(Recorder):
         self._tangents = {x._id: tangent}
 
     def of(self, y: Tensor) -> Tensor | None:
-        """The tangent of `y`, if it moves."""
+        """Returns the tangent of `y`, or `None`."""
         return self._tangents.get(y._id)
 
     def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
-        """Pushes the tangents of `inputs` on to `y`."""
-        moving = [self._tangents.get(x._id) for x in inputs]
-        if any(t is not None for t in moving):
+        """Computes the tangent of `y` from the tangents of `inputs`."""
+        tangents = [self._tangents.get(x._id) for x in inputs]
+        if any(t is not None for t in tangents):
             with listening(list(self._outer())):
-                pushed = push_forward(primitive, inputs, attrs, y, moving)
+                pushed = push_forward(primitive, inputs, attrs, y, tangents)
             if pushed is not None:
                 pairs = zip(y, pushed, strict=True) if isinstance(y, tuple) else [(y, pushed)]
                 self._tangents.update((out._id, t) for out, t in pairs if t is not None)
@@ -191,10 +197,10 @@ class _Tangents(Recorder):
 
 
 def _report(mode: str, depth: int, name: str, actual: float | None, expected: float) -> str:
-    rules = "None, as if nothing depended on it" if actual is None else repr(actual)
     return (
-        f"check_gradients: the {mode} derivative of order {depth} by {name} is wrong.\n"
-        f"  by the rules:          {rules}\n"
-        f"  by finite differences: {expected!r}\n"
-        "Both are slopes in a random direction, of outputs with random weights."
+        f"check_gradients: the {mode}-mode derivative of order {depth} with respect to {name} is "
+        "wrong.\n"
+        f"  computed derivative: {actual!r}\n"
+        f"  finite difference:   {expected!r}\n"
+        "Both are derivatives along a random direction, of a random weighted sum of the outputs."
     )

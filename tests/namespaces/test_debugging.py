@@ -213,8 +213,8 @@ X = "shape=(2, 3) dtype=float32"
         (
             lambda: tf.debugging.assert_near(1, 1),
             ValueError,
-            "assert_near: `x` has dtype int32. Expected a floating-point or complex dtype: use "
-            "assert_equal for others.",
+            "assert_near: `x` has dtype int32. Expected a floating-point or complex dtype. Use "
+            "assert_equal for other dtypes.",
         ),
         (
             lambda: tf.debugging.assert_positive([1, 2, 3, 0], message="m"),
@@ -283,13 +283,13 @@ X = "shape=(2, 3) dtype=float32"
             ),
             ValueError,
             "assert_same_float_dtype: tf.Tensor(1.0, shape=(), dtype=float64) has dtype "
-            "tf.float64. Expected tf.float32, as the first tensor has.",
+            "tf.float64. Expected the dtype of the first tensor, tf.float32.",
         ),
         (
             lambda: tf.debugging.assert_same_float_dtype([tf.constant(1.0)], tf.float64),
             ValueError,
             "assert_same_float_dtype: tf.Tensor(1.0, shape=(), dtype=float32) has dtype "
-            "tf.float32. Expected tf.float64, as `dtype` says.",
+            "tf.float32. Expected `dtype`, tf.float64.",
         ),
         (
             lambda: tf.debugging.assert_same_float_dtype(dtype=tf.int32),

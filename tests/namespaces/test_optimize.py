@@ -1,4 +1,4 @@
-"""tf.optimize: SciPy's minimisers on variables."""
+"""Tests `tf.optimize`."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ METHODS = ("L-BFGS-B", "BFGS", "CG", "TNC", "SLSQP", "Newton-CG", "trust-ncg", "
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore:delta_grad == 0.0")
-def test_every_kind_of_method_finds_the_minimum(method):
+def test_every_method_finds_the_minimum(method):
     x = start()
     options = {"trust-constr": {"maxiter": 3000}, "TNC": {"maxfun": 1000}}.get(method)
 
@@ -34,10 +34,12 @@ def test_every_kind_of_method_finds_the_minimum(method):
     assert result.evaluations > 0
     assert result.iterations == len(result.history)
     assert result.history[-1] <= result.history[0]
-    assert result.history[0] != float(rosenbrock(start()))  # it is the loss after the first step
+    assert result.history[0] != float(
+        rosenbrock(start())
+    )  # the first entry is the loss after the first step
 
 
-def test_steps_are_those_of_scipy_with_exact_derivatives():
+def test_steps_equal_those_of_scipy_with_exact_derivatives():
     x = start()
     expected = scipy.optimize.minimize(
         scipy.optimize.rosen, x.numpy(), jac=scipy.optimize.rosen_der, method="BFGS"
@@ -49,7 +51,7 @@ def test_steps_are_those_of_scipy_with_exact_derivatives():
     np.testing.assert_allclose(x.numpy(), expected.x, rtol=1e-9)
 
 
-def test_hessian_products_come_from_the_tape():
+def test_hessian_vector_products_equal_those_of_scipy():
     x = start()
     expected = scipy.optimize.minimize(
         scipy.optimize.rosen,
@@ -87,7 +89,7 @@ def test_structures_of_variables_of_any_shape_and_float_dtype():
     np.testing.assert_allclose(variables["rest"][1], [[4.0], [5.0]], rtol=1e-4)
 
 
-def test_a_variable_that_the_loss_does_not_read_stays():
+def test_a_variable_that_the_loss_does_not_read_is_unchanged():
     x, unused = tf.Variable(3.0), tf.Variable(7.0)
 
     tf.optimize.minimize(lambda: x**2, [x, unused])
@@ -96,12 +98,12 @@ def test_a_variable_that_the_loss_does_not_read_stays():
     assert float(unused) == 7.0
 
 
-BOUNDS = {  # and where the two variables end up
+BOUNDS = {  # with the expected values of the two variables
     "one_pair": ((0.5, 2.0), [0.5, 0.5], [0.5, 2.0]),
     "pairs": ([(0.5, None), (None, np.array([1.0, 9.0]))], [0.5, 0.5], [-4.0, 5.0]),
     "none_for_one": ([None, (1.0, 2.0)], [-3.0, -3.0], [1.0, 2.0]),
     "one_pair_in_a_list": ([0.5, 2.0], [0.5, 0.5], [0.5, 2.0]),
-    "one_end_in_a_list": ([0.5, None], [0.5, 0.5], [0.5, 5.0]),
+    "one_bound_in_a_list": ([0.5, None], [0.5, 0.5], [0.5, 5.0]),
     "pairs_in_lists": ([[0.5, 2.0], [-1.0, 3.0]], [0.5, 0.5], [-1.0, 3.0]),
     "pairs_in_arrays": ([np.array([0.5, 2.0]), np.array([-1.0, 3.0])], [0.5, 0.5], [-1.0, 3.0]),
     "arrays_for_all": (([0.5, 0.25], np.array([2.0, 3.0])), [0.5, 0.25], [0.5, 3.0]),
@@ -109,7 +111,7 @@ BOUNDS = {  # and where the two variables end up
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_bounds_hold(name):
+def test_bounds_are_respected(name):
     bounds, *expected = BOUNDS[name]
     a, b = tf.Variable([1.0, 1.0]), tf.Variable([1.0, 1.5])
 
@@ -122,7 +124,7 @@ def test_bounds_hold(name):
     np.testing.assert_allclose(b, expected[1], rtol=1e-5)
 
 
-def test_a_callback_sees_the_variables_and_may_stop():
+def test_a_callback_can_read_the_variables_and_stop():
     x = start()
     seen = []
 
@@ -134,14 +136,14 @@ def test_a_callback_sees_the_variables_and_may_stop():
     result = tf.optimize.minimize(lambda: rosenbrock(x), x, callback=callback)
 
     assert [i for i, _, _ in seen] == [1, 2, 3]
-    for _, told, real in seen:
-        assert told == real
+    for _, reported, actual in seen:
+        assert reported == actual
     assert not result.success
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore:delta_grad == 0.0")
-def test_a_callback_may_stop_every_method(method):
+def test_a_callback_can_stop_every_method(method):
     x = start()
     seen = []
 
@@ -159,23 +161,23 @@ def test_a_callback_may_stop_every_method(method):
     assert result.history == [loss for loss, _ in seen]
 
 
-def test_a_method_without_gradients_reports_none(capsys):
+def test_a_gradient_free_method_reports_no_gradient_norm(capsys):
     x = start()
-    sizes = []
+    norms = []
 
     tf.optimize.minimize(
         lambda: rosenbrock(x),
         x,
         "Nelder-Mead",
-        callback=lambda result: sizes.append(result.gradient_norm),
+        callback=lambda result: norms.append(result.gradient_norm),
         progress=True,
     )
 
-    assert sizes and np.isnan(sizes).all()
+    assert norms and np.isnan(norms).all()
     assert "gradient" not in capsys.readouterr().err
 
 
-def test_products_with_the_hessian_of_gathered_rows():
+def test_hessian_vector_products_with_sparse_gradients():
     table = tf.Variable(tf.ones([4, 2]))
 
     def loss():
@@ -195,7 +197,7 @@ def test_a_loss_of_one_element_is_a_scalar():
     assert abs(float(x[0])) < 1e-5
 
 
-def test_progress_is_a_line_for_each_iteration(capsys):
+def test_progress_prints_a_line_for_each_iteration(capsys):
     x = start()
 
     result = tf.optimize.minimize(lambda: rosenbrock(x), x, progress=True)
@@ -205,7 +207,7 @@ def test_progress_is_a_line_for_each_iteration(capsys):
     assert lines[0].startswith("iteration     1  loss ")
 
 
-def test_a_failing_loss_leaves_the_variables_as_they_were():
+def test_variables_are_restored_if_the_loss_raises():
     x = start()
     before, calls = x.numpy(), []
 
@@ -230,41 +232,46 @@ MEASURED = 3.0 * np.exp(-1.5 * T) + 0.5
 
 
 def model():
-    parts = {"scale": tf.Variable(1.0, dtype=tf.float64), "rest": tf.Variable(np.array([1.0, 0.0]))}
+    variables = {
+        "scale": tf.Variable(1.0, dtype=tf.float64),
+        "rest": tf.Variable(np.array([1.0, 0.0])),
+    }
 
     def residuals():
-        return parts["scale"] * tf.exp(-parts["rest"][0] * T) + parts["rest"][1] - MEASURED
+        return (
+            variables["scale"] * tf.exp(-variables["rest"][0] * T) + variables["rest"][1] - MEASURED
+        )
 
-    return parts, residuals
+    return variables, residuals
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "lm"}, {"method": "dogbox"},
                                      {"matrix_free": True}, {"loss": "soft_l1"},
                                      {"bounds": (0.0, 10.0)}], ids=str)  # fmt: skip
 def test_a_curve_is_fitted(options):
-    parts, residuals = model()
+    variables, residuals = model()
 
-    result = tf.optimize.least_squares(residuals, parts, **options)
+    result = tf.optimize.least_squares(residuals, variables, **options)
 
     assert result.success
-    np.testing.assert_allclose(parts["scale"], 3.0, rtol=1e-4)
-    np.testing.assert_allclose(parts["rest"], [1.5, 0.5], rtol=1e-4)
+    np.testing.assert_allclose(variables["scale"], 3.0, rtol=1e-4)
+    np.testing.assert_allclose(variables["rest"], [1.5, 0.5], rtol=1e-4)
     assert result.loss < 1e-8
     assert len(result.history) == result.iterations > 1
 
 
-def squares_and_third_power(z):  # a loss as SciPy's users write it: values and two derivatives
+def cubic_loss(z):  # the interface of SciPy: values and two derivatives
     return np.array([z + z**3, 1.0 + 3.0 * z**2, 6.0 * z])
 
 
-LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan", squares_and_third_power)
+LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan", cubic_loss)
 
 
 @pytest.mark.parametrize("method", ["trf", "dogbox"])
 @pytest.mark.parametrize("scale", [1.0, 0.3])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "__name__", loss))
-def test_the_history_has_the_cost_of_the_loss_after_each_iteration(loss, scale, method, capsys):
-    noise = np.where(np.arange(30) % 7 == 3, 2.0, 0.0)  # what makes the losses differ
+def test_history_has_the_cost_after_each_iteration(loss, scale, method, capsys):
+    noise = np.where(np.arange(30) % 7 == 3, 2.0, 0.0)  # outliers, for which the losses differ
 
     def residuals(a, b):
         return a * np.exp(-b * T) - MEASURED - noise
@@ -302,18 +309,18 @@ def test_the_history_has_the_cost_of_the_loss_after_each_iteration(loss, scale, 
 
 
 @pytest.mark.parametrize("options", [{"method": "lm"}, {}, {"matrix_free": True}], ids=str)
-def test_the_history_of_residuals_ends_with_the_loss(options):
-    parts, residuals = model()
+def test_history_of_least_squares_ends_with_the_loss(options):
+    variables, residuals = model()
     before = 0.5 * float(tf.reduce_sum(residuals() ** 2))
 
-    result = tf.optimize.least_squares(residuals, parts, **options)
+    result = tf.optimize.least_squares(residuals, variables, **options)
 
     assert result.history[0] < before
     assert result.history[-1] == pytest.approx(result.loss, rel=1e-9)
     assert len(set(result.history)) == len(result.history)
 
 
-def test_a_start_at_the_minimum_takes_no_iterations():
+def test_no_iterations_if_it_starts_at_the_minimum():
     x = tf.Variable([2.0, 2.0], dtype=tf.float64)
 
     result = tf.optimize.least_squares(lambda: x - 2.0, x)
@@ -321,16 +328,16 @@ def test_a_start_at_the_minimum_takes_no_iterations():
     assert (result.iterations, result.history, result.loss) == (0, [], 0.0)
 
 
-def test_lm_gets_a_matrix_however_large_it_is(monkeypatch):
-    monkeypatch.setattr(tf.optimize, "_DENSE", 0)
-    parts, residuals = model()
+def test_lm_gets_a_matrix_of_any_size(monkeypatch):
+    monkeypatch.setattr(tf.optimize, "_MAX_DENSE", 0)
+    variables, residuals = model()
 
-    result = tf.optimize.least_squares(residuals, parts, "lm")
+    result = tf.optimize.least_squares(residuals, variables, "lm")
 
     assert result.success
 
 
-def test_residuals_may_be_a_structure():
+def test_residuals_can_be_a_structure():
     x = tf.Variable([1.0, 1.0], dtype=tf.float64)
 
     tf.optimize.least_squares(lambda: {"a": x - 2.0, "b": (tf.reduce_sum(x) - 4.0,)}, x)
@@ -341,7 +348,7 @@ def test_residuals_may_be_a_structure():
 # Errors
 
 
-def test_errors_say_what_was_expected():
+def test_error_messages():
     x, n = tf.Variable([1.0, 2.0]), tf.Variable(3, name="n")
 
     assert_raises(
@@ -353,22 +360,22 @@ def test_errors_say_what_was_expected():
         lambda: tf.optimize.minimize(lambda: tf.constant(1.0), x),
         ValueError,
         "The loss does not depend on any of the variables: all gradients are None. Compute it "
-        "inside the function that is minimised, with tf operations.",
+        "inside the loss function, with tf operations.",
     )
     assert_raises(
         lambda: tf.optimize.minimize(lambda: 1.0, [2.0]),
         TypeError,
-        "minimize: expected variables to change. Received: 2.0 of type 'float'.",
+        "minimize: expected variables. Received: 2.0 of type 'float'.",
     )
     assert_raises(
         lambda: tf.optimize.least_squares(lambda: x, n),
         TypeError,
-        "least_squares: variable 'n:0' has dtype int32. Expected a float dtype.",
+        "least_squares: expected a float dtype. Variable 'n:0' has dtype int32.",
     )
     assert_raises(
         lambda: tf.optimize.minimize(lambda: 1.0, []),
         ValueError,
-        "minimize: there are no variables to change.",
+        "minimize: expected at least one variable.",
     )
     for bounds in ([(0, 1), (0, 1)], 5.0, (1, 2, 3), [np.float64(1.0)]):
         assert_raises(
@@ -380,13 +387,13 @@ def test_errors_say_what_was_expected():
     assert_raises(
         lambda: tf.optimize.minimize(lambda: 1.0, x, bounds=(np.zeros(3), None)),
         ValueError,
-        "bounds: expected ends that broadcast to the shape (2,) of their variable. Received: shape "
+        "bounds: expected bounds that broadcast to the shape (2,) of the variable. Received: shape "
         "(3,).",
     )
     assert_raises(
         lambda: tf.optimize.minimize(lambda: 1.0, [x, x]),
         ValueError,
-        "minimize: a variable is listed twice. Expected each variable once.",
+        "minimize: expected distinct variables. A variable is listed twice.",
     )
     assert_raises(
         lambda: tf.optimize.least_squares(lambda: tf.constant([1.0]), x),

@@ -1,4 +1,4 @@
-"""The checker itself: it accepts right rules and rejects wrong ones, and says what is wrong."""
+"""Tests `check_gradients` with correct and with wrong gradients."""
 
 import re
 
@@ -14,7 +14,7 @@ BOTH = ("reverse", "forward")
 
 
 def with_gradient(f, rule):
-    """`f` with `rule(g, *args)` for a gradient."""
+    """Returns `f` with the gradient `rule(g, *args)`."""
 
     @tf.custom_gradient
     def wrapped(*args):
@@ -47,7 +47,7 @@ def with_gradient(f, rule):
         "split",
     ],
 )
-def test_right_rules_are_accepted_to_third_order(f, args, mode):
+def test_correct_gradients_are_accepted_to_third_order(f, args, mode):
     check_gradients(f, args, order=3, modes=[mode])
 
 
@@ -65,19 +65,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("f", "rule", "args", "order"), WRONG.values(), ids=WRONG)
-def test_wrong_rules_are_rejected_at_the_order_where_they_are_wrong(f, rule, args, order):
+def test_wrong_gradients_are_rejected_at_the_lowest_wrong_order(f, rule, args, order):
     wrong = with_gradient(f, rule)
 
     for lower in range(1, order):
         check_gradients(wrong, args, order=lower)
-    with pytest.raises(AssertionError, match=f"the reverse derivative of order {order} by"):
+    with pytest.raises(AssertionError, match=f"the reverse-mode derivative of order {order} with"):
         check_gradients(wrong, args)
 
 
-def test_forward_mode_is_rejected_by_its_own_name():
+def test_report_names_forward_mode():
     wrong = with_gradient(tf.sin, lambda g, x: 2.0 * g * tf.cos(x))
 
-    with pytest.raises(AssertionError, match="the forward derivative of order 1 by argument 0"):
+    with pytest.raises(
+        AssertionError, match="the forward-mode derivative of order 1 with respect to argument 0"
+    ):
         check_gradients(wrong, [X], modes=["forward"])
 
 
@@ -88,36 +90,37 @@ def test_report_names_the_argument_and_both_numbers():
         check_gradients(wrong, [2.0, 5.0], modes=BOTH)
 
     report = str(caught.value)
-    rules, differences = map(float, re.findall(r": +(-?[0-9.]+)", report))
-    assert rules == pytest.approx(3 * differences)
+    computed, difference = map(float, re.findall(r": +(-?[0-9.]+)", report))
+    assert computed == pytest.approx(3 * difference)
     assert report == (
-        "check_gradients: the reverse derivative of order 1 by argument 1 is wrong.\n"
-        f"  by the rules:          {rules!r}\n"
-        f"  by finite differences: {differences!r}\n"
-        "Both are slopes in a random direction, of outputs with random weights."
+        "check_gradients: the reverse-mode derivative of order 1 with respect to argument 1 is "
+        "wrong.\n"
+        f"  computed derivative: {computed!r}\n"
+        f"  finite difference:   {difference!r}\n"
+        "Both are derivatives along a random direction, of a random weighted sum of the outputs."
     )
 
 
-def test_report_tells_a_missing_gradient_from_a_zero():
-    with pytest.raises(AssertionError, match="by the rules:          None, as if nothing depended"):
+def test_report_distinguishes_a_missing_gradient_from_zero():
+    with pytest.raises(AssertionError, match="computed derivative: None"):
         check_gradients(lambda x: tf.stop_gradient(x) * 2.0, [X])
 
 
 def test_report_names_the_upstream_gradient():
-    """Right by x to second order, but nothing flows by the cotangent."""
+    """The gradient with respect to x is correct, but none flows to the upstream gradient."""
     wrong = with_gradient(lambda x: 2.0 * x, lambda g, _x: tf.stop_gradient(g) * 2.0)
 
     with pytest.raises(
-        AssertionError, match="of order 2 by upstream gradient 0 of order 1 is wrong"
+        AssertionError, match="of order 2 with respect to upstream gradient 0 of order 1 is"
     ):
         check_gradients(wrong, [X])
 
 
-def test_what_does_not_move_has_no_gradient_to_check():
+def test_piecewise_constant_arguments_are_accepted():
     check_gradients(lambda x, y: x * 2.0 + tf.round(y), [X, X], modes=BOTH)
 
 
-def test_the_seed_decides_the_directions():
+def test_the_seed_determines_the_directions():
     wrong = with_gradient(tf.sin, lambda g, _x: g)
     reports = []
     for seed in (0, 0, 1):
@@ -128,11 +131,11 @@ def test_the_seed_decides_the_directions():
     assert reports[0] == reports[1] != reports[2]
 
 
-def test_arguments_in_single_precision_are_refused():
+def test_single_precision_arguments_raise():
     with pytest.raises(ValueError, match=r"argument 1 has dtype float32\. Expected float64"):
         check_gradients(lambda x, y: x * y, [1.0, np.float32(2.0)])
 
 
-def test_unknown_modes_are_refused():
+def test_unknown_modes_raise():
     with pytest.raises(ValueError, match=r"unknown modes \['sideways'\]"):
         check_gradients(tf.sin, [X], modes=["reverse", "sideways"])

@@ -191,7 +191,8 @@ ONES = tf.ones([3, 4])
         (
             lambda: tf.debugging.assert_shapes([(ONES,)]),
             ValueError,
-            f"assert_shapes: expected pairs of a tensor and a description. Received: {(ONES,)!r}.",
+            f"assert_shapes: expected pairs of a tensor and a symbolic shape. Received: "
+            f"{(ONES,)!r}.",
         ),
     ],
 )

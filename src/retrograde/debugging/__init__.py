@@ -1,4 +1,4 @@
-"""tf.debugging: assertions about values, shapes and dtypes, and watching for what is not finite."""
+"""tf.debugging: assertions, checks for NaN and Inf, and settings of diagnostics."""
 
 from retrograde._api.lazy import from_stub
 

@@ -1,4 +1,4 @@
-"""Assertions about values."""
+"""Assertions about the values of tensors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
 
-_FEW = 3  # elements to show in a message, unless `summarize` says otherwise
+_DEFAULT_SUMMARIZE = 3
 
 
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: Any = None) -> None:
-    """Raises `InvalidArgumentError` with the tensors in `data` if `condition` is not true.
+    """Raises `InvalidArgumentError` with the tensors in `data` if `condition` is false.
 
     >>> tf.debugging.Assert(tf.reduce_all(tf.constant([1.0]) > 0.0), ["negative"])
     """
@@ -29,27 +29,27 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: Any = 
         return
     if not isinstance(data, (list, tuple)):
         raise TypeError(f"Assert: `data` must be a list. Received: {shown(data)}.")
-    lines = [_few(as_tensor(value), summarize) for value in data]
+    lines = [_summarize(as_tensor(value), summarize) for value in data]
     raise invalid(
         f"Expected '{as_text(condition)}' to be true. Summarized data: " + "\n".join(lines)
     )
 
 
-def _few(x: Tensor, summarize: int | None) -> str:
-    """The first elements of `x`, in words."""
+def _summarize(x: Tensor, summarize: int | None) -> str:
+    """Returns the first elements of `x` as text."""
     flat = np.asarray(x._array).reshape(-1)
     shown = flat[: _count(summarize, flat.size)]
     return ", ".join([*(str(v) for v in shown), *(["..."] if shown.size < flat.size else [])])
 
 
 def _count(summarize: int | None, size: int) -> int:
-    """How many of `size` elements to show: all of them for a negative number."""
+    """Returns the number of elements to show: all of them if `summarize` is negative."""
     if summarize is None:
-        return min(_FEW, size)
+        return min(_DEFAULT_SUMMARIZE, size)
     return size if summarize < 0 else min(summarize, size)
 
 
-# Two tensors, compared element by element
+# Elementwise comparisons of two tensors
 
 
 def assert_equal(
@@ -103,25 +103,25 @@ def _compare(
     x, y = as_tensor(x), as_tensor(y)
     result = holds(x, y)
     if not reduce_all(result):
-        words = [as_text(message)] if message else []
-        words += [f"Condition x {sign} y did not hold."]
+        lines = [as_text(message)] if message else []
+        lines += [f"Condition x {sign} y did not hold."]
         if x.shape == y.shape and x.ndim:
-            words += _differences(result, x, y, summarize)
+            lines += _differences(result, x, y, summarize)
         for name, values in (("x", x), ("y", y)):
             flat = np.asarray(values._array).reshape(-1)
             count = _count(summarize, flat.size)
-            words += [f"First {count} elements of {name}:", str(flat[:count])]
-        raise invalid("\n".join(words))
+            lines += [f"First {count} elements of {name}:", str(flat[:count])]
+        raise invalid("\n".join(lines))
 
 
 def _differences(result: Tensor, x: Tensor, y: Tensor, summarize: int | None) -> list[str]:
-    """Where the condition did not hold, and the values there."""
-    places = np.argwhere(~result._array)
-    places = places[: _count(summarize, len(places))]
-    at = tuple(places.T)
+    """Returns the indices where the condition did not hold, and the values there."""
+    indices = np.argwhere(~result._array)
+    indices = indices[: _count(summarize, len(indices))]
+    at = tuple(indices.T)
     return [
-        f"Indices of first {len(places)} different values:",
-        str(places),
+        f"Indices of first {len(indices)} different values:",
+        str(indices),
         "Corresponding x values:",
         str(x._array[at]),
         "Corresponding y values:",
@@ -140,7 +140,7 @@ def assert_near(
 ) -> None:
     """Raises `InvalidArgumentError` unless `abs(x - y) < atol + rtol * abs(y)` everywhere.
 
-    Both tolerances are ten times the distance between 1 and the next number, unless given.
+    The default of both tolerances is ten times the machine epsilon of the dtype.
 
     >>> tf.debugging.assert_near(1.0, 1.0 + 1e-7)
     """
@@ -149,23 +149,23 @@ def assert_near(
     if dtype not in dtypes.INEXACT:
         raise ValueError(
             f"assert_near: `x` has dtype {x.dtype.name}. Expected a floating-point or complex "
-            "dtype: use assert_equal for others."
+            "dtype. Use assert_equal for other dtypes."
         )
     y = as_tensor(y, dtype)
-    part = x.dtype.real_dtype
-    default = 10 * float(ml_dtypes.finfo(part.numpy_dtype).eps)
+    real = x.dtype.real_dtype
+    default = 10 * float(ml_dtypes.finfo(real.numpy_dtype).eps)
     rtol, atol = (
-        as_tensor(default if tolerance is None else tolerance, part.numpy_dtype)
+        as_tensor(default if tolerance is None else tolerance, real.numpy_dtype)
         for tolerance in (rtol, atol)
     )
     if not reduce_all(magnitude(x - y) < atol + rtol * magnitude(y)):
-        words = [f"{as_text(message)}.  "] if message else []
-        words += [f"x and y not equal to tolerance rtol = {rtol._array}, atol = {atol._array}"]
-        words += [_shown("x", x, summarize), _shown("y", y, summarize)]
-        raise invalid("\n".join(words))
+        lines = [f"{as_text(message)}.  "] if message else []
+        lines += [f"x and y not equal to tolerance rtol = {rtol._array}, atol = {atol._array}"]
+        lines += [_format("x", x, summarize), _format("y", y, summarize)]
+        raise invalid("\n".join(lines))
 
 
-# One tensor, compared with zero
+# Comparisons with zero
 
 
 def assert_positive(
@@ -202,10 +202,10 @@ def _compare_with_zero(
     x = as_tensor(x)
     zero = as_tensor(0, x._spec.dtype)
     if not reduce_all(holds(x, zero)):
-        words = [f"{as_text(message)}.  "] if message else []
-        words += [f"Condition x {sign} 0 did not hold element-wise:", _shown("x", x, summarize)]
-        raise invalid("\n".join(words))
+        lines = [f"{as_text(message)}.  "] if message else []
+        lines += [f"Condition x {sign} 0 did not hold element-wise:", _format("x", x, summarize)]
+        raise invalid("\n".join(lines))
 
 
-def _shown(name: str, x: Tensor, summarize: int | None) -> str:
-    return f"{name} (shape={x.shape} dtype={x.dtype.name}) = \n{_few(x, summarize)}"
+def _format(name: str, x: Tensor, summarize: int | None) -> str:
+    return f"{name} (shape={x.shape} dtype={x.dtype.name}) = \n{_summarize(x, summarize)}"

@@ -1,4 +1,4 @@
-"""Switches: those that TensorFlow has for its logs and tracebacks, and what tapes note down."""
+"""Settings: TensorFlow's for logs and tracebacks, and `record_lines`."""
 
 from __future__ import annotations
 
@@ -10,38 +10,37 @@ _settings = {"log_device_placement": False, "traceback_filtering": True}
 
 
 def get_log_device_placement() -> bool:
-    """What `set_log_device_placement` was told last."""
+    """Returns the value that was set by `set_log_device_placement`."""
     return _settings["log_device_placement"]
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Remembers `enabled`. There is nothing to log: operations run where their inputs are."""
+    """Stores `enabled`. It has no effect: operations run on the device of their inputs."""
     _settings["log_device_placement"] = bool(enabled)
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """Whether tracebacks were asked to be filtered; they are short, and shown whole."""
+    """Returns the setting, which has no effect: tracebacks are never filtered."""
     return _settings["traceback_filtering"]
 
 
 def enable_traceback_filtering() -> None:
-    """Remembers that tracebacks are to be filtered; they are short, and shown whole."""
+    """Stores the setting, which has no effect: tracebacks are never filtered."""
     _settings["traceback_filtering"] = True
 
 
 def disable_traceback_filtering() -> None:
-    """Remembers that tracebacks are not to be filtered, which they never are."""
+    """Stores the setting, which has no effect: tracebacks are never filtered."""
     _settings["traceback_filtering"] = False
 
 
 class record_lines:
-    """Makes tapes note, for each call, the line of your program that made it.
+    """Makes tapes store the source line of each call, for their diagnostics.
 
-    It goes for tapes made from here on, in all threads: until the end of the block if used in a
-    `with` statement, else until `record_lines(False)`. `GradientTape(lines=True)` does it for one
-    tape. What a tape is asked about its calls is then answered with the line of each. Such tapes
-    keep all values that went through their calls, as long as they live; and recording takes a
-    little longer.
+    It affects tapes that are created from now on, in all threads. In a `with` statement it is
+    active until the end of the block, otherwise until `record_lines(False)`.
+    `GradientTape(lines=True)` does the same for a single tape. Such tapes also keep the inputs and
+    outputs of all calls for their lifetime, and recording is slower.
 
     >>> x = tf.Variable(3.0)
     >>> with tf.debugging.record_lines():

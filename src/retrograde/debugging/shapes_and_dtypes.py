@@ -1,4 +1,4 @@
-"""Assertions about shapes and dtypes, which are known before any value."""
+"""Assertions about the shapes and dtypes of tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from retrograde.values.errors import to_list
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether `tensor` is a Tensor of numbers.
+    """Returns whether `tensor` is a Tensor with a numeric dtype.
 
     >>> tf.debugging.is_numeric_tensor(tf.constant(1)), tf.debugging.is_numeric_tensor(1)
     (True, False)
@@ -25,50 +25,51 @@ def is_numeric_tensor(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and tensor._spec.dtype in dtypes.NUMERIC
 
 
-# The dtype
+# Dtypes
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: Any = None) -> None:
     """Raises `TypeError` unless `tensor` has the dtype `tf_type`."""
-    wanted, found = dtypes.as_dtype(tf_type), as_tensor(tensor).dtype
-    if found is not wanted:
-        raise TypeError(_with(message, f"tensor must be of type {wanted!r}; got {found!r}"))
+    expected, dtype = dtypes.as_dtype(tf_type), as_tensor(tensor).dtype
+    if dtype is not expected:
+        raise TypeError(_prefixed(message, f"tensor must be of type {expected!r}; got {dtype!r}"))
 
 
 def assert_integer(x: Any, message: str | None = None, name: Any = None) -> None:
     """Raises `TypeError` unless `x` has an integer dtype."""
-    found = as_tensor(x).dtype
-    if not found.is_integer:
-        words = f'Expected "x" to be integer type.  Found: tensor of dtype {found!r}'
-        raise TypeError(_with(message, words))
+    dtype = as_tensor(x).dtype
+    if not dtype.is_integer:
+        text = f'Expected "x" to be integer type.  Found: tensor of dtype {dtype!r}'
+        raise TypeError(_prefixed(message, text))
 
 
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
-    """The one float dtype of all `tensors`, and of `dtype` if it is given; else a `ValueError`.
+    """Returns the common float dtype of `tensors` and `dtype`.
 
-    Without either it is float32.
+    Raises `ValueError` if there is none. Without arguments, returns float32.
 
     >>> tf.debugging.assert_same_float_dtype([tf.constant(1.0), tf.constant([2.0])])
     tf.float32
     """
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    expected = None if dtype is None else dtypes.as_dtype(dtype)
     for tensor in to_list("assert_same_float_dtype", tensors or ()):
         found = as_tensor(tensor).dtype
-        if wanted is None:
-            wanted = found
-        if found is not wanted:
+        if expected is None:
+            expected = found
+        if found is not expected:
+            origin = "`dtype`" if dtype is not None else "the dtype of the first tensor"
             raise ValueError(
-                f"assert_same_float_dtype: {tensor!s} has dtype {found!r}. Expected {wanted!r}, as "
-                f"{'`dtype` says' if dtype is not None else 'the first tensor has'}."
+                f"assert_same_float_dtype: {tensor!s} has dtype {found!r}. Expected {origin}, "
+                f"{expected!r}."
             )
-    wanted = wanted or dtypes.float32
-    if not wanted.is_floating:
-        raise ValueError(f"Expected floating point type, got {wanted!r}.")
-    return wanted
+    expected = expected or dtypes.float32
+    if not expected.is_floating:
+        raise ValueError(f"Expected floating point type, got {expected!r}.")
+    return expected
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Raises `TypeError` unless `values` can be gone through, and is no tensor, array or string."""
+    """Raises `TypeError` unless `values` is iterable and not a tensor, array or string."""
     if isinstance(values, (Tensor, np.ndarray, str, bytes)):
         raise TypeError(
             f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}'
@@ -77,43 +78,44 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
 
-# The number of axes
+# Ranks
 
 
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: Any = None) -> None:
-    """Raises `ValueError` unless `x` has `rank` axes.
+    """Raises `ValueError` unless `x` has this rank.
 
     >>> tf.debugging.assert_rank(tf.ones([2, 3]), 2)
     """
-    wanted = _rank(rank)
-    _check_rank(x, _axes(x) == wanted, f"{wanted}", message)
+    expected = _rank(rank)
+    _check_rank(x, _rank_of(x) == expected, f"{expected}", message)
 
 
 def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: Any = None) -> None:
-    """Raises `ValueError` unless `x` has `rank` axes or more."""
-    wanted = _rank(rank)
-    _check_rank(x, _axes(x) >= wanted, f"at least {wanted}", message)
+    """Raises `ValueError` unless `x` has at least this rank."""
+    expected = _rank(rank)
+    _check_rank(x, _rank_of(x) >= expected, f"at least {expected}", message)
 
 
 def assert_rank_in(
     x: Any, ranks: Iterable[Any], message: str | None = None, name: Any = None
 ) -> None:
-    """Raises `ValueError` unless the number of axes of `x` is one of `ranks`."""
-    wanted = tuple(_rank(rank) for rank in to_list("assert_rank_in", ranks))
-    _check_rank(x, _axes(x) in wanted, f"in {wanted}", message)
+    """Raises `ValueError` unless the rank of `x` is one of `ranks`."""
+    expected = tuple(_rank(rank) for rank in to_list("assert_rank_in", ranks))
+    _check_rank(x, _rank_of(x) in expected, f"in {expected}", message)
 
 
 def assert_scalar(tensor: Any, message: str | None = None, name: Any = None) -> None:
-    """Raises `ValueError` unless `tensor` has no axes."""
-    if _axes(tensor):
-        words = f"Expected scalar shape, saw shape: {_shape(tensor)}."
-        raise ValueError(_with(message, words))
+    """Raises `ValueError` unless `tensor` is a scalar."""
+    if _rank_of(tensor):
+        text = f"Expected scalar shape, saw shape: {_shape(tensor)}."
+        raise ValueError(_prefixed(message, text))
 
 
-def _check_rank(x: Any, holds: bool, wanted: str, message: str | None) -> None:
+def _check_rank(x: Any, holds: bool, expected: str, message: str | None) -> None:
     if not holds:
-        words = f"Tensor must have rank {wanted}.  Received rank {_axes(x)}, shape {_shape(x)}"
-        raise ValueError(_with(message, words))
+        shape = _shape(x)
+        text = f"Tensor must have rank {expected}.  Received rank {len(shape)}, shape {shape}"
+        raise ValueError(_prefixed(message, text))
 
 
 def _rank(value: Any) -> int:
@@ -125,20 +127,20 @@ def _rank(value: Any) -> int:
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    """The shape of `x`; that is no use of its value."""
-    held = tensor_or_variable(x)
-    return (as_tensor(x) if held is None else held)._spec.shape
+    """Returns the shape of `x` without reading its value."""
+    tensor = tensor_or_variable(x)
+    return (as_tensor(x) if tensor is None else tensor)._spec.shape
 
 
-def _axes(x: Any) -> int:
+def _rank_of(x: Any) -> int:
     return len(_shape(x))
 
 
-def _with(message: str | None, words: str) -> str:
-    return f"{as_text(message)}.  {words}" if message else words
+def _prefixed(message: str | None, text: str) -> str:
+    return f"{as_text(message)}.  {text}" if message else text
 
 
-# Shapes that fit each other
+# Shapes
 
 _ANY = (None, ".")  # one axis of any size
 _REST = ("...", "*")  # any number of axes
@@ -151,12 +153,12 @@ def assert_shapes(
     message: str | None = None,
     name: Any = None,
 ) -> None:
-    """Raises `ValueError` unless tensors have shapes that fit a description.
+    """Raises `ValueError` unless tensors have the specified shapes.
 
-    `shapes` pairs tensors with descriptions: one entry for each axis, which is a size, or a letter
-    that stands for the same size wherever it appears, or `None` for any size. "..." or "*" as the
-    first entry stands for any number of axes. A string is a description of single characters. A
-    tensor without axes counts as one of a single axis of size 1.
+    `shapes` pairs tensors with symbolic shapes. An entry of a symbolic shape is a size, a symbol
+    that must have the same size everywhere, or `None` for any size. "..." or "*" as the first entry
+    stands for any number of axes. A string is a symbolic shape of single characters. A scalar
+    counts as a tensor of shape `(1,)`.
 
     >>> x, y = tf.ones([2, 3]), tf.ones([3])
     >>> tf.debugging.assert_shapes([(x, ("batch", "features")), (y, ("features",))])
@@ -165,7 +167,7 @@ def assert_shapes(
     for pair in to_list("assert_shapes", shapes.items() if isinstance(shapes, dict) else shapes):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(
-                "assert_shapes: expected pairs of a tensor and a description. Received: "
+                "assert_shapes: expected pairs of a tensor and a symbolic shape. Received: "
                 f"{shown(pair)}."
             )
         _check_shape(*pair, known, message)
@@ -174,9 +176,9 @@ def assert_shapes(
 def _check_shape(
     tensor: Any, entries: Any, known: dict[Any, tuple[int, str]], message: str | None
 ) -> None:
-    """Checks one tensor. `known` maps letters to the size they stand for, and who said so."""
-    described = f"shape={_shape(tensor)} dtype={_dtype(tensor).name}"
-    symbols, open_ended = _symbols(entries, described, message)
+    """Checks one tensor. `known` maps symbols to their size and the origin of the size."""
+    description = f"shape={_shape(tensor)} dtype={_dtype(tensor).name}"
+    symbols, open_ended = _symbols(entries, description, message)
     if open_ended:
         assert_rank_at_least(tensor, len(symbols), message)
     elif len(symbols) < 2:
@@ -189,40 +191,41 @@ def _check_shape(
     for axis, symbol in enumerate(symbols, start):
         if symbol in _ANY:
             continue
-        wanted, source = known.get(symbol, (symbol, "Specified explicitly"))
-        if not isinstance(wanted, int):
-            known[symbol] = sizes[axis], f"Specified by tensor {described} dimension {axis}"
-        elif sizes[axis] != wanted:
-            words = (
-                f"{source}.  Tensor {described} dimension {axis} must have size {wanted}.  "
+        size, origin = known.get(symbol, (symbol, "Specified explicitly"))
+        if not isinstance(size, int):
+            known[symbol] = sizes[axis], f"Specified by tensor {description} dimension {axis}"
+        elif sizes[axis] != size:
+            text = (
+                f"{origin}.  Tensor {description} dimension {axis} must have size {size}.  "
                 f"Received size {sizes[axis]}, shape {_shape(tensor)}"
             )
-            raise ValueError(_with(message, words))
+            raise ValueError(_prefixed(message, text))
 
 
-def _symbols(entries: Any, described: str, message: str | None) -> tuple[list, bool]:
-    """The entries of a description, and whether any number of axes may come before them."""
+def _symbols(entries: Any, description: str, message: str | None) -> tuple[list, bool]:
+    """Returns the entries of a symbolic shape, and whether it begins with "..." or "*"."""
     if not isinstance(entries, Iterable) or isinstance(entries, Tensor):
-        words = (
-            f"Tensor {described}.  Specified shape must be an iterable. Received: {shown(entries)}"
+        text = (
+            f"Tensor {description}.  Specified shape must be an iterable. "
+            f"Received: {shown(entries)}"
         )
-        raise ValueError(_with(message, words))
+        raise ValueError(_prefixed(message, text))
     entries = to_list("assert_shapes", entries)
     symbols = [int(e) if isinstance(e, str) and e.isdecimal() else e for e in entries]
-    for place, symbol in enumerate(symbols):
+    for index, symbol in enumerate(symbols):
         if isinstance(symbol, Tensor):
-            words = f"Tensor {described}.  Expected sizes and letters. Received: {shown(symbol)}"
-            raise ValueError(_with(message, words))
-        if place and symbol in _REST:
-            words = (
-                f"Tensor {described} specified shape index {place}.  Symbol `...` or `*` for any "
+            text = f"Tensor {description}.  Expected sizes and letters. Received: {shown(symbol)}"
+            raise ValueError(_prefixed(message, text))
+        if index and symbol in _REST:
+            text = (
+                f"Tensor {description} specified shape index {index}.  Symbol `...` or `*` for any "
                 "number of axes is only allowed as the first entry"
             )
-            raise ValueError(_with(message, words))
+            raise ValueError(_prefixed(message, text))
     open_ended = bool(symbols) and symbols[0] in _REST
     return symbols[open_ended:], open_ended
 
 
 def _dtype(x: Any) -> DType:
-    held = tensor_or_variable(x)
-    return as_tensor(x).dtype if held is None else held.dtype
+    tensor = tensor_or_variable(x)
+    return as_tensor(x).dtype if tensor is None else tensor.dtype
