@@ -1,13 +1,13 @@
 """retrograde: TensorFlow's GradientTape programming model, on NumPy."""
 
-from retrograde._api import hooks as _hooks  # noqa: F401 (it registers the methods of tapes)
+from retrograde._api import hooks as _hooks  # noqa: F401 (registers the methods of tapes)
 from retrograde._api.lazy import from_stub
 from retrograde.fusion.allocator import keep_memory_warm as _keep_memory_warm
 from retrograde.ops import (
-    _required,  # noqa: F401 (it registers the primitives that core applies)
+    _required,  # noqa: F401 (registers the primitives that core applies)
 )
 from retrograde.ops import (
-    operators as _operators,  # noqa: F401 (it binds Python's operators)
+    operators as _operators,  # noqa: F401 (binds Python's operators)
 )
 
 __getattr__, __dir__ = from_stub(__name__)

@@ -1,4 +1,4 @@
-"""tf.bitwise: integers as rows of bits. No gradient flows."""
+"""tf.bitwise: bitwise operations on integers. No gradient flows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits that are set in both.
+    """Computes the bitwise AND.
 
     >>> tf.bitwise.bitwise_and([12], [10]).numpy()
     array([8], dtype=int32)
@@ -31,17 +31,17 @@ def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits that are set in one or in both."""
+    """Computes the bitwise OR."""
     return binary(arithmetic.bitwise_or, x, y)
 
 
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits that are set in just one of the two."""
+    """Computes the bitwise XOR."""
     return binary(arithmetic.bitwise_xor, x, y)
 
 
 def invert(x: Any, name: str | None = None) -> Tensor:
-    """Each bit turned round.
+    """Inverts all bits.
 
     >>> tf.bitwise.invert([0, 5]).numpy()
     array([-1, -6], dtype=int32)
@@ -50,7 +50,7 @@ def invert(x: Any, name: str | None = None) -> Tensor:
 
 
 def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits of `x` moved up by `y` places, by 0 at least and by all but one at most.
+    """Shifts the bits of `x` left by `y`, clipped to between 0 and the number of bits minus 1.
 
     >>> tf.bitwise.left_shift([1, 1], [4, 40]).numpy()
     array([         16, -2147483648], dtype=int32)
@@ -59,5 +59,5 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits of `x` moved down by `y` places; negative numbers stay negative."""
+    """Shifts the bits of `x` right by `y`; the sign is preserved."""
     return binary(arithmetic.right_shift, x, y)

@@ -1,4 +1,4 @@
-"""tf.errors: what goes wrong, by name."""
+"""tf.errors: exception classes and error codes."""
 
 from retrograde._api.lazy import from_stub
 

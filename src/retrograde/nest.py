@@ -1,4 +1,4 @@
-"""tf.nest: structures of lists, tuples, named tuples and dicts, and of classes made from these."""
+"""tf.nest: nested structures of lists, tuples, named tuples, dicts and their subclasses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether `seq` is a list, a tuple, a dict or the like.
+    """Returns whether `seq` is a list, a tuple, a dict or another container.
 
     >>> tf.nest.is_nested([1]), tf.nest.is_nested("ab"), tf.nest.is_nested(tf.constant([1]))
     (True, False, False)
@@ -29,9 +29,9 @@ def is_nested(seq: Any) -> bool:
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list:
-    """The leaves of a structure in order; dicts by their sorted keys.
+    """Returns the leaves of a structure in order; dicts are sorted by key.
 
-    With `expand_composites`, a sparse or ragged tensor counts as the tensors it is made of.
+    With `expand_composites`, sparse and ragged tensors are flattened to their component tensors.
 
     >>> tf.nest.flatten({"b": 1, "a": (2, [3])})
     [2, 3, 1]
@@ -42,7 +42,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list:
 def pack_sequence_as(
     structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False
 ) -> Any:
-    """`structure` with other leaves.
+    """Replaces the leaves of `structure` by the elements of `flat_sequence`.
 
     >>> tf.nest.pack_sequence_as({"b": 1, "a": (2, [3])}, [10, 20, 30])
     {'b': 30, 'a': (10, [20])}
@@ -52,7 +52,7 @@ def pack_sequence_as(
             f"Attempted to pack value: {shown(flat_sequence)} into a structure, but found "
             f"incompatible type `{type(flat_sequence)}`. Expected a list or a tuple."
         )
-    if isinstance(flat_sequence, range):  # which may be longer than `len` can tell
+    if isinstance(flat_sequence, range):  # its length may exceed `sys.maxsize`
         flat_sequence = to_list("pack_sequence_as", flat_sequence)
     count = len(flatten(structure, expand_composites))
     if count != len(flat_sequence):
@@ -65,7 +65,7 @@ def pack_sequence_as(
 
 
 def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
-    """`func` of the leaves of one structure, or of several of the same form, leaf by leaf.
+    """Applies `func` to the leaves of one structure, or of several with equal nesting.
 
     >>> tf.nest.map_structure(lambda x, y: x + y, {"a": (1, 2)}, {"a": (10, 20)})
     {'a': (11, 22)}
@@ -90,12 +90,12 @@ def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Raises if two structures differ: `TypeError` if only their types do, else `ValueError`."""
+    """Raises if two structures differ: `TypeError` if only types differ, otherwise `ValueError`."""
     reason = _difference(nest1, nest2, check_types, expand_composites)
     if reason is not None:
-        error, words = reason
+        error, difference = reason
         raise error(
-            f"The two structures don't have the same nested structure: {words}.\n"
+            f"The two structures don't have the same nested structure: {difference}.\n"
             f"First structure: {shown(nest1)}\nSecond structure: {shown(nest2)}"
         )
 
@@ -107,10 +107,10 @@ def _difference(
         return ValueError, f"{shown(a)} and {shown(b)} are not both structures"
     if not is_nested(a):
         return _difference_of_leaves(a, b) if expand else None
-    if check_types and not _alike(a, b):
+    if check_types and not _same_container(a, b):
         return TypeError, f"the types {type(a).__name__} and {type(b).__name__} differ"
     if len(a) != len(b):
-        return ValueError, f"{len(a)} and {len(b)} elements"
+        return ValueError, f"they have {len(a)} and {len(b)} elements"
     if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
         return ValueError, f"the keys {shown(list(a))} and {shown(list(b))} differ"
     pairs = zip(_children(a), _children(b), strict=True)
@@ -118,15 +118,15 @@ def _difference(
 
 
 def _difference_of_leaves(a: Any, b: Any) -> tuple[type[Exception], str] | None:
-    """Composite tensors are structures too, if they are to be expanded."""
+    """Compares leaves when composite tensors are expanded, and so count as structures."""
     kinds = [type(x) if isinstance(x, _CompositeTensor) else None for x in (a, b)]
     if kinds[0] is kinds[1]:
         return None
     names = f"{type(a).__name__} and {type(b).__name__}"
     if None in kinds:
-        return ValueError, f"{names} are not both made of several tensors"
+        return ValueError, f"{names} are not both composite tensors"
     return TypeError, f"the types {names} differ"
 
 
-def _alike(a: Any, b: Any) -> bool:
+def _same_container(a: Any, b: Any) -> bool:
     return type(a) is type(b) or (isinstance(a, Mapping) and isinstance(b, Mapping))

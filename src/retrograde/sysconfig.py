@@ -1,4 +1,4 @@
-"""tf.sysconfig: how the library was built; it was not, being Python."""
+"""tf.sysconfig: build information, with constants since retrograde is pure Python."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MONOLITHIC_BUILD = 0
 
 
 def get_build_info() -> dict[str, bool]:
-    """What it was built for: none of CUDA, ROCm and TensorRT."""
+    """Returns the build options: no CUDA, ROCm or TensorRT."""
     return {"is_cuda_build": False, "is_rocm_build": False, "is_tensorrt_build": False}
 
 
 def get_lib() -> str:
-    """The folder of the library."""
+    """Returns the directory of the library."""
     return str(pathlib.Path(__file__).parent)

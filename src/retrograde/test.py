@@ -1,4 +1,4 @@
-"""tf.test: a TestCase that compares tensors, and gradients by finite differences."""
+"""tf.test: a TestCase for tensors, and gradient checks by finite differences."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ __all__ = [
     "main",
 ]
 
-__path__: list[str] = []  # of TensorFlow's, modules can be imported
+__path__: list[str] = []  # makes `import tensorflow.test` work
 __getattr__, __dir__ = from_all(__name__)
 
-_SEED = 87654321  # that of TensorFlow's tests
+_SEED = 87654321  # the same as in TensorFlow
 
 
 # Gradients
@@ -54,13 +54,14 @@ _SEED = 87654321  # that of TensorFlow's tests
 def compute_gradient(
     f: Callable, x: Sequence[Any], delta: float | None = None
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The Jacobians of `f` at the arguments `x`: by its gradient, and by central differences.
+    """Computes the Jacobians of `f` at the arguments `x`, by its gradient and numerically.
 
-    Each is a list with a matrix for every argument, with a row for every element of the result and
-    a column for every element of the argument. A complex number counts as two elements.
+    Returns two lists with one matrix per argument; the second is from central differences. A matrix
+    has one row per element of the result and one column per element of the argument. A complex
+    number counts as two elements.
 
-    >>> theory, numbers = tf.test.compute_gradient(lambda x: x * x, [tf.constant([1.0, 2.0])])
-    >>> theory[0].tolist()
+    >>> exact, numerical = tf.test.compute_gradient(lambda x: x * x, [tf.constant([1.0, 2.0])])
+    >>> exact[0].tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
     if not isinstance(x, (list, tuple)):
@@ -69,15 +70,15 @@ def compute_gradient(
             f"a {type(x)}"
         )
     xs = [Tensor(as_tensor(value)._array) for value in x]
-    for place, tensor in enumerate(xs):
+    for i, tensor in enumerate(xs):
         if tensor._spec.dtype not in dtypes.INEXACT:
             raise ValueError(
-                f"compute_gradient: argument {place} has dtype {tensor.dtype.name}. Expected a "
+                f"compute_gradient: argument {i} has dtype {tensor.dtype.name}. Expected a "
                 "floating-point or complex dtype."
             )
     step = 1 / 1024 if delta is None else as_float(delta, "compute_gradient: delta")
-    places = range(len(xs))
-    return [_by_tape(f, xs, i) for i in places], [_by_differences(f, xs, i, step) for i in places]
+    exact = [_exact_jacobian(f, xs, i) for i in range(len(xs))]
+    return exact, [_numerical_jacobian(f, xs, i, step) for i in range(len(xs))]
 
 
 def _value(f: Callable, xs: Sequence[Tensor]) -> Tensor:
@@ -91,16 +92,16 @@ def _value(f: Callable, xs: Sequence[Tensor]) -> Tensor:
 
 
 def _parts(array: Any) -> np.ndarray:
-    """All numbers in `array`; of complex ones, the real and the imaginary part in turn."""
+    """Flattens `array`; complex numbers become real and imaginary parts."""
     flat = np.ravel(array)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
 
 def _units(like: np.ndarray) -> Iterator[np.ndarray]:
-    """Arrays as `like`, with a 1 in one place, for all places; of complex ones, also with a 1j."""
-    for place in range(_parts(like).size):
+    """Yields the unit arrays with the shape of `like`; for complex dtypes, also those with 1j."""
+    for i in range(_parts(like).size):
         unit = np.zeros(like.size, like.dtype)
-        _parts(unit)[place] = 1
+        _parts(unit)[i] = 1
         yield unit.reshape(like.shape)
 
 
@@ -108,67 +109,67 @@ def _matrix(lines: list[np.ndarray], shape: tuple[int, int], like: np.ndarray) -
     return np.array(lines, _parts(like).dtype).reshape(shape)
 
 
-def _by_tape(f: Callable, xs: list[Tensor], place: int) -> np.ndarray:
+def _exact_jacobian(f: Callable, xs: list[Tensor], argument: int) -> np.ndarray:
     with GradientTape(persistent=True) as tape:
-        tape.watch(xs[place])
+        tape.watch(xs[argument])
         y = _value(f, xs)
-    x = np.asarray(xs[place]._array)
+    x = np.asarray(xs[argument]._array)
     rows = []
     for unit in _units(np.asarray(y._array)):
-        g = tape.gradient(y, xs[place], Tensor(unit), unconnected_gradients="zero")
+        g = tape.gradient(y, xs[argument], Tensor(unit), unconnected_gradients="zero")
         rows.append(_parts((dense(g) if isinstance(g, IndexedSlices) else g)._array))
     return _matrix(rows, (_parts(y._array).size, _parts(x).size), x)
 
 
-def _by_differences(f: Callable, xs: list[Tensor], place: int, step: float) -> np.ndarray:
-    x = np.asarray(xs[place]._array)
+def _numerical_jacobian(f: Callable, xs: list[Tensor], argument: int, step: float) -> np.ndarray:
+    x = np.asarray(xs[argument]._array)
 
-    def at(moved: np.ndarray) -> np.ndarray:
-        others = [*xs[:place], Tensor(moved.astype(x.dtype)), *xs[place + 1 :]]
-        return np.array(_parts(_value(f, others)._array))
+    def value_at(new: np.ndarray) -> np.ndarray:
+        args = [*xs[:argument], Tensor(new.astype(x.dtype)), *xs[argument + 1 :]]
+        return np.array(_parts(_value(f, args)._array))
 
-    columns = [(at(x + step * u) - at(x - step * u)) / (2 * step) for u in _units(x)]
+    columns = [(value_at(x + step * u) - value_at(x - step * u)) / (2 * step) for u in _units(x)]
     size = _parts(_value(f, xs)._array).size
     return _matrix(columns, (_parts(x).size, size), x).T
 
 
-# What there is
+# Build and device information
 
 
 def is_built_with_cuda() -> bool:
-    """False: GPUs are reached through XLA, if at all."""
+    """Returns False: GPUs are used only through XLA."""
     return False
 
 
 def is_built_with_rocm() -> bool:
-    """False: GPUs are reached through XLA, if at all."""
+    """Returns False: GPUs are used only through XLA."""
     return False
 
 
 def is_built_with_gpu_support() -> bool:
-    """False: GPUs are reached through XLA, if at all."""
+    """Returns False: GPUs are used only through XLA."""
     return False
 
 
 def is_built_with_xla() -> bool:
-    """Whether JAX, which brings XLA, is installed."""
+    """Returns whether JAX, which provides XLA, is installed."""
     return importlib.util.find_spec("jax") is not None
 
 
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """False: operations run on the CPU."""
+    """Returns False: operations run on the CPU."""
     return False
 
 
 def gpu_device_name() -> str:
-    """Nothing: operations run on the CPU."""
+    """Returns an empty string: operations run on the CPU."""
     return ""
 
 
 def is_cpu_target_available(target: str) -> bool:
-    """Whether this machine is one of "aarch64", "arm", "ppc" or "x86"."""
+    """Returns whether the CPU is `target`: "aarch64", "arm", "ppc" or "x86"."""
     machine = platform.machine().lower()
     prefixes = {
         "aarch64": ("aarch64", "arm64"),
@@ -180,7 +181,7 @@ def is_cpu_target_available(target: str) -> bool:
 
 
 def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Callable:
-    """Decorates a test to be skipped if `pred()` is true when it is run."""
+    """Returns a decorator that skips a test if `pred()` is true when it runs."""
 
     def decorate(test: Callable) -> Callable:
         @functools.wraps(test)
@@ -195,32 +196,32 @@ def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Calla
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs all tests of the program that is running."""
+    """Runs all tests of the main program."""
     unittest.main(argv=argv)
 
 
-# Comparing
+# Assertions
 
 
 class _Session:
-    """What stands for a session: it has run everything before it is asked."""
+    """A replacement for TensorFlow 1 sessions: operations have run eagerly already."""
 
     def __init__(self, test: TestCase) -> None:
         self._test = test
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        """The values of `fetches`."""
+        """Returns the values of `fetches`."""
         return self._test.evaluate(fetches)
 
 
 class TestCase(unittest.TestCase):
-    """`unittest.TestCase`, which can also compare tensors, arrays, numbers and structures of them.
+    """A `unittest.TestCase` with assertions for tensors, arrays and nested structures of them.
 
-    Before each test all seeds are set, so that random numbers are the same in every run.
+    All random seeds are set before each test.
     """
 
     def setUp(self) -> None:
-        """Sets the seeds."""
+        """Sets the random seeds."""
         python_random.seed(_SEED)
         np.random.seed(_SEED)
         random.set_seed(_SEED)
@@ -228,7 +229,7 @@ class TestCase(unittest.TestCase):
     # Values
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of a structure of tensors as NumPy arrays and scalars."""
+        """Converts a nested structure of tensors to NumPy arrays and scalars."""
         if callable(tensors) and tensor_or_variable(tensors) is None:
             return self.evaluate(tensors())
         leaves, pack = nest.flatten_with_pack(tensors)
@@ -249,13 +250,13 @@ class TestCase(unittest.TestCase):
     def session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
     ) -> Iterator[_Session]:
-        """A block like any other; the session in it can only be asked for values."""
+        """Returns a context manager with a session that only evaluates tensors."""
         yield _Session(self)
 
     cached_session = session
 
     def get_temp_dir(self) -> str:
-        """A directory for the files of this test, removed after it."""
+        """Returns a directory for files of this test, which is removed afterwards."""
         if not hasattr(self, "_temp_dir"):
             directory = tempfile.TemporaryDirectory()
             self.addCleanup(directory.cleanup)
@@ -286,10 +287,9 @@ class TestCase(unittest.TestCase):
     def assertAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
-        """Fails unless `a` and `b`, or what they hold in the same places, are close.
+        """Fails unless `abs(a - b) <= atol + rtol * abs(b)` for all elements.
 
-        That is, `abs(a - b) <= atol + rtol * abs(b)`. They may be structures, of which the types
-        need not be the same.
+        `a` and `b` may be nested structures; the types of their containers may differ.
         """
         if isinstance(a, Mapping) or isinstance(b, Mapping):
             self.assertIsInstance(a, Mapping, msg)
@@ -334,7 +334,7 @@ class TestCase(unittest.TestCase):
         bfloat16_atol: float = 1e-2,
         msg: str | None = None,
     ) -> None:
-        """As `assertAllClose`, with tolerances for the narrowest dtype of the two."""
+        """Calls `assertAllClose` with the tolerances of the narrower of the two dtypes."""
         found = {self._array(a).dtype.name, self._array(b).dtype.name}
         for names, wider_rtol, wider_atol in (
             ({"float32", "complex64"}, float_rtol, float_atol),
@@ -376,14 +376,14 @@ class TestCase(unittest.TestCase):
         outside = np.argwhere(~(above & below))
         if outside.size or (not array.ndim and not (above & below)):
             ends = f"{'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}"
-            places = [tuple(map(int, place)) for place in outside]
+            indices = [tuple(map(int, index)) for index in outside]
             self.fail(
-                f"{len(places)} of the {array.size} element(s) are outside the range "
-                f"{ends}{')' if open_upper_bound else ']'}: those at {places}."
+                f"{len(indices)} of the {array.size} element(s) are outside the range "
+                f"{ends}{')' if open_upper_bound else ']'}. Their indices: {indices}."
             )
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:
-        """Fails unless all elements are among those of a set."""
+        """Fails unless all elements are in a set."""
         found = set(np.ravel(self._array(target)).tolist()) - set(expected_set)
         if found:
             self.fail(f"{len(found)} unique element(s) are not in the set {expected_set}: {found}")
@@ -419,7 +419,7 @@ class TestCase(unittest.TestCase):
         self.assertEqual(dtypes.of(self._array(target).dtype), dtypes.as_dtype(expected_dtype))
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
-        """Fails unless two names are those of one device."""
+        """Fails unless two names refer to the same device."""
         specs = [DeviceSpec.from_string(d) if isinstance(d, str) else d for d in (device1, device2)]
         self.assertEqual(*specs, msg)
 
@@ -429,23 +429,23 @@ class TestCase(unittest.TestCase):
     def assertRaisesWithPredicateMatch(
         self, exception_type: type[Exception], expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
-        """Fails unless the block raises an error for which a predicate or a pattern holds."""
-        holds = expected_err_re_or_predicate
-        if not callable(holds):
-            pattern = re.compile(holds)
+        """Fails unless the block raises an error that matches a predicate or a pattern."""
+        matches = expected_err_re_or_predicate
+        if not callable(matches):
+            pattern = re.compile(matches)
 
-            def holds(error: Exception) -> Any:
+            def matches(error: Exception) -> Any:
                 return pattern.search(str(error))
 
         with self.assertRaises(exception_type) as caught:
             yield
         self.assertTrue(
-            holds(caught.exception),
+            matches(caught.exception),
             f"Exception of type {type(caught.exception)}: {caught.exception} does not match.",
         )
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
-        """Fails unless the block raises one of `tf.errors` that matches."""
+        """Fails unless the block raises a matching error of `tf.errors`."""
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
@@ -467,19 +467,19 @@ class TestCase(unittest.TestCase):
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
-    """`array` in a dtype that NumPy's comparisons know."""
+    """Converts `array` to a dtype that NumPy's comparisons support."""
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def _as_bytes(array: np.ndarray) -> np.ndarray:
-    """Strings as the bytes that tensors hold."""
+    """Converts string arrays to arrays of bytes objects, as in tensors."""
     if array.dtype.kind not in "US":
         return array
     return np.asarray(as_tensor(array.tolist())._array)
 
 
 def _is_structure(value: Any) -> bool:
-    """Whether `value` is a list of more than numbers: of lists, dicts, tensors or arrays."""
+    """Returns whether `value` is a list or tuple with containers, tensors or arrays in it."""
     return isinstance(value, (list, tuple)) and any(
         isinstance(v, (list, tuple, Mapping)) or getattr(v, "ndim", 0) for v in value
     )

@@ -1,7 +1,7 @@
-"""tf.version: the version of TensorFlow that retrograde follows.
+"""tf.version: the TensorFlow version that retrograde is compatible with.
 
-That of retrograde itself is `retrograde.__version__`. Programs written for TensorFlow compare
-`tf.version.VERSION`, and `tensorflow.__version__` where retrograde stands in for it.
+Programs written for TensorFlow compare `tf.version.VERSION`, or `tensorflow.__version__` under
+`retrograde run`. The version of retrograde itself is `retrograde.__version__`.
 """
 
 from retrograde._api.lazy import from_all

@@ -1,4 +1,4 @@
-"""tf.config: one device, and settings that are remembered."""
+"""tf.config: devices and settings."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ UNKNOWN = (
 )
 
 
-def test_there_is_one_device():
+def test_the_cpu_is_the_only_device():
     for devices in (tf.config, tf.config.experimental):
         assert devices.list_physical_devices() == [CPU]
         assert devices.list_physical_devices("CPU") == [CPU]
@@ -27,7 +27,7 @@ def test_there_is_one_device():
         assert devices.list_logical_devices("TPU") == []
 
 
-def test_the_device_is_used_as_a_whole():
+def test_default_device_configurations_are_accepted():
     tf.config.set_visible_devices([], "GPU")
     tf.config.set_visible_devices([CPU], "CPU")
     tf.config.set_visible_devices(CPU)
@@ -38,13 +38,13 @@ def test_the_device_is_used_as_a_whole():
 
 
 @pytest.mark.parametrize(
-    ("call", "kind", "message"),
+    ("call", "error", "message"),
     [
         (lambda: tf.config.set_visible_devices([GPU]), ValueError, UNKNOWN),
         (
             lambda: tf.config.set_visible_devices([], "CPU"),
             RuntimeError,
-            "set_visible_devices: the CPU cannot be hidden. Expected it in the list.",
+            "set_visible_devices: the CPU cannot be hidden. Expected a list with the CPU.",
         ),
         (lambda: tf.config.get_logical_device_configuration(GPU), ValueError, UNKNOWN),
         (
@@ -58,8 +58,8 @@ def test_the_device_is_used_as_a_whole():
                 CPU, [tf.config.LogicalDeviceConfiguration(memory_limit=3)]
             ),
             ValueError,
-            "set_logical_device_configuration: the CPU has neither limits of memory nor "
-            "priorities. Received: LogicalDeviceConfiguration(memory_limit=3, "
+            "set_logical_device_configuration: memory limits and priorities are not supported on "
+            "the CPU. Received: LogicalDeviceConfiguration(memory_limit=3, "
             "experimental_priority=None, experimental_device_ordinal=None).",
         ),
         (lambda: tf.config.experimental.set_memory_growth(GPU, True), ValueError, UNKNOWN),
@@ -110,16 +110,16 @@ def test_the_device_is_used_as_a_whole():
         (
             lambda: tf.config.threading.set_intra_op_parallelism_threads(-1),
             ValueError,
-            "Expected a number of threads, or 0 for as many as there are cores. Received: -1.",
+            "Expected a number of threads, or 0 for one per core. Received: -1.",
         ),
     ],
 )
-def test_message(call, kind, message):
-    assert_raises(call, kind, message)
+def test_error_message(call, error, message):
+    assert_raises(call, error, message)
 
 
 @pytest.mark.parametrize(
-    ("get", "put", "default", "other"),
+    ("get", "set_value", "default", "other"),
     [
         (tf.config.functions_run_eagerly, tf.config.run_functions_eagerly, False, True),
         (tf.config.get_soft_device_placement, tf.config.set_soft_device_placement, True, False),
@@ -156,38 +156,36 @@ def test_message(call, kind, message):
         ),
     ],
 )
-def test_settings_are_remembered(get, put, default, other):
+def test_settings_are_stored(get, set_value, default, other):
     assert get() == default
     try:
-        put(other)
+        set_value(other)
         assert get() == other
     finally:
-        put(default)
+        set_value(default)
 
 
-@pytest.mark.parametrize(
-    ("enable", "answer", "may_wait"), [(True, True, False), (False, False, True)]
-)
-def test_operations_on_large_arrays_wait_unless_told_otherwise(enable, answer, may_wait):
+@pytest.mark.parametrize("synchronous", [True, False])
+def test_synchronous_execution_disables_lazy_evaluation(synchronous):
     x = tf.ones([1 << 20])
     try:
-        tf.config.experimental.set_synchronous_execution(enable)
-        assert tf.config.experimental.get_synchronous_execution() == answer
-        assert (type(tf.sin(x)) is not type(x)) == may_wait
+        tf.config.experimental.set_synchronous_execution(synchronous)
+        assert tf.config.experimental.get_synchronous_execution() == synchronous
+        assert (type(tf.sin(x)) is type(x)) == synchronous
     finally:
         tf.config.experimental.set_synchronous_execution(None)
     assert tf.config.experimental.get_synchronous_execution()
     assert type(tf.sin(x)) is not type(x)
 
 
-def test_set_jit_takes_a_truth_value():
+def test_set_jit_accepts_a_boolean():
     tf.config.optimizer.set_jit(True)
     assert tf.config.optimizer.get_jit() == "autoclustering"
     tf.config.optimizer.set_jit(False)
     assert tf.config.optimizer.get_jit() == ""
 
 
-def test_one_thread_is_enough():
+def test_results_with_one_thread_are_identical():
     x = tf.constant(np.linspace(0.0, 1.0, blocks.LARGE * 2))
     expected = tf.exp(x).numpy()
     tf.config.threading.set_intra_op_parallelism_threads(1)
@@ -198,7 +196,7 @@ def test_one_thread_is_enough():
         tf.config.threading.set_intra_op_parallelism_threads(0)
 
 
-def test_what_does_nothing_can_be_called():
+def test_functions_without_effect_can_be_called():
     tf.config.experimental.enable_op_determinism()
     tf.config.experimental.enable_mlir_bridge()
     tf.config.experimental.disable_mlir_bridge()

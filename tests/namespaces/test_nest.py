@@ -1,4 +1,4 @@
-"""tf.nest: what it takes for a structure, and what it says of two that differ."""
+"""tf.nest: containers, packing, mapping and error messages."""
 
 import collections
 import json
@@ -16,7 +16,7 @@ Point = collections.namedtuple("Point", "x y")
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
+def test_result_agrees_with_tensorflow(call):
     actual = answer(call, tf)
 
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
@@ -55,7 +55,7 @@ class MyDict(dict):
     ],
     ids=lambda s: type(s).__name__,
 )
-def test_other_containers_keep_their_type_too(structure):
+def test_other_containers_keep_their_type(structure):
     mapped = tf.nest.map_structure(lambda x: x, structure)
 
     assert tf.nest.flatten(structure) == [1, 2]
@@ -72,7 +72,7 @@ def test_dicts_are_matched_by_their_keys():
     assert pairs == {"a": (1, 10), "b": (2, 20)}
 
 
-def test_leaves_are_passed_on_as_they_are():
+def test_leaves_are_not_copied():
     x, v = tf.constant([1.0]), tf.Variable([1.0])
 
     first, second = tf.nest.flatten({"x": x, "v": v})
@@ -82,7 +82,7 @@ def test_leaves_are_passed_on_as_they_are():
     assert tf.nest.flatten(v)[0] is v
 
 
-def test_a_difference_is_named():
+def test_error_messages_name_the_difference():
     with pytest.raises(TypeError, match="the types list and tuple differ"):
         tf.nest.assert_same_structure({"a": [1]}, {"a": (1,)})
     with pytest.raises(ValueError, match=r"the keys \['a'\] and \['b'\] differ"):

@@ -245,7 +245,7 @@ class TestNest:
 
         tf.nest.assert_same_structure([x], [x], expand_composites=True)
         tf.nest.assert_same_structure([x], [tf.ones([2])])
-        with pytest.raises(ValueError, match="SparseTensor and Tensor are not both made of"):
+        with pytest.raises(ValueError, match="SparseTensor and Tensor are not both composite"):
             tf.nest.assert_same_structure([x], [tf.ones([2])], expand_composites=True)
         with pytest.raises(TypeError, match="types SparseTensor and IndexedSlices differ"):
             tf.nest.assert_same_structure([x], [slices], expand_composites=True)

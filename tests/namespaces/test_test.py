@@ -151,7 +151,7 @@ def test_what_is_outside_a_range_is_named():
     assert_raises(
         lambda: CASE.assertAllInRange([1, 2], 1, 2, open_upper_bound=True),
         AssertionError,
-        "1 of the 2 element(s) are outside the range [1, 2): those at [(1,)].",
+        "1 of the 2 element(s) are outside the range [1, 2). Their indices: [(1,)].",
     )
 
 

@@ -76,10 +76,10 @@ def test_a_guide_has_cells_and_every_name_in_it_is_here(name):
     {
         "tf.distribute.TPUStrategy": "A program runs on one machine and one device.",
         "tf.experimental.dtensor": "A program runs on one machine and one device.",
-        "tf.autograph.to_code": "tf.function records what runs; no source code is rewritten.",
-        "tf.Graph": "Operations run as they are called; nothing builds graphs.",
-        "tf.experimental.ExtensionType": "Use a class of Python, or a dataclass of tensors.",
-        "tf.profiler.experimental": "Measure with cProfile or time.perf_counter.",
+        "tf.autograph.to_code": "tf.function traces operations; it does not rewrite source code.",
+        "tf.Graph": "Operations run eagerly; there are no graphs.",
+        "tf.experimental.ExtensionType": "Use a Python class or a dataclass of tensors.",
+        "tf.profiler.experimental": "Use cProfile, time.perf_counter or GradientTape.profile.",
     }.items(),
 )
 def test_what_the_guides_use_and_is_not_here_has_a_line_of_its_own(name, words, tmp_path):
@@ -88,7 +88,7 @@ def test_what_the_guides_use_and_is_not_here_has_a_line_of_its_own(name, words, 
 
     (finding,) = checking.check([str(program)]).findings
 
-    assert finding.words.endswith(f" is TensorFlow's, and not here. {words}")
+    assert finding.words.endswith(f" is in TensorFlow but not supported by retrograde. {words}")
     with standing_in():
         tensorflow = importlib.import_module("tensorflow")
         with pytest.raises(AttributeError) as caught:

@@ -26,14 +26,14 @@ tf.quantization.quantize(1)
 """
 
 FINDINGS = [
-    "2: tensorflow_hub needs TensorFlow's own library. Keras has models with weights in "
-    "keras.applications and in keras_hub.",
-    "3: tf.python is private to TensorFlow. Use the public name of what it holds.",
-    "9: tf.lookup is TensorFlow's, and not here. Look values up in a Python dict before they "
-    "become tensors.",
-    "10: tf.log belongs to TensorFlow 1. Use tf.math.log.",
+    "2: tensorflow_hub requires TensorFlow itself. Keras has pretrained models in "
+    "keras.applications and keras_hub.",
+    "3: tf.python is private to TensorFlow. Use the public name of the object.",
+    "9: tf.lookup is in TensorFlow but not supported by retrograde. Look values up in a Python "
+    "dict before they become tensors.",
+    "10: tf.log is part of TensorFlow 1. Use tf.math.log.",
     "12: tf.data.Dataset.from_nothing is not here.",
-    "14: tf.quantization is TensorFlow's, and not here yet.",
+    "14: tf.quantization is in TensorFlow but not yet supported by retrograde.",
 ]
 
 
@@ -64,8 +64,8 @@ def test_a_folder_is_read_with_its_notebooks(tmp_path, capsys):
     assert main(["check", str(tmp_path)]) == 1
     finding, summary = capsys.readouterr().out.splitlines()
     assert finding == (
-        f"{tmp_path / 'sub' / 'book.ipynb'}, cell 2, line 2: tf.sets is TensorFlow's, and not "
-        "here. Use sets of Python, or tf.unique and tf.sparse."
+        f"{tmp_path / 'sub' / 'book.ipynb'}, cell 2, line 2: tf.sets is in TensorFlow but "
+        "not supported by retrograde. Use Python sets, or tf.unique and tf.sparse."
     )
     assert summary == "4 names of TensorFlow in 2 files: 1 not here"
 

@@ -1,1 +1,1 @@
-"""Public names: where they are defined, how they are loaded, and which are missing and why."""
+"""Public names: lazy loading from stubs, names that are missing, and hooks into `core`."""

@@ -1,4 +1,4 @@
-"""Registers what the packages above `core` add to it."""
+"""Registers the methods and functions that packages above `core` add to it."""
 
 from __future__ import annotations
 

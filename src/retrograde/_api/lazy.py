@@ -1,8 +1,8 @@
-"""Loads public names when they are first used.
+"""Imports public names when they are first used.
 
-A stub beside a module (`__init__.pyi` in a package) is the only list of the names that the module
-collects from others. Type checkers and editors read it as it is. It is read here when a name of the
-module is first needed.
+The stub of a module (`__init__.pyi` for a package) is the only list of the names that the module
+re-exports. Type checkers and editors read it directly. This module reads it when a name is first
+used.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 
 def names_in_stub(module: ModuleType) -> dict[str, str]:
-    """Returns the public names of a module, each with the module that it is imported from.
+    """Returns the public names of a module, mapped to the modules that define them.
 
-    A stub is a sequence of statements `from home import name as name`, and nothing else. The
-    formatter puts a name that is too long for the line in parentheses.
+    A stub contains only statements `from home import name as name`. The formatter wraps long ones
+    in parentheses.
     """
     path = module.__file__.rpartition(".")[0] + ".pyi"
     words = module.__spec__.loader.get_data(path).translate(None, b"(,)").decode().split()
@@ -35,7 +35,7 @@ def from_stub(module_name: str) -> tuple[Callable, Callable]:
         if name == "__all__":
             value = sorted(names())
         elif name in names():
-            value = _imported(module_name, names()[name], name)
+            value = _import(module_name, names()[name], name)
         else:
             raise _missing(module_name, name)
         setattr(module, name, value)
@@ -44,8 +44,8 @@ def from_stub(module_name: str) -> tuple[Callable, Callable]:
     return __getattr__, lambda: sorted(names())
 
 
-def _imported(module_name: str, home: str, name: str) -> Any:
-    """Returns what `from home import name` binds. The names of a home itself are submodules."""
+def _import(module_name: str, home: str, name: str) -> Any:
+    """Imports `name` from `home`; if `home` is the module itself, `name` is a submodule."""
     if home == module_name:
         return importlib.import_module(f"{home}.{name}")
     return getattr(importlib.import_module(home), name)
@@ -62,6 +62,6 @@ def from_all(module_name: str) -> tuple[Callable, Callable]:
 
 
 def _missing(module_name: str, name: str) -> AttributeError:
-    from retrograde._api.missing import absent  # loaded only when a name is missing
+    from retrograde._api.missing import missing_attribute  # loaded only when a name is missing
 
-    return absent(module_name, name)
+    return missing_attribute(module_name, name)

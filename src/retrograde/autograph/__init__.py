@@ -1,4 +1,4 @@
-"""tf.autograph: nothing is rewritten, so there is nothing to keep from being rewritten."""
+"""tf.autograph: names for compatibility. retrograde traces functions and rewrites no code."""
 
 from retrograde._api.lazy import from_stub
 

@@ -1,4 +1,4 @@
-"""tf.autograph.experimental: what programs say to a converter, which there is none."""
+"""tf.autograph.experimental: options of TensorFlow's code conversion, without effect here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 class Feature(enum.Enum):
-    """Parts of a conversion, for programs that name them."""
+    """TensorFlow's conversion features, without effect here."""
 
     ALL = "ALL"
     AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
@@ -26,7 +26,7 @@ class Feature(enum.Enum):
 
 
 def do_not_convert(func: Callable | None = None) -> Callable:
-    """The function as it is: functions are recorded, never rewritten.
+    """Returns the function unchanged: functions are traced, never rewritten.
 
     >>> @tf.autograph.experimental.do_not_convert
     ... def double(x):
@@ -43,4 +43,4 @@ def set_loop_options(
     maximum_iterations: Any = None,
     shape_invariants: Any = None,
 ) -> None:
-    """Does nothing: a loop of Python runs as Python runs it."""
+    """Does nothing: Python loops run as usual."""

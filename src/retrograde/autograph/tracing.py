@@ -1,4 +1,4 @@
-"""Functions of tf.autograph, which have nothing to convert."""
+"""Functions of tf.autograph."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
 
 def trace(*args: Any) -> None:
-    """Prints its arguments, each time that it runs."""
+    """Prints its arguments."""
     print(*map(as_text, args))

@@ -1,4 +1,4 @@
-"""tf.compat: strings, paths and numbers, for programs that ran on several Pythons."""
+"""tf.compat: string, path and number helpers for older programs."""
 
 from retrograde._api.lazy import from_stub
 

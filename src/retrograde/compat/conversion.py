@@ -1,4 +1,4 @@
-"""Functions and types of tf.compat."""
+"""The functions and types of tf.compat."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ complex_types = (numbers.Complex, np.number)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Text as bytes."""
+    """Converts text to bytes."""
     if isinstance(bytes_or_text, bytes | bytearray):
         return bytes(bytes_or_text)
     if isinstance(bytes_or_text, str):
@@ -33,7 +33,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Bytes as text."""
+    """Converts bytes to text."""
     return as_bytes(bytes_or_text, encoding).decode(encoding)
 
 
@@ -41,22 +41,22 @@ as_str = as_text
 
 
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """Bytes as text, and all else as `str` writes it."""
+    """Converts bytes to text, and other values with `str`."""
     return as_text(value, encoding) if isinstance(value, bytes) else text_of(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """A path as text; what is no path stays as it is."""
+    """Converts a path to text; other values are returned unchanged."""
     return as_text(os.fspath(path)) if isinstance(path, os.PathLike) else path
 
 
 def dimension_value(dimension: int | None) -> int | None:
-    """The dimension: an integer already, or `None`."""
+    """Returns the dimension unchanged: an integer or `None`."""
     return dimension
 
 
 def dimension_at_index(shape: Any, index: int) -> int | None:
-    """One dimension of a shape."""
+    """Returns one dimension of a shape."""
     shape = TensorShape(shape)
     if shape.rank is None:
         return None
@@ -64,7 +64,7 @@ def dimension_at_index(shape: Any, index: int) -> int | None:
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether this day has passed."""
+    """Returns whether this date has passed."""
     try:
         return datetime.date.today() > datetime.date(year, month, day)
     except OverflowError:
@@ -74,5 +74,5 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
 
 
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Any:
-    """A block that changes nothing: there is one behavior, whatever the day."""
+    """Returns a context manager that does nothing: behavior does not depend on the date."""
     return contextlib.nullcontext()

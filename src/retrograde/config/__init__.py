@@ -1,4 +1,4 @@
-"""tf.config: devices, of which there is one, and settings."""
+"""tf.config: devices and settings."""
 
 from retrograde._api.lazy import from_stub
 

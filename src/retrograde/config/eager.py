@@ -1,4 +1,4 @@
-"""Where and how functions run: settings of tf.config."""
+"""Settings of tf.config for eager execution and device placement."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from retrograde.values.settings import settings
 
 
 def functions_run_eagerly() -> bool:
-    """Whether functions were asked to run eagerly."""
+    """Returns whether functions run eagerly."""
     return settings["run_functions_eagerly"]
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Says whether functions should run eagerly, call by call."""
+    """Sets whether functions run eagerly, without tracing."""
     settings["run_functions_eagerly"] = bool(run_eagerly)
 
 
@@ -20,10 +20,10 @@ experimental_run_functions_eagerly = run_functions_eagerly
 
 
 def get_soft_device_placement() -> bool:
-    """What `set_soft_device_placement` was told last."""
+    """Returns the value set by `set_soft_device_placement`."""
     return settings["soft_device_placement"]
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Remembers `enabled`. Operations run where their inputs are."""
+    """Stores `enabled`. Operations run where their inputs are."""
     settings["soft_device_placement"] = bool(enabled)

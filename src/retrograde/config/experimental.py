@@ -1,4 +1,4 @@
-"""tf.config.experimental."""
+"""tf.config.experimental: memory, determinism, synchronous execution and other settings."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ _POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
 
 
 def set_memory_growth(device: Any, enable: bool) -> NoReturn:
-    """Raises: only GPUs have memory that grows."""
+    """Raises an error, since memory growth applies only to GPUs."""
     check_known(device)
     raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
 
 
 def get_memory_growth(device: Any) -> NoReturn:
-    """Raises: only GPUs have memory that grows."""
+    """Raises an error, since memory growth applies only to GPUs."""
     check_known(device)
     raise KeyError(device)
 
 
 def get_memory_info(device: str) -> NoReturn:
-    """Raises: memory is counted on accelerators only."""
+    """Raises an error, since memory statistics exist only for accelerators."""
     try:
         spec = DeviceSpec.from_string(device)
     except ValueError:
@@ -88,17 +88,17 @@ def get_memory_info(device: str) -> NoReturn:
 
 
 def get_memory_usage(device: str) -> NoReturn:
-    """Raises: memory is counted on accelerators only."""
+    """Raises an error, since memory statistics exist only for accelerators."""
     get_memory_info(device)
 
 
 def reset_memory_stats(device: str) -> NoReturn:
-    """Raises: memory is counted on accelerators only."""
+    """Raises an error, since memory statistics exist only for accelerators."""
     get_memory_info(device)
 
 
 def get_device_details(device: Any) -> dict[str, Any]:
-    """Nothing: there are details of GPUs only."""
+    """Returns an empty dict, since details exist only for GPUs."""
     if not isinstance(device, PhysicalDevice):
         raise ValueError(f"device must be a tf.config.PhysicalDevice, but got: {shown(device)}")
     if device != CPU:
@@ -110,12 +110,12 @@ def get_device_details(device: Any) -> dict[str, Any]:
 
 
 def get_device_policy() -> str:
-    """What `set_device_policy` was told last."""
+    """Returns the value set by `set_device_policy`."""
     return settings["device_policy"]
 
 
 def set_device_policy(device_policy: str | None) -> None:
-    """Remembers what to do with inputs on another device, of which there is none."""
+    """Stores the policy for inputs on another device, which has no effect."""
     if device_policy is not None and device_policy not in _POLICIES:
         raise ValueError(
             f"Invalid argument `device_policy`: {shown(device_policy)}. Expected None or one of "
@@ -125,16 +125,16 @@ def set_device_policy(device_policy: str | None) -> None:
 
 
 def get_synchronous_execution() -> bool:
-    """What `set_synchronous_execution` was told last."""
+    """Returns the value set by `set_synchronous_execution`."""
     return settings["synchronous_execution"]
 
 
 def set_synchronous_execution(enable: bool | None) -> None:
-    """Whether every operation has run when its call returns.
+    """Sets whether every operation has finished when its call returns.
 
-    Elementwise operations on a million numbers or so may wait until somebody looks at a result,
-    and then run together, which is faster. After `set_synchronous_execution(True)` none waits, for
-    who wants to measure one; `None` or false is how it was. Results are the same.
+    By default, elementwise operations on large arrays are evaluated lazily and fused.
+    `set_synchronous_execution(True)` disables this, for example to time a single operation;
+    `None` or False enables it again. Results are identical.
 
     >>> tf.config.experimental.set_synchronous_execution(None)
     """
@@ -143,7 +143,7 @@ def set_synchronous_execution(enable: bool | None) -> None:
 
 
 def enable_op_determinism() -> None:
-    """Asks for the same results in every run, which operations give in any case.
+    """Has no effect, since operations are always deterministic.
 
     Random numbers need a seed: see `tf.random.set_seed`.
     """
@@ -151,18 +151,18 @@ def enable_op_determinism() -> None:
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    """What `enable_tensor_float_32_execution` was told last."""
+    """Returns the value set by `enable_tensor_float_32_execution`."""
     return settings["tensor_float_32"]
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Remembers `enabled`. Products of float32 matrices are computed in float32."""
+    """Stores `enabled`. Products of float32 matrices are always computed in float32."""
     settings["tensor_float_32"] = bool(enabled)
 
 
 def enable_mlir_bridge() -> None:
-    """Does nothing: there is no such bridge."""
+    """Does nothing: there is no MLIR bridge."""
 
 
 def disable_mlir_bridge() -> None:
-    """Does nothing: there is no such bridge."""
+    """Does nothing: there is no MLIR bridge."""

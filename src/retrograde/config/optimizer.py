@@ -1,4 +1,4 @@
-"""tf.config.optimizer: settings for the optimizer of graphs. They are remembered."""
+"""tf.config.optimizer: settings of TensorFlow's graph optimizer, stored without effect."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 def get_jit() -> str:
-    """What `set_jit` was told last: "autoclustering", or nothing."""
+    """Returns the value set by `set_jit`: "autoclustering" or ""."""
     return settings["jit"]
 
 
 def set_jit(enabled: bool | str) -> None:
-    """Remembers whether graphs should be compiled. A function is, if its `jit_compile` says so."""
+    """Stores `enabled`. A function is compiled only if its `jit_compile` is true."""
     settings["jit"] = "autoclustering" if enabled in (True, "autoclustering") else ""
 
 
 def get_experimental_options() -> dict[str, Any]:
-    """The options that were set."""
+    """Returns the options set by `set_experimental_options`."""
     return dict(settings["optimizer_options"])
 
 
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Remembers options, beside those that were set before."""
+    """Stores options, in addition to earlier ones."""
     settings["optimizer_options"] |= options

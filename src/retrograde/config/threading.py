@@ -1,4 +1,4 @@
-"""tf.config.threading: how many threads share the work."""
+"""tf.config.threading: numbers of threads."""
 
 from __future__ import annotations
 
@@ -20,33 +20,32 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """How many threads share one operation; 0 for as many as there are cores."""
+    """Returns the number of threads per operation; 0 means one per core."""
     return blocks.limit
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Sets how many threads share one elementwise operation on large tensors.
+    """Sets the number of threads of elementwise operations on large tensors.
 
-    0 is for as many as there are cores. Matrix products have the threads of NumPy's BLAS, which
-    are set by its own means.
+    0 means one thread per core. Matrix products use the threads of NumPy's BLAS, which are
+    configured separately.
     """
     blocks.limit = _checked(num_threads)
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """What `set_inter_op_parallelism_threads` was told last."""
+    """Returns the value set by `set_inter_op_parallelism_threads`."""
     return settings["inter_op_threads"]
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Remembers `num_threads`. Operations run one after the other."""
+    """Stores `num_threads`. Operations always run sequentially."""
     settings["inter_op_threads"] = _checked(num_threads)
 
 
 def _checked(num_threads: Any) -> int:
     if not isinstance(num_threads, int) or num_threads < 0:
         raise ValueError(
-            f"Expected a number of threads, or 0 for as many as there are cores. Received: "
-            f"{shown(num_threads)}."
+            f"Expected a number of threads, or 0 for one per core. Received: {shown(num_threads)}."
         )
     return num_threads

@@ -115,17 +115,17 @@ def _missing(use: Use) -> tuple[str, str] | None:
 def _missing_of(path: str) -> tuple[str, str] | None:
     top, _, below = path.partition(".")
     if top in missing.PACKAGES:
-        return top, missing.package_words(top)
+        return top, missing.package_message(top)
     value: Any = importlib.import_module("retrograde")
     whole = "tf"
     for part in below.split(".") if below else ():
         whole = f"{whole}.{part}"
         if whole in missing.PRIVATE:
-            return whole, missing.words(whole)
+            return whole, missing.message_for(whole)
         try:
             value = getattr(value, part)
         except AttributeError:
-            return whole, missing.words(whole) or _unknown(whole)
+            return whole, missing.message_for(whole) or _unknown(whole)
         except ImportError as error:
             return whole, str(error)
     return None

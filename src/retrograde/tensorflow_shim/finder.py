@@ -103,7 +103,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         top, _, below = fullname.partition(".")
         if top in missing.PACKAGES:
-            words = missing.package_words(top)
+            words = missing.package_message(top)
             raise ModuleNotFoundError(f"No module named {fullname!r}. {words}", name=fullname)
         if top == "tensorflow":
             return _spec(fullname, _module(fullname) if below else _TensorFlow())
@@ -126,7 +126,7 @@ def _module(fullname: str) -> ModuleType:
         path = f"{path}.{part}"
         value = getattr(value, part, None) if missing.is_module(path) else None
         if not isinstance(value, ModuleType):
-            said = missing.words(path)
+            said = missing.message_for(path)
             message = f"No module named {fullname!r}" + (f". {said}" if said else "")
             raise ModuleNotFoundError(message, name=fullname)
     return value

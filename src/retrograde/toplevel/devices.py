@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from retrograde.config.devices import devices_of_jax, list_logical_devices
+from retrograde.config.devices import jax_devices, list_logical_devices
 from retrograde.core import namespaces
 from retrograde.values.arguments import as_text
 from retrograde.values.device_spec import DeviceSpec
@@ -62,7 +62,7 @@ def _device_of_jax(spec: DeviceSpec) -> Any:
     kind, index = spec.device_type, spec.device_index or 0
     if (kind, index) == ("CPU", 0):
         return None
-    found = devices_of_jax(kind)
+    found = jax_devices(kind)
     if index < len(found):
         return found[index]
     if settings["soft_device_placement"]:

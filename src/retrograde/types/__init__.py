@@ -1,4 +1,4 @@
-"""tf.types: names for annotations."""
+"""tf.types: types for annotations."""
 
 from retrograde._api.lazy import from_stub
 

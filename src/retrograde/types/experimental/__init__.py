@@ -1,4 +1,4 @@
-"""tf.types.experimental: what may stand where a tensor is expected, and what is alike in calls."""
+"""tf.types.experimental: tensor-like types, and trace types of function arguments."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ TensorLike = (
 
 
 class TraceType(abc.ABC):
-    """What a method `__tf_tracing_type__` returns: which objects one recording serves.
+    """The result of a method `__tf_tracing_type__`, which decides when to retrace.
 
-    A `tf.function` that is called with an object whose class has such a method is recorded anew
-    only if the type that the method returns is not equal to that of an earlier call. `__eq__` and
-    `__hash__` decide; the other methods are those that TensorFlow asks for.
+    When a `tf.function` is called with an object whose class has such a method, it is retraced only
+    if the returned type differs from those of earlier calls, by `__eq__` and `__hash__`. The other
+    methods exist for compatibility with TensorFlow.
     """
 
     @abc.abstractmethod
     def is_subtype_of(self, other: TraceType) -> bool:
-        """Whether what serves `other` serves this, too."""
+        """Returns whether a trace for `other` can be used for this type."""
 
     @abc.abstractmethod
     def most_specific_common_supertype(self, others: Sequence[TraceType]) -> TraceType | None:
-        """The narrowest type that holds for this and for `others`, if there is one."""
+        """Returns the narrowest common supertype of this type and `others`, if there is one."""
 
     def placeholder_value(self, placeholder_context: Any) -> Any:
-        """TensorFlow traces with this; here a function is recorded with its real arguments."""
+        """TensorFlow traces with this value; retrograde traces with the real arguments."""
         raise NotImplementedError
 
     @abc.abstractmethod
     def __hash__(self) -> int:
-        """As in Python."""
+        """Returns a hash, equal for equal types."""
 
     @abc.abstractmethod
     def __eq__(self, other: object) -> bool:
-        """As in Python."""
+        """Returns whether both types share their traces."""

@@ -1,4 +1,4 @@
-"""What programs name beside operations: tf.autograph, tf.compat, tf.sysconfig, tf.types."""
+"""tf.autograph, tf.compat, tf.sysconfig, tf.types and other names besides operations."""
 
 import pathlib
 
@@ -9,7 +9,7 @@ import retrograde as tf
 from tests.namespaces.helpers import assert_raises
 
 
-def test_functions_are_not_converted():
+def test_autograph_leaves_functions_unchanged():
     @tf.autograph.experimental.do_not_convert
     def double(x):
         return 2 * x
@@ -24,7 +24,7 @@ def test_functions_are_not_converted():
     assert tf.autograph.set_verbosity(3, alsologtostdout=True) is None
 
 
-def test_trace_prints(capsys):
+def test_autograph_trace_prints(capsys):
     tf.autograph.trace("a", 1)
     assert capsys.readouterr().out == "a 1\n"
 
@@ -53,42 +53,42 @@ def test_numbers_and_shapes():
     assert tf.compat.dimension_at_index(tf.TensorShape(None), 0) is None
 
 
-def test_the_calendar():
+def test_forward_compatibility():
     assert tf.compat.forward_compatible(2019, 1, 1)
     assert not tf.compat.forward_compatible(9999, 1, 1)
     with tf.compat.forward_compatibility_horizon(2019, 1, 1):
         pass
 
 
-def test_the_second_version_is_the_library_itself():
+def test_compat_v2_is_retrograde():
     assert tf.compat.v2 is tf
-    with pytest.raises(AttributeError, match=r"tf\.compat\.v1 is TensorFlow's, and not here"):
+    with pytest.raises(AttributeError, match=r"tf\.compat\.v1 is in TensorFlow but not"):
         tf.compat.v1  # noqa: B018
 
 
-def test_what_the_library_was_built_with():
+def test_sysconfig_and_version():
     assert set(tf.sysconfig.get_build_info().values()) == {False}
     assert pathlib.Path(tf.sysconfig.get_lib(), "version.py").exists()
     assert (tf.sysconfig.CXX11_ABI_FLAG, tf.sysconfig.MONOLITHIC_BUILD) == (1, 0)
     assert tf.version.VERSION.startswith("2.")
 
 
-def test_what_may_stand_for_a_tensor():
+def test_tensor_like_types():
     for value in (1.0, [1.0], np.ones(2), np.float32(1), tf.constant(1.0), tf.Variable(1.0)):
         assert isinstance(value, tf.types.experimental.TensorLike)
     assert not isinstance(object(), tf.types.experimental.TensorLike)
 
 
-def test_arrays_come_and_go_in_capsules():
+def test_dlpack_round_trip_and_import():
     x, array = tf.constant([[1.0, 2.0]]), np.arange(3.0)
-    back = tf.experimental.dlpack.from_dlpack(tf.experimental.dlpack.to_dlpack(x))
-    taken = tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+    copied = tf.experimental.dlpack.from_dlpack(tf.experimental.dlpack.to_dlpack(x))
+    imported = tf.experimental.dlpack.from_dlpack(array.__dlpack__())
 
-    np.testing.assert_array_equal(back, x)
-    assert np.shares_memory(np.asarray(taken), array)
+    np.testing.assert_array_equal(copied, x)
+    assert np.shares_memory(np.asarray(imported), array)
 
 
-def test_errors_have_their_numbers():
+def test_error_codes():
     assert tf.errors.OK == 0
     assert tf.errors.NotFoundError.error_code == tf.errors.NOT_FOUND == 5
     assert tf.errors.UNAUTHENTICATED == 16
