@@ -1,4 +1,4 @@
-"""What the examples in the documentation and in docstrings find in scope: `tf` and `np`."""
+"""Configures pytest: doctests in Markdown pages, with `tf` and `np` in scope."""
 
 import doctest
 import os
@@ -11,10 +11,10 @@ import pytest
 
 import retrograde
 
-# Keras writes its settings there; the user's own are neither read nor written.
+# Keras reads and writes its settings here instead of in the user's home directory.
 os.environ["KERAS_HOME"] = str(pathlib.Path(__file__).parent / ".pytest_cache" / "keras")
 
-# A slow machine is not a defect.
+# A slow machine must not fail tests.
 hypothesis.settings.register_profile("without_deadline", deadline=None)
 hypothesis.settings.load_profile("without_deadline")
 
@@ -22,13 +22,13 @@ FENCE = re.compile(r"^```.*$", re.MULTILINE)
 
 
 class FencedParser(doctest.DocTestParser):
-    """Reads the examples of a Markdown page; the fence that closes a block is not output."""
+    """Parses doctests in Markdown. Without it, a closing fence would be part of the output."""
 
     def parse(self, string, name="<string>"):
         return super().parse(FENCE.sub("", string), name)
 
 
-# pytest looks this name up for text files and offers no other way to hand it a parser.
+# pytest uses this name for text files and has no option for another parser.
 doctest.DocTestParser = FencedParser
 
 

@@ -1,4 +1,4 @@
-"""The example of docs/adding_a_primitive.md has all the properties that the table tests."""
+"""Runs the code of docs/adding_a_primitive.md and the table-driven tests on its primitive."""
 
 import inspect
 import itertools
@@ -24,7 +24,7 @@ FILES = {
     "tests/ops/cases/elementwise.py": elementwise,
     "src/retrograde/math/elementary.py": operations,
 }
-PROPERTIES = [  # those of joint rules are not for a primitive that has none
+PROPERTIES = [  # without the tests of joint rules, which this primitive does not have
     f
     for name, f in vars(test_rules).items()
     if name.startswith("test_") and [*inspect.signature(f).parameters] == ["case"]
@@ -34,7 +34,7 @@ PROPERTIES = [  # those of joint rules are not for a primitive that has none
 
 @pytest.fixture
 def blocks():
-    """The blocks of the page, at the lines where they stand, by the file that they belong to."""
+    """Maps file names to the blocks of the page, each at its line in the page."""
     text = PAGE.read_text(encoding="utf-8")
     return {
         block[1]: "\n" * text.count("\n", 0, block.start(2)) + block[2]
@@ -44,7 +44,7 @@ def blocks():
 
 @pytest.fixture
 def cbrt(blocks, monkeypatch):
-    """The operation of the page, with its primitive and cases in the registries for one test."""
+    """Registers the primitive and the cases of the page for one test, and returns the operation."""
     monkeypatch.setattr(_table, "CASES", [])
     monkeypatch.setitem(PRIMITIVES, "cbrt", None)
     del PRIMITIVES["cbrt"]
@@ -55,11 +55,11 @@ def cbrt(blocks, monkeypatch):
     return operations.cbrt
 
 
-def test_each_block_says_where_it_belongs(blocks):
+def test_each_block_names_its_file(blocks):
     assert blocks.keys() == FILES.keys()
 
 
-def test_the_primitive_of_the_page_has_all_properties_of_the_table(cbrt, monkeypatch):
+def test_the_primitive_passes_the_table_driven_tests(cbrt, monkeypatch):
     monkeypatch.setattr(namespaces, "foreign", True)
     assert cbrt is not None
     assert [str(case) for case in _table.CASES] == [
@@ -72,11 +72,11 @@ def test_the_primitive_of_the_page_has_all_properties_of_the_table(cbrt, monkeyp
     assert len(PROPERTIES) >= 10
     large_enough = [case for case in _table.CASES if case.inputs[0].size > 1]
     with jax.enable_x64(True):
-        for case, has_property in itertools.product(large_enough, PROPERTIES):
-            has_property(case)
+        for case, check in itertools.product(large_enough, PROPERTIES):
+            check(case)
 
 
-def test_the_operation_of_the_page_is_guarded_at_zero(cbrt):
+def test_a_zero_cotangent_gives_a_zero_gradient_at_zero(cbrt):
     x = tf.Variable([0.0, -27.0])
     with tf.GradientTape() as tape:
         y = cbrt(x)

@@ -1,4 +1,4 @@
-"""docs/inside.md is one program that runs, and the files it points to are there."""
+"""Runs docs/inside.md as one program and checks that the files it names exist."""
 
 import pathlib
 import re
@@ -15,9 +15,9 @@ PATH = re.compile(r"`((?:core|ops)/\w*(?:\.py)?)`")
 
 
 def run(text):
-    """What the blocks of `text` define, run in order in one namespace.
+    """Runs the blocks of `text` in one namespace and returns it.
 
-    Each is compiled at the line where it stands, so that tracebacks point into the page.
+    Each block is compiled at its line in the page, so that tracebacks point into the page.
     """
     names = {"__name__": "inside"}
     for block in BLOCK.finditer(text):
@@ -36,14 +36,14 @@ def inside(text):
     return run(text)
 
 
-def test_the_page_is_one_program_that_learns(inside):
+def test_the_program_trains_a_network(inside):
     assert inside["runs"] == 1
     assert len(inside["losses"]) == 500
     assert inside["losses"][-1] < 1e-3 < inside["losses"][0]
     assert inside["recorders"] == []
 
 
-def test_its_gradients_are_those_of_the_library(inside):
+def test_gradients_equal_those_of_the_library(inside):
     rng = np.random.default_rng(5)
     arrays = [rng.normal(size=shape) for shape in [(4, 3), (3, 2), (2,)]]
 
@@ -62,14 +62,14 @@ def test_its_gradients_are_those_of_the_library(inside):
         np.testing.assert_allclose(a, e, rtol=1e-14)
 
 
-def test_its_check_rejects_a_wrong_rule(inside):
+def test_check_rejects_a_wrong_rule(inside):
     wrong = inside["elementwise"]("tanh", None, lambda g, y, _x: g * (1.0 + y * y))
 
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         inside["check"](wrong, np.array([0.5, -1.0]))
 
 
-def test_a_function_is_recorded_again_for_another_shape(inside):
+def test_a_function_is_retraced_for_another_shape(inside):
     shapes = []
 
     @inside["function"]
@@ -83,7 +83,7 @@ def test_a_function_is_recorded_again_for_another_shape(inside):
     assert shapes == [(1,), (2,)]
 
 
-def test_what_it_names_in_the_library_exists(text):
+def test_files_named_on_the_page_exist(text):
     paths = set(PATH.findall(text))
 
     assert {"core/tape.py", "ops/_families.py"} <= paths

@@ -1,4 +1,4 @@
-"""The pages can be followed by a reader who has nothing but the page."""
+"""Checks that the examples of a page import the names they use."""
 
 import pathlib
 import re
