@@ -23,10 +23,10 @@ class Difference(NamedTuple):
         return bool(re.search(self.where, f"{answer['expression']} {answer['precision']}"))
 
 
-_WRONG = "Derivatives that TensorFlow gets wrong are right"
+_WRONG = "Corrected derivatives"
 _IMAGES = "**Images** have a gradient"
 _LABELS = "Cross entropy with labels that do not sum to one"
-_ALGEBRA = "**Linear algebra** has the right gradient"
+_ALGEBRA = "**Linear algebra** has the correct gradient"
 _COMPLEX = "kind='c'|complex"
 _HALF = "float16$"
 
@@ -46,7 +46,7 @@ DIFFERENCES = {
     ("tf.nn.softmax_cross_entropy_with_logits", "gradient"): Difference(_LABELS, "labels=S"),
     ("tf.nn.softmax_cross_entropy_with_logits", "second"): Difference(_LABELS, ""),
     ("tf.nn.max_pool3d", "gradient"): Difference(
-        "the first gets the gradient in a volume", f"ones_like|{_HALF}"
+        "only the first gets the gradient", f"ones_like|{_HALF}"
     ),
     ("tf.nn.ctc_loss", "second"): Difference("`nn.ctc_loss` can be differentiated twice", ""),
     ("tf.image.hsv_to_rgb", "gradient"): Difference(_IMAGES, ""),

@@ -311,7 +311,7 @@ def test_the_report_counts(answers, monkeypatch):
 
 
 def test_the_page_links_differences(answers, monkeypatch):
-    listed = {("tf.abs", "value"): Difference("The guarded zero", "")}
+    listed = {("tf.abs", "value"): Difference("NaN-safe zero cotangents", "")}
     monkeypatch.setattr(report, "DIFFERENCES", listed)
     result = Report(*answers)
     text = report.page(
@@ -319,7 +319,7 @@ def test_the_page_links_differences(answers, monkeypatch):
     )
 
     assert result.with_kind(DIFFERENT) == []
-    assert "- `tf.abs`, value: [The guarded zero](differences.md#derivatives)" in text
+    assert "- `tf.abs`, value: [NaN-safe zero cotangents](differences.md#derivatives)" in text
     assert "## Missing\n\n`tf.math.sin`\n" in text
     assert "## Unexplained\n\nNone.\n" in text
 
