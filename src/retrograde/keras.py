@@ -5,7 +5,16 @@ layers.
 """
 
 import sys
+from typing import TYPE_CHECKING, Any
 
-from retrograde.keras_backend.install import installed_keras
+if TYPE_CHECKING:
+    from keras import saving as saving
+    from keras._tf_keras.keras import *  # noqa: F403
 
-sys.modules[__name__] = installed_keras()
+    # mypy does not read packages without types, such as Keras.
+    def __getattr__(name: str) -> Any: ...
+
+else:
+    from retrograde.keras_backend.install import installed_keras
+
+    sys.modules[__name__] = installed_keras()

@@ -47,7 +47,8 @@ def test_convolutions_are_not_fused():
     program, y = compiled(lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"), x, w)
     without, _ = compiled(lambda x: x @ x, tf.ones([100, 100]))
 
-    assert program._options() == dict([xla._NO_FUSED_LAYERS])
+    knows_option = jax.__version_info__ >= (0, 8, 1)
+    assert program._options() == (dict([xla._NO_FUSED_LAYERS]) if knows_option else {})
     assert without._options() == {}
     np.testing.assert_array_equal(y, tf.nn.conv2d(x, w, 1, "SAME"))
 

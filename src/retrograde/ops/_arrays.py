@@ -138,7 +138,17 @@ def special(xp, name):
         return getattr(import_scipy("special", _OPERATIONS.get(name, name)), name)
     import jax.scipy.special
 
-    return getattr(jax.scipy.special, name)
+    in_jax = getattr(jax.scipy.special, name, None)
+    if in_jax is not None:
+        return in_jax
+    # JAX before 0.10.2 does not have `dawsn`.
+    in_scipy = special(np, name)
+
+    def kernel(x):
+        spec = Spec(x.shape, x.dtype)
+        return on_host(xp, lambda x: in_scipy(widened(x)).astype(spec.dtype), spec, x)
+
+    return kernel
 
 
 def fourier(xp):

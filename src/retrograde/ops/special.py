@@ -48,7 +48,7 @@ ndtri = function(
 dawsn = function(
     "dawsn",
     _named("dawsn"),
-    lambda g, y, x: guarded(g, 1 - x * y * 2),
+    lambda g, y, x: guarded(g, scalar(1, y) - x * y * scalar(2, y)),
     accepts=dtypes.FLOATING,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import jax.scipy.special
 import numpy as np
 import scipy.special
 
@@ -33,7 +34,8 @@ def _over_line(f):
 unary("erfc", lambda x: 1 - scipy.special.erf(x), -2, 2)
 unary("erfinv", lambda x: scipy.special.ndtri((x + 1) / 2) / math.sqrt(2), -0.9, 0.9)
 unary("ndtri", lambda x: math.sqrt(2) * scipy.special.erfinv(2 * x - 1), 0.1, 0.9)
-unary("dawsn", lambda x: np.exp(-x * x) * _from_zero(lambda t: np.exp(t * t))(x), -2, 2)
+unary("dawsn", lambda x: np.exp(-x * x) * _from_zero(lambda t: np.exp(t * t))(x), -2, 2,
+      jax_rule=hasattr(jax.scipy.special, "dawsn"))  # fmt: skip
 unary("lgamma", lambda x: np.log(scipy.special.gamma(x)), 0.2, 4)
 unary("digamma", lambda x: scipy.special.digamma(x + 1) - 1 / x, 0.2, 4)
 unary("fresnel_sin", _from_zero(lambda t: np.sin(math.pi / 2 * t * t)), -2, 2)
